@@ -1,0 +1,1 @@
+//! Worked examples of keyderive: see the `.rs` files beside this folder.

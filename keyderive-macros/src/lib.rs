@@ -1,0 +1,1 @@
+//! The derive macros of `keyderive`; use them through that crate.
