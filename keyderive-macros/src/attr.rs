@@ -1,0 +1,371 @@
+//! The attributes as they are written. No reader here returns an error: faults go to the context, and
+//! what is left out is treated as not written, so that one run shows them all.
+
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
+use syn::meta::ParseNestedMeta;
+use syn::parse::ParseStream;
+use syn::{Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
+
+use crate::ctxt::Ctxt;
+use crate::names;
+
+/// The greatest salt range: the four digits that a bucket may have.
+const MAX_SALT_RANGE: u16 = 4096;
+/// The longest row key that Bigtable allows, and so the widest field.
+const MAX_KEY_LEN: usize = 4096;
+
+/// A value that may be written once, with the tokens that wrote it.
+pub(crate) struct Attr<T> {
+    name: &'static str,
+    value: Option<(TokenStream, T)>,
+}
+
+impl<T> Attr<T> {
+    fn none(name: &'static str) -> Self {
+        Self { name, value: None }
+    }
+
+    fn set(&mut self, cx: &Ctxt, tokens: impl ToTokens, value: T) {
+        let tokens = tokens.into_token_stream();
+        match self.value {
+            Some(_) => cx.error(tokens, format_args!("`{}` is given twice; remove one", self.name)),
+            None => self.value = Some((tokens, value)),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.value.as_ref().map(|(_, value)| value)
+    }
+
+    /// What wrote the value.
+    pub(crate) fn tokens(&self) -> Option<&TokenStream> {
+        self.value.as_ref().map(|(tokens, _)| tokens)
+    }
+}
+
+/// The attributes of the struct.
+pub(crate) struct StructAttrs {
+    pub(crate) salt: Attr<SaltAttr>,
+    pub(crate) tag: Attr<LitStr>,
+    pub(crate) delimiter: Attr<u8>,
+    pub(crate) krate: Attr<Path>,
+    pub(crate) allow_hotspot: Attr<()>,
+}
+
+/// `#[salt(…)]` as it is written.
+pub(crate) struct SaltAttr {
+    pub(crate) range: u16,
+    /// The names in `over`, each with the tokens it can be blamed on; none for all fields.
+    pub(crate) over: Option<Vec<(TokenStream, String)>>,
+}
+
+/// The attributes of a field.
+pub(crate) struct FieldAttrs {
+    pub(crate) pad: Attr<usize>,
+    pub(crate) reverse_ts: Attr<u64>,
+    pub(crate) sequential: Attr<()>,
+}
+
+impl StructAttrs {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let mut read = Self {
+            salt: Attr::none("salt"),
+            tag: Attr::none("tag"),
+            delimiter: Attr::none("delimiter"),
+            krate: Attr::none("crate"),
+            allow_hotspot: Attr::none("hotspot"),
+        };
+        for attr in attrs {
+            if attr.path().is_ident("salt") {
+                if let Some(salt) = SaltAttr::read(cx, attr) {
+                    read.salt.set(cx, attr, salt);
+                }
+            } else if attr.path().is_ident("row_key") {
+                each_meta(cx, attr, |meta| read.row_key(cx, &meta));
+            } else if let Some(name) = one_of(attr, &["pad", "reverse_ts"]) {
+                cx.error(
+                    attr,
+                    format_args!("`#[{name}]` belongs on a field; move it to the field it is for"),
+                );
+            }
+        }
+        read
+    }
+
+    fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        // #[row_key(tag = "BATTERY")]
+        if meta.path.is_ident("tag") {
+            if let Some(tag) = value::<LitStr>(cx, meta, "a string, such as tag = \"BATTERY\"")? {
+                self.tag.set(cx, tag.clone(), tag);
+            }
+        // #[row_key(delimiter = '-')]
+        } else if meta.path.is_ident("delimiter") {
+            if let Some(char) = value::<LitChar>(cx, meta, "a character, such as delimiter = '-'")? {
+                match u8::try_from(char.value()).ok().filter(u8::is_ascii) {
+                    Some(byte) => self.delimiter.set(cx, char, byte),
+                    None => cx.error(
+                        char,
+                        "the delimiter is one byte; choose an ASCII character, such as '#' or '-'",
+                    ),
+                }
+            }
+        // #[row_key(crate = "path")]
+        } else if meta.path.is_ident("crate") {
+            if let Some(path) =
+                value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")?
+            {
+                match path.parse::<Path>() {
+                    Ok(parsed) => self.krate.set(cx, path, parsed),
+                    Err(_) => {
+                        cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\"")
+                    }
+                }
+            }
+        // #[row_key(allow(hotspot))]
+        } else if meta.path.is_ident("allow") {
+            if !meta.input.peek(syn::token::Paren) {
+                cx.error(&meta.path, "`allow` names what is allowed; write `allow(hotspot)`");
+                return skip_value(meta.input);
+            }
+            meta.parse_nested_meta(|allowed| {
+                if allowed.path.is_ident("hotspot") {
+                    self.allow_hotspot.set(cx, &allowed.path, ());
+                } else {
+                    unknown(cx, &allowed.path, "allow", &["hotspot"]);
+                }
+                skip_value(allowed.input)
+            })?;
+        } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
+            let name = meta.path.to_token_stream();
+            cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
+            skip_value(meta.input)?;
+        } else {
+            unknown(cx, &meta.path, "row_key", names::ON_STRUCT);
+            skip_value(meta.input)?;
+        }
+        Ok(())
+    }
+}
+
+impl SaltAttr {
+    /// Reads `#[salt(…)]`; none where it has no range that could be used.
+    fn read(cx: &Ctxt, attr: &Attribute) -> Option<Self> {
+        let mut range = Attr::none("range");
+        let mut over = Attr::none("over");
+        // A range that is there but wrong has its error already.
+        let mut range_seen = false;
+        each_meta(cx, attr, |meta| {
+            // #[salt(range = 4)]
+            if meta.path.is_ident("range") {
+                range_seen = true;
+                if let Some(int) = value::<LitInt>(cx, &meta, "a number, such as range = 4")? {
+                    match int.base10_parse() {
+                        Ok(buckets @ 2..=MAX_SALT_RANGE) => range.set(cx, int, buckets),
+                        _ => cx.error(
+                            &int,
+                            format_args!("a salt has 2 to {MAX_SALT_RANGE} buckets, not {int}; a few for each node are enough"),
+                        ),
+                    }
+                }
+            // #[salt(over(user_id, site))]
+            } else if meta.path.is_ident("over") && meta.input.peek(syn::token::Paren) {
+                let mut names = Vec::new();
+                meta.parse_nested_meta(|field| {
+                    match field.path.get_ident() {
+                        Some(ident) => names.push((ident.to_token_stream(), unraw(ident))),
+                        None => cx.error(&field.path, "expected the name of a field"),
+                    }
+                    Ok(())
+                })?;
+                over.set(cx, &meta.path, names);
+            // #[salt(over = "user_id,site")]
+            } else if meta.path.is_ident("over") {
+                if let Some(list) =
+                    value::<LitStr>(cx, &meta, "field names, such as over = \"user_id,site\"")?
+                {
+                    let names = split_names(&list);
+                    over.set(cx, &list, names);
+                }
+            } else {
+                unknown(cx, &meta.path, "salt", names::IN_SALT);
+                skip_value(meta.input)?;
+            }
+            Ok(())
+        });
+        match (range.value, range_seen) {
+            (Some((_, range)), _) => Some(Self { range, over: over.value.map(|(_, names)| names) }),
+            (None, true) => None,
+            (None, false) => {
+                cx.error(attr, "a salt needs its number of buckets; write `#[salt(range = 4)]`");
+                None
+            }
+        }
+    }
+}
+
+/// The names in `"user_id, site"`. All are blamed on the one literal they stand in.
+fn split_names(list: &LitStr) -> Vec<(TokenStream, String)> {
+    list.value().split(',').map(|name| (list.to_token_stream(), name.trim().to_owned())).collect()
+}
+
+impl FieldAttrs {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let mut read = Self {
+            pad: Attr::none("pad"),
+            reverse_ts: Attr::none("reverse_ts"),
+            sequential: Attr::none("sequential"),
+        };
+        for attr in attrs {
+            if attr.path().is_ident("pad") {
+                if let Some(width) = read_pad(cx, attr) {
+                    read.pad.set(cx, attr, width);
+                }
+            } else if attr.path().is_ident("reverse_ts") {
+                if let Some(max) = read_reverse_ts(cx, attr) {
+                    read.reverse_ts.set(cx, attr, max);
+                }
+            } else if attr.path().is_ident("row_key") {
+                each_meta(cx, attr, |meta| read.row_key(cx, &meta));
+            } else if attr.path().is_ident("salt") {
+                cx.error(attr, "`#[salt]` belongs on the struct; name this field in its `over`");
+            }
+        }
+        read
+    }
+
+    fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        // #[row_key(sequential)]
+        if meta.path.is_ident("sequential") {
+            self.sequential.set(cx, &meta.path, ());
+        } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
+            cx.error(
+                &meta.path,
+                format_args!("`{name}` belongs on the struct; move it above the `struct` line"),
+            );
+        } else {
+            unknown(cx, &meta.path, "row_key", names::ON_FIELD);
+        }
+        skip_value(meta.input)
+    }
+}
+
+/// `#[pad(6)]`
+fn read_pad(cx: &Ctxt, attr: &Attribute) -> Option<usize> {
+    let Ok(int) = attr.parse_args::<LitInt>() else {
+        cx.error(attr, "`pad` takes a width; write `#[pad(6)]`");
+        return None;
+    };
+    match int.base10_parse() {
+        Ok(width @ 1..=MAX_KEY_LEN) => Some(width),
+        _ => {
+            cx.error(
+                &int,
+                format_args!("a field has 1 to {MAX_KEY_LEN} bytes, not {int}; write `#[pad(6)]` for 6"),
+            );
+            None
+        }
+    }
+}
+
+/// `#[reverse_ts]` or `#[reverse_ts(max = 9999999999999)]`
+fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
+    if let syn::Meta::Path(_) = attr.meta {
+        return Some(i64::MAX.unsigned_abs());
+    }
+    let mut max = Attr::none("max");
+    let mut failed = false;
+    each_meta(cx, attr, |meta| {
+        if !meta.path.is_ident("max") {
+            unknown(cx, &meta.path, "reverse_ts", &["max"]);
+            failed = true;
+            return skip_value(meta.input);
+        }
+        match value::<LitInt>(cx, &meta, "a number, such as max = 9999999999999")? {
+            Some(int) => match int.base10_parse::<u64>() {
+                Ok(0) | Err(_) => {
+                    cx.error(&int, format_args!("`max` is 1 to {}, not {int}", u64::MAX));
+                    failed = true;
+                }
+                Ok(value) => max.set(cx, int, value),
+            },
+            None => failed = true,
+        }
+        Ok(())
+    });
+    if max.value.is_none() && !failed {
+        cx.error(attr, "`reverse_ts` takes a maximum or nothing; write `#[reverse_ts]`");
+    }
+    max.value.map(|(_, max)| max)
+}
+
+/// Reads each part of an attribute's list.
+fn each_meta<'a>(
+    cx: &Ctxt,
+    attr: &'a Attribute,
+    read: impl FnMut(ParseNestedMeta<'_>) -> syn::Result<()> + 'a,
+) {
+    if let syn::Meta::Path(path) = &attr.meta {
+        cx.error(
+            attr,
+            format_args!("`{}` is empty; see its options in the documentation", path.to_token_stream()),
+        );
+        return;
+    }
+    if let Err(error) = attr.parse_nested_meta(read) {
+        cx.syn_error(error);
+    }
+}
+
+/// The literal behind `name =`; none, with an error on the value, where it is something else.
+fn value<T: syn::parse::Parse>(
+    cx: &Ctxt,
+    meta: &ParseNestedMeta<'_>,
+    expected: &str,
+) -> syn::Result<Option<T>> {
+    if !meta.input.peek(Token![=]) {
+        cx.error(&meta.path, format_args!("expected {expected}"));
+        skip_value(meta.input)?;
+        return Ok(None);
+    }
+    let value = meta.value()?;
+    let fork = value.fork();
+    if fork.parse::<T>().is_ok() && (fork.is_empty() || fork.peek(Token![,])) {
+        return Ok(Some(value.parse()?));
+    }
+    let tokens = until_comma(value)?;
+    if tokens.is_empty() {
+        cx.error(&meta.path, format_args!("expected {expected}"));
+    } else {
+        cx.error(tokens, format_args!("expected {expected}"));
+    }
+    Ok(None)
+}
+
+/// Passes over what stands behind a name that is not understood.
+fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
+    until_comma(input).map(drop)
+}
+
+fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let mut tokens = TokenStream::new();
+    while !input.is_empty() && !input.peek(Token![,]) {
+        tokens.extend([input.parse::<TokenTree>()?]);
+    }
+    Ok(tokens)
+}
+
+fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
+    let wrong = path.to_token_stream().to_string();
+    let remedy = names::suggestion(&wrong, names.iter().copied());
+    cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));
+}
+
+fn one_of<'n>(attr: &Attribute, names: &[&'n str]) -> Option<&'n str> {
+    names.iter().copied().find(|name| attr.path().is_ident(name))
+}
+
+/// An identifier's name, without `r#`.
+pub(crate) fn unraw(ident: &Ident) -> String {
+    syn::ext::IdentExt::unraw(ident).to_string()
+}

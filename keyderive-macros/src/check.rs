@@ -1,0 +1,161 @@
+//! The rules that need more than one part of a key type; one function each, the reason above it.
+
+use std::collections::HashMap;
+
+use quote::ToTokens;
+use syn::Type;
+
+use crate::ctxt::Ctxt;
+use crate::model::{Field, Key};
+use crate::names;
+
+/// Reports every broken rule.
+pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
+    salt_names_fields(cx, key);
+    tag_is_one_part(cx, key);
+    not_a_hotspot(cx, key);
+    methods_do_not_collide(cx, key);
+    for field in &key.fields {
+        one_format(cx, field);
+        type_has_a_format(cx, field);
+    }
+}
+
+/// The salt is a function of stored fields, so each name in `over` is one, once.
+fn salt_names_fields(cx: &Ctxt, key: &Key<'_>) {
+    let Some(over) = key.salt().and_then(|salt| salt.over.as_ref()) else {
+        return;
+    };
+    if let (Some(tokens), true) = (key.attrs.salt.tokens(), over.is_empty()) {
+        cx.error(
+            tokens,
+            "`over` names no field; name the fields that choose the bucket, or leave `over` out for all",
+        );
+    }
+    let names = || key.fields.iter().map(|field| field.name.as_str());
+    for (at, (tokens, name)) in over.iter().enumerate() {
+        if !names().any(|field| field == name) {
+            let remedy = names::suggestion(name, names());
+            cx.error(
+                tokens,
+                format_args!("`over` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
+            );
+        } else if over[..at].iter().any(|(_, earlier)| earlier == name) {
+            cx.error(tokens, format_args!("`over` names `{name}` twice; remove one"));
+        }
+    }
+}
+
+/// Key types that share a table are told apart by their tags, so a tag ends at the first delimiter, and
+/// sorts as text does.
+fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
+    let Some(tag) = key.tag() else {
+        return;
+    };
+    let delimiter = key.delimiter();
+    if tag.value().is_empty() {
+        cx.error(tag, "the tag is empty; give it a text, or leave `tag` out");
+    } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
+        cx.error(
+            tag,
+            format_args!(
+                "the tag holds `{}`, which is at or below the delimiter `{}`; choose letters and digits",
+                byte.escape_ascii(),
+                delimiter.escape_ascii(),
+            ),
+        );
+    }
+}
+
+/// A key that begins with a value which only grows, or only shrinks, sends every write to the tablet at
+/// one end of the table.
+fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
+    let Some(first) = key.fields.first() else {
+        return;
+    };
+    if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
+        return;
+    }
+    let reason = match (first.attrs.sequential.get(), first.attrs.reverse_ts.get()) {
+        (Some(()), _) => "is sequential, so it only grows",
+        (None, Some(_)) => "is a reversed time, so it only shrinks",
+        (None, None) => return,
+    };
+    cx.error(
+        first.ident,
+        format_args!(
+            "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
+             help: promote a field that varies, such as a user or a device, in front of `{name}`\n\
+             help: or spread the rows over buckets with `#[salt(range = 4)]` on the struct\n\
+             help: or begin with a random field, such as a hash of the others\n\
+             help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
+            name = first.name,
+        ),
+    );
+}
+
+/// Each field has methods on the scan builder, which has words of its own too.
+fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
+    let mut taken: HashMap<String, &str> = HashMap::new();
+    for field in &key.fields {
+        for method in scan_methods(&field.name) {
+            if ["into_plan", "explain"].contains(&method.as_str()) {
+                cx.error(
+                    field.ident,
+                    format_args!("the scan builder has a method `{method}` of its own; rename the field"),
+                );
+            } else if let Some(other) = taken.get(&method).filter(|other| **other != field.name) {
+                cx.error(
+                    field.ident,
+                    format_args!(
+                        "the scan methods of `{}` and `{other}` collide: both would be `{method}`; rename one field",
+                        field.name,
+                    ),
+                );
+            } else {
+                taken.insert(method, &field.name);
+            }
+        }
+    }
+}
+
+/// The methods that a field has on the scan builder: to fix it, for a range, for a prefix.
+pub(crate) fn scan_methods(field: &str) -> [String; 3] {
+    [field.to_owned(), format!("{field}_range"), format!("{field}_prefix")]
+}
+
+/// A field is stored in one format.
+fn one_format(cx: &Ctxt, field: &Field<'_>) {
+    if let (Some(_), Some(reverse)) = (field.attrs.pad.get(), field.attrs.reverse_ts.tokens()) {
+        cx.error(
+            reverse,
+            "`reverse_ts` and `pad` are two formats for one field; remove one: \
+             `#[reverse_ts(max = 999999)]` writes 6 digits",
+        );
+    }
+}
+
+/// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
+/// types without a format are refused by the compiler, through `KeyField`.
+fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
+    let Type::Path(path) = field.ty else {
+        return;
+    };
+    let Some(last) = path.path.segments.last() else {
+        return;
+    };
+    let fault = match last.ident.to_string().as_str() {
+        "usize" => "the width of `usize` depends on the machine; write `u64` or `u32`",
+        "isize" => "the width of `isize` depends on the machine; write `i64` or `i32`",
+        "f32" | "f64" => {
+            "floats have several forms of one value and none that sorts as text; \
+             store an integer, such as the value in thousandths"
+        }
+        // A type of the user's may have this name; with a parameter it is the standard one.
+        "Option" if !last.arguments.is_none() => {
+            "a row key has no place for a missing value; use a value that stands for it, or a second key type"
+        }
+        _ => return,
+    };
+    cx.error(field.ty.to_token_stream(), fault);
+}

@@ -1,0 +1,50 @@
+//! The collector of errors: all faults of a key type in one run.
+
+use std::cell::RefCell;
+use std::fmt::Display;
+
+use quote::ToTokens;
+
+/// Collects errors until it is checked. Dropping it unchecked would lose them, so that panics.
+pub(crate) struct Ctxt {
+    /// None once checked.
+    errors: RefCell<Option<Vec<syn::Error>>>,
+}
+
+impl Ctxt {
+    pub(crate) fn new() -> Self {
+        Self { errors: RefCell::new(Some(Vec::new())) }
+    }
+
+    /// Adds an error on all of `tokens`.
+    pub(crate) fn error(&self, tokens: impl ToTokens, message: impl Display) {
+        self.syn_error(syn::Error::new_spanned(tokens, message));
+    }
+
+    pub(crate) fn syn_error(&self, error: syn::Error) {
+        if let Some(errors) = self.errors.borrow_mut().as_mut() {
+            errors.push(error);
+        }
+    }
+
+    /// All errors as one, if there were any.
+    pub(crate) fn check(self) -> syn::Result<()> {
+        let errors = self.errors.take().unwrap_or_default();
+        match errors.into_iter().reduce(|mut all, error| {
+            all.combine(error);
+            all
+        }) {
+            Some(all) => Err(all),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Drop for Ctxt {
+    fn drop(&mut self) {
+        assert!(
+            self.errors.borrow().is_none() || std::thread::panicking(),
+            "a bug in keyderive: the errors of a key type were not checked"
+        );
+    }
+}

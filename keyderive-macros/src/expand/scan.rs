@@ -1,0 +1,186 @@
+//! The scan builder: one stage for each number of fixed fields, and a method set for each field.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote, quote_spanned};
+use syn::{Ident, Lifetime, parse_quote};
+
+use crate::check::scan_methods;
+use crate::model::{Field, Key};
+
+/// The builder's type, where the struct is declared, so that it can be named.
+pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let scan = key.scan_ident();
+    let vis = key.vis();
+    let doc = format!(
+        "A scan of [`{0}`]: its fields are constrained from the left, and a range or prefix ends it.\n\n\
+         `S` says how far it has been constrained. Begin one with `{0}::scan()`.",
+        key.input.ident,
+    );
+    quote! {
+        #[doc = #doc]
+        #[derive(#private::core::clone::Clone, #private::core::fmt::Debug)]
+        #[must_use = "a scan reads nothing until it is given to a table"]
+        #[allow(dead_code)]
+        #vis struct #scan<S = #private::Fixed<0>> {
+            draft: #private::Draft,
+            stage: #private::core::marker::PhantomData<S>,
+        }
+    }
+}
+
+/// The methods of all stages.
+pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let plan = plan(key, private);
+    let fields = (0..key.fields.len()).map(|at| field(key, at, private));
+    quote!(#plan #(#fields)*)
+}
+
+/// What each stage can do: become a plan.
+fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let scan = key.scan_ident();
+    let this = key.type_at(&parse_quote!('static));
+    quote! {
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl<S> #scan<S> {
+            /// The plan: which rows are asked for, in which buckets.
+            ///
+            /// # Errors
+            /// When a field was fixed to a value that no key can hold.
+            pub fn into_plan(
+                self,
+            ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
+                #private::Plan::from_draft(self.draft)
+            }
+
+            /// The plan in words.
+            ///
+            /// # Errors
+            /// When a field was fixed to a value that no key can hold.
+            pub fn explain(&self) -> #private::core::result::Result<#private::Explain, #private::PlanError> {
+                #private::Draft::explain(&self.draft)
+            }
+        }
+
+        #[automatically_derived]
+        impl<S> #private::IntoPlan<#this> for #scan<S> {
+            fn into_plan(
+                self,
+            ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
+                #private::Plan::from_draft(self.draft)
+            }
+        }
+    }
+}
+
+/// The methods of one field, and the trait that says at which stage they can be called.
+fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
+    let field = &key.fields[at];
+    let scan = key.scan_ident();
+    let ty = field.type_at(&parse_quote!('static));
+    let codec = field.codec.tokens(private);
+    let next = at + 1;
+    let value: Lifetime = parse_quote!('__keyderive_value);
+    let is_next = format_ident!("{}IsNext", field.name);
+    let methods @ [fix, range, prefix] = &methods_of(field);
+    let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
+    let stage_trait = stage_trait(key, at, &is_next, methods);
+    let arg = quote_spanned!(field.span()=> <#ty as #private::KeyField<#codec>>::Arg<#value>);
+    let next_arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
+    quote! {
+        #stage_trait
+
+        impl #is_next for #private::Fixed<#at> {
+            type Field = #ty;
+        }
+
+        #[automatically_derived]
+        #[allow(dead_code)]
+        impl<S> #scan<S> {
+            #[doc = #fix_doc]
+            pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
+            where
+                S: #is_next,
+            {
+                #scan {
+                    draft: #private::Draft::fix::<#codec, #ty>(self.draft, #fix),
+                    stage: #private::core::marker::PhantomData,
+                }
+            }
+
+            #[doc = #range_doc]
+            pub fn #range<#value>(
+                self,
+                range: impl #private::core::ops::RangeBounds<#next_arg>,
+            ) -> #scan<#private::Ended>
+            where
+                S: #is_next,
+                S::Field: #private::RangeField<#codec>,
+            {
+                #scan {
+                    draft: #private::Draft::range::<#codec, S::Field>(self.draft, &range),
+                    stage: #private::core::marker::PhantomData,
+                }
+            }
+
+            #[doc = #prefix_doc]
+            pub fn #prefix<#value>(self, prefix: #next_arg) -> #scan<#private::Ended>
+            where
+                S: #is_next,
+                S::Field: #private::PrefixField<#codec>,
+            {
+                #scan {
+                    draft: #private::Draft::prefix::<#codec, S::Field>(self.draft, prefix),
+                    stage: #private::core::marker::PhantomData,
+                }
+            }
+        }
+    }
+}
+
+/// The trait of the stage at which a field is next. Its message is what a wrong order looks like.
+///
+/// The bound is on the stage parameter, which is known at the call, so that is where the error is.
+fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]) -> TokenStream {
+    let key_type = key.name();
+    let field = &key.fields[at].name;
+    let message = format!("`{field}` is not the field of `{key_type}` that can be constrained here");
+    let before: String = key.fields[..at].iter().map(|field| format!(".{}(…)", field.ident)).collect();
+    let label = match key.fields[..at].last() {
+        Some(last) => format!(
+            "write `{key_type}::scan(){before}.{fix}(…)`: `{}` comes first",
+            key.fields[..at].first().unwrap_or(last).name,
+        ),
+        None => format!("write `{key_type}::scan().{fix}(…)`: `{field}` comes first"),
+    };
+    let order: Vec<_> = key.fields.iter().map(|field| field.name.as_str()).collect();
+    let note = format!(
+        "the fields of `{key_type}` are constrained from the left, each once: {}; a range or a prefix ends the scan",
+        order.join(", "),
+    );
+    quote! {
+        #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
+        pub trait #is_next {
+            type Field;
+        }
+    }
+}
+
+fn methods_of(field: &Field<'_>) -> [Ident; 3] {
+    let [_, range, prefix] = scan_methods(&field.name);
+    // Derived from the field's own identifier, so that `r#type` stays raw.
+    [field.ident.clone(), format_ident!("{range}"), format_ident!("{prefix}")]
+}
+
+fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 3] {
+    let name = &field.name;
+    let then = match key.fields.get(next) {
+        Some(next) => format!("`{}` can be constrained next.", next.name),
+        None => "This is the last field: the plan is a point read.".into(),
+    };
+    [
+        format!("Fixes `{name}` to one value. {then}"),
+        format!("Ends the scan with a range of `{name}`, in the order of its values."),
+        format!("Ends the scan with a prefix of `{name}`, where it is text or bytes."),
+    ]
+}

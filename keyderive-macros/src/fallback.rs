@@ -1,0 +1,87 @@
+//! What is printed beside the errors: impls that let every use of the key type compile.
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{DeriveInput, GenericParam, parse_quote};
+
+use crate::model::{Key, scan_ident, self_type};
+
+/// Stub impls of a key type with faults.
+pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream {
+    // A stub for a type with parameters would need bounds that nobody wrote.
+    if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
+        return TokenStream::new();
+    }
+    let krate = key.map_or_else(|| parse_quote!(::keyderive), Key::krate);
+    let private = quote!(#krate::__private);
+    let (name, vis, scan) = (&input.ident, &input.vis, scan_ident(input));
+    let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
+    let decoded = self_type(input, &parse_quote!('__keyderive_key));
+    let fixed = self_type(input, &parse_quote!('static));
+    let methods = key.into_iter().flat_map(|key| &key.fields).map(|field| {
+        let fix = field.ident;
+        let (range, prefix) = (format_ident!("{}_range", field.name), format_ident!("{}_prefix", field.name));
+        quote! {
+            pub fn #fix<T>(self, _: T) -> Self { self }
+            pub fn #range<T>(self, _: T) -> Self { self }
+            pub fn #prefix<T>(self, _: T) -> Self { self }
+        }
+    });
+    quote! {
+        #[doc(hidden)]
+        #[allow(dead_code)]
+        #vis struct #scan;
+
+        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        const _: () = {
+            static __SCHEMA: #private::Schema = #private::Schema::new(
+                "", b'#', #private::core::option::Option::None, #private::core::option::Option::None, &[],
+            );
+
+            impl #scan {
+                #(#methods)*
+
+                pub fn into_plan(
+                    self,
+                ) -> #private::core::result::Result<#private::Plan<#fixed>, #private::PlanError> {
+                    #private::core::unimplemented!()
+                }
+
+                pub fn explain(&self) -> #private::core::result::Result<#private::Explain, #private::PlanError> {
+                    #private::core::unimplemented!()
+                }
+            }
+
+            impl #private::IntoPlan<#fixed> for #scan {
+                fn into_plan(
+                    self,
+                ) -> #private::core::result::Result<#private::Plan<#fixed>, #private::PlanError> {
+                    #private::core::unimplemented!()
+                }
+            }
+
+            impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
+                type Decoded<'__keyderive_key> = #decoded;
+                type Scan = #scan;
+                const SCHEMA: &'static #private::Schema = &__SCHEMA;
+
+                fn encode_into(
+                    &self,
+                    _: &mut #private::Vec<u8>,
+                ) -> #private::core::result::Result<(), #private::EncodeError> {
+                    #private::core::unimplemented!()
+                }
+
+                fn decode(
+                    _: &[u8],
+                ) -> #private::core::result::Result<Self::Decoded<'_>, #private::DecodeError> {
+                    #private::core::unimplemented!()
+                }
+
+                fn scan() -> #scan {
+                    #scan
+                }
+            }
+        };
+    }
+}

@@ -1,0 +1,66 @@
+//! The attribute names, and the nearest one to a misspelled name.
+
+/// What may stand in `#[row_key(…)]` on the struct.
+pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow"];
+/// What may stand in `#[row_key(…)]` on a field.
+pub(crate) const ON_FIELD: &[&str] = &["sequential"];
+/// What may stand in `#[salt(…)]`.
+pub(crate) const IN_SALT: &[&str] = &["range", "over"];
+
+/// The remedy for a name that is not one of `names`: the nearest, or all of them.
+pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    let nearest = names.clone().map(|name| (distance(wrong, name), name)).min();
+    match nearest {
+        Some((distance, name)) if distance <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
+        _ => format!("expected {}", list(names)),
+    }
+}
+
+/// Names as prose: `a`, `b` or `c`.
+pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    match names.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nothing".into(),
+    }
+}
+
+/// How many insertions, deletions and replacements of a character lie between two names.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (at, a) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = at + 1;
+        for (to, b) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != *b);
+            diagonal = row[to + 1];
+            row[to + 1] = replaced.min(row[to] + 1).min(diagonal + 1);
+        }
+    }
+    row[b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances() {
+        assert_eq!(distance("delimter", "delimiter"), 1);
+        assert_eq!(distance("", "tag"), 3);
+        assert_eq!(distance("tag", "tag"), 0);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+
+    #[test]
+    fn suggestions_name_the_nearest_or_all() {
+        assert_eq!(suggestion("delimter", ON_STRUCT.iter().copied()), "did you mean `delimiter`?");
+        assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
+        assert_eq!(
+            suggestion("frobnicate", ON_STRUCT.iter().copied()),
+            "expected `tag`, `delimiter`, `crate` or `allow`"
+        );
+    }
+}

@@ -1,0 +1,275 @@
+//! Integers in text: fixed digits, signed digits, padded, reversed.
+
+use super::super::decimal;
+use super::super::error::FieldError;
+use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::schema::{Format, Width};
+use super::super::show::Readable;
+use super::{Pad, ReverseTs, Text};
+
+/// The cut at an integer's encoding. In reversed bytes the two sides change places.
+fn cut_at(encoding: Vec<u8>, side: Side, reversed: bool) -> Cut {
+    match (side, reversed) {
+        (Side::Before, false) | (Side::After, true) => Cut::Before(encoding),
+        (Side::After, false) | (Side::Before, true) => Cut::After(encoding),
+    }
+}
+
+/// What `read` says of bytes that are not the digits it expects.
+#[cold]
+fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
+    FieldError::new(format_args!(
+        "`{}` is not the {} decimal digits of a `{type_name}` in its range",
+        Readable(bytes),
+        bytes.len(),
+    ))
+}
+
+/// The parts that every integer type shares: how it goes into digits and comes back.
+///
+/// `$fill` and `$parse` are the functions of [`decimal`] that work on `$wide`, which holds every value.
+macro_rules! integer {
+    ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
+        impl<const N: usize> KeyField<Pad<N>> for $type {
+            type Arg<'a> = $type;
+            type Decoded<'a> = $type;
+            const FORMAT: Format = Format::Decimal;
+            const WIDTH: Width = Width::Fixed(N);
+
+            #[inline]
+            fn arg(&self) -> $type {
+                *self
+            }
+
+            #[inline]
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
+                // Where 10^N is over the type's range, every value has N digits at most.
+                if const { $wide::checked_pow(10, N as u32) }.is_some_and(|limit| digits >= limit) {
+                    return Err(too_many_digits(value, N));
+                }
+                let mut buffer = [b'0'; N];
+                decimal::$fill(&mut buffer, digits);
+                out.extend_from_slice(&buffer);
+                Ok(())
+            }
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
+                decimal::$parse(bytes)
+                    .and_then(|digits| $type::try_from(digits).ok())
+                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+            }
+        }
+
+        impl<const N: usize> RangeField<Pad<N>> for $type {
+            const REVERSED: bool = false;
+
+            fn cut(bound: $type, side: Side) -> Cut {
+                let mut encoding = Vec::with_capacity(N);
+                match <$type as KeyField<Pad<N>>>::write(bound, &mut encoding) {
+                    Ok(()) => cut_at(encoding, side, false),
+                    // What is refused is below all values for its sign, or above them for its digits.
+                    Err(_) if $wide::try_from(bound).is_err() => Cut::First,
+                    Err(_) => Cut::Last,
+                }
+            }
+        }
+
+        impl<const MAX: u64> KeyField<ReverseTs<MAX>> for $type {
+            type Arg<'a> = $type;
+            type Decoded<'a> = $type;
+            const FORMAT: Format = Format::ReversedDecimal { max: MAX };
+            const WIDTH: Width = Width::Fixed(decimal::width(MAX as u128));
+
+            #[inline]
+            fn arg(&self) -> $type {
+                *self
+            }
+
+            #[inline]
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let reversed = u64::try_from(value).ok().and_then(|value| MAX.checked_sub(value));
+                let Some(reversed) = reversed else {
+                    return Err(not_reversible(value, MAX));
+                };
+                // 20 digits hold every u64.
+                let mut buffer = [b'0'; 20];
+                decimal::fill(&mut buffer, reversed);
+                out.extend_from_slice(&buffer[20 - const { decimal::width(MAX as u128) }..]);
+                Ok(())
+            }
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
+                decimal::parse(bytes)
+                    .and_then(|reversed| MAX.checked_sub(reversed))
+                    .and_then(|value| $type::try_from(value).ok())
+                    .ok_or_else(|| not_reversed(bytes, MAX, stringify!($type)))
+            }
+        }
+
+        impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
+            const REVERSED: bool = true;
+
+            fn cut(bound: $type, side: Side) -> Cut {
+                let mut encoding = Vec::with_capacity(20);
+                match <$type as KeyField<ReverseTs<MAX>>>::write(bound, &mut encoding) {
+                    Ok(()) => cut_at(encoding, side, true),
+                    // Earlier than all times is behind them in reversed bytes; later, in front.
+                    Err(_) if $wide::try_from(bound).is_err() => Cut::Last,
+                    Err(_) => Cut::First,
+                }
+            }
+        }
+
+        impl RangeField<Text> for $type {
+            const REVERSED: bool = false;
+
+            fn cut(bound: $type, side: Side) -> Cut {
+                let mut encoding = Vec::with_capacity(<$type as KeyField<Text>>::WIDTH.min());
+                // The type's own width holds each of its values, so this write has no error to give.
+                let written = <$type as KeyField<Text>>::write(bound, &mut encoding);
+                debug_assert_eq!(written, Ok(()));
+                cut_at(encoding, side, false)
+            }
+        }
+    };
+}
+
+macro_rules! unsigned {
+    ($($type:ident $wide:ident $fill:ident $parse:ident;)*) => {$(
+        integer!($type, $wide, $fill, $parse);
+
+        impl KeyField<Text> for $type {
+            type Arg<'a> = $type;
+            type Decoded<'a> = $type;
+            const FORMAT: Format = Format::Decimal;
+            const WIDTH: Width = Width::Fixed(decimal::width($type::MAX as u128));
+
+            #[inline]
+            fn arg(&self) -> $type {
+                *self
+            }
+
+            #[inline]
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let mut buffer = [b'0'; const { decimal::width($type::MAX as u128) }];
+                decimal::$fill(&mut buffer, $wide::from(value));
+                out.extend_from_slice(&buffer);
+                Ok(())
+            }
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
+                decimal::$parse(bytes)
+                    .and_then(|digits| $type::try_from(digits).ok())
+                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+            }
+        }
+    )*};
+}
+
+macro_rules! signed {
+    ($($type:ident $wide:ident $fill:ident $parse:ident;)*) => {$(
+        integer!($type, $wide, $fill, $parse);
+
+        impl KeyField<Text> for $type {
+            type Arg<'a> = $type;
+            type Decoded<'a> = $type;
+            const FORMAT: Format = Format::SignedDecimal;
+            const WIDTH: Width = Width::Fixed(1 + decimal::width($type::MAX as u128));
+
+            #[inline]
+            fn arg(&self) -> $type {
+                *self
+            }
+
+            #[inline]
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
+                // `!v` is `-v - 1`, and never negative for a negative `v`.
+                let magnitude = if value < 0 { !value } else { value };
+                decimal::$fill(&mut buffer[1..], magnitude.unsigned_abs().into());
+                if value < 0 {
+                    complement(&mut buffer);
+                }
+                out.extend_from_slice(&buffer);
+                Ok(())
+            }
+
+            #[inline]
+            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
+                let value = match bytes.split_first() {
+                    Some((b'0', digits)) => decimal::$parse(digits).and_then(|v| $type::try_from(v).ok()),
+                    Some((b'-', _)) => {
+                        let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
+                        (bytes.len() == buffer.len()).then(|| {
+                            buffer.copy_from_slice(bytes);
+                            complement(&mut buffer);
+                            decimal::$parse(&buffer[1..]).and_then(|v| $type::try_from(v).ok()).map(|v| !v)
+                        }).flatten()
+                    }
+                    _ => None,
+                };
+                value.ok_or_else(|| not_digits(bytes, stringify!($type)))
+            }
+        }
+    )*};
+}
+
+/// Turns the digits of `-v - 1` behind their sign into those of `10^w + v`, and back: each digit
+/// becomes its difference from 9. Other bytes never become digits.
+fn complement(signed: &mut [u8]) {
+    if let Some((sign, digits)) = signed.split_first_mut() {
+        *sign = b'-';
+        for digit in digits {
+            *digit = (b'0' + b'9').wrapping_sub(*digit);
+        }
+    }
+}
+
+unsigned! {
+    u8 u64 fill parse;
+    u16 u64 fill parse;
+    u32 u64 fill parse;
+    u64 u64 fill parse;
+    u128 u128 fill_wide parse_wide;
+}
+
+signed! {
+    i8 u64 fill parse;
+    i16 u64 fill parse;
+    i32 u64 fill parse;
+    i64 u64 fill parse;
+    i128 u128 fill_wide parse_wide;
+}
+
+#[cold]
+fn negative_padded(value: impl std::fmt::Display, width: usize) -> FieldError {
+    FieldError::new(format_args!(
+        "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
+    ))
+}
+
+#[cold]
+fn too_many_digits(value: impl std::fmt::Display, width: usize) -> FieldError {
+    FieldError::new(format_args!(
+        "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
+        "9".repeat(width),
+    ))
+}
+
+#[cold]
+fn not_reversible(value: impl std::fmt::Display, max: u64) -> FieldError {
+    FieldError::new(format_args!("{value} cannot be reversed; `#[reverse_ts]` holds 0 to {max}"))
+}
+
+#[cold]
+fn not_reversed(bytes: &[u8], max: u64, type_name: &str) -> FieldError {
+    FieldError::new(format_args!(
+        "`{}` is not `{max} - t` in {} digits, for a `t` that is a `{type_name}`",
+        Readable(bytes),
+        bytes.len(),
+    ))
+}

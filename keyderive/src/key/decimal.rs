@@ -1,0 +1,115 @@
+//! Decimal digits of a fixed width: written, read and counted.
+
+/// The value that `u64::MAX` and its neighbours need past 19 digits: the split point of `u128`s.
+const TEN_TO_19: u128 = 10_u128.pow(19);
+
+/// Every pair of digits, so that two are written for one division.
+const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
+40414243444546474849505152535455565758596061626364656667686970717273747576777879\
+8081828384858687888990919293949596979899";
+
+/// Fills `digits` with `value`, zero padded on the left. What does not fit is cut off on the left:
+/// callers check the width first.
+#[inline]
+pub(crate) fn fill(digits: &mut [u8], mut value: u64) {
+    let mut chunks = digits.rchunks_exact_mut(2);
+    for pair in &mut chunks {
+        let at = (value % 100) as usize * 2;
+        pair.copy_from_slice(&PAIRS[at..at + 2]);
+        value /= 100;
+    }
+    if let [first] = chunks.into_remainder() {
+        *first = b'0' + (value % 10) as u8;
+    }
+}
+
+/// [`fill`] for 128 bits, 19 digits at a time.
+#[inline]
+pub(crate) fn fill_wide(digits: &mut [u8], mut value: u128) {
+    for chunk in digits.rchunks_mut(19) {
+        // A remainder of 10^19 fits in 64 bits.
+        fill(chunk, (value % TEN_TO_19) as u64);
+        value /= TEN_TO_19;
+    }
+}
+
+/// How many digits `value` has; 1 for zero.
+pub(crate) const fn width(value: u128) -> usize {
+    match value.checked_ilog10() {
+        Some(log) => log as usize + 1,
+        None => 1,
+    }
+}
+
+/// Reads digits, or nothing: for a byte that is no digit, no bytes at all, or a value over 64 bits.
+#[inline]
+pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
+    if digits.len() > 19 {
+        return parse_wide(digits)?.try_into().ok();
+    }
+    let mut value = 0_u64;
+    let mut all_digits = !digits.is_empty();
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        all_digits &= digit < 10;
+        // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    }
+    all_digits.then_some(value)
+}
+
+/// [`parse`] for 128 bits.
+pub(crate) fn parse_wide(digits: &[u8]) -> Option<u128> {
+    let mut value = 0_u128;
+    for byte in digits {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        value = value.checked_mul(10)?.checked_add(u128::from(digit))?;
+    }
+    (!digits.is_empty()).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn filled(width: usize, value: u128) -> String {
+        let mut digits = vec![b'x'; width];
+        fill_wide(&mut digits, value);
+        String::from_utf8(digits).unwrap()
+    }
+
+    #[test]
+    fn digits_are_zero_padded_at_every_width() {
+        for (width, value, expected) in [
+            (1, 7, "7"),
+            (2, 7, "07"),
+            (5, 42, "00042"),
+            (19, 9_223_372_036_854_775_807, "9223372036854775807"),
+            (20, u128::from(u64::MAX), "18446744073709551615"),
+            (39, u128::MAX, "340282366920938463463374607431768211455"),
+            (45, 1, "000000000000000000000000000000000000000000001"),
+        ] {
+            assert_eq!(filled(width, value), expected);
+            assert_eq!(parse_wide(expected.as_bytes()), Some(value));
+            assert_eq!(parse(expected.as_bytes()), u64::try_from(value).ok());
+        }
+    }
+
+    #[test]
+    fn only_digits_are_read() {
+        for text in ["", "+1", "-1", " 1", "1 ", "1a", "/", ":"] {
+            assert_eq!(parse(text.as_bytes()), None, "{text:?}");
+            assert_eq!(parse_wide(text.as_bytes()), None, "{text:?}");
+        }
+        assert_eq!(parse(b"18446744073709551616"), None);
+        assert_eq!(parse_wide(b"340282366920938463463374607431768211456"), None);
+    }
+
+    #[test]
+    fn widths() {
+        assert_eq!([width(0), width(9), width(10), width(u128::MAX)], [1, 1, 2, 39]);
+    }
+}

@@ -1,0 +1,169 @@
+//! Reading a key: exactly the bytes that encode would write, and no others.
+
+use super::MAX_KEY_LEN;
+use super::encode::{forbidden, holds_forbidden};
+use super::error::{DecodeError, DecodeKind, FieldError};
+use super::field::KeyField;
+use super::salt::{Span, bucket_of};
+use super::schema::{Schema, Width};
+use super::show::Readable;
+
+/// The bytes of a key on their way into its fields; `N` is how many there are.
+///
+/// What the derive calls, field by field from the left.
+#[derive(Debug)]
+pub struct KeyReader<'a, const N: usize> {
+    schema: &'static Schema,
+    key: &'a [u8],
+    /// The bucket that the key says it is in.
+    bucket: Option<u32>,
+    spans: [Span; N],
+    next: usize,
+    /// Where the unread bytes begin.
+    at: usize,
+}
+
+impl<'a, const N: usize> KeyReader<'a, N> {
+    /// Reads the tag and the salt of `key`.
+    #[inline]
+    fn new(schema: &'static Schema, key: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut reader = Self { schema, key, bucket: None, spans: [Span::default(); N], next: 0, at: 0 };
+        if !(1..=MAX_KEY_LEN).contains(&key.len()) {
+            return Err(reader.error(DecodeKind::Length));
+        }
+        if let Some(tag) = schema.tag() {
+            if !(key.starts_with(tag.as_bytes()) && key.get(tag.len()) == Some(&schema.delimiter())) {
+                return Err(reader.error(DecodeKind::Tag { expected: tag }));
+            }
+            reader.at = tag.len() + 1;
+        }
+        if let Some(salt) = schema.salt() {
+            let end = reader.at + salt.width();
+            let digits = key.get(reader.at..end).filter(|_| key.get(end) == Some(&schema.delimiter()));
+            reader.bucket = digits.and_then(|digits| salt.read(digits));
+            if reader.bucket.is_none() {
+                return Err(reader.error(DecodeKind::Salt { range: salt.range() }));
+            }
+            reader.at = end + 1;
+        }
+        Ok(reader)
+    }
+
+    /// Reads the next field.
+    ///
+    /// # Errors
+    /// When the bytes are not what the field writes.
+    #[inline]
+    pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
+        let at = self.next;
+        self.next = at + 1;
+        let rest = &self.key[self.at..];
+        let last = at + 1 == N;
+        let read = take_field(T::WIDTH, rest, last, self.schema.delimiter())
+            .and_then(|bytes| Ok((bytes.len(), T::read(bytes)?)));
+        match read {
+            Ok((len, value)) => {
+                self.spans[at] = Span { start: self.at, end: self.at + len };
+                // `take_field` found a delimiter behind each field but the last.
+                self.at += len + usize::from(!last);
+                Ok(value)
+            }
+            Err(error) => {
+                let name = self.schema.fields()[at].name();
+                Err(self.error(DecodeKind::Field { name, error }))
+            }
+        }
+    }
+
+    /// Checks what can only be seen at the end: that nothing is left, and that the bucket is right.
+    #[inline]
+    fn finish(self) -> Result<(), DecodeError> {
+        if self.at != self.key.len() {
+            return Err(self.error(DecodeKind::Trailing));
+        }
+        if let (Some(salt), Some(stored)) = (self.schema.salt(), self.bucket) {
+            let expected = bucket_of(salt, self.key, &self.spans, self.schema.delimiter());
+            if stored != expected {
+                return Err(self.error(DecodeKind::Bucket { stored, expected }));
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn error(&self, kind: DecodeKind) -> DecodeError {
+        DecodeError::new(self.schema.key_type(), self.key, kind)
+    }
+}
+
+/// The bytes of the field that `rest` begins with.
+///
+/// A field but the last has a delimiter behind it; the last one may have anything behind a fixed width,
+/// which [`KeyReader::finish`] refuses.
+#[inline]
+fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[u8], FieldError> {
+    match width {
+        Width::Fixed(width) => {
+            let Some(bytes) = rest.get(..width) else {
+                return Err(too_short(rest, width));
+            };
+            if !last && rest.get(width) != Some(&delimiter) {
+                return Err(no_delimiter(&rest[width..], width, delimiter));
+            }
+            Ok(bytes)
+        }
+        Width::Delimited if last => {
+            if holds_forbidden(rest, delimiter) {
+                return Err(forbidden(format_args!("`{}`", Readable(rest)), rest, delimiter));
+            }
+            Ok(rest)
+        }
+        Width::Delimited => match rest.iter().position(|byte| *byte <= delimiter) {
+            Some(end) if rest[end] == delimiter => Ok(&rest[..end]),
+            Some(end) => {
+                let bytes = &rest[..=end];
+                Err(forbidden(format_args!("`{}`", Readable(bytes)), bytes, delimiter))
+            }
+            None => Err(unended(rest, delimiter)),
+        },
+    }
+}
+
+#[cold]
+fn too_short(rest: &[u8], width: usize) -> FieldError {
+    FieldError::new(format_args!("it has {width} bytes, and the key ends after {} of them", rest.len()))
+}
+
+#[cold]
+fn no_delimiter(rest: &[u8], width: usize, delimiter: u8) -> FieldError {
+    FieldError::new(format_args!(
+        "it has {width} bytes, and behind them comes `{}` and not the delimiter `{}`",
+        Readable(rest.get(..1).unwrap_or_default()),
+        Readable(&[delimiter]),
+    ))
+}
+
+#[cold]
+fn unended(rest: &[u8], delimiter: u8) -> FieldError {
+    FieldError::new(format_args!(
+        "`{}` goes to the end of the key, and a delimiter `{}` should end it",
+        Readable(rest),
+        Readable(&[delimiter]),
+    ))
+}
+
+/// Reads the key that `fields` reads the fields of, and checks all that encode would have written.
+///
+/// # Errors
+/// For every key that encode would not have written.
+#[inline]
+pub fn decode<'a, K, const N: usize>(
+    schema: &'static Schema,
+    key: &'a [u8],
+    fields: impl FnOnce(&mut KeyReader<'a, N>) -> Result<K, DecodeError>,
+) -> Result<K, DecodeError> {
+    let mut reader = KeyReader::new(schema, key)?;
+    let decoded = fields(&mut reader)?;
+    reader.finish()?;
+    Ok(decoded)
+}

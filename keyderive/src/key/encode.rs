@@ -1,0 +1,122 @@
+//! Writing a key: the parts in order, then the salt into its place.
+
+use super::MAX_KEY_LEN;
+use super::error::{EncodeError, FieldError};
+use super::field::KeyField;
+use super::salt::{Salt, Span, bucket_of};
+use super::schema::{Schema, Width};
+use super::show::Byte;
+
+/// The fields of a key on their way into its bytes; `N` is how many there are.
+///
+/// What the derive calls, field by field from the left.
+#[derive(Debug)]
+pub struct KeyWriter<'a, const N: usize> {
+    schema: &'static Schema,
+    out: &'a mut Vec<u8>,
+    spans: [Span; N],
+    next: usize,
+}
+
+impl<const N: usize> KeyWriter<'_, N> {
+    /// Writes the next field.
+    ///
+    /// # Errors
+    /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
+    #[inline]
+    pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
+        let at = self.next;
+        if at > 0 {
+            self.out.push(self.schema.delimiter());
+        }
+        let start = self.out.len();
+        write_field::<C, T>(value.arg(), self.schema.delimiter(), self.out).map_err(|error| {
+            EncodeError::field(self.schema.key_type(), self.schema.fields()[at].name(), error)
+        })?;
+        self.spans[at] = Span { start, end: self.out.len() };
+        self.next = at + 1;
+        Ok(())
+    }
+}
+
+/// Appends one field, checked against the delimiter where that is what ends it.
+#[inline]
+pub(crate) fn write_field<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    delimiter: u8,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    let start = out.len();
+    T::write(value, out)?;
+    if matches!(T::WIDTH, Width::Delimited) && holds_forbidden(&out[start..], delimiter) {
+        return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
+    }
+    Ok(())
+}
+
+/// Whether some byte is at or below the delimiter. Without an early end, so that it runs as vectors.
+#[inline]
+pub(crate) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
+    bytes.iter().fold(false, |found, byte| found | (*byte <= delimiter))
+}
+
+/// The error for a delimited field that holds a byte at or below the delimiter.
+#[cold]
+pub(crate) fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
+    let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
+    FieldError::new(format_args!(
+        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, \
+         which is what keeps keys in order: choose a smaller delimiter, or write the value in other characters",
+        Byte(byte),
+        Byte(delimiter),
+    ))
+}
+
+/// Appends the key that `fields` writes to `out`; on an error `out` is as it was.
+///
+/// # Errors
+/// Those of the fields; a key that is empty or too long.
+#[inline]
+pub fn encode<const N: usize>(
+    schema: &'static Schema,
+    out: &mut Vec<u8>,
+    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let base = out.len();
+    let result = encode_at(schema, out, base, fields);
+    if result.is_err() {
+        out.truncate(base);
+    }
+    result
+}
+
+#[inline]
+fn encode_at<const N: usize>(
+    schema: &'static Schema,
+    out: &mut Vec<u8>,
+    base: usize,
+    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    out.reserve(schema.min_len());
+    // The bucket is known once the fields are written; until then bucket 0 keeps its place.
+    schema.write_head(0, out);
+    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0 };
+    fields(&mut writer)?;
+    let KeyWriter { out, spans, .. } = writer;
+    if let Some(salt) = schema.salt() {
+        let bucket = bucket_of(salt, out, &spans, schema.delimiter());
+        let end = base + schema.head_len() - 1;
+        Salt::patch(bucket, &mut out[end - salt.width()..end]);
+    }
+    check_len(schema, out.len() - base)
+}
+
+/// Refuses the lengths that Bigtable does.
+#[inline]
+pub(crate) fn check_len(schema: &Schema, len: usize) -> Result<(), EncodeError> {
+    match len {
+        0 => Err(EncodeError::empty(schema.key_type())),
+        1..=MAX_KEY_LEN => Ok(()),
+        _ => Err(EncodeError::too_long(schema.key_type(), len)),
+    }
+}

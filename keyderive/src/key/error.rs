@@ -1,0 +1,218 @@
+//! What can be wrong with a key: its values on the way in, its bytes on the way out.
+
+use std::error::Error;
+use std::fmt;
+
+use super::MAX_KEY_LEN;
+use super::show::{Hex, Readable};
+
+/// Why one field's value cannot be written, or its bytes not be read.
+///
+/// A codec returns it; the key adds which field and which key it was. The text is the fault, then the
+/// limit or the remedy, in lower case without a full stop.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldError(Box<str>);
+
+impl FieldError {
+    /// An error with `fault` as its text.
+    #[cold]
+    pub fn new(fault: impl fmt::Display) -> Self {
+        Self(fault.to_string().into())
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for FieldError {}
+
+/// A key that cannot be written: a field refuses its value, or the whole is empty or too long.
+///
+/// The text names the key type, the field, the value and the limit. Nothing is truncated, wrapped or
+/// defaulted instead.
+#[derive(Clone, PartialEq, Eq)]
+pub struct EncodeError(Box<EncodeFault>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct EncodeFault {
+    key_type: &'static str,
+    kind: EncodeKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum EncodeKind {
+    Field { name: &'static str, error: FieldError },
+    TooLong { len: usize },
+    Empty,
+}
+
+impl EncodeError {
+    #[cold]
+    pub(crate) fn field(key_type: &'static str, name: &'static str, error: FieldError) -> Self {
+        Self::new(key_type, EncodeKind::Field { name, error })
+    }
+
+    #[cold]
+    pub(crate) fn too_long(key_type: &'static str, len: usize) -> Self {
+        Self::new(key_type, EncodeKind::TooLong { len })
+    }
+
+    #[cold]
+    pub(crate) fn empty(key_type: &'static str) -> Self {
+        Self::new(key_type, EncodeKind::Empty)
+    }
+
+    fn new(key_type: &'static str, kind: EncodeKind) -> Self {
+        Self(Box::new(EncodeFault { key_type, kind }))
+    }
+
+    /// The field that refused its value; none where the key as a whole is at fault.
+    #[must_use]
+    pub fn field_name(&self) -> Option<&'static str> {
+        match self.0.kind {
+            EncodeKind::Field { name, .. } => Some(name),
+            EncodeKind::TooLong { .. } | EncodeKind::Empty => None,
+        }
+    }
+
+    /// Whether the encoded key is longer than the 4096 bytes that Bigtable allows.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        matches!(self.0.kind, EncodeKind::TooLong { .. })
+    }
+
+    /// Whether the encoded key is empty, which Bigtable refuses.
+    #[must_use]
+    pub fn is_empty_key(&self) -> bool {
+        matches!(self.0.kind, EncodeKind::Empty)
+    }
+}
+
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let EncodeFault { key_type, kind } = &*self.0;
+        match kind {
+            EncodeKind::Field { name, error } => write!(f, "field `{name}` of `{key_type}`: {error}"),
+            EncodeKind::TooLong { len } => write!(
+                f,
+                "the row key of this `{key_type}` is {len} bytes; Bigtable allows {MAX_KEY_LEN}: \
+                 shorten its strings, or keep them in columns",
+            ),
+            EncodeKind::Empty => write!(
+                f,
+                "the row key of this `{key_type}` is empty; Bigtable needs 1 byte at least: \
+                 give its only field a value, or the key a tag",
+            ),
+        }
+    }
+}
+
+impl fmt::Debug for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Error for EncodeError {}
+
+/// A row key that is not one of this key type.
+///
+/// The text shows the key as text and in hexadecimal, and says where it departs from the key type.
+/// Decode accepts exactly what encode writes: a wrong bucket, a byte that encode would refuse or a
+/// second form of the same value is an error too.
+#[derive(Clone, PartialEq, Eq)]
+pub struct DecodeError(Box<DecodeFault>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct DecodeFault {
+    key_type: &'static str,
+    key: Box<[u8]>,
+    kind: DecodeKind,
+}
+
+/// Where a key departs from its type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum DecodeKind {
+    /// The bytes of one field.
+    Field { name: &'static str, error: FieldError },
+    /// The constant part in front.
+    Tag { expected: &'static str },
+    /// The salt is not a number below its range in the salt's width.
+    Salt { range: u32 },
+    /// The salt is a bucket, but not that of the fields it is taken over.
+    Bucket { stored: u32, expected: u32 },
+    /// More bytes after the last field.
+    Trailing,
+    /// No length that Bigtable allows.
+    Length,
+}
+
+impl DecodeError {
+    #[cold]
+    pub(crate) fn new(key_type: &'static str, key: &[u8], kind: DecodeKind) -> Self {
+        Self(Box::new(DecodeFault { key_type, key: key.into(), kind }))
+    }
+
+    /// The row key that was read.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.0.key
+    }
+
+    /// The field whose bytes are at fault; none where it is the tag, the salt or the length.
+    #[must_use]
+    pub fn field_name(&self) -> Option<&'static str> {
+        match self.0.kind {
+            DecodeKind::Field { name, .. } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Whether the key lacks the constant tag of its type: it may be of another key type that shares
+    /// the table.
+    #[must_use]
+    pub fn is_other_tag(&self) -> bool {
+        matches!(self.0.kind, DecodeKind::Tag { .. })
+    }
+
+    /// Whether the key's salt is not the bucket of its fields: it was written by other code, or with
+    /// another salt range.
+    #[must_use]
+    pub fn is_wrong_bucket(&self) -> bool {
+        matches!(self.0.kind, DecodeKind::Bucket { .. })
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let DecodeFault { key_type, key, kind } = &*self.0;
+        write!(f, "row key `{}` (hex {}) is not a `{key_type}`: ", Readable(key), Hex(key))?;
+        match kind {
+            DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
+            DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
+            DecodeKind::Salt { range } => {
+                write!(f, "it does not begin with a salt of 0 to {}, zero padded", range - 1)
+            }
+            DecodeKind::Bucket { stored, expected } => write!(
+                f,
+                "its salt says bucket {stored}, its fields hash to bucket {expected}; \
+                 it was written by other code or with another salt range",
+            ),
+            DecodeKind::Trailing => f.write_str("there are bytes after the last field"),
+            DecodeKind::Length => {
+                write!(f, "it is {} bytes long; a row key has 1 to {MAX_KEY_LEN}", key.len())
+            }
+        }
+    }
+}
+
+impl fmt::Debug for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl Error for DecodeError {}

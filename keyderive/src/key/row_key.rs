@@ -1,0 +1,91 @@
+//! The trait of all row keys.
+
+use super::error::{DecodeError, EncodeError};
+use super::schema::Schema;
+
+/// A struct that is the row key of a table; derive it.
+///
+/// ```
+/// use keyderive::RowKey;
+///
+/// #[derive(RowKey, Debug, PartialEq)]
+/// #[salt(range = 4, over = "user_id,site")]
+/// struct EventKey {
+///     user_id: String,
+///     site: String,
+///     #[reverse_ts]
+///     at: u64,
+///     #[pad(6)]
+///     seq: u32,
+/// }
+///
+/// let key = EventKey { user_id: "alice".into(), site: "home".into(), at: 1426535612156, seq: 42 };
+/// let bytes = key.encode()?;
+/// assert_eq!(bytes, b"1#alice#home#9223370610319163651#000042");
+/// assert_eq!(EventKey::decode(&bytes)?, key);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Laws
+/// - `decode(encode(k)) == k`, and `encode(decode(bytes)) == bytes` for all bytes that decode accepts.
+/// - Within a bucket, the order of the bytes is the declared order: field by field from the left.
+/// - The bucket is a function of the encoded fields, the same on every machine and in every release.
+/// - A key is 1 to 4096 bytes; a value that the key cannot hold is an error.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a row key",
+    note = "write `#[derive(keyderive::RowKey)]` on its struct"
+)]
+pub trait RowKey {
+    /// The key as read out of `'a` bytes: `Self`, with its borrowed fields borrowed from them.
+    type Decoded<'a>;
+
+    /// The scan builder before any field is constrained.
+    type Scan;
+
+    /// The parts of the key and how they are laid out.
+    const SCHEMA: &'static Schema;
+
+    /// Appends the row key to `out`; on an error `out` is as it was.
+    ///
+    /// # Errors
+    /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
+    fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
+
+    /// The row key as bytes of its own.
+    ///
+    /// # Errors
+    /// Those of [`encode_into`](Self::encode_into).
+    fn encode(&self) -> Result<Vec<u8>, EncodeError> {
+        let mut out = Vec::with_capacity(64);
+        self.encode_into(&mut out)?;
+        Ok(out)
+    }
+
+    /// Reads a row key. Accepts exactly the bytes that encode writes; borrowed fields do not allocate.
+    ///
+    /// # Errors
+    /// For every other key: another tag, a wrong bucket, a forbidden byte, a second form of a value.
+    fn decode(key: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
+
+    /// A scan of the whole table, to be constrained field by field from the left.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+    /// let plan = EventKey::scan().user_id("alice").at_range(1000..2000).into_plan()?;
+    /// # Ok::<(), keyderive::plan::PlanError>(())
+    /// ```
+    fn scan() -> Self::Scan;
+}
+
+/// A row key that owns what it holds, so that tables can hand it out.
+///
+/// Implemented for every key type without borrowed fields.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the key of a table",
+    note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
+)]
+pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<K: for<'a> RowKey<Decoded<'a> = K> + Send + 'static> OwnedRowKey for K {}

@@ -1,0 +1,64 @@
+//! How bytes of a key are shown to a person.
+
+use std::fmt::{self, Write as _};
+
+/// Bytes as text where they are text, with everything else escaped as `\xNN`.
+///
+/// A back-slash is shown doubled, so that what is printed stands for one sequence of bytes only.
+#[derive(Clone, Copy)]
+pub(crate) struct Readable<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Readable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for char in chunk.valid().chars() {
+                match char {
+                    '\\' => f.write_str("\\\\")?,
+                    _ if char.is_ascii_control() => write!(f, "\\x{:02x}", u32::from(char))?,
+                    _ if char.is_control() => write!(f, "{}", char.escape_unicode())?,
+                    _ => f.write_char(char)?,
+                }
+            }
+            for byte in chunk.invalid() {
+                write!(f, "\\x{byte:02x}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes in hexadecimal, two lower-case digits each.
+#[derive(Clone, Copy)]
+pub(crate) struct Hex<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+/// One byte as a reader knows it: the character where it has one, and its number always.
+pub(crate) struct Byte(pub(crate) u8);
+
+impl fmt::Display for Byte {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            b' ' => f.write_str("a space (0x20)"),
+            byte if byte.is_ascii_graphic() => write!(f, "`{}` (0x{byte:02x})", char::from(byte)),
+            byte => write!(f, "0x{byte:02x}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readable_is_unambiguous() {
+        assert_eq!(Readable("a#ü\\".as_bytes()).to_string(), "a#ü\\\\");
+        assert_eq!(Readable(b"\x00\xff\n").to_string(), "\\x00\\xff\\x0a");
+        assert_eq!(Readable("\u{85}".as_bytes()).to_string(), "\\u{85}");
+        assert_eq!(Hex(b"\x01\xab").to_string(), "01ab");
+    }
+}
