@@ -1,0 +1,242 @@
+//! Why a value is not a row, or a row not the value that was asked for.
+
+use std::error::Error;
+use std::fmt::{self, Display, Write};
+
+use bytes::Bytes;
+use serde::{de, ser};
+
+/// The error of writing a value as a row, or of reading a row as a value.
+///
+/// Its text names the column as `family:qualifier`, what was found there, and what to do.
+/// Where the column holds JSON, [`source`](Error::source) is the error of `serde_json`.
+#[derive(Debug)]
+pub struct RowError {
+    family: Box<str>,
+    fault: Fault,
+}
+
+impl RowError {
+    /// Whether the row has no cell in a column that the row type needs.
+    #[must_use]
+    pub fn is_missing_column(&self) -> bool {
+        self.fault.0.kind == Kind::MissingColumn
+    }
+
+    /// Whether a column holds something else than its field's type is stored as.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        self.fault.0.kind == Kind::Malformed
+    }
+
+    /// Whether the row type, or a value in it, has no form as columns.
+    #[must_use]
+    pub fn is_unsupported(&self) -> bool {
+        self.fault.0.kind == Kind::Unsupported
+    }
+}
+
+impl Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { family, fault } = self;
+        match &fault.0.column {
+            Some(qualifier) => write!(f, "column `{family}:{}`{fault}", Text(qualifier)),
+            None => write!(f, "the row in family `{family}`{fault}"),
+        }
+    }
+}
+
+impl Error for RowError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.fault.0.source.as_ref().map(|source| source as _)
+    }
+}
+
+/// The error inside serde, which knows the column but not the family.
+///
+/// It is not [`RowError`] itself, so that serde's constructors are no part of the public API.
+#[derive(Debug)]
+pub(super) struct Fault(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    column: Option<Bytes>,
+    /// What follows the column's name in the text.
+    message: String,
+    source: Option<serde_json::Error>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    MissingColumn,
+    Malformed,
+    Unsupported,
+    /// What the row type itself objects to.
+    Rejected,
+}
+
+impl Fault {
+    fn new(kind: Kind, message: String) -> Self {
+        Self(Box::new(Inner { kind, column: None, message, source: None }))
+    }
+
+    /// The type, or the value, has no form as columns; `message` follows the column's name.
+    pub(super) fn unsupported(message: impl Display) -> Self {
+        Self::new(Kind::Unsupported, format!(" {message}"))
+    }
+
+    /// The column holds `found`, which is not what its field is stored as.
+    pub(super) fn malformed(found: impl Display, expected: impl Display) -> Self {
+        Self::new(Kind::Malformed, format!(" holds {found}; {expected}"))
+    }
+
+    /// The column holds JSON that does not parse as its field.
+    pub(super) fn malformed_json(value: &[u8], source: serde_json::Error) -> Self {
+        let message = format!(" holds {}, which is not its field as JSON: {source}", Excerpt(value));
+        Self::new(Kind::Malformed, message).caused_by(source)
+    }
+
+    /// The value cannot be written as JSON.
+    pub(super) fn unwritable_json(source: serde_json::Error) -> Self {
+        Self::unsupported(format_args!("cannot be written as JSON: {source}")).caused_by(source)
+    }
+
+    /// Says which column it is about, unless that is known already.
+    pub(super) fn in_column(mut self, qualifier: &Bytes) -> Self {
+        self.0.column.get_or_insert_with(|| qualifier.clone());
+        self
+    }
+
+    pub(super) fn in_family(self, family: &str) -> RowError {
+        RowError { family: family.into(), fault: self }
+    }
+
+    fn caused_by(mut self, source: serde_json::Error) -> Self {
+        self.0.source = Some(source);
+        self
+    }
+}
+
+impl Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl Error for Fault {}
+
+impl ser::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        Self::new(Kind::Rejected, format!(": {message}"))
+    }
+}
+
+impl de::Error for Fault {
+    fn custom<T: Display>(message: T) -> Self {
+        ser::Error::custom(message)
+    }
+
+    fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::malformed(found, format_args!("the field expects {expected}"))
+    }
+
+    fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::malformed(found, format_args!("the field expects {expected}"))
+    }
+
+    fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
+        Self::malformed(format_args!("{length} elements"), format_args!("the field expects {expected}"))
+    }
+
+    fn unknown_variant(variant: &str, expected: &'static [&'static str]) -> Self {
+        Self::malformed(
+            format_args!("the variant {}", Excerpt(variant.as_bytes())),
+            format_args!("the variants are {}", Names(expected)),
+        )
+    }
+
+    fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
+        let message = format!(" is unknown to the row type; its columns are {}", Names(expected));
+        Self::new(Kind::Rejected, message).in_column(&Bytes::copy_from_slice(field.as_bytes()))
+    }
+
+    fn missing_field(field: &'static str) -> Self {
+        let message = " is missing; make the field an `Option` or give it `#[serde(default)]`".to_owned();
+        Self::new(Kind::MissingColumn, message).in_column(&Bytes::from_static(field.as_bytes()))
+    }
+
+    fn duplicate_field(field: &'static str) -> Self {
+        let message = " is there under its name and under an alias; delete one of the two".to_owned();
+        Self::new(Kind::Rejected, message).in_column(&Bytes::from_static(field.as_bytes()))
+    }
+}
+
+/// Names in backticks, with commas.
+struct Names(&'static [&'static str]);
+
+impl Display for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("none");
+        }
+        for (index, name) in self.0.iter().enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
+            write!(f, "{comma}`{name}`")?;
+        }
+        Ok(())
+    }
+}
+
+/// How much of a value an error shows, in bytes.
+const SHOWN: usize = 32;
+
+/// The length of a value and its first bytes in hex.
+pub(super) struct Hex<'a>(pub(super) &'a [u8]);
+
+impl Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.len() {
+            0 => return f.write_str("no bytes"),
+            1 => f.write_str("1 byte, `")?,
+            length => write!(f, "{length} bytes, `")?,
+        }
+        for byte in self.0.iter().take(SHOWN) {
+            write!(f, "{byte:02x}")?;
+        }
+        f.write_str(ellipsis(self.0))?;
+        f.write_str("`")
+    }
+}
+
+/// The start of a value that is meant to be text.
+pub(super) struct Excerpt<'a>(pub(super) &'a [u8]);
+
+impl Display for Excerpt<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return f.write_str("no bytes");
+        }
+        let shown = &self.0[..self.0.len().min(SHOWN)];
+        write!(f, "`{}{}`", Text(shown), ellipsis(self.0))
+    }
+}
+
+/// Bytes as text, with escapes for what is not text or would break the line.
+struct Text<'a>(&'a [u8]);
+
+impl Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for chunk in self.0.utf8_chunks() {
+            for char in chunk.valid().chars() {
+                if char.is_control() { write!(f, "{}", char.escape_debug())? } else { f.write_char(char)? }
+            }
+            write!(f, "{}", chunk.invalid().escape_ascii())?;
+        }
+        Ok(())
+    }
+}
+
+fn ellipsis(value: &[u8]) -> &'static str {
+    if value.len() > SHOWN { "…" } else { "" }
+}

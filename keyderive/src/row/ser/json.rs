@@ -1,0 +1,105 @@
+//! Sequences and enum variants with data, which a cell holds as JSON.
+
+use bytes::Bytes;
+use serde::ser::{
+    Serialize, SerializeSeq, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+    SerializeTupleVariant,
+};
+
+use crate::row::error::Fault;
+
+/// JSON that is being written, element by element, into one buffer.
+///
+/// `serde_json`'s own compound serializers borrow the serializer that made them, so they cannot be handed
+/// out by a `Serializer` that ends with the call.
+pub(super) struct Json {
+    text: Vec<u8>,
+    close: &'static [u8],
+    empty: bool,
+}
+
+impl Json {
+    pub(super) fn array() -> Self {
+        Self { text: vec![b'['], close: b"]", empty: true }
+    }
+
+    pub(super) fn tuple_variant(name: &str) -> Result<Self, Fault> {
+        Ok(Self { text: member(name, b"[")?, close: b"]}", empty: true })
+    }
+
+    pub(super) fn struct_variant(name: &str) -> Result<Self, Fault> {
+        Ok(Self { text: member(name, b"{")?, close: b"}}", empty: true })
+    }
+
+    pub(super) fn newtype_variant<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Bytes, Fault> {
+        let mut text = member(name, b"")?;
+        write(&mut text, value)?;
+        text.push(b'}');
+        Ok(text.into())
+    }
+
+    fn element<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
+        if !self.empty {
+            self.text.push(b',');
+        }
+        self.empty = false;
+        write(&mut self.text, value)
+    }
+
+    fn finish(mut self) -> Bytes {
+        self.text.extend_from_slice(self.close);
+        self.text.into()
+    }
+}
+
+/// The start of an object whose one member is `name`.
+fn member(name: &str, open: &[u8]) -> Result<Vec<u8>, Fault> {
+    let mut text = vec![b'{'];
+    write(&mut text, name)?;
+    text.push(b':');
+    text.extend_from_slice(open);
+    Ok(text)
+}
+
+fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) -> Result<(), Fault> {
+    serde_json::to_writer(text, value).map_err(Fault::unwritable_json)
+}
+
+macro_rules! elements {
+    ($($compound:ident $method:ident;)*) => {$(
+        impl $compound for Json {
+            type Ok = Option<Bytes>;
+            type Error = Fault;
+
+            fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
+                self.element(value)
+            }
+
+            fn end(self) -> Result<Option<Bytes>, Fault> {
+                Ok(Some(self.finish()))
+            }
+        }
+    )*};
+}
+
+elements! {
+    SerializeSeq serialize_element;
+    SerializeTuple serialize_element;
+    SerializeTupleStruct serialize_field;
+    SerializeTupleVariant serialize_field;
+}
+
+impl SerializeStructVariant for Json {
+    type Ok = Option<Bytes>;
+    type Error = Fault;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
+        self.element(name)?;
+        self.text.push(b':');
+        write(&mut self.text, value)
+    }
+
+    fn end(self) -> Result<Option<Bytes>, Fault> {
+        Ok(Some(self.finish()))
+    }
+}

@@ -1,0 +1,88 @@
+//! From a map's key to a column qualifier.
+
+use bytes::Bytes;
+use serde::ser::{Impossible, Serialize, Serializer};
+
+use super::refuse;
+use crate::row::error::Fault;
+
+/// Takes the key of one entry of a map.
+pub(super) struct QualifierSerializer;
+
+fn not_a_name(found: &str) -> Fault {
+    Fault::unsupported(format_args!(
+        "is a map whose key is {found}; keys are column names, which are strings"
+    ))
+}
+
+impl Serializer for QualifierSerializer {
+    type Ok = Bytes;
+    type Error = Fault;
+    type SerializeSeq = Impossible<Bytes, Fault>;
+    type SerializeTuple = Impossible<Bytes, Fault>;
+    type SerializeTupleStruct = Impossible<Bytes, Fault>;
+    type SerializeTupleVariant = Impossible<Bytes, Fault>;
+    type SerializeMap = Impossible<Bytes, Fault>;
+    type SerializeStruct = Impossible<Bytes, Fault>;
+    type SerializeStructVariant = Impossible<Bytes, Fault>;
+
+    fn serialize_str(self, name: &str) -> Result<Bytes, Fault> {
+        Ok(Bytes::copy_from_slice(name.as_bytes()))
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Bytes, Fault> {
+        Ok(Bytes::from_static(variant.as_bytes()))
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        key: &T,
+    ) -> Result<Bytes, Fault> {
+        key.serialize(self)
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, _: &T) -> Result<Bytes, Fault> {
+        Err(not_a_name("an `Option`"))
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        _: &'static str,
+        _: &T,
+    ) -> Result<Bytes, Fault> {
+        Err(not_a_name("an enum variant with data"))
+    }
+
+    refuse! { not_a_name;
+        serialize_none() = "an `Option`";
+        serialize_bool(bool) = "a `bool`";
+        serialize_i8(i8) = "an `i8`";
+        serialize_i16(i16) = "an `i16`";
+        serialize_i32(i32) = "an `i32`";
+        serialize_i64(i64) = "an `i64`";
+        serialize_i128(i128) = "an `i128`";
+        serialize_u8(u8) = "a `u8`";
+        serialize_u16(u16) = "a `u16`";
+        serialize_u32(u32) = "a `u32`";
+        serialize_u64(u64) = "a `u64`";
+        serialize_u128(u128) = "a `u128`";
+        serialize_f32(f32) = "an `f32`";
+        serialize_f64(f64) = "an `f64`";
+        serialize_char(char) = "a `char`";
+        serialize_bytes(&[u8]) = "bytes";
+        serialize_unit() = "`()`";
+        serialize_unit_struct(&'static str) = "a unit struct";
+        serialize_seq(Option<usize>) -> SerializeSeq = "a sequence";
+        serialize_tuple(usize) -> SerializeTuple = "a tuple";
+        serialize_tuple_struct(&'static str, usize) -> SerializeTupleStruct = "a tuple struct";
+        serialize_tuple_variant(&'static str, u32, &'static str, usize) -> SerializeTupleVariant
+            = "an enum variant with data";
+        serialize_map(Option<usize>) -> SerializeMap = "a map";
+        serialize_struct(&'static str, usize) -> SerializeStruct = "a struct";
+        serialize_struct_variant(&'static str, u32, &'static str, usize) -> SerializeStructVariant
+            = "an enum variant with data";
+    }
+}

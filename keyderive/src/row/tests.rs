@@ -1,0 +1,63 @@
+//! Rows as values and back.
+
+mod encodings;
+mod faults;
+mod round_trip;
+mod shapes;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Cell, Mutation, Row, RowError, from_row, to_mutations};
+
+const FAMILY: &str = "cf";
+const NOW: i64 = 1_700_000_000_000_000;
+
+fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
+    to_mutations(row, &Arc::from(FAMILY), NOW)
+}
+
+fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
+    from_row(&Row::new(Bytes::from_static(b"key"), cells), FAMILY)
+}
+
+fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {
+    Mutation::SetCell {
+        family: FAMILY.into(),
+        qualifier: qualifier.into(),
+        timestamp_micros: NOW,
+        value: value.into(),
+    }
+}
+
+fn delete(qualifier: &'static str) -> Mutation {
+    Mutation::DeleteColumn { family: FAMILY.into(), qualifier: qualifier.into() }
+}
+
+fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
+    Cell {
+        family: FAMILY.into(),
+        qualifier: qualifier.into(),
+        timestamp_micros: NOW,
+        value: value.into(),
+        labels: Vec::new(),
+    }
+}
+
+/// The cells of a row that did not exist before `mutations`, in the table's order.
+fn store(mutations: Vec<Mutation>) -> Vec<Cell> {
+    let mut cells: Vec<_> = mutations
+        .into_iter()
+        .filter_map(|mutation| match mutation {
+            Mutation::SetCell { family, qualifier, timestamp_micros, value } => {
+                Some(Cell { family, qualifier, timestamp_micros, value, labels: Vec::new() })
+            }
+            _ => None,
+        })
+        .collect();
+    cells.sort_by(|a, b| a.qualifier.cmp(&b.qualifier));
+    cells
+}

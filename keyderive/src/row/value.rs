@@ -1,0 +1,143 @@
+//! The bytes of one cell.
+//!
+//! | Rust | stored as |
+//! |---|---|
+//! | `i8` to `i64`, `u8` to `u64` | 8 bytes, two's complement, big-endian |
+//! | `bool` | the integer 0 or 1 |
+//! | `f64` | 8 bytes, IEEE 754, big-endian |
+//! | `f32` | 4 bytes, IEEE 754, big-endian |
+//! | `char`, `str`, `String` | UTF-8 |
+//! | bytes (`bytes::Bytes`, `serde_bytes`) | as they are |
+//! | `()`, unit struct | no bytes |
+//! | unit variant of an enum | its name in UTF-8 |
+//! | newtype struct | its inner value |
+//! | `Some(x)` | `x` |
+//! | `None` | no cell: the column is absent |
+//! | sequence, tuple, array, tuple struct | JSON array |
+//! | enum variant with data | JSON object of one member, its name |
+//! | `u64` above `i64::MAX`, `i128`, `u128` | refused |
+//! | struct, map | refused: a family's worth of columns, not a value |
+//!
+//! Integers have the one form that Bigtable itself counts in: `ReadModifyWriteRow` increments it, and
+//! SQL reads it with `TO_INT64`. A `Vec<u8>` is a sequence to serde, hence JSON, unless `serde_bytes` or
+//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity: inside a sequence they become
+//! `null`. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
+//! for people.
+
+use bytes::Bytes;
+
+use super::error::{Excerpt, Fault, Hex};
+
+const ZERO: Bytes = Bytes::from_static(&[0, 0, 0, 0, 0, 0, 0, 0]);
+const ONE: Bytes = Bytes::from_static(&[0, 0, 0, 0, 0, 0, 0, 1]);
+
+pub(super) fn integer(value: i64) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+pub(super) fn unsigned(value: u64) -> Result<Bytes, Fault> {
+    i64::try_from(value).map(integer).map_err(|_| {
+        Fault::unsupported(format_args!(
+            "is {value}; an integer column ends at {}: store it as a string or as bytes",
+            i64::MAX
+        ))
+    })
+}
+
+pub(super) fn boolean(value: bool) -> Bytes {
+    if value { ONE } else { ZERO }
+}
+
+pub(super) fn float(value: f32) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+pub(super) fn double(value: f64) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes())
+}
+
+/// 128 bits, which no column counts in, whether written or read.
+pub(super) fn too_wide(name: &str) -> Fault {
+    Fault::unsupported(format_args!(
+        "is of type `{name}`; an integer column holds 64 bits: store it as a string or as bytes"
+    ))
+}
+
+/// An integer type and what a column can hold of it.
+pub(super) trait Integer: TryFrom<i64> {
+    const NAME: &'static str;
+    const MIN: i64;
+    const MAX: i64;
+}
+
+macro_rules! integers {
+    ($($type:ident $max:expr;)*) => {$(
+        impl Integer for $type {
+            const NAME: &'static str = stringify!($type);
+            const MIN: i64 = $type::MIN as i64;
+            const MAX: i64 = $max as i64;
+        }
+    )*};
+}
+
+integers! {
+    i8 i8::MAX; i16 i16::MAX; i32 i32::MAX; i64 i64::MAX;
+    u8 u8::MAX; u16 u16::MAX; u32 u32::MAX; u64 i64::MAX;
+}
+
+pub(super) fn read_integer<T: Integer>(value: &[u8]) -> Result<T, Fault> {
+    let number = read_i64(value, T::NAME)?;
+    T::try_from(number).map_err(|_| {
+        let expected = format_args!("`{}` is {} to {}", T::NAME, T::MIN, T::MAX);
+        Fault::malformed(format_args!("the integer {number}"), expected)
+    })
+}
+
+pub(super) fn read_boolean(value: &[u8]) -> Result<bool, Fault> {
+    match read_i64(value, "bool")? {
+        0 => Ok(false),
+        1 => Ok(true),
+        number => Err(Fault::malformed(
+            format_args!("the integer {number}"),
+            "`bool` is stored as the integer 0 or 1",
+        )),
+    }
+}
+
+fn read_i64(value: &[u8], name: &str) -> Result<i64, Fault> {
+    value.try_into().map(i64::from_be_bytes).map_err(|_| {
+        Fault::malformed(Hex(value), format_args!("`{name}` is stored as an integer of 8 bytes, big-endian"))
+    })
+}
+
+pub(super) fn read_float(value: &[u8]) -> Result<f32, Fault> {
+    value
+        .try_into()
+        .map(f32::from_be_bytes)
+        .map_err(|_| Fault::malformed(Hex(value), "`f32` is stored as 4 bytes, IEEE 754 big-endian"))
+}
+
+pub(super) fn read_double(value: &[u8]) -> Result<f64, Fault> {
+    value
+        .try_into()
+        .map(f64::from_be_bytes)
+        .map_err(|_| Fault::malformed(Hex(value), "`f64` is stored as 8 bytes, IEEE 754 big-endian"))
+}
+
+pub(super) fn read_text(value: &[u8]) -> Result<&str, Fault> {
+    str::from_utf8(value)
+        .map_err(|error| Fault::malformed(Hex(value), format_args!("text is stored as UTF-8: {error}")))
+}
+
+pub(super) fn read_char(value: &[u8]) -> Result<char, Fault> {
+    let text = read_text(value)?;
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (Some(char), None) => Ok(char),
+        _ => Err(Fault::malformed(Excerpt(value), "`char` is stored as one character in UTF-8")),
+    }
+}
+
+pub(super) fn read_unit(value: &[u8]) -> Result<(), Fault> {
+    if value.is_empty() { Ok(()) } else { Err(Fault::malformed(Hex(value), "a unit is stored as no bytes")) }
+}
