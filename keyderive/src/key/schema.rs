@@ -112,6 +112,20 @@ impl Schema {
         }
     }
 
+    /// The row keys at which a new table is best split: the first of each bucket but the first one.
+    ///
+    /// Empty for a key type without a salt.
+    #[must_use]
+    pub fn bucket_splits(&self) -> Vec<Vec<u8>> {
+        let buckets = self.salt.map_or(1, |salt| salt.range());
+        let split = |bucket| {
+            let mut head = Vec::with_capacity(self.head_len());
+            self.write_head(bucket, &mut head);
+            head
+        };
+        (1..buckets).map(split).collect()
+    }
+
     /// Whether some field is text that ends at the delimiter.
     #[must_use]
     pub const fn has_delimited_field(&self) -> bool {

@@ -72,6 +72,12 @@ impl Request {
     pub fn rows(&self) -> &RequestRows {
         &self.rows
     }
+
+    /// The rows that are asked for, without the bucket.
+    #[must_use]
+    pub fn into_rows(self) -> RequestRows {
+        self.rows
+    }
 }
 
 impl Parts {

@@ -7,11 +7,12 @@ use super::super::schema::{Format, Width};
 use super::super::show::Readable;
 use super::{Pad, ReverseTs, Text};
 
-/// The cut at an integer's encoding. In reversed bytes the two sides change places.
-fn cut_at(encoding: Vec<u8>, side: Side, reversed: bool) -> Cut {
-    match (side, reversed) {
-        (Side::Before, false) | (Side::After, true) => Cut::Before(encoding),
-        (Side::After, false) | (Side::Before, true) => Cut::After(encoding),
+/// The cut just before the bytes that `write` gives; at an end where it has none to give.
+fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherwise: Cut) -> Cut {
+    let mut encoding = Vec::with_capacity(40);
+    match write(&mut encoding) {
+        Ok(()) => Cut::Before(encoding),
+        Err(_) => otherwise,
     }
 }
 
@@ -23,6 +24,17 @@ fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
         Readable(bytes),
         bytes.len(),
     ))
+}
+
+/// The first integer behind a cut; none where the type has none. Between two neighbours there is only
+/// one cut, so that an empty range is seen to be empty.
+macro_rules! first_behind {
+    ($bound:ident, $side:ident) => {
+        match $side {
+            Side::Before => Some($bound),
+            Side::After => $bound.checked_add(1),
+        }
+    };
 }
 
 /// The parts that every integer type shares: how it goes into digits and comes back.
@@ -66,13 +78,12 @@ macro_rules! integer {
             const REVERSED: bool = false;
 
             fn cut(bound: $type, side: Side) -> Cut {
-                let mut encoding = Vec::with_capacity(N);
-                match <$type as KeyField<Pad<N>>>::write(bound, &mut encoding) {
-                    Ok(()) => cut_at(encoding, side, false),
-                    // What is refused is below all values for its sign, or above them for its digits.
-                    Err(_) if $wide::try_from(bound).is_err() => Cut::First,
-                    Err(_) => Cut::Last,
-                }
+                let Some(next) = first_behind!(bound, side) else {
+                    return Cut::Last;
+                };
+                // What is refused is below all values for its sign, or above them for its digits.
+                let otherwise = if $wide::try_from(next).is_err() { Cut::First } else { Cut::Last };
+                cut_before(|out| <$type as KeyField<Pad<N>>>::write(next, out), otherwise)
             }
         }
 
@@ -113,13 +124,17 @@ macro_rules! integer {
             const REVERSED: bool = true;
 
             fn cut(bound: $type, side: Side) -> Cut {
-                let mut encoding = Vec::with_capacity(20);
-                match <$type as KeyField<ReverseTs<MAX>>>::write(bound, &mut encoding) {
-                    Ok(()) => cut_at(encoding, side, true),
-                    // Earlier than all times is behind them in reversed bytes; later, in front.
-                    Err(_) if $wide::try_from(bound).is_err() => Cut::Last,
-                    Err(_) => Cut::First,
-                }
+                // The bytes run the other way: they begin with the last value before the cut.
+                let previous = match side {
+                    Side::After => Some(bound),
+                    Side::Before => bound.checked_sub(1),
+                };
+                let Some(previous) = previous else {
+                    return Cut::Last;
+                };
+                // Before all times is behind them in the bytes; later than all is in front.
+                let otherwise = if $wide::try_from(previous).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| <$type as KeyField<ReverseTs<MAX>>>::write(previous, out), otherwise)
             }
         }
 
@@ -127,11 +142,10 @@ macro_rules! integer {
             const REVERSED: bool = false;
 
             fn cut(bound: $type, side: Side) -> Cut {
-                let mut encoding = Vec::with_capacity(<$type as KeyField<Text>>::WIDTH.min());
-                // The type's own width holds each of its values, so this write has no error to give.
-                let written = <$type as KeyField<Text>>::write(bound, &mut encoding);
-                debug_assert_eq!(written, Ok(()));
-                cut_at(encoding, side, false)
+                match first_behind!(bound, side) {
+                    Some(next) => cut_before(|out| <$type as KeyField<Text>>::write(next, out), Cut::Last),
+                    None => Cut::Last,
+                }
             }
         }
     };

@@ -1,0 +1,178 @@
+//! Tables: where key, plan, row and client meet.
+
+mod merge;
+mod rows;
+mod scan;
+mod write;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::de::DeserializeOwned;
+
+pub use rows::Rows;
+pub use scan::Scan;
+
+use crate::client::{Client, Error, FamilySpec};
+use crate::key::{OwnedRowKey, RowKey as _};
+use crate::plan::IntoPlan;
+use crate::row::{self, RowFilter};
+
+/// The column family that a row's columns are in unless [`Table::family`] names another.
+///
+/// Short, because the service stores a family's name with its data.
+pub const DEFAULT_FAMILY: &str = "cf";
+
+/// The versions of a column that are read and kept: a row is one value.
+const VERSIONS: u32 = 1;
+
+/// A table whose row keys are `K` and whose rows are `R`, by serde.
+///
+/// ```
+/// use keyderive::{Client, RowKey};
+///
+/// #[derive(RowKey, Debug, PartialEq)]
+/// #[salt(range = 4, over = "user_id")]
+/// struct EventKey {
+///     user_id: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+/// struct Event {
+///     kind: String,
+///     amount: f64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// let events = Client::embedded().table::<EventKey, Event>("events");
+/// events.create_if_absent().await?;
+///
+/// let key = EventKey { user_id: "alice".into(), at: 1426535612156 };
+/// events.put(&key, &Event { kind: "login".into(), amount: 0.0 }).await?;
+/// assert_eq!(events.get(&key).await?.map(|event| event.kind), Some("login".into()));
+///
+/// let newest = events.scan(EventKey::scan().user_id("alice")).limit(10).collect().await?;
+/// assert_eq!(newest[0].0, key);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A table is a handle: making one sends nothing, and clones share the client.
+///
+/// Rows are stored in one column family, a column for each field; a column's newest version is what is
+/// read. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
+pub struct Table<K, R> {
+    client: Client,
+    name: Arc<str>,
+    family: Arc<str>,
+    types: PhantomData<fn() -> (K, R)>,
+}
+
+impl Client {
+    /// The table `name`, with row keys `K` and rows `R`.
+    ///
+    /// Sends nothing: whether the table is there is seen at the first use.
+    #[must_use]
+    pub fn table<K: OwnedRowKey, R>(&self, name: &str) -> Table<K, R> {
+        Table {
+            client: self.clone(),
+            name: name.into(),
+            family: DEFAULT_FAMILY.into(),
+            types: PhantomData,
+        }
+    }
+}
+
+impl<K: OwnedRowKey, R> Table<K, R> {
+    /// The same table with its columns in another family than [`DEFAULT_FAMILY`].
+    #[must_use]
+    pub fn family(self, name: &str) -> Self {
+        Self { family: name.into(), ..self }
+    }
+
+    /// The table's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Creates the table where there is none, with its column family; says whether it did.
+    ///
+    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
+    /// family keeps one version of each column. A table that exists is left as it is.
+    ///
+    /// # Errors
+    /// When the table can be neither created nor found.
+    pub async fn create_if_absent(&self) -> Result<bool, Error> {
+        let family = FamilySpec { name: self.family.as_ref().into(), max_versions: Some(VERSIONS) };
+        let splits = K::SCHEMA.bucket_splits().into_iter().map(Bytes::from).collect();
+        match self.client.create_table(&self.name, &[family], splits).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_already_exists() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The row with this key, or none. Always one point read: a key that names nothing finds nothing.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, the read fails, or the stored columns are not an `R`.
+    pub async fn get(&self, key: &K) -> Result<Option<R>, Error>
+    where
+        R: DeserializeOwned,
+    {
+        let key = self.encode(key)?;
+        match self.client.read_row(&self.name, key, Some(latest())).await? {
+            Some(stored) => self.read(&stored).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
+    ///
+    /// Sends nothing yet. A value that no key can hold is reported when the scan is explained or run.
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
+        Scan::new(self.clone(), plan.into_plan())
+    }
+
+    fn encode(&self, key: &K) -> Result<Bytes, Error> {
+        match key.encode() {
+            Ok(key) => Ok(key.into()),
+            Err(error) => Err(Error::key(&self.name, error)),
+        }
+    }
+
+    fn read(&self, stored: &row::Row) -> Result<R, Error>
+    where
+        R: DeserializeOwned,
+    {
+        row::from_row(stored, &self.family).map_err(|error| Error::row(&self.name, stored.key(), error))
+    }
+}
+
+/// Only what is read back: the newest version of each column.
+fn latest() -> RowFilter {
+    RowFilter::LatestPerColumn(VERSIONS)
+}
+
+impl<K, R> Clone for Table<K, R> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            name: Arc::clone(&self.name),
+            family: Arc::clone(&self.family),
+            types: PhantomData,
+        }
+    }
+}
+
+impl<K, R> fmt::Debug for Table<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("name", &self.name).field("family", &self.family).finish_non_exhaustive()
+    }
+}

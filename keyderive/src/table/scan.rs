@@ -1,0 +1,104 @@
+//! A scan of a table before it runs.
+
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+
+use super::merge::Merge;
+use super::rows::Rows;
+use super::{Table, latest};
+use crate::client::{Error, ReadRows};
+use crate::key::{OwnedRowKey, RowKey as _};
+use crate::plan::{Explain, Plan, PlanError, Request, RequestRows};
+
+/// A scan of a table: a plan and how it is to be run.
+///
+/// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in
+/// parallel, merged.
+#[must_use = "a scan reads nothing until it is streamed or collected"]
+pub struct Scan<K, R> {
+    table: Table<K, R>,
+    plan: Result<Plan<K>, PlanError>,
+    limit: Option<u64>,
+}
+
+impl<K: OwnedRowKey, R> Scan<K, R> {
+    pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
+        Self { table, plan, limit: None }
+    }
+
+    /// At most this many rows, the first ones in the scan's order. The limit is sent with each request;
+    /// a limit of 0 sends none.
+    pub fn limit(self, rows: u64) -> Self {
+        Self { limit: Some(rows), ..self }
+    }
+
+    /// What the scan will do, in words, without doing it.
+    ///
+    /// # Errors
+    /// When a field was fixed to a value that no key can hold.
+    pub fn explain(&self) -> Result<Explain, Error> {
+        match &self.plan {
+            Ok(plan) => Ok(plan.explain().with_limit(self.limit)),
+            Err(error) => Err(Error::plan(&self.table.name, error.clone())),
+        }
+    }
+
+    /// Runs the scan. Nothing is sent before the stream is first polled; dropping it cancels what runs.
+    ///
+    /// An error is the stream's last item: of the plan, a request, or a row that is not one of this table.
+    #[must_use = "a stream reads nothing until it is polled"]
+    pub fn stream(self) -> Rows<K, R> {
+        let Self { table, plan, limit } = self;
+        let merge = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
+            let lanes = plan.requests().into_iter().map(|request| {
+                let request = read_request(request, limit);
+                table.client.read_rows(&table.name, request)
+            });
+            Merge::new(lanes.collect(), K::SCHEMA.head_len(), limit)
+        });
+        Rows::new(table, merge)
+    }
+
+    /// Runs the scan and collects its rows.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let first = users.scan(UserKey::scan()).limit(10).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream); the rows before it are dropped.
+    pub async fn collect(self) -> Result<Vec<(K, R)>, Error>
+    where
+        R: DeserializeOwned,
+    {
+        let mut stream = self.stream();
+        let mut rows = Vec::new();
+        while let Some(row) = stream.next().await {
+            rows.push(row?);
+        }
+        Ok(rows)
+    }
+}
+
+fn read_request(request: Request, limit: Option<u64>) -> ReadRows {
+    let (keys, ranges) = match request.into_rows() {
+        RequestRows::Key(key) => (vec![key.into()], Vec::new()),
+        RequestRows::Range(range) => (Vec::new(), vec![range]),
+    };
+    ReadRows { keys, ranges, limit, filter: Some(latest()), reversed: false }
+}
+
+impl<K, R> fmt::Debug for Scan<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { table, plan, limit } = self;
+        f.debug_struct("Scan").field("table", table).field("plan", plan).field("limit", limit).finish()
+    }
+}

@@ -1,0 +1,148 @@
+//! Writes: one row, many rows, and their deletion.
+
+use std::borrow::Borrow;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Table;
+use crate::client::Error;
+use crate::key::OwnedRowKey;
+use crate::row::{self, Mutation};
+
+/// How many mutations Bigtable takes in one request.
+const MAX_MUTATIONS: usize = 100_000;
+/// How many bytes of keys and values are sent in one request: well under what the service receives.
+const BATCH_BYTES: usize = 8 * 1024 * 1024;
+
+impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
+    /// Makes the row with this key equal to `row`, in one mutation.
+    ///
+    /// Columns of absent options are deleted; what an earlier `put` wrote and this one writes too is
+    /// replaced. A row without a present column still exists, by a marker cell.
+    ///
+    /// # Errors
+    /// When the key or the row cannot be encoded, or the write fails.
+    pub async fn put(&self, key: &K, row: &R) -> Result<(), Error> {
+        let (key, mutations) = self.entry(key, row)?;
+        self.client.mutate_row(&self.name, key, mutations).await
+    }
+
+    /// [`put`](Self::put) for many rows, in as few requests as Bigtable's limits allow.
+    ///
+    /// Rows are written in the order given, each atomically, not all together: after an error the rows
+    /// before it are stored, and some behind it may be.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, Option<()>>("users");
+    /// # let users = Client::embedded().table::<UserKey, std::collections::BTreeMap<String, i64>>("users");
+    /// users.create_if_absent().await?;
+    /// let rows = (0..1000).map(|id| (UserKey { id }, Default::default()));
+    /// users.put_all(rows).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// For the first row that cannot be encoded, before any row of its request is sent; for the first row
+    /// that the server refuses, naming its key.
+    pub async fn put_all<BK, BR>(&self, rows: impl IntoIterator<Item = (BK, BR)>) -> Result<(), Error>
+    where
+        BK: Borrow<K>,
+        BR: Borrow<R>,
+    {
+        let mut batch = Batch::default();
+        for (key, row) in rows {
+            let (key, mutations) = self.entry(key.borrow(), row.borrow())?;
+            if batch.is_full_for(&key, &mutations) {
+                self.send(batch.take()).await?;
+            }
+            batch.add(key, mutations);
+        }
+        self.send(batch.take()).await
+    }
+
+    async fn send(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Result<(), Error> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let keys: Vec<Bytes> = entries.iter().map(|(key, _)| key.clone()).collect();
+        let outcomes = self.client.mutate_rows(&self.name, entries).await?;
+        match keys.iter().zip(outcomes).find_map(|(key, outcome)| Some((key, outcome.err()?))) {
+            Some((key, error)) => Err(Error::at_key(&self.name, key, error)),
+            None => Ok(()),
+        }
+    }
+
+    fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error> {
+        let key = self.encode(key)?;
+        let mutations = row::to_mutations(row, &self.family, now_micros())
+            .map_err(|error| Error::row(&self.name, &key, error))?;
+        Ok((key, mutations))
+    }
+}
+
+impl<K: OwnedRowKey, R> Table<K, R> {
+    /// Deletes the row with this key; a row that is not there is no error.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, or the write fails.
+    pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        let key = self.encode(key)?;
+        self.client.mutate_row(&self.name, key, vec![Mutation::DeleteRow]).await
+    }
+}
+
+/// The entries of one request, and what they add up to.
+#[derive(Default)]
+struct Batch {
+    entries: Vec<(Bytes, Vec<Mutation>)>,
+    mutations: usize,
+    bytes: usize,
+}
+
+impl Batch {
+    fn is_full_for(&self, key: &Bytes, mutations: &[Mutation]) -> bool {
+        !self.entries.is_empty()
+            && (self.mutations + mutations.len() > MAX_MUTATIONS
+                || self.bytes + entry_bytes(key, mutations) > BATCH_BYTES)
+    }
+
+    fn add(&mut self, key: Bytes, mutations: Vec<Mutation>) {
+        self.mutations += mutations.len();
+        self.bytes += entry_bytes(&key, &mutations);
+        self.entries.push((key, mutations));
+    }
+
+    fn take(&mut self) -> Vec<(Bytes, Vec<Mutation>)> {
+        std::mem::take(self).entries
+    }
+}
+
+/// About what an entry takes on the wire.
+fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
+    /// The lengths and tags of one mutation, its timestamp and its family.
+    const OVERHEAD: usize = 32;
+    let values: usize = mutations
+        .iter()
+        .map(|mutation| match mutation {
+            Mutation::SetCell { qualifier, value, .. } => qualifier.len() + value.len(),
+            Mutation::DeleteColumn { qualifier, .. } => qualifier.len(),
+            Mutation::DeleteFamily { .. } | Mutation::DeleteRow => 0,
+        })
+        .sum();
+    key.len() + values + OVERHEAD * mutations.len()
+}
+
+/// The time in microseconds, in the whole milliseconds that Bigtable stores.
+///
+/// Given by the client, and not by the server, so that a write that is sent twice is one version.
+fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000)) * 1000
+}

@@ -1,0 +1,204 @@
+//! The key types that the laws are tried on, and values for them: ordinary, extreme and nasty.
+
+use keyderive::RowKey;
+use proptest::prelude::*;
+use proptest::string::string_regex;
+
+/// The key of the design's example: salted in front, delimited strings, reversed, padded.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "user_id,site")]
+pub(crate) struct Event {
+    pub(crate) user_id: String,
+    pub(crate) site: String,
+    #[reverse_ts]
+    pub(crate) at: u64,
+    #[pad(6)]
+    pub(crate) seq: u32,
+}
+
+/// Strings only, unsalted: fields that are prefixes of one another.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+pub(crate) struct Names {
+    pub(crate) first: String,
+    pub(crate) second: String,
+    pub(crate) third: String,
+}
+
+/// Every integer type in its own format.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(delimiter = '!')]
+pub(crate) struct Integers {
+    pub(crate) a: u8,
+    pub(crate) b: u16,
+    pub(crate) c: u32,
+    pub(crate) d: u64,
+    pub(crate) e: u128,
+    pub(crate) f: i8,
+    pub(crate) g: i16,
+    pub(crate) h: i32,
+    pub(crate) i: i64,
+    pub(crate) j: i128,
+}
+
+/// Behind a tag; the salt over fields that do not stand side by side, in two digits.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "BATTERY", delimiter = '-')]
+#[salt(range = 20, over(at, user))]
+pub(crate) struct Battery {
+    pub(crate) user: String,
+    pub(crate) level: i16,
+    #[reverse_ts(max = 9999999999999)]
+    pub(crate) at: i64,
+}
+
+/// Padded strings and integers: a market's quotes.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 10)]
+pub(crate) struct Quote {
+    #[pad(6)]
+    pub(crate) exchange: String,
+    #[pad(5)]
+    pub(crate) symbol: String,
+    #[pad(13)]
+    pub(crate) at: i64,
+}
+
+/// One delimited string in last place and nothing else, so that the key itself can be empty.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+pub(crate) struct Name {
+    pub(crate) name: String,
+}
+
+/// Text that a delimited field holds: from a small alphabet, so that values meet as prefixes of one
+/// another, with the first byte above the delimiter, the greatest code point, and the empty string.
+pub(crate) fn text() -> BoxedStrategy<String> {
+    prop_oneof![
+        4 => string_regex("[ab$]{0,3}").unwrap(),
+        1 => string_regex("[$-~é€\u{10ffff}]{0,6}").unwrap(),
+        1 => Just(String::new()),
+    ]
+    .boxed()
+}
+
+/// Text with what delimited or padded fields refuse: delimiters, spaces, control characters, lengths.
+pub(crate) fn nasty_text() -> BoxedStrategy<String> {
+    prop_oneof![
+        4 => string_regex("[ab# !\"$\\-]{0,4}").unwrap(),
+        2 => text(),
+        1 => string_regex("[\\x00-\\x24a-bé]{0,9}").unwrap(),
+        1 => Just("a".repeat(5000)),
+    ]
+    .boxed()
+}
+
+/// Text that `#[pad(n)]` holds.
+pub(crate) fn padded_text(width: usize) -> BoxedStrategy<String> {
+    string_regex("[ab !é]{0,7}")
+        .unwrap()
+        .prop_map(move |text| {
+            let end = (0..=width.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+            text[..end.unwrap_or(0)].trim_end_matches(' ').to_owned()
+        })
+        .boxed()
+}
+
+/// A key type that the laws are tried on.
+pub(crate) trait Sample: RowKey + Clone + std::fmt::Debug + PartialEq + 'static {
+    /// A key that can be encoded.
+    fn key() -> BoxedStrategy<Self>;
+    /// Values of which some cannot be encoded.
+    fn nasty() -> BoxedStrategy<Self>;
+}
+
+/// Small numbers, so that values meet, and every number.
+macro_rules! number {
+    ($type:ty) => {
+        prop_oneof![2 => 0..5 as $type, 1 => any::<$type>(), 1 => Just(<$type>::MAX), 1 => Just(<$type>::MIN)]
+    };
+}
+
+macro_rules! sample {
+    ($key:ident { $($field:ident: $valid:expr, $nasty:expr;)* }) => {
+        impl Sample for $key {
+            fn key() -> BoxedStrategy<Self> {
+                ($($valid,)*).prop_map(|($($field,)*)| $key { $($field),* }).boxed()
+            }
+
+            fn nasty() -> BoxedStrategy<Self> {
+                ($($nasty,)*).prop_map(|($($field,)*)| $key { $($field),* }).boxed()
+            }
+        }
+    };
+}
+
+const GREATEST_TIME: u64 = i64::MAX as u64;
+
+sample!(Event {
+    user_id: text(), nasty_text();
+    site: text(), nasty_text();
+    at: prop_oneof![0..5u64, 0..=GREATEST_TIME, Just(GREATEST_TIME)], number!(u64);
+    seq: prop_oneof![0..5u32, 0..=999_999u32, Just(999_999)], number!(u32);
+});
+
+sample!(Names {
+    first: text(), nasty_text();
+    second: text(), nasty_text();
+    third: text(), nasty_text();
+});
+
+sample!(Integers {
+    a: number!(u8), number!(u8);
+    b: number!(u16), number!(u16);
+    c: number!(u32), number!(u32);
+    d: number!(u64), number!(u64);
+    e: number!(u128), number!(u128);
+    f: number!(i8), number!(i8);
+    g: number!(i16), number!(i16);
+    h: number!(i32), number!(i32);
+    i: number!(i64), number!(i64);
+    j: number!(i128), number!(i128);
+});
+
+sample!(Battery {
+    user: string_regex("[.ab]{0,3}").unwrap(), nasty_text();
+    level: number!(i16), number!(i16);
+    at: prop_oneof![0..5i64, 0..=9_999_999_999_999_i64, Just(9_999_999_999_999)], number!(i64);
+});
+
+sample!(Quote {
+    exchange: padded_text(6), nasty_text();
+    symbol: padded_text(5), nasty_text();
+    at: prop_oneof![0..5i64, 0..=9_999_999_999_999_i64, Just(9_999_999_999_999)], number!(i64);
+});
+
+sample!(Name {
+    name: string_regex("[ab$]{1,3}").unwrap(), nasty_text();
+});
+
+/// Runs a law, a function generic over the key type, as one test for each key type.
+macro_rules! for_every_key {
+    ($law:ident: $($name:ident $key:ident),*) => {$(
+        #[test]
+        fn $name() {
+            $law::<$crate::keys::$key>();
+        }
+    )*};
+    ($law:ident) => {
+        mod $law {
+            use super::$law;
+            $crate::keys::for_every_key!(
+                $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name
+            );
+        }
+    };
+}
+pub(crate) use for_every_key;
+
+/// Tries a property on 256 inputs.
+pub(crate) fn check<S: Strategy>(
+    strategy: S,
+    property: impl Fn(S::Value) -> Result<(), TestCaseError>,
+) {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) };
+    proptest::test_runner::TestRunner::new(config).run(&strategy, property).unwrap();
+}
