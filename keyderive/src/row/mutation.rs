@@ -11,6 +11,8 @@ pub(crate) enum Mutation {
     SetCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: Bytes },
     /// Deletes every version of a column.
     DeleteColumn { family: Arc<str>, qualifier: Bytes },
+    /// Deletes every column of a family from the row.
+    DeleteFamily { family: Arc<str> },
     /// Deletes the row.
     DeleteRow,
 }
