@@ -52,9 +52,7 @@ fn generate(protos: &Path, out: &Path) {
 fn read_files(folder: &Path) -> BTreeMap<String, String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
     entries
-        .map(|entry| {
-            (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap())
-        })
+        .map(|entry| (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap()))
         .collect()
 }
 

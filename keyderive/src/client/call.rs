@@ -5,10 +5,10 @@ use std::future::Future;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
+use super::Client;
 use super::error::Error;
 use super::headers;
 use super::transport::{MAX_MESSAGE_BYTES, Transport};
-use super::Client;
 use crate::wire::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use crate::wire::data::bigtable_client::BigtableClient;
 

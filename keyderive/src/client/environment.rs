@@ -93,7 +93,10 @@ mod tests {
         assert_eq!(decide(&[(EMULATOR, "localhost:8086")]).unwrap(), emulator("keyderive", "local"));
         let named = [(EMULATOR, "localhost:8086"), (PROJECT, "p"), (INSTANCE, "i")];
         assert_eq!(decide(&named).unwrap(), emulator("p", "i"));
-        assert_eq!(decide(&[(EMULATOR, "localhost:8086"), (INSTANCE, "i")]).unwrap(), emulator("keyderive", "i"));
+        assert_eq!(
+            decide(&[(EMULATOR, "localhost:8086"), (INSTANCE, "i")]).unwrap(),
+            emulator("keyderive", "i")
+        );
     }
 
     #[test]

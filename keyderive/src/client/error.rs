@@ -144,7 +144,10 @@ impl fmt::Display for Error {
                 if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
             }
             Kind::Protocol { rpc, table, message } => {
-                write!(f, "{rpc} on table `{table}` failed: the server's answer breaks the protocol: {message}")
+                write!(
+                    f,
+                    "{rpc} on table `{table}` failed: the server's answer breaks the protocol: {message}"
+                )
             }
         }
     }
@@ -179,13 +182,15 @@ impl StdError for Error {
 fn classify(status: &Status) -> Code {
     match status.source() {
         None => status.code(),
-        Some(source) if causes(source).any(|cause| cause.is::<tonic::TimeoutExpired>()) => Code::DeadlineExceeded,
+        Some(source) if causes(source).any(|cause| cause.is::<tonic::TimeoutExpired>()) => {
+            Code::DeadlineExceeded
+        }
         Some(_) => Code::Unavailable,
     }
 }
 
 fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |error| error.source())
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// The failure below a status, kept alive by the status that owns it.

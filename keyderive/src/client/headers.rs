@@ -23,7 +23,10 @@ const API_CLIENT_VALUE: &str =
 const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The routing header's value for `parameters`, each a name and a value.
-#[expect(clippy::expect_used, reason = "names are literals and values are percent-encoded, so all is visible ASCII")]
+#[expect(
+    clippy::expect_used,
+    reason = "names are literals and values are percent-encoded, so all is visible ASCII"
+)]
 pub(super) fn routing(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
     let mut text = String::new();
     for (name, value) in parameters {

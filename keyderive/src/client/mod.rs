@@ -200,7 +200,10 @@ mod tests {
     async fn an_instance_of_the_cloud_is_an_error_for_now() {
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
         let error = Client::named(cloud).unwrap_err();
-        assert!(error.is_configuration() && error.to_string().contains("instance `i` of project `p`"), "{error}");
+        assert!(
+            error.is_configuration() && error.to_string().contains("instance `i` of project `p`"),
+            "{error}"
+        );
     }
 
     #[test]

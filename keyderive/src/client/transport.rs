@@ -59,7 +59,9 @@ impl Transport {
         }
         let endpoint = Endpoint::from_shared(format!("http://{host}"))
             .and_then(|endpoint| endpoint.user_agent(USER_AGENT))
-            .map_err(|_| Error::configuration(format!("`{host}` is no emulator address; write `host:port`")))?;
+            .map_err(|_| {
+                Error::configuration(format!("`{host}` is no emulator address; write `host:port`"))
+            })?;
         Ok(Self::Channel(configure(endpoint).connect_lazy()))
     }
 }

@@ -27,4 +27,5 @@ pub(crate) mod keyderive {
 
 pub(crate) use google::bigtable::admin::v2 as admin;
 pub(crate) use google::bigtable::v2 as data;
+#[cfg(any(feature = "embedded", test))]
 pub(crate) use keyderive::values;
