@@ -182,7 +182,7 @@ impl StdError for Error {
 fn classify(status: &Status) -> Code {
     match status.source() {
         None => status.code(),
-        Some(source) if causes(source).any(|cause| cause.is::<tonic::TimeoutExpired>()) => {
+        Some(source) if causes(source).any(<dyn StdError>::is::<tonic::TimeoutExpired>) => {
             Code::DeadlineExceeded
         }
         Some(_) => Code::Unavailable,

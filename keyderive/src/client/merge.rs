@@ -16,7 +16,7 @@ use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
 /// What an answer that breaks the rules is told.
 type Broken = String;
 
-/// Merges the chunks of one ReadRows stream into rows.
+/// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
     reversed: bool,
     /// The key of the last row that was committed, or that the server says it has scanned.
@@ -66,7 +66,7 @@ impl RowMerger {
         }
         match row.split.take() {
             None => self.begin_cell(&mut row, chunk)?,
-            Some(split) => self.continue_cell(&mut row, split, chunk)?,
+            Some(split) => self.continue_cell(&mut row, split, &chunk)?,
         }
         if commit {
             self.last_key = Some(row.key.clone());
@@ -171,8 +171,13 @@ impl RowMerger {
     }
 
     /// A further piece of a cell.
-    fn continue_cell(&mut self, row: &mut OpenRow, split: SplitCell, chunk: CellChunk) -> Result<(), Broken> {
-        if !has_no_column(&chunk) || !has_no_version(&chunk) {
+    fn continue_cell(
+        &mut self,
+        row: &mut OpenRow,
+        split: SplitCell,
+        chunk: &CellChunk,
+    ) -> Result<(), Broken> {
+        if !has_no_column(chunk) || !has_no_version(chunk) {
             return Err(format!("a further piece of a value names its cell again in row {:?}", row.key));
         }
         let size = size_of_value(&row.key, chunk.value_size)?;

@@ -184,6 +184,9 @@ impl fmt::Display for Target {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(feature = "embedded")]
+    mod scripted;
+
     use super::*;
 
     #[tokio::test]

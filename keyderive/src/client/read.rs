@@ -1,4 +1,4 @@
-//! Reads: ReadRows as a stream of rows.
+//! Reads: `ReadRows` as a stream of rows.
 
 use std::fmt;
 use std::pin::Pin;
@@ -132,7 +132,7 @@ impl fmt::Debug for RowStream {
     }
 }
 
-/// One ReadRows stream.
+/// One `ReadRows` stream.
 struct Reader {
     operation: Operation,
     responses: Streaming<data::ReadRowsResponse>,

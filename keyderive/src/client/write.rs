@@ -1,4 +1,4 @@
-//! Writes: MutateRow and MutateRows.
+//! Writes: `MutateRow` and `MutateRows`.
 
 use bytes::Bytes;
 use tonic::{Code, Status, Streaming};

@@ -96,7 +96,7 @@ impl Bigtable for Data {
         check_number(request.entries.iter().map(|entry| entry.mutations.len()).sum())?;
         let outcomes = request.entries.into_iter().zip(0..).map(|(entry, index)| {
             let outcome = mutate::row(&table, &entry.row_key, entry.mutations);
-            Entry { index, status: Some(outcome.err().map_or_else(values::Status::default, message)) }
+            Entry { index, status: Some(outcome.err().as_ref().map(message).unwrap_or_default()) }
         });
         let entries = outcomes.collect();
         Ok(answers(vec![MutateRowsResponse { entries, rate_limit_info: None }]))
@@ -138,7 +138,7 @@ fn check_number(mutations: usize) -> Result<(), Status> {
     )))
 }
 
-fn message(status: Status) -> values::Status {
+fn message(status: &Status) -> values::Status {
     values::Status { code: status.code().into(), message: status.message().to_owned(), details: Vec::new() }
 }
 

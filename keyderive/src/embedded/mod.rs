@@ -46,7 +46,11 @@ impl Client {
     ///
     /// As `from_env`, but for an environment that names nothing.
     pub async fn from_env_or_embedded() -> Result<Self, Error> {
-        match Environment::decide(|name| std::env::var_os(name))? {
+        Self::named_or_embedded(Environment::decide(|name| std::env::var_os(name))?)
+    }
+
+    fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
+        match environment {
             Environment::Nothing => {
                 tracing::warn!(
                     "the environment names no Bigtable; using the embedded one, whose tables are lost with this process"

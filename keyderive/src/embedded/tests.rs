@@ -7,7 +7,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
-use crate::client::{Client, FamilySpec, ReadRows};
+use crate::client::{Client, Environment, FamilySpec, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
 
@@ -285,4 +285,12 @@ fn it_runs_without_a_runtime_and_in_any() {
     let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
     assert_eq!(other.block_on(keys(&client, whole())), ["k", "l"]);
     send(Arc::new(client).read_rows(TABLE, whole()));
+}
+
+#[test]
+fn only_an_environment_that_names_nothing_falls_back() {
+    let client = Client::named_or_embedded(Environment::Nothing).unwrap();
+    assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
+    let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
+    assert!(Client::named_or_embedded(cloud).unwrap_err().is_configuration());
 }
