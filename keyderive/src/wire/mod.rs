@@ -25,7 +25,7 @@ pub(crate) mod keyderive {
     }
 }
 
-pub(crate) use google::bigtable::admin::v2 as admin;
-pub(crate) use google::bigtable::v2 as data;
+pub(crate) use self::google::bigtable::admin::v2 as admin;
+pub(crate) use self::google::bigtable::v2 as data;
 #[cfg(any(feature = "embedded", test))]
-pub(crate) use keyderive::values;
+pub(crate) use self::keyderive::values;
