@@ -19,7 +19,12 @@ fn fingerprints_are_those_of_the_original() {
         let input = unhex(vector["input_hex"].as_str().unwrap());
         assert_eq!(fingerprint64(&input).to_string(), vector["fingerprint64_u"], "{} bytes", input.len());
         for (range, figure) in [(4, "rem_euclid_4"), (10, "rem_euclid_10")] {
-            assert_eq!(u64::from(Salt::new(range, &[]).bucket(&input)), vector[figure], "{} bytes", input.len());
+            assert_eq!(
+                u64::from(Salt::new(range, &[]).bucket(&input)),
+                vector[figure],
+                "{} bytes",
+                input.len()
+            );
         }
     }
 }

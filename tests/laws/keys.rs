@@ -195,10 +195,7 @@ macro_rules! for_every_key {
 pub(crate) use for_every_key;
 
 /// Tries a property on 256 inputs.
-pub(crate) fn check<S: Strategy>(
-    strategy: S,
-    property: impl Fn(S::Value) -> Result<(), TestCaseError>,
-) {
+pub(crate) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) };
     proptest::test_runner::TestRunner::new(config).run(&strategy, property).unwrap();
 }

@@ -111,7 +111,8 @@ candidates! {
 
 /// Every pair of kinds of bounds on two values.
 fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
-    let kinds = |value: &T| [Bound::Included(value.clone()), Bound::Excluded(value.clone()), Bound::Unbounded];
+    let kinds =
+        |value: &T| [Bound::Included(value.clone()), Bound::Excluded(value.clone()), Bound::Unbounded];
     kinds(lo).into_iter().flat_map(|lower| kinds(hi).map(|upper| (lower.clone(), upper))).collect()
 }
 
@@ -143,7 +144,13 @@ fn plans_are_exact<K: Sample + Candidates>() {
             let requests = plan.requests();
             for key in &keys {
                 let Ok(encoded) = key.encode() else { continue };
-                prop_assert_eq!(asks_for(&requests, &encoded), (candidate.satisfied)(key), "{:?} {:?}", plan, key);
+                prop_assert_eq!(
+                    asks_for(&requests, &encoded),
+                    (candidate.satisfied)(key),
+                    "{:?} {:?}",
+                    plan,
+                    key
+                );
             }
         }
         Ok(())

@@ -32,7 +32,11 @@ fn bytes_at_and_below_the_delimiter() {
         ("\n", "0x0a"),
     ] {
         let key = Event { user_id: text.into(), ..event() };
-        assert_refused(&key, "user_id", &[&format!("{text:?}"), byte, "delimiter `#`", "choose a smaller delimiter"]);
+        assert_refused(
+            &key,
+            "user_id",
+            &[&format!("{text:?}"), byte, "delimiter `#`", "choose a smaller delimiter"],
+        );
     }
     // One above the delimiter is the least that is held.
     assert!(Event { user_id: "$".into(), ..event() }.encode().is_ok());
@@ -69,11 +73,15 @@ fn padded_strings() {
 fn scans_for_such_values() {
     let error = Event::scan().user_id("al#ice").site("ho#me").into_plan().unwrap_err();
     assert_eq!(error.field_name(), Some("user_id"));
-    assert!(error.to_string().starts_with("the scan cannot be planned: field `user_id` of `Event`: \"al#ice\""));
+    assert!(
+        error.to_string().starts_with("the scan cannot be planned: field `user_id` of `Event`: \"al#ice\"")
+    );
     let error = Event::scan().user_id("alice").site("home").at(5).seq(1_000_000).explain().unwrap_err();
     assert_eq!(error.field_name(), Some("seq"));
     let long = "a".repeat(5000);
-    assert!(Event::scan().user_id(&long).into_plan().unwrap_err().to_string().contains("Bigtable allows 4096"));
+    assert!(
+        Event::scan().user_id(&long).into_plan().unwrap_err().to_string().contains("Bigtable allows 4096")
+    );
 }
 
 /// What decode refuses, it shows as text and in hexadecimal, with the field at fault.

@@ -84,7 +84,12 @@ fn keys_over_4096_bytes_are_refused_both_ways() {
          shorten its strings, or keep them in columns"
     );
     let long = [b"a".repeat(4095), b"##".to_vec()].concat();
-    assert!(Names::decode(&long).unwrap_err().to_string().ends_with("it is 4097 bytes long; a row key has 1 to 4096"));
+    assert!(
+        Names::decode(&long)
+            .unwrap_err()
+            .to_string()
+            .ends_with("it is 4097 bytes long; a row key has 1 to 4096")
+    );
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub use rows::Rows;
 pub use scan::Scan;
 
 use crate::client::{Client, Error, FamilySpec};
-use crate::key::{OwnedRowKey, RowKey as _};
+use crate::key::OwnedRowKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter};
 
@@ -79,12 +79,7 @@ impl Client {
     /// Sends nothing: whether the table is there is seen at the first use.
     #[must_use]
     pub fn table<K: OwnedRowKey, R>(&self, name: &str) -> Table<K, R> {
-        Table {
-            client: self.clone(),
-            name: name.into(),
-            family: DEFAULT_FAMILY.into(),
-            types: PhantomData,
-        }
+        Table { client: self.clone(), name: name.into(), family: DEFAULT_FAMILY.into(), types: PhantomData }
     }
 }
 
@@ -107,15 +102,28 @@ impl<K: OwnedRowKey, R> Table<K, R> {
     /// family keeps one version of each column. A table that exists is left as it is.
     ///
     /// # Errors
-    /// When the table can be neither created nor found.
+    /// When the table can be neither created nor found; when it exists without the column family.
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         let family = FamilySpec { name: self.family.as_ref().into(), max_versions: Some(VERSIONS) };
         let splits = K::SCHEMA.bucket_splits().into_iter().map(Bytes::from).collect();
         match self.client.create_table(&self.name, &[family], splits).await {
             Ok(()) => Ok(true),
-            Err(error) if error.is_already_exists() => Ok(false),
+            Err(error) if error.is_already_exists() => self.check_family().await.map(|()| false),
             Err(error) => Err(error),
         }
+    }
+
+    async fn check_family(&self) -> Result<(), Error> {
+        let families = self.client.get_table(&self.name).await?.families;
+        if families.iter().any(|family| **family == *self.family) {
+            return Ok(());
+        }
+        let message = format!(
+            "it exists, without the column family `{}`; it has {}: name one with `.family(…)`, or add it to the table",
+            self.family,
+            if families.is_empty() { "none".into() } else { families.join(", ") },
+        );
+        Err(Error::mismatch(&self.name, message))
     }
 
     /// The row with this key, or none. Always one point read: a key that names nothing finds nothing.
@@ -173,6 +181,9 @@ impl<K, R> Clone for Table<K, R> {
 
 impl<K, R> fmt::Debug for Table<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Table").field("name", &self.name).field("family", &self.family).finish_non_exhaustive()
+        f.debug_struct("Table")
+            .field("name", &self.name)
+            .field("family", &self.family)
+            .finish_non_exhaustive()
     }
 }

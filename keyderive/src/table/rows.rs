@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::Table;
 use super::merge::Merge;
 use crate::client::Error;
-use crate::key::{OwnedRowKey, RowKey as _};
+use crate::key::OwnedRowKey;
 use crate::row::Row;
 
 /// The rows of a scan, in the order of their logical keys: a [`Stream`], and [`next`](Self::next) without it.

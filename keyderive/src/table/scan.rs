@@ -8,7 +8,7 @@ use super::merge::Merge;
 use super::rows::Rows;
 use super::{Table, latest};
 use crate::client::{Error, ReadRows};
-use crate::key::{OwnedRowKey, RowKey as _};
+use crate::key::OwnedRowKey;
 use crate::plan::{Explain, Plan, PlanError, Request, RequestRows};
 
 /// A scan of a table: a plan and how it is to be run.

@@ -39,10 +39,10 @@ impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
-    /// let users = Client::embedded().table::<UserKey, Option<()>>("users");
-    /// # let users = Client::embedded().table::<UserKey, std::collections::BTreeMap<String, i64>>("users");
+    /// # #[derive(serde::Serialize)] struct User { age: u32 }
+    /// let users = Client::embedded().table::<UserKey, User>("users");
     /// users.create_if_absent().await?;
-    /// let rows = (0..1000).map(|id| (UserKey { id }, Default::default()));
+    /// let rows = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
     /// users.put_all(rows).await?;
     /// # Ok(())
     /// # }
@@ -74,7 +74,7 @@ impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
         let keys: Vec<Bytes> = entries.iter().map(|(key, _)| key.clone()).collect();
         let outcomes = self.client.mutate_rows(&self.name, entries).await?;
         match keys.iter().zip(outcomes).find_map(|(key, outcome)| Some((key, outcome.err()?))) {
-            Some((key, error)) => Err(Error::at_key(&self.name, key, error)),
+            Some((key, error)) => Err(Error::entry(key, error)),
             None => Ok(()),
         }
     }
@@ -144,5 +144,6 @@ fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
 /// Given by the client, and not by the server, so that a write that is sent twice is one version.
 fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000)) * 1000
+    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000))
+        * 1000
 }

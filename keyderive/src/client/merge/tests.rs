@@ -1,0 +1,214 @@
+use crate::wire::values::{BytesValue, StringValue};
+
+use super::*;
+
+/// A chunk of a whole cell under family `A` and qualifier `C`.
+fn cell(key: &'static str, value: &'static str) -> CellChunk {
+    CellChunk {
+        row_key: key.into(),
+        family_name: Some(StringValue { value: "A".to_owned() }),
+        qualifier: Some(BytesValue { value: "C".into() }),
+        timestamp_micros: 1000,
+        value: value.into(),
+        ..CellChunk::default()
+    }
+}
+
+fn piece(value: &'static str, value_size: i32) -> CellChunk {
+    CellChunk { value: value.into(), value_size, ..CellChunk::default() }
+}
+
+fn commit(chunk: CellChunk) -> CellChunk {
+    CellChunk { row_status: Some(RowStatus::CommitRow(true)), ..chunk }
+}
+
+fn reset(chunk: CellChunk) -> CellChunk {
+    CellChunk { row_status: Some(RowStatus::ResetRow(true)), ..chunk }
+}
+
+/// The rows of a stream, or the text of the error.
+fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<Vec<Row>, String> {
+    let mut merger = RowMerger::new(reversed);
+    let mut rows = Vec::new();
+    for chunk in chunks {
+        rows.extend(merger.push(chunk)?);
+    }
+    merger.finish()?;
+    Ok(rows)
+}
+
+fn keys(rows: &[Row]) -> Vec<&[u8]> {
+    rows.iter().map(|row| &row.key()[..]).collect()
+}
+
+#[track_caller]
+fn assert_broken(chunks: impl IntoIterator<Item = CellChunk>, reason: &str) {
+    let error = merge(false, chunks).unwrap_err();
+    assert!(error.contains(reason), "{error}");
+}
+
+#[test]
+fn keys_increase_in_a_scan() {
+    let rows = merge(false, [commit(cell("a", "1")), commit(cell("b", "2"))]).unwrap();
+    assert_eq!(keys(&rows), [b"a", b"b"]);
+    assert_broken([commit(cell("b", "1")), commit(cell("a", "2"))], "increasing");
+    assert_broken([commit(cell("b", "1")), commit(cell("b", "2"))], "increasing");
+}
+
+#[test]
+fn keys_decrease_in_a_reversed_scan() {
+    let rows = merge(true, [commit(cell("b", "1")), commit(cell("a", "2"))]).unwrap();
+    assert_eq!(keys(&rows), [b"b", b"a"]);
+    for second in ["b", "c"] {
+        let error = merge(true, [commit(cell("b", "1")), commit(cell(second, "2"))]).unwrap_err();
+        assert!(error.contains("decreasing"), "{error}");
+    }
+}
+
+#[test]
+fn a_chunk_may_repeat_the_key_of_its_row() {
+    let rows = merge(false, [cell("a", "1"), commit(cell("a", "2"))]).unwrap();
+    assert_eq!(rows[0].cells().len(), 2);
+    assert_broken([cell("a", "1"), commit(cell("b", "2"))], "before row b\"a\" is committed");
+}
+
+#[test]
+fn a_first_chunk_names_its_cell() {
+    assert_broken([CellChunk { row_key: Bytes::new(), ..cell("a", "1") }], "no row key");
+    assert_broken([CellChunk { family_name: None, ..cell("a", "1") }], "no family");
+    assert_broken([CellChunk { qualifier: None, ..cell("a", "1") }], "no qualifier");
+    let empty = CellChunk {
+        family_name: Some(StringValue::default()),
+        qualifier: Some(BytesValue::default()),
+        ..cell("a", "1")
+    };
+    let rows = merge(false, [commit(empty)]).unwrap();
+    assert_eq!((rows[0].cells()[0].family(), rows[0].cells()[0].qualifier().len()), ("", 0));
+}
+
+#[test]
+fn columns_are_inherited_and_versions_are_not() {
+    let labelled = CellChunk { labels: vec!["l".to_owned()], ..cell("a", "1") };
+    let rows = merge(false, [labelled, commit(piece("2", 0))]).unwrap();
+    let second = &rows[0].cells()[1];
+    assert_eq!((second.family(), &second.qualifier()[..]), ("A", &b"C"[..]));
+    assert_eq!((second.timestamp_micros(), second.labels().len()), (0, 0));
+}
+
+#[test]
+fn a_family_needs_its_qualifier() {
+    assert_broken([cell("a", "1"), CellChunk { qualifier: None, ..cell("a", "2") }], "without a qualifier");
+}
+
+#[test]
+fn a_value_comes_in_pieces() {
+    let first = CellChunk { value_size: 6, ..cell("a", "ab") };
+    let rows = merge(false, [first.clone(), piece("cd", 6), commit(piece("ef", 0))]).unwrap();
+    assert_eq!(&rows[0].cells()[0].value()[..], b"abcdef");
+    assert_eq!(rows[0].cells()[0].timestamp_micros(), 1000);
+    let rows = merge(false, [first, piece("cdef", 6), commit(piece("", 0))]).unwrap();
+    assert_eq!(&rows[0].cells()[0].value()[..], b"abcdef");
+}
+
+#[test]
+fn pieces_must_fit() {
+    let first = || CellChunk { value_size: 6, ..cell("a", "ab") };
+    assert_broken([first(), commit(piece("c", 0))], "of 6 bytes have 3 bytes");
+    assert_broken([first(), commit(piece("cdefg", 0))], "of 6 bytes have more");
+    assert_broken([first(), piece("cdefg", 6)], "of 6 bytes have more");
+    assert_broken([first(), piece("cd", 7)], "said to have 7");
+    assert_broken([first(), piece("cd", -1)], "size -1");
+    assert_broken([CellChunk { value_size: -1, ..cell("a", "ab") }], "size -1");
+    assert_broken([CellChunk { value_size: 6, ..cell("a", "") }], "is empty");
+    assert_broken([CellChunk { value_size: 1, ..cell("a", "ab") }], "of 1 bytes have more");
+}
+
+#[test]
+fn a_further_piece_names_nothing_again() {
+    let first = || CellChunk { value_size: 6, ..cell("a", "ab") };
+    let again = "names its cell again";
+    assert_broken([first(), CellChunk { timestamp_micros: 1, ..piece("cdef", 0) }], again);
+    assert_broken([first(), CellChunk { labels: vec!["l".to_owned()], ..piece("cdef", 0) }], again);
+    assert_broken([first(), CellChunk { qualifier: Some(BytesValue::default()), ..piece("cdef", 0) }], again);
+    assert_broken(
+        [first(), CellChunk { family_name: Some(StringValue::default()), ..piece("cdef", 0) }],
+        again,
+    );
+    assert_broken([first(), CellChunk { row_key: "b".into(), ..piece("cdef", 0) }], "row b\"b\" begins");
+}
+
+#[test]
+fn no_commit_in_the_middle_of_a_value() {
+    assert_broken([commit(CellChunk { value_size: 6, ..cell("a", "ab") })], "in the middle of a value");
+    let first = CellChunk { value_size: 6, ..cell("a", "ab") };
+    assert_broken([first, commit(piece("cd", 6))], "in the middle of a value");
+}
+
+#[test]
+fn a_reset_takes_back_the_open_row_only() {
+    let chunks =
+        [commit(cell("a", "1")), cell("c", "2"), reset(CellChunk::default()), commit(cell("b", "3"))];
+    assert_eq!(keys(&merge(false, chunks).unwrap()), [b"a", b"b"]);
+    let split = CellChunk { value_size: 6, ..cell("c", "ab") };
+    let chunks = [commit(cell("a", "1")), split, reset(CellChunk::default()), commit(cell("b", "3"))];
+    assert_eq!(keys(&merge(false, chunks).unwrap()), [b"a", b"b"]);
+    let chunks =
+        [commit(cell("b", "1")), cell("c", "2"), reset(CellChunk::default()), commit(cell("b", "3"))];
+    assert_broken(chunks, "increasing");
+}
+
+#[test]
+fn a_reset_carries_nothing() {
+    assert_broken([reset(CellChunk::default())], "no row is open");
+    for data in [
+        CellChunk { row_key: "a".into(), ..CellChunk::default() },
+        CellChunk { family_name: Some(StringValue::default()), ..CellChunk::default() },
+        CellChunk { qualifier: Some(BytesValue::default()), ..CellChunk::default() },
+        CellChunk { timestamp_micros: 1, ..CellChunk::default() },
+        CellChunk { labels: vec![String::new()], ..CellChunk::default() },
+        piece("v", 0),
+        piece("", 1),
+    ] {
+        assert_broken([cell("a", "1"), reset(data)], "carries data");
+    }
+}
+
+#[test]
+fn a_row_is_committed_before_the_end() {
+    assert_broken([cell("a", "1")], "ends before row b\"a\" is committed");
+    assert_broken([CellChunk { value_size: 6, ..cell("a", "ab") }], "ends before row b\"a\" is committed");
+}
+
+#[test]
+fn a_scan_marker_comes_between_rows_and_in_order() {
+    let mut merger = RowMerger::new(false);
+    merger.push(commit(cell("b", "1"))).unwrap();
+    merger.scanned("d".into()).unwrap();
+    assert!(merger.scanned("d".into()).unwrap_err().contains("increasing"));
+    assert!(merger.push(commit(cell("c", "1"))).unwrap_err().contains("increasing"));
+    merger.push(cell("e", "1")).unwrap();
+    assert!(merger.scanned("f".into()).unwrap_err().contains("row b\"e\" is open"));
+
+    let mut merger = RowMerger::new(true);
+    merger.scanned("d".into()).unwrap();
+    assert!(merger.scanned("e".into()).unwrap_err().contains("decreasing"));
+    merger.scanned("c".into()).unwrap();
+}
+
+#[test]
+fn a_scan_marker_takes_its_place_among_the_chunks() {
+    let mut merger = RowMerger::new(false);
+    let chunk = cell("b", "1");
+    assert!(merger.is_scanned_before(&"a".into(), Some(&chunk)));
+    assert!(!merger.is_scanned_before(&"c".into(), Some(&chunk)));
+    assert!(!merger.is_scanned_before(&"a".into(), None));
+    assert!(RowMerger::new(true).is_scanned_before(&"c".into(), Some(&chunk)));
+    merger.push(chunk).unwrap();
+    assert!(!merger.is_scanned_before(&"a".into(), Some(&piece("2", 0))));
+}
+
+#[test]
+fn rows_share_the_text_of_their_family() {
+    let rows = merge(false, [commit(cell("a", "1")), commit(cell("b", "2"))]).unwrap();
+    assert!(Arc::ptr_eq(&rows[0].cells()[0].family, &rows[1].cells()[0].family));
+}

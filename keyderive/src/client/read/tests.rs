@@ -1,0 +1,184 @@
+//! Google's acceptance cases for the merging of rows, and what is sent.
+
+use std::path::Path;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+
+use super::*;
+use crate::wire::data::ReadRowsResponse;
+use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
+use crate::wire::values::{BytesValue, StringValue};
+
+/// A cell as the cases write it: row key, family, qualifier, timestamp, value, label.
+type Expected = (String, String, String, i64, String, String);
+
+#[test]
+fn merging_passes_the_acceptance_cases() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/vectors/readrows.json");
+    let Ok(text) = std::fs::read_to_string(&path) else {
+        println!("skipped: the acceptance cases are not at {}", path.display());
+        return;
+    };
+    let cases: Value = serde_json::from_str(&text).unwrap();
+    let cases = cases["readRowsTests"].as_array().unwrap();
+    assert_eq!(cases.len(), 48);
+    for case in cases {
+        let chunks: Vec<CellChunk> = list(&case["chunks"]).iter().map(chunk).collect();
+        let (cells, fails) = expectation(&case["results"]);
+        for responses in splits(&chunks) {
+            let lengths: Vec<usize> = responses.iter().map(|response| response.chunks.len()).collect();
+            let (merged, error) = merge(responses);
+            let context = format!("{}, in responses of {lengths:?} chunks: {error:?}", case["description"]);
+            assert_eq!(merged, cells, "{context}");
+            assert_eq!(error.is_some(), fails, "{context}");
+        }
+    }
+}
+
+/// The chunks in one response, in two for every place to cut, and in one for each.
+fn splits(chunks: &[CellChunk]) -> Vec<Vec<ReadRowsResponse>> {
+    let response = |chunks: &[CellChunk]| ReadRowsResponse { chunks: chunks.to_vec(), ..Default::default() };
+    let mut splits = vec![vec![response(chunks)], chunks.chunks(1).map(response).collect()];
+    splits.extend((1..chunks.len()).map(|cut| {
+        let (left, right) = chunks.split_at(cut);
+        vec![response(left), response(right)]
+    }));
+    splits
+}
+
+/// The cells of the rows that come before the end or the error.
+fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
+    let mut buffer = Buffer::new(false);
+    let mut cells = Vec::new();
+    for response in responses {
+        if let Err(broken) = buffer.take(response) {
+            return (cells, Some(broken));
+        }
+        loop {
+            match buffer.next() {
+                Ok(Some(row)) => cells.extend(row.cells().iter().map(|cell| shown(&row, cell))),
+                Ok(None) => break,
+                Err(broken) => return (cells, Some(broken)),
+            }
+        }
+    }
+    let error = buffer.finish().err();
+    (cells, error)
+}
+
+fn shown(row: &Row, cell: &crate::row::Cell) -> Expected {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (
+        text(row.key()),
+        cell.family().to_owned(),
+        text(cell.qualifier()),
+        cell.timestamp_micros(),
+        text(cell.value()),
+        cell.labels().join(","),
+    )
+}
+
+fn chunk(json: &Value) -> CellChunk {
+    let bytes = |name: &str| -> Option<Bytes> {
+        json[name].as_str().map(|text| STANDARD.decode(text).unwrap().into())
+    };
+    let is = |name: &str| json[name].as_bool() == Some(true);
+    CellChunk {
+        row_key: bytes("rowKey").unwrap_or_default(),
+        family_name: json["familyName"].as_str().map(|value| StringValue { value: value.to_owned() }),
+        qualifier: bytes("qualifier").map(|value| BytesValue { value }),
+        timestamp_micros: number(&json["timestampMicros"]),
+        labels: list(&json["labels"]).iter().map(text).collect(),
+        value: bytes("value").unwrap_or_default(),
+        value_size: json["valueSize"].as_i64().unwrap_or(0).try_into().unwrap(),
+        row_status: if is("commitRow") {
+            Some(RowStatus::CommitRow(true))
+        } else {
+            is("resetRow").then_some(RowStatus::ResetRow(true))
+        },
+    }
+}
+
+fn expectation(results: &Value) -> (Vec<Expected>, bool) {
+    let fails = list(results).iter().any(|result| result["error"].as_bool() == Some(true));
+    let cells = list(results).iter().filter(|result| result["error"].as_bool() != Some(true)).map(|cell| {
+        (
+            text(&cell["rowKey"]),
+            text(&cell["familyName"]),
+            text(&cell["qualifier"]),
+            number(&cell["timestampMicros"]),
+            text(&cell["value"]),
+            text(&cell["label"]),
+        )
+    });
+    (cells.collect(), fails)
+}
+
+fn list(json: &Value) -> &[Value] {
+    json.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn text(json: &Value) -> String {
+    json.as_str().unwrap_or_default().to_owned()
+}
+
+fn number(json: &Value) -> i64 {
+    json.as_str().map_or(0, |text| text.parse().unwrap())
+}
+
+#[test]
+fn a_request_without_rows_is_empty() {
+    let empty = KeyRange::new("b", Some(b"a".to_vec()));
+    let whole = KeyRange::new("", None);
+    assert!(ReadRows::default().is_empty());
+    assert!(ReadRows { ranges: vec![empty.clone(), empty.clone()], ..ReadRows::default() }.is_empty());
+    assert!(ReadRows { ranges: vec![whole.clone()], limit: Some(0), ..ReadRows::default() }.is_empty());
+    assert!(!ReadRows { ranges: vec![empty.clone(), whole.clone()], ..ReadRows::default() }.is_empty());
+    assert!(!ReadRows { keys: vec!["a".into()], ranges: vec![empty], ..ReadRows::default() }.is_empty());
+}
+
+#[test]
+fn ranges_that_hold_nothing_are_not_sent() {
+    use data::row_range::{EndKey, StartKey};
+    let range = |start: &str, end: &str| KeyRange::new(start, Some(end.into()));
+    let request = ReadRows {
+        ranges: vec![range("b", "b"), range("a", "b"), KeyRange::new("", None), range("", "")],
+        limit: Some(u64::MAX),
+        filter: Some(RowFilter::LatestPerColumn(1)),
+        ..ReadRows::default()
+    };
+    let message = request.into_message("t".to_owned(), String::new());
+    assert_eq!(message.rows_limit, i64::MAX);
+    assert_eq!(
+        message.rows.unwrap().row_ranges,
+        [
+            data::RowRange {
+                start_key: Some(StartKey::StartKeyClosed("a".into())),
+                end_key: Some(EndKey::EndKeyOpen("b".into())),
+            },
+            data::RowRange { start_key: None, end_key: None },
+        ]
+    );
+}
+
+#[test]
+fn a_marker_is_taken_before_or_after_the_rows_of_its_response() {
+    let row = |key: &'static str| CellChunk {
+        row_key: key.into(),
+        family_name: Some(StringValue::default()),
+        qualifier: Some(BytesValue::default()),
+        row_status: Some(RowStatus::CommitRow(true)),
+        ..CellChunk::default()
+    };
+    for marker in ["a", "c"] {
+        let mut buffer = Buffer::new(false);
+        let last_scanned_row_key = Bytes::from_static(marker.as_bytes());
+        buffer.take(ReadRowsResponse { chunks: vec![row("b")], last_scanned_row_key }).unwrap();
+        assert_eq!(&buffer.next().unwrap().unwrap().key()[..], b"b");
+        assert!(buffer.next().unwrap().is_none());
+        buffer.take(ReadRowsResponse { chunks: vec![row("c")], ..ReadRowsResponse::default() }).unwrap();
+        assert_eq!(buffer.next().is_ok(), marker == "a");
+    }
+}

@@ -1,0 +1,104 @@
+//! A Bigtable in this process: the service's own protocol over an ordered map, without a socket.
+//!
+//! It sits behind the same client as every other Bigtable, so what runs on it has passed through the
+//! same messages, headers and merging of rows. It is strict where the service is, so that a program
+//! that works here works there.
+
+mod admin;
+mod data;
+mod filter;
+mod interval;
+mod mutate;
+mod scan;
+mod store;
+
+use std::sync::Arc;
+
+use tonic::body::Body;
+use tower_service::Service as _;
+
+use crate::client::{BoxFuture, Client, Environment, Error, InProcess};
+use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
+use crate::wire::data::bigtable_server::BigtableServer;
+use store::Store;
+
+impl Client {
+    /// A client of a new, empty Bigtable inside this process.
+    ///
+    /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
+    /// another call makes another Bigtable.
+    ///
+    /// It answers like the service, with these limits for now: reads can be filtered by the number of
+    /// versions only, there are no conditional writes, increments and appends, and nothing is removed by
+    /// a family's garbage collection rule.
+    #[must_use]
+    pub fn embedded() -> Self {
+        Self::in_process(Arc::new(Servers::new()))
+    }
+
+    /// A client of the Bigtable that the environment names, as [`from_env`](Self::from_env); the
+    /// [embedded](Self::embedded) one where it names neither an emulator nor an instance.
+    ///
+    /// The fallback is told by a warning of the `tracing` crate, because what is written then is lost
+    /// with the process.
+    ///
+    /// # Errors
+    ///
+    /// As `from_env`, but for an environment that names nothing.
+    pub async fn from_env_or_embedded() -> Result<Self, Error> {
+        Self::named_or_embedded(Environment::decide(|name| std::env::var_os(name))?)
+    }
+
+    fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
+        match environment {
+            Environment::Nothing => {
+                tracing::warn!(
+                    "the environment names no Bigtable; using the embedded one, whose tables are lost with this process"
+                );
+                Ok(Self::embedded())
+            }
+            named => Self::named(named),
+        }
+    }
+}
+
+/// The two services over one store.
+struct Servers {
+    data: BigtableServer<data::Data>,
+    admin: BigtableTableAdminServer<admin::Admin>,
+}
+
+impl Servers {
+    fn new() -> Self {
+        let store = Arc::new(Store::default());
+        // The client limits its messages; a second limit here would only have another name.
+        Self {
+            data: BigtableServer::new(data::Data::new(Arc::clone(&store)))
+                .max_decoding_message_size(usize::MAX)
+                .max_encoding_message_size(usize::MAX),
+            admin: BigtableTableAdminServer::new(admin::Admin::new(store))
+                .max_decoding_message_size(usize::MAX)
+                .max_encoding_message_size(usize::MAX),
+        }
+    }
+}
+
+impl InProcess for Servers {
+    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+        let service = request.uri().path().trim_start_matches('/').split('/').next();
+        let response = if service == Some(ADMIN) {
+            self.admin.clone().call(request)
+        } else {
+            self.data.clone().call(request)
+        };
+        Box::pin(async move {
+            match response.await {
+                Ok(response) => response,
+                Err(never) => match never {},
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

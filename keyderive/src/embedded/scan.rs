@@ -1,0 +1,167 @@
+//! Scans: rows read in pages, sent several in a response.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::vec;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::task::coop;
+use tonic::Status;
+
+use super::filter::Filter;
+use super::interval::Interval;
+use super::store::{Cells, Table};
+use crate::row::Cell;
+use crate::wire::data::ReadRowsResponse;
+use crate::wire::data::read_rows_response::CellChunk;
+use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
+use crate::wire::values::{BytesValue, StringValue};
+
+/// How many rows are looked at for one response, and taken from the table under one lock.
+const PAGE_ROWS: usize = 256;
+
+/// A response is sent when its values and keys have come to this size.
+const RESPONSE_BYTES: usize = 64 << 10;
+
+/// One scan, as the responses that answer it. It owns no more than a page of shared rows, and works
+/// only when it is polled.
+pub(super) struct Scan {
+    table: Arc<Table>,
+    /// What is still to be read; disjoint, in order.
+    intervals: Vec<Interval>,
+    filter: Filter,
+    reversed: bool,
+    /// How many rows may still be sent.
+    limit: u64,
+    /// Whether the client takes word of rows that were scanned and not sent.
+    tells_progress: bool,
+    page: vec::IntoIter<(Bytes, Arc<Cells>)>,
+}
+
+impl Scan {
+    /// A scan of `intervals`, which are disjoint and in order.
+    pub(super) fn new(
+        table: Arc<Table>,
+        mut intervals: Vec<Interval>,
+        filter: Filter,
+        limit: Option<u64>,
+    ) -> Self {
+        // The next interval is at the end of the list, where it is cheap to take.
+        intervals.reverse();
+        Self {
+            table,
+            intervals,
+            filter,
+            reversed: false,
+            limit: limit.unwrap_or(u64::MAX),
+            tells_progress: false,
+            page: Vec::new().into_iter(),
+        }
+    }
+
+    pub(super) fn reversed(mut self) -> Self {
+        self.intervals.reverse();
+        self.reversed = !self.reversed;
+        self
+    }
+
+    pub(super) fn tells_progress(self, tells_progress: bool) -> Self {
+        Self { tells_progress, ..self }
+    }
+
+    /// The rows of the next response; none at the end of the scan.
+    fn next_response(&mut self) -> Option<Progress> {
+        let mut chunks = Vec::new();
+        let mut bytes = 0;
+        let mut scanned = None;
+        for _ in 0..PAGE_ROWS {
+            if self.limit == 0 || bytes >= RESPONSE_BYTES {
+                break;
+            }
+            let Some((key, cells)) = self.next_row() else { break };
+            let cells = self.filter.apply(cells.to_vec());
+            if !cells.is_empty() {
+                self.limit -= 1;
+                bytes += key.len() + cells.iter().map(|cell| cell.value.len()).sum::<usize>();
+                push_row(&mut chunks, key.clone(), cells);
+            }
+            scanned = Some(key);
+        }
+        scanned.map(|key| if chunks.is_empty() { Progress::Scanned(key) } else { Progress::Rows(chunks) })
+    }
+
+    fn next_row(&mut self) -> Option<(Bytes, Arc<Cells>)> {
+        loop {
+            if let Some(row) = self.page.next() {
+                return Some(row);
+            }
+            let interval = self.intervals.last_mut()?;
+            let page = self.table.page(interval, self.reversed, PAGE_ROWS);
+            match page.last() {
+                Some((key, _)) if page.len() == PAGE_ROWS => interval.advance_past(key, self.reversed),
+                _ => {
+                    self.intervals.pop();
+                }
+            }
+            self.page = page.into_iter();
+        }
+    }
+}
+
+/// What came of looking at some rows.
+enum Progress {
+    Rows(Vec<CellChunk>),
+    /// The filter left nothing of the rows up to this key.
+    Scanned(Bytes),
+}
+
+impl Stream for Scan {
+    type Item = Result<ReadRowsResponse, Status>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        // A scan in memory is always ready; without this it would keep a task's thread to its end.
+        let turn = ready!(coop::poll_proceed(context));
+        turn.made_progress();
+        let scan = self.get_mut();
+        match scan.next_response() {
+            None => Poll::Ready(None),
+            Some(Progress::Rows(chunks)) => {
+                Poll::Ready(Some(Ok(ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() })))
+            }
+            Some(Progress::Scanned(key)) if scan.tells_progress => {
+                Poll::Ready(Some(Ok(ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: key })))
+            }
+            Some(Progress::Scanned(_)) => {
+                context.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+}
+
+/// Adds the chunks of a row: one for each cell, of which the first has the key and the last commits, and
+/// which name their column where it changes.
+fn push_row(chunks: &mut Vec<CellChunk>, mut key: Bytes, cells: Vec<Cell>) {
+    let mut family: Option<Arc<str>> = None;
+    let mut qualifier: Option<Bytes> = None;
+    for cell in cells {
+        let new_family = family.as_ref() != Some(&cell.family);
+        let new_qualifier = new_family || qualifier.as_ref() != Some(&cell.qualifier);
+        chunks.push(CellChunk {
+            row_key: std::mem::take(&mut key),
+            family_name: new_family.then(|| StringValue { value: cell.family.as_ref().to_owned() }),
+            qualifier: new_qualifier.then(|| BytesValue { value: cell.qualifier.clone() }),
+            timestamp_micros: cell.timestamp_micros,
+            labels: cell.labels,
+            value: cell.value,
+            value_size: 0,
+            row_status: None,
+        });
+        (family, qualifier) = (Some(cell.family), Some(cell.qualifier));
+    }
+    if let Some(last) = chunks.last_mut() {
+        last.row_status = Some(RowStatus::CommitRow(true));
+    }
+}

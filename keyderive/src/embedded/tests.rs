@@ -1,0 +1,296 @@
+//! The embedded Bigtable behind its client, and by raw messages where the client sends none such.
+
+mod protocol;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+
+use crate::client::{Client, Environment, FamilySpec, ReadRows};
+use crate::plan::KeyRange;
+use crate::row::{Cell, Mutation, Row, RowFilter};
+
+const TABLE: &str = "events";
+
+async fn client_with_table() -> Client {
+    let client = Client::embedded();
+    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: Some(1) };
+    client.create_table(TABLE, &[family("f"), family("g")], vec!["m".into()]).await.unwrap();
+    client
+}
+
+fn set(family: &str, qualifier: &'static str, timestamp_micros: i64, value: &'static str) -> Mutation {
+    Mutation::SetCell {
+        family: family.into(),
+        qualifier: qualifier.into(),
+        timestamp_micros,
+        value: value.into(),
+    }
+}
+
+fn put(value: &'static str) -> Vec<Mutation> {
+    vec![set("f", "q", 1000, value)]
+}
+
+fn key(number: usize) -> Bytes {
+    format!("{number:06}").into()
+}
+
+fn whole() -> ReadRows {
+    ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
+}
+
+async fn keys(client: &Client, request: ReadRows) -> Vec<String> {
+    let rows: Vec<Row> = client.read_rows(TABLE, request).try_collect().await.unwrap();
+    rows.iter().map(|row| String::from_utf8(row.key().to_vec()).unwrap()).collect()
+}
+
+async fn fill(client: &Client, rows: usize) {
+    let entries = (0..rows).map(|number| (key(number), put("v"))).collect();
+    assert!(client.mutate_rows(TABLE, entries).await.unwrap().iter().all(Result::is_ok));
+}
+
+#[tokio::test]
+async fn what_is_written_is_read() {
+    let client = client_with_table().await;
+    let mutations = vec![
+        set("g", "q", 1000, "old"),
+        set("f", "r", 1000, "1"),
+        set("g", "q", 2000, "new"),
+        set("f", "", 0, "2"),
+    ];
+    client.mutate_row(TABLE, "k".into(), mutations).await.unwrap();
+
+    let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
+    let cells: Vec<_> = row.cells().iter().map(shown).collect();
+    assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
+    let latest =
+        client.read_row(TABLE, "k".into(), Some(RowFilter::LatestPerColumn(1))).await.unwrap().unwrap();
+    assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
+    assert_eq!(latest.cells().len(), 3);
+    assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
+}
+
+fn shown(cell: &Cell) -> String {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    format!("{}:{}:{}={}", cell.family(), text(cell.qualifier()), cell.timestamp_micros(), text(cell.value()))
+}
+
+#[tokio::test]
+async fn mutations_of_a_write_are_applied_in_order() {
+    let client = client_with_table().await;
+    client
+        .mutate_row(TABLE, "k".into(), vec![set("f", "old", 1000, "1"), set("g", "old", 1000, "1")])
+        .await
+        .unwrap();
+    let column = Mutation::DeleteColumn { family: "g".into(), qualifier: "old".into() };
+    let family = Mutation::DeleteFamily { family: "f".into() };
+    client.mutate_row(TABLE, "k".into(), vec![set("f", "new", 1000, "1"), family, column]).await.unwrap();
+    assert_eq!(client.read_row(TABLE, "k".into(), None).await.unwrap(), None);
+    client
+        .mutate_row(TABLE, "k".into(), vec![Mutation::DeleteRow, set("f", "new", 1000, "1")])
+        .await
+        .unwrap();
+    assert_eq!(keys(&client, whole()).await, ["k"]);
+    client.mutate_row(TABLE, "k".into(), vec![Mutation::DeleteRow]).await.unwrap();
+    assert!(keys(&client, whole()).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_refused_write_changes_nothing() {
+    let client = client_with_table().await;
+    for (key, mutations, text) in [
+        (
+            "k",
+            vec![set("f", "q", 1000, "1"), set("h", "q", 1000, "1")],
+            "NOT_FOUND: the table has no column family `h`",
+        ),
+        (
+            "k",
+            vec![set("f", "q", 1001, "1")],
+            "INVALID_ARGUMENT: the timestamp 1001 is not a whole number of milliseconds",
+        ),
+        ("k", vec![set("f", "q", -1000, "1")], "INVALID_ARGUMENT: the timestamp -1000 is not a whole number"),
+        ("k", Vec::new(), "INVALID_ARGUMENT: there are no mutations for row b\"k\""),
+        ("", put("v"), "INVALID_ARGUMENT: a row key is empty"),
+    ] {
+        let error = client.mutate_row(TABLE, key.into(), mutations).await.unwrap_err();
+        assert!(
+            error.to_string().starts_with(&format!("MutateRow on table `events` failed: {text}")),
+            "{error}"
+        );
+    }
+    let long = Bytes::from(vec![b'k'; 4097]);
+    let error = client.mutate_row(TABLE, long.clone(), put("v")).await.unwrap_err();
+    assert!(error.to_string().ends_with("a row key has 4097 bytes, and it may have 4096"), "{error}");
+    client.mutate_row(TABLE, long.slice(1..), put("v")).await.unwrap();
+    let error = client.mutate_row("absent", "k".into(), put("v")).await.unwrap_err();
+    assert!(error.is_not_found() && error.to_string().contains("tables/absent` does not exist"), "{error}");
+    assert_eq!(keys(&client, whole()).await.len(), 1);
+}
+
+#[tokio::test]
+async fn entries_of_a_bulk_write_succeed_or_fail_alone() {
+    let client = client_with_table().await;
+    let entries =
+        vec![("a".into(), put("v")), ("b".into(), vec![set("h", "q", 0, "v")]), ("c".into(), put("v"))];
+    let outcomes = client.mutate_rows(TABLE, entries).await.unwrap();
+    assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
+    let error = outcomes[1].as_ref().unwrap_err();
+    assert!(error.is_not_found() && error.to_string().contains("column family `h`"), "{error}");
+    assert_eq!(keys(&client, whole()).await, ["a", "c"]);
+    assert!(client.mutate_rows(TABLE, Vec::new()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_request_has_so_many_mutations() {
+    let client = client_with_table().await;
+    let row = |mutations: usize| vec![Mutation::DeleteRow; mutations];
+    let error = client.mutate_row(TABLE, "k".into(), row(100_001)).await.unwrap_err();
+    assert!(error.is_invalid_argument() && error.to_string().contains("has 100001 mutations"), "{error}");
+    let entries = vec![("a".into(), row(50_000)), ("b".into(), row(50_001))];
+    assert!(client.mutate_rows(TABLE, entries).await.unwrap_err().is_invalid_argument());
+    client.mutate_row(TABLE, "k".into(), row(100_000)).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_time_of_the_server_is_in_milliseconds() {
+    let client = client_with_table().await;
+    client.mutate_row(TABLE, "k".into(), vec![set("f", "q", -1, "v")]).await.unwrap();
+    let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
+    let micros = row.cells()[0].timestamp_micros();
+    assert!(micros > 1_600_000_000_000_000 && micros % 1000 == 0, "{micros}");
+}
+
+#[tokio::test]
+async fn scans_name_keys_and_ranges_and_read_each_row_once() {
+    let client = client_with_table().await;
+    fill(&client, 10).await;
+    let request = ReadRows {
+        keys: vec![key(7), key(1), key(1), "absent".into()],
+        ranges: vec![KeyRange::new(key(3), Some(key(5).into())), KeyRange::new(key(4), Some(key(6).into()))],
+        ..ReadRows::default()
+    };
+    let expected = ["000001", "000003", "000004", "000005", "000007"];
+    assert_eq!(keys(&client, request.clone()).await, expected);
+    let limited = ReadRows { limit: Some(2), ..request.clone() };
+    assert_eq!(keys(&client, limited).await, expected[..2]);
+    let reversed = ReadRows { reversed: true, limit: Some(3), ..request };
+    assert_eq!(keys(&client, reversed).await, ["000007", "000005", "000004"]);
+}
+
+#[tokio::test]
+async fn long_scans_come_whole_in_both_orders() {
+    let client = client_with_table().await;
+    for rows in [255, 256, 257, 2000] {
+        fill(&client, rows).await;
+        let expected: Vec<String> = (0..rows).map(|number| format!("{number:06}")).collect();
+        assert_eq!(keys(&client, whole()).await, expected);
+        let mut reversed = keys(&client, ReadRows { reversed: true, ..whole() }).await;
+        reversed.reverse();
+        assert_eq!(reversed, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_scan_leaves_room_for_other_tasks() {
+    let client = client_with_table().await;
+    fill(&client, 50_000).await;
+    let other = tokio::spawn(async {});
+    let mut rows = client.read_rows(TABLE, whole());
+    let mut before = 0;
+    while !other.is_finished() {
+        rows.next().await.unwrap().unwrap();
+        before += 1;
+    }
+    assert!(before < 50_000);
+}
+
+#[tokio::test]
+async fn a_scan_sees_each_row_whole_while_rows_change() {
+    let client = client_with_table().await;
+    fill(&client, 10_000).await;
+    let mut rows = client.read_rows(TABLE, whole());
+    let first = rows.next().await.unwrap().unwrap();
+    let entries = (0..10_000).map(|number| (key(number), vec![Mutation::DeleteRow])).collect();
+    client.mutate_rows(TABLE, entries).await.unwrap();
+    client
+        .mutate_row(TABLE, key(9_999), vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")])
+        .await
+        .unwrap();
+    let rest: Vec<Row> = rows.try_collect().await.unwrap();
+    assert_eq!(first.key(), &key(0));
+    assert_eq!(rest.last().unwrap().cells().len(), 2);
+}
+
+#[tokio::test]
+async fn requests_that_name_nothing_are_not_sent() {
+    let client = Client::embedded();
+    for request in [
+        ReadRows::default(),
+        ReadRows { limit: Some(0), ..whole() },
+        ReadRows { ranges: vec![KeyRange::new("b", Some("a".into()))], ..ReadRows::default() },
+    ] {
+        assert!(client.read_rows("absent", request).next().await.is_none());
+    }
+    let mut sent = client.read_rows("absent", whole());
+    assert!(sent.next().await.unwrap().unwrap_err().is_not_found());
+    assert!(sent.next().await.is_none());
+}
+
+#[tokio::test]
+async fn tables_come_and_go() {
+    let client = client_with_table().await;
+    assert_eq!(client.get_table(TABLE).await.unwrap().families, ["f", "g"]);
+    let error = client.create_table(TABLE, &[], Vec::new()).await.unwrap_err();
+    assert!(error.is_already_exists(), "{error}");
+    client.delete_table(TABLE).await.unwrap();
+    for error in [client.get_table(TABLE).await.unwrap_err(), client.delete_table(TABLE).await.unwrap_err()] {
+        assert!(error.is_not_found(), "{error}");
+    }
+    let error = client.create_table("no/name", &[], Vec::new()).await.unwrap_err();
+    assert!(
+        error.is_invalid_argument() && error.to_string().contains("`no/name` is no name for a table"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn clones_share_their_tables_and_other_clients_do_not() {
+    let client = client_with_table().await;
+    client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
+    assert_eq!(keys(&client, whole()).await, ["k"]);
+    assert!(Client::embedded().get_table(TABLE).await.unwrap_err().is_not_found());
+    assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
+}
+
+#[test]
+fn it_runs_without_a_runtime_and_in_any() {
+    fn send<T: Send>(value: T) -> T {
+        value
+    }
+    let client = Client::embedded();
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime
+        .block_on(send(async {
+            client
+                .create_table(TABLE, &[FamilySpec { name: "f".to_owned(), max_versions: None }], Vec::new())
+                .await?;
+            client.mutate_row(TABLE, "k".into(), put("v")).await?;
+            client.mutate_rows(TABLE, vec![("l".into(), put("v"))]).await?;
+            client.read_row(TABLE, "k".into(), None).await.map(|_| ())
+        }))
+        .unwrap();
+    let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    assert_eq!(other.block_on(keys(&client, whole())), ["k", "l"]);
+    send(Arc::new(client).read_rows(TABLE, whole()));
+}
+
+#[test]
+fn only_an_environment_that_names_nothing_falls_back() {
+    let client = Client::named_or_embedded(Environment::Nothing).unwrap();
+    assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
+    let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
+    assert!(Client::named_or_embedded(cloud).unwrap_err().is_configuration());
+}
