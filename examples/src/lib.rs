@@ -1,1 +1,1 @@
-//! Worked examples of keyderive: see the `.rs` files beside this folder.
+//! Worked examples of keyderive: the files beside this folder.

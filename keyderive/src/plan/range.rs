@@ -94,21 +94,20 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     Some(end)
 }
 
-/// The range as text and in hexadecimal, such as `[a#, a$) hex [6123, 6124)`.
+/// The range as text, such as `[a#, a$)`; the alternate form `{:#}` is in hexadecimal.
 impl fmt::Display for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { start, end } = self;
-        match end {
-            Some(end) => {
-                write!(f, "[{}, {}) hex [{}, {})", Readable(start), Readable(end), Hex(start), Hex(end))
-            }
-            None => write!(f, "[{}, end of table) hex [{}, )", Readable(start), Hex(start)),
+        match (f.alternate(), &self.end) {
+            (false, Some(end)) => write!(f, "[{}, {})", Readable(&self.start), Readable(end)),
+            (false, None) => write!(f, "[{}, end of table)", Readable(&self.start)),
+            (true, Some(end)) => write!(f, "[{}, {})", Hex(&self.start), Hex(end)),
+            (true, None) => write!(f, "[{}, end of table)", Hex(&self.start)),
         }
     }
 }
 
 impl fmt::Debug for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
+        write!(f, "{self}")
     }
 }

@@ -51,14 +51,11 @@ impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
     /// # Errors
     /// For the first row that cannot be encoded, before any row of its request is sent; for the first row
     /// that the server refuses, naming its key.
-    pub async fn put_all<BK, BR>(&self, rows: impl IntoIterator<Item = (BK, BR)>) -> Result<(), Error>
-    where
-        BK: Borrow<K>,
-        BR: Borrow<R>,
-    {
+    pub async fn put_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error> {
         let mut batch = Batch::default();
-        for (key, row) in rows {
-            let (key, mutations) = self.entry(key.borrow(), row.borrow())?;
+        for entry in rows {
+            let (key, row) = entry.borrow();
+            let (key, mutations) = self.entry(key, row)?;
             if batch.is_full_for(&key, &mutations) {
                 self.send(batch.take()).await?;
             }
