@@ -118,7 +118,7 @@ impl StructAttrs {
                 match path.parse::<Path>() {
                     Ok(parsed) => self.krate.set(cx, path, parsed),
                     Err(_) => {
-                        cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\"")
+                        cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\"");
                     }
                 }
             }

@@ -2,7 +2,7 @@
 //!
 //! Four stages, each its own module: `attr` parses attributes, `model` puts the key type together,
 //! `check` holds the rules that need more than one part of it, `expand` prints. Every stage reports to
-//! one [`ctxt::Ctxt`], so that all faults of a key type are seen in one run; after a fault `fallback`
+//! one `ctxt::Ctxt`, so that all faults of a key type are seen in one run; after a fault `fallback`
 //! prints stub impls beside the errors, so that one mistake is not reported again at every use.
 
 mod attr;
@@ -19,7 +19,7 @@ use syn::DeriveInput;
 /// Derives [`RowKey`](https://docs.rs/keyderive/latest/keyderive/trait.RowKey.html) for a struct with
 /// named fields: encode, decode, the schema and the typed scan builder.
 ///
-/// ```ignore
+/// ```
 /// use keyderive::RowKey;
 ///
 /// #[derive(RowKey)]

@@ -191,7 +191,7 @@ fn replace_lifetimes(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
         match token {
             TokenTree::Punct(quote) if quote.as_char() == '\'' => match tokens.next() {
                 Some(TokenTree::Ident(name)) if name != "static" => {
-                    replaced.extend(lifetime.to_token_stream())
+                    replaced.extend(lifetime.to_token_stream());
                 }
                 name => replaced.extend([Some(TokenTree::Punct(quote)), name].into_iter().flatten()),
             },

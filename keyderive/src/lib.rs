@@ -1,4 +1,123 @@
-//! Typed row keys for Google Cloud Bigtable.
+//! Typed row keys for Google Cloud Bigtable: annotate a struct, and the compiler writes its row key, reads it back
+//! and plans its scans.
+//!
+//! ```
+//! use keyderive::{Client, RowKey};
+//!
+//! #[derive(RowKey, Debug, Clone, PartialEq)]
+//! #[salt(range = 4, over = "user_id,site")]
+//! struct EventKey {
+//!     user_id: String,
+//!     site: String,
+//!     #[reverse_ts]
+//!     at: u64, // milliseconds; newest first
+//!     #[pad(6)]
+//!     seq: u32,
+//! }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Event {
+//!     kind: String,
+//!     amount: f64,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let client = Client::embedded();
+//! # #[cfg(any())]
+//! let client = Client::from_env_or_embedded().await?;
+//! let events = client.table::<EventKey, Event>("events");
+//! events.create_if_absent().await?; // pre-split by salt bucket
+//!
+//! let key = EventKey { user_id: "alice".into(), site: "home".into(), at: 1426535612156, seq: 42 };
+//! assert_eq!(key.encode()?, b"1#alice#home#9223370610319163651#000042");
+//!
+//! events.put(&key, &Event { kind: "login".into(), amount: 0.0 }).await?;
+//! let one = events.get(&key).await?; // always one point read, never a range
+//! assert!(one.is_some());
+//!
+//! let mut newest = events.scan(EventKey::scan().user_id("alice").site("home")).limit(10).stream();
+//! while let Some(row) = newest.next().await {
+//!     let (key, event) = row?;
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Keys
+//!
+//! [`#[derive(RowKey)]`](derive@RowKey) takes a struct with named fields. Fields are written from left to right,
+//! joined by a delimiter, each in the format that its type and attributes choose;
+//! [`key::codec`] lists them. Choose the order of fields by the scans you need: a scan fixes fields from the
+//! left.
+//!
+//! | to | write |
+//! |---|---|
+//! | keep rows of a user together | the user as the first field: field promotion, always the first remedy |
+//! | spread a busy user's rows over tablets | `#[salt(range = 4)]` on the struct, or `over = "…"` to keep some together |
+//! | read the newest first | `#[reverse_ts]` on the time |
+//! | sort numbers, and bound their digits | `#[pad(6)]`; without it a number has the digits of its type's maximum |
+//! | let key types share a table | `#[row_key(tag = "BATTERY")]` on each |
+//!
+//! A key that begins with a value that only grows, marked `#[row_key(sequential)]` or a reversed time, sends all writes to one tablet.
+//! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
+//!
+//! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;
+//! [`RowKey::decode`] accepts exactly what encode writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode
+//! without allocating.
+//!
+//! # Scans
+//!
+//! `EventKey::scan()` begins a scan of every row. For a field `f`, `.f(value)` fixes it, and goes on to the next one;
+//! `.f_range(a..b)` and, for text, `.f_prefix("x")` end the scan. Only the leftmost free field can be
+//! constrained; anything else does not compile.
+//!
+//! ```
+//! # use keyderive::RowKey;
+//! # #[derive(RowKey)]
+//! # #[salt(range = 4, over = "user_id")]
+//! # struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+//! // Ranges are in the field's own terms: forwards, also on a reversed field.
+//! let scan = EventKey::scan().user_id("alice").at_range(1426535612000..=1426535612156);
+//! println!("{}", scan.explain()?);
+//! # Ok::<(), keyderive::plan::PlanError>(())
+//! ```
+//!
+//! ```compile_fail
+//! # use keyderive::RowKey;
+//! # #[derive(RowKey)] struct EventKey { user_id: String, site: String }
+//! EventKey::scan().site("home"); // `user_id` comes first
+//! ```
+//!
+//! A bound is a cut and not a value: what the field cannot hold is clamped, or matches nothing. A fixed value
+//! that no key can hold is an error, raised when the scan is planned, explained or run.
+//!
+//! A [`plan::Plan`] knows its requests without a table: one for each bucket that can hold a row, a single one where
+//! the salted fields are fixed, a row key and no range where all fields are.
+//!
+//! # Tables
+//!
+//! [`Client::table`] gives a [`Table`] with typed keys and rows. [`Table::put`] makes a row equal to a value,
+//! [`Table::get`] reads one by its key, [`Table::scan`] streams many in the order of their keys, merged from all
+//! buckets. Rows are structs by serde: a column for each field, in one column family.
+//!
+//! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
+//! [`Client::from_env_or_embedded`] chooses by the environment. All three run the same client code.
+//!
+//! # Errors
+//!
+//! [`key::EncodeError`], [`key::DecodeError`] and [`plan::PlanError`] need no table; [`Error`] is what tables
+//! return, with predicates for what a program may want to decide on. Texts name the table, the key, readable and in
+//! hexadecimal, the value and the limit.
+//!
+//! # Limits
+//!
+//! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
+//! Retries, deadlines and a connection to the cloud are not part of this release.
+//!
+//! # Features
+//!
+//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
 
 // The derive prints paths that begin with `::keyderive`, also where it is used in this crate.
 #[allow(unused_extern_crates)]

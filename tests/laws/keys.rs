@@ -1,6 +1,7 @@
 //! The key types that the laws are tried on, and values for them: ordinary, extreme and nasty.
 
 use keyderive::RowKey;
+use keyderive::key::OwnedRowKey;
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
@@ -103,7 +104,7 @@ pub(crate) fn padded_text(width: usize) -> BoxedStrategy<String> {
 }
 
 /// A key type that the laws are tried on.
-pub(crate) trait Sample: RowKey + Clone + std::fmt::Debug + PartialEq + 'static {
+pub(crate) trait Sample: OwnedRowKey + Clone + std::fmt::Debug + PartialEq {
     /// A key that can be encoded.
     fn key() -> BoxedStrategy<Self>;
     /// Values of which some cannot be encoded.

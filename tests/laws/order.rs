@@ -2,6 +2,7 @@
 
 use std::cmp::{Ordering, Reverse};
 
+use keyderive::key::Salt;
 use proptest::prelude::*;
 
 use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, check, for_every_key};
@@ -37,8 +38,7 @@ fn bytes_are_in_the_declared_order<K: Sample + Declared>() {
             return Ok(());
         };
         // The salt is the same digits in each key of a bucket; keys of two buckets compare behind it.
-        let start =
-            K::SCHEMA.tag().map_or(0, |tag| tag.len() + 1) + K::SCHEMA.salt().map_or(0, |salt| salt.width());
+        let start = K::SCHEMA.tag().map_or(0, |tag| tag.len() + 1) + K::SCHEMA.salt().map_or(0, Salt::width);
         prop_assert_eq!(x[start..].cmp(&y[start..]), a.declared(&b));
         Ok(())
     });

@@ -1,12 +1,10 @@
 //! The keys that Google's guides print, byte for byte.
 
 use keyderive::RowKey;
+use keyderive::key::OwnedRowKey;
 
 #[track_caller]
-fn assert_stored<K: RowKey>(key: &K, text: &str)
-where
-    K: for<'a> RowKey<Decoded<'a> = K> + PartialEq + std::fmt::Debug,
-{
+fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, text: &str) {
     let bytes = key.encode().unwrap();
     assert_eq!(String::from_utf8_lossy(&bytes), text);
     assert_eq!(&K::decode(&bytes).unwrap(), key);

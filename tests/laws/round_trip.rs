@@ -7,10 +7,7 @@ use proptest::sample::Index;
 
 use crate::keys::{Event, Names, Sample, check, for_every_key};
 
-fn decode_gives_back_what_was_encoded<K: Sample>()
-where
-    K: for<'a> RowKey<Decoded<'a> = K>,
-{
+fn decode_gives_back_what_was_encoded<K: Sample>() {
     check(K::key(), |key| match key.encode() {
         Ok(bytes) => {
             prop_assert!((1..=MAX_KEY_LEN).contains(&bytes.len()));
@@ -27,10 +24,7 @@ where
 for_every_key!(decode_gives_back_what_was_encoded);
 
 /// Values that the key cannot hold are errors that leave the output as it was; all others round-trip.
-fn nothing_is_lost_silently<K: Sample>()
-where
-    K: for<'a> RowKey<Decoded<'a> = K>,
-{
+fn nothing_is_lost_silently<K: Sample>() {
     check(K::nasty(), |key| {
         let mut out = b"before".to_vec();
         match key.encode_into(&mut out) {
@@ -46,10 +40,7 @@ where
 for_every_key!(nothing_is_lost_silently);
 
 /// What decode accepts of damaged keys, encode writes back byte for byte.
-fn damaged_keys_are_refused_or_canonical<K: Sample>()
-where
-    K: for<'a> RowKey<Decoded<'a> = K>,
-{
+fn damaged_keys_are_refused_or_canonical<K: Sample>() {
     let damage = prop::collection::vec((any::<Index>(), 0..4u8, any::<u8>()), 1..3);
     check((K::key(), damage), |(key, damage)| {
         let Ok(mut bytes) = key.encode() else {

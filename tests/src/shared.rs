@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 /// A file of the folder `shared` beside the project; none, with a word on what is skipped, where it is not.
 #[must_use]
-#[allow(clippy::print_stderr)] // A test that skips says so to the person who runs it.
 pub fn read(path: &str) -> Option<String> {
     let full: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../shared", path].iter().collect();
     match fs::read_to_string(&full) {

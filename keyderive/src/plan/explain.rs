@@ -113,9 +113,13 @@ impl fmt::Display for Explain {
         for request in parts.requests().take(SHOWN_REQUESTS) {
             match request.rows() {
                 RequestRows::Key(key) => {
-                    line(f, "", &format_args!("row {} hex {}", Readable(key), Hex(key)))?
+                    line(f, "", &Readable(key))?;
+                    line(f, "", &format_args!("hex {}", Hex(key)))?;
                 }
-                RequestRows::Range(range) => line(f, "", range)?,
+                RequestRows::Range(range) => {
+                    line(f, "", range)?;
+                    line(f, "", &format_args!("hex {range:#}"))?;
+                }
             }
         }
         match requests.saturating_sub(SHOWN_REQUESTS) {
