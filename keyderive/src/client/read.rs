@@ -25,7 +25,7 @@ const RPC: &str = "ReadRows";
 /// Which rows are read, and in which order.
 ///
 /// Without keys and ranges it names no row; the whole table is the range without bounds.
-#[derive(Clone, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ReadRows {
     pub(crate) keys: Vec<Bytes>,
     pub(crate) ranges: Vec<KeyRange>,
@@ -38,12 +38,12 @@ impl ReadRows {
     /// Whether no row can answer. Such a request is not sent, because the service takes an empty set
     /// of rows for the whole table, and a limit of zero for none.
     fn is_empty(&self) -> bool {
-        self.limit == Some(0) || (self.keys.is_empty() && self.ranges.iter().all(holds_nothing))
+        self.limit == Some(0) || (self.keys.is_empty() && self.ranges.iter().all(KeyRange::is_empty))
     }
 
     /// The message. Ranges that hold nothing are left out: the service refuses them.
     fn into_message(self, table_name: String, app_profile_id: String) -> data::ReadRowsRequest {
-        let row_ranges = self.ranges.iter().filter(|range| !holds_nothing(range)).map(range).collect();
+        let row_ranges = self.ranges.iter().filter(|range| !range.is_empty()).map(range).collect();
         data::ReadRowsRequest {
             table_name,
             app_profile_id,
@@ -53,10 +53,6 @@ impl ReadRows {
             reversed: self.reversed,
         }
     }
-}
-
-fn holds_nothing(range: &KeyRange) -> bool {
-    range.end().is_some_and(|end| end <= range.start())
 }
 
 fn range(range: &KeyRange) -> data::RowRange {
