@@ -2,7 +2,7 @@
 //!
 //! Four stages, each its own module: `attr` parses attributes, `model` puts the key type together,
 //! `check` holds the rules that need more than one part of it, `expand` prints. Every stage reports to
-//! one [`ctxt::Ctxt`], so that all faults of a key type are seen in one run; after a fault `fallback`
+//! one `ctxt::Ctxt`, so that all faults of a key type are seen in one run; after a fault `fallback`
 //! prints stub impls beside the errors, so that one mistake is not reported again at every use.
 
 mod attr;
@@ -75,5 +75,25 @@ fn row_key(input: &DeriveInput) -> TokenStream {
             let stub = fallback::row_key(input, key.as_ref());
             quote::quote!(#errors #stub)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "struct EventKey { user_id: String, #[reverse_ts] at: u64 }";
+
+    fn expand(attributes: &str) -> String {
+        let input = syn::parse_str(&format!("{attributes} {KEY}")).unwrap();
+        row_key(&input).to_string()
+    }
+
+    #[test]
+    fn the_runtime_is_found_by_the_crate_path_alone() {
+        assert!(expand("").contains(":: keyderive ::"));
+        assert!(!expand("#[row_key(crate = \"store\")]").contains(":: keyderive ::"));
+        // The stub impls too.
+        assert!(!expand("#[row_key(crate = \"store\", tag = \"\")]").contains(":: keyderive ::"));
     }
 }
