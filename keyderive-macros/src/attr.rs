@@ -3,17 +3,20 @@
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
+use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::parse::ParseStream;
+use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::names;
 
+/// The least salt range: with one bucket, nothing is spread.
+const MIN_SALT_RANGE: u16 = 2;
 /// The greatest salt range: the four digits that a bucket may have.
 const MAX_SALT_RANGE: u16 = 4096;
 /// The longest row key that Bigtable allows, and so the widest field.
-const MAX_KEY_LEN: usize = 4096;
+pub(crate) const MAX_KEY_LEN: usize = 4096;
 
 /// A value that may be written once, with the tokens that wrote it.
 pub(crate) struct Attr<T> {
@@ -56,8 +59,8 @@ pub(crate) struct StructAttrs {
 /// `#[salt(…)]` as it is written.
 pub(crate) struct SaltAttr {
     pub(crate) range: u16,
-    /// The names in `over`, each with the tokens it can be blamed on; none for all fields.
-    pub(crate) over: Option<Vec<(TokenStream, String)>>,
+    /// The names in `over`, each with the tokens it can be blamed on; not given for all fields.
+    pub(crate) over: Attr<Vec<(TokenStream, String)>>,
 }
 
 /// The attributes of a field.
@@ -78,11 +81,9 @@ impl StructAttrs {
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
-                if let Some(salt) = SaltAttr::read(cx, attr) {
-                    read.salt.set(cx, attr, salt);
-                }
+                read.salt.set(cx, attr, SaltAttr::read(cx, attr));
             } else if attr.path().is_ident("row_key") {
-                each_meta(cx, attr, |meta| read.row_key(cx, &meta));
+                each_meta(cx, attr, names::ON_STRUCT, |meta| read.row_key(cx, &meta));
             } else if let Some(name) = one_of(attr, &["pad", "reverse_ts"]) {
                 cx.error(
                     attr,
@@ -132,7 +133,9 @@ impl StructAttrs {
                 if allowed.path.is_ident("hotspot") {
                     self.allow_hotspot.set(cx, &allowed.path, ());
                 } else {
+                    // Meant as the hotspot, the only thing to allow: one error is enough.
                     unknown(cx, &allowed.path, "allow", &["hotspot"]);
+                    self.allow_hotspot.value.get_or_insert((allowed.path.to_token_stream(), ()));
                 }
                 skip_value(allowed.input)
             })?;
@@ -149,35 +152,38 @@ impl StructAttrs {
 }
 
 impl SaltAttr {
-    /// Reads `#[salt(…)]`; none where it has no range that could be used.
-    fn read(cx: &Ctxt, attr: &Attribute) -> Option<Self> {
+    /// Reads `#[salt(…)]`. A range with a fault is read as the least one, so that the rest is checked too.
+    fn read(cx: &Ctxt, attr: &Attribute) -> Self {
+        const MISSING: &str = "a salt needs its number of buckets; write `#[salt(range = 4)]`";
         let mut range = Attr::none("range");
         let mut over = Attr::none("over");
-        // A range that is there but wrong has its error already.
+        if let syn::Meta::Path(_) = attr.meta {
+            cx.error(attr, MISSING);
+            return Self { range: MIN_SALT_RANGE, over };
+        }
+        // A range that is there but wrong or misspelled has its error already.
         let mut range_seen = false;
-        each_meta(cx, attr, |meta| {
+        let read = each_meta(cx, attr, names::IN_SALT, |meta| {
             // #[salt(range = 4)]
             if meta.path.is_ident("range") {
                 range_seen = true;
                 if let Some(int) = value::<LitInt>(cx, &meta, "a number, such as range = 4")? {
                     match int.base10_parse() {
-                        Ok(buckets @ 2..=MAX_SALT_RANGE) => range.set(cx, int, buckets),
+                        Ok(buckets @ MIN_SALT_RANGE..=MAX_SALT_RANGE) => range.set(cx, int, buckets),
                         _ => cx.error(
                             &int,
-                            format_args!("a salt has 2 to {MAX_SALT_RANGE} buckets, not {int}; a few for each node are enough"),
+                            format_args!(
+                                "a salt has {MIN_SALT_RANGE} to {MAX_SALT_RANGE} buckets, not {int}; \
+                                 a few for each node are enough"
+                            ),
                         ),
                     }
                 }
             // #[salt(over(user_id, site))]
             } else if meta.path.is_ident("over") && meta.input.peek(syn::token::Paren) {
-                let mut names = Vec::new();
-                meta.parse_nested_meta(|field| {
-                    match field.path.get_ident() {
-                        Some(ident) => names.push((ident.to_token_stream(), unraw(ident))),
-                        None => cx.error(&field.path, "expected the name of a field"),
-                    }
-                    Ok(())
-                })?;
+                let list;
+                syn::parenthesized!(list in meta.input);
+                let names = list_names(cx, &list)?;
                 over.set(cx, &meta.path, names);
             // #[salt(over = "user_id,site")]
             } else if meta.path.is_ident("over") {
@@ -188,25 +194,41 @@ impl SaltAttr {
                     over.set(cx, &list, names);
                 }
             } else {
+                range_seen = true;
                 unknown(cx, &meta.path, "salt", names::IN_SALT);
                 skip_value(meta.input)?;
             }
             Ok(())
         });
-        match (range.value, range_seen) {
-            (Some((_, range)), _) => Some(Self { range, over: over.value.map(|(_, names)| names) }),
-            (None, true) => None,
-            (None, false) => {
-                cx.error(attr, "a salt needs its number of buckets; write `#[salt(range = 4)]`");
-                None
-            }
+        if read && !range_seen {
+            cx.error(attr, MISSING);
         }
+        Self { range: range.get().copied().unwrap_or(MIN_SALT_RANGE), over }
     }
 }
 
 /// The names in `"user_id, site"`. All are blamed on the one literal they stand in.
 fn split_names(list: &LitStr) -> Vec<(TokenStream, String)> {
-    list.value().split(',').map(|name| (list.to_token_stream(), name.trim().to_owned())).collect()
+    let value = list.value();
+    let names = value.split(',').map(str::trim);
+    let names = names.filter(|name| !(name.is_empty() && value.trim().is_empty()));
+    names.map(|name| (list.to_token_stream(), name.to_owned())).collect()
+}
+
+/// The names in `(user_id, site)`.
+fn list_names(cx: &Ctxt, list: ParseStream<'_>) -> syn::Result<Vec<(TokenStream, String)>> {
+    let mut names = Vec::new();
+    while !list.is_empty() {
+        let name = until_comma(list)?;
+        match Ident::parse_any.parse2(name.clone()) {
+            Ok(ident) => names.push((name, unraw(&ident))),
+            Err(_) => cx.error(name, "expected the name of a field, such as over(user_id, site)"),
+        }
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(names)
 }
 
 impl FieldAttrs {
@@ -226,7 +248,7 @@ impl FieldAttrs {
                     read.reverse_ts.set(cx, attr, max);
                 }
             } else if attr.path().is_ident("row_key") {
-                each_meta(cx, attr, |meta| read.row_key(cx, &meta));
+                each_meta(cx, attr, names::ON_FIELD, |meta| read.row_key(cx, &meta));
             } else if attr.path().is_ident("salt") {
                 cx.error(attr, "`#[salt]` belongs on the struct; name this field in its `over`");
             }
@@ -253,7 +275,11 @@ impl FieldAttrs {
 /// `#[pad(6)]`
 fn read_pad(cx: &Ctxt, attr: &Attribute) -> Option<usize> {
     let Ok(int) = attr.parse_args::<LitInt>() else {
-        cx.error(attr, "`pad` takes a width; write `#[pad(6)]`");
+        let written = match &attr.meta {
+            syn::Meta::List(list) if !list.tokens.is_empty() => list.tokens.clone(),
+            _ => attr.to_token_stream(),
+        };
+        cx.error(written, "`pad` takes one number, the width; write `#[pad(6)]`");
         return None;
     };
     match int.base10_parse() {
@@ -261,7 +287,9 @@ fn read_pad(cx: &Ctxt, attr: &Attribute) -> Option<usize> {
         _ => {
             cx.error(
                 &int,
-                format_args!("a field has 1 to {MAX_KEY_LEN} bytes, not {int}; write `#[pad(6)]` for 6"),
+                format_args!(
+                    "a padded field is 1 to {MAX_KEY_LEN} bytes wide, not {int}; write `#[pad(6)]` for 6"
+                ),
             );
             None
         }
@@ -275,7 +303,7 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
     }
     let mut max = Attr::none("max");
     let mut failed = false;
-    each_meta(cx, attr, |meta| {
+    let read = each_meta(cx, attr, &["max"], |meta| {
         if !meta.path.is_ident("max") {
             unknown(cx, &meta.path, "reverse_ts", &["max"]);
             failed = true;
@@ -284,7 +312,13 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
         match value::<LitInt>(cx, &meta, "a number, such as max = 9999999999999")? {
             Some(int) => match int.base10_parse::<u64>() {
                 Ok(0) | Err(_) => {
-                    cx.error(&int, format_args!("`max` is 1 to {}, not {int}", u64::MAX));
+                    cx.error(
+                        &int,
+                        format_args!(
+                            "`max` is 1 to {}, not {int}; write the greatest time that is stored",
+                            u64::MAX
+                        ),
+                    );
                     failed = true;
                 }
                 Ok(value) => max.set(cx, int, value),
@@ -293,28 +327,31 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
         }
         Ok(())
     });
-    if max.value.is_none() && !failed {
-        cx.error(attr, "`reverse_ts` takes a maximum or nothing; write `#[reverse_ts]`");
+    if read && max.value.is_none() && !failed {
+        cx.error(attr, "`reverse_ts` has empty parentheses; write `#[reverse_ts]`");
     }
     max.value.map(|(_, max)| max)
 }
 
-/// Reads each part of an attribute's list.
+/// Reads each part of an attribute's list; false, with an error, where there is none that can be read.
 fn each_meta<'a>(
     cx: &Ctxt,
     attr: &'a Attribute,
+    names: &[&str],
     read: impl FnMut(ParseNestedMeta<'_>) -> syn::Result<()> + 'a,
-) {
-    if let syn::Meta::Path(path) = &attr.meta {
-        cx.error(
-            attr,
-            format_args!("`{}` is empty; see its options in the documentation", path.to_token_stream()),
-        );
-        return;
+) -> bool {
+    let name = attr.path().to_token_stream();
+    let options = names::list(names.iter().copied());
+    let syn::Meta::List(_) = attr.meta else {
+        cx.error(attr, format_args!("`{name}` takes options in parentheses; expected {options}"));
+        return false;
+    };
+    let read = attr.parse_nested_meta(read);
+    if let Err(error) = &read {
+        let message = format!("this is not an option of `{name}`; expected {options}");
+        cx.syn_error(syn::Error::new(error.span(), message));
     }
-    if let Err(error) = attr.parse_nested_meta(read) {
-        cx.syn_error(error);
-    }
+    read.is_ok()
 }
 
 /// The literal behind `name =`; none, with an error on the value, where it is something else.
@@ -332,6 +369,12 @@ fn value<T: syn::parse::Parse>(
     let fork = value.fork();
     if fork.parse::<T>().is_ok() && (fork.is_empty() || fork.peek(Token![,])) {
         return Ok(Some(value.parse()?));
+    }
+    // A forgotten comma: what follows is understood, so only the comma is missing.
+    if fork.peek(Ident::peek_any) && value.fork().parse::<T>().is_ok() {
+        let parsed = value.parse()?;
+        cx.error(until_comma(value)?, "expected a comma in front of this option");
+        return Ok(Some(parsed));
     }
     let tokens = until_comma(value)?;
     if tokens.is_empty() {
@@ -357,6 +400,10 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
 
 fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
     let wrong = path.to_token_stream().to_string();
+    if names::BARE.contains(&wrong.as_str()) {
+        cx.error(path, format_args!("`{wrong}` is an attribute of its own; move it out of `#[{level}(…)]`"));
+        return;
+    }
     let remedy = names::suggestion(&wrong, names.iter().copied());
     cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));
 }
@@ -367,5 +414,5 @@ fn one_of<'n>(attr: &Attribute, names: &[&'n str]) -> Option<&'n str> {
 
 /// An identifier's name, without `r#`.
 pub(crate) fn unraw(ident: &Ident) -> String {
-    syn::ext::IdentExt::unraw(ident).to_string()
+    IdentExt::unraw(ident).to_string()
 }

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use quote::ToTokens;
-use syn::Type;
+use quote::{ToTokens, format_ident};
+use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
+use crate::attr::{MAX_KEY_LEN, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
 use crate::names;
@@ -15,20 +16,23 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     tag_is_one_part(cx, key);
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
+    pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
         type_has_a_format(cx, field);
+        borrows_from_the_key(cx, field);
     }
 }
 
 /// The salt is a function of stored fields, so each name in `over` is one, once.
 fn salt_names_fields(cx: &Ctxt, key: &Key<'_>) {
-    let Some(over) = key.salt().and_then(|salt| salt.over.as_ref()) else {
+    let Some((written, over)) = key.salt().and_then(|salt| Some((salt.over.tokens()?, salt.over.get()?)))
+    else {
         return;
     };
-    if let (Some(tokens), true) = (key.attrs.salt.tokens(), over.is_empty()) {
+    if over.is_empty() {
         cx.error(
-            tokens,
+            written,
             "`over` names no field; name the fields that choose the bucket, or leave `over` out for all",
         );
     }
@@ -98,8 +102,8 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
 fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     let mut taken: HashMap<String, &str> = HashMap::new();
     for field in &key.fields {
-        for method in scan_methods(&field.name) {
-            if ["into_plan", "explain"].contains(&method.as_str()) {
+        for method in methods_of(field).iter().map(unraw) {
+            if BUILDER_METHODS.contains(&method.as_str()) {
                 cx.error(
                     field.ident,
                     format_args!("the scan builder has a method `{method}` of its own; rename the field"),
@@ -119,9 +123,39 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
+/// The scan builder's own words.
+pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
+
 /// The methods that a field has on the scan builder: to fix it, for a range, for a prefix.
-pub(crate) fn scan_methods(field: &str) -> [String; 3] {
-    [field.to_owned(), format!("{field}_range"), format!("{field}_prefix")]
+///
+/// The first is the field's own identifier, so that `r#type` stays raw.
+pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 3] {
+    let name = &field.name;
+    [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
+}
+
+/// Bigtable limits the length of a row key. What only the field types know is asserted by the schema.
+fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
+    let mut len: usize = 0;
+    for (at, field) in key.fields.iter().enumerate() {
+        let Some((width, written)) = field.attrs.pad.get().zip(field.attrs.pad.tokens()) else {
+            continue;
+        };
+        len += width;
+        // Each field in front has a delimiter behind it.
+        if len + at > MAX_KEY_LEN {
+            cx.error(
+                written,
+                format_args!(
+                    "up to `{}`, the row key is {} bytes at least, and Bigtable allows {MAX_KEY_LEN}; \
+                     make a `#[pad(n)]` smaller, or move a field into a column",
+                    field.name,
+                    len + at,
+                ),
+            );
+            return;
+        }
+    }
 }
 
 /// A field is stored in one format.
@@ -158,4 +192,33 @@ fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
         _ => return,
     };
     cx.error(field.ty.to_token_stream(), fault);
+}
+
+/// What a key borrows is read out of the bytes it is decoded from, which are not there for ever.
+fn borrows_from_the_key(cx: &Ctxt, field: &Field<'_>) {
+    let lifetime = match field.ty {
+        Type::Reference(reference) => reference.lifetime.as_ref(),
+        Type::Path(path) => {
+            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
+        }
+        _ => None,
+    };
+    if let Some(lifetime) = lifetime.filter(|lifetime| lifetime.ident == "static") {
+        cx.error(
+            lifetime,
+            "a key is read out of bytes that do not live for `'static`; give the struct a lifetime and \
+             write it here, or store a `String`",
+        );
+    }
+}
+
+/// The lifetime among the arguments of a path's segment.
+fn lifetime_of(segment: &PathSegment) -> Option<&Lifetime> {
+    let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
+        return None;
+    };
+    arguments.args.iter().find_map(|argument| match argument {
+        GenericArgument::Lifetime(lifetime) => Some(lifetime),
+        _ => None,
+    })
 }

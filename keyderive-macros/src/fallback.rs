@@ -1,9 +1,13 @@
 //! What is printed beside the errors: impls that let every use of the key type compile.
 
-use proc_macro2::TokenStream;
-use quote::{format_ident, quote};
-use syn::{DeriveInput, GenericParam, parse_quote};
+use std::collections::HashSet;
 
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{DeriveInput, GenericParam, Ident, parse_quote};
+
+use crate::attr::unraw;
+use crate::check::{BUILDER_METHODS, methods_of};
 use crate::model::{Key, scan_ident, self_type};
 
 /// Stub impls of a key type with faults.
@@ -18,15 +22,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let decoded = self_type(input, &parse_quote!('__keyderive_key));
     let fixed = self_type(input, &parse_quote!('static));
-    let methods = key.into_iter().flat_map(|key| &key.fields).map(|field| {
-        let fix = field.ident;
-        let (range, prefix) = (format_ident!("{}_range", field.name), format_ident!("{}_prefix", field.name));
-        quote! {
-            pub fn #fix<T>(self, _: T) -> Self { self }
-            pub fn #range<T>(self, _: T) -> Self { self }
-            pub fn #prefix<T>(self, _: T) -> Self { self }
-        }
-    });
+    let methods = key.map(methods).unwrap_or_default();
     quote! {
         #[doc(hidden)]
         #[allow(dead_code)]
@@ -39,7 +35,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
             );
 
             impl #scan {
-                #(#methods)*
+                #(pub fn #methods<T>(self, _: T) -> Self { self })*
 
                 pub fn into_plan(
                     self,
@@ -84,4 +80,11 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
             }
         };
     }
+}
+
+/// The methods of the stub builder. Those that collide have their error and are declared once.
+fn methods(key: &Key<'_>) -> Vec<Ident> {
+    let mut taken: HashSet<String> = BUILDER_METHODS.map(str::to_owned).into();
+    let methods = key.fields.iter().flat_map(methods_of);
+    methods.filter(|method| taken.insert(unraw(method))).collect()
 }

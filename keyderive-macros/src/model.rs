@@ -3,7 +3,6 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
-use syn::spanned::Spanned;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
 use crate::attr::{FieldAttrs, SaltAttr, StructAttrs, unraw};
@@ -67,7 +66,7 @@ impl<'a> Key<'a> {
 
     /// The indexes of the salted fields in key order; unknown names have their error from `check`.
     pub(crate) fn salted_fields(&self) -> Vec<usize> {
-        let over = self.salt().and_then(|salt| salt.over.as_ref());
+        let over = self.salt().and_then(|salt| salt.over.get());
         let salted =
             |field: &Field<'_>| over.is_none_or(|over| over.iter().any(|(_, name)| *name == field.name));
         self.fields.iter().enumerate().filter(|(_, field)| salted(field)).map(|(at, _)| at).collect()
@@ -99,11 +98,6 @@ impl<'a> Field<'a> {
             (None, None) => Codec::Text,
         };
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
-    }
-
-    /// Where an error about the field's format belongs: on its type.
-    pub(crate) fn span(&self) -> Span {
-        self.ty.span()
     }
 
     /// The type with all its lifetimes replaced by one.

@@ -1,9 +1,10 @@
 //! `decode`: the fields, in order, from the runtime's reader.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 use syn::Lifetime;
 
+use super::{key_field, on_type};
 use crate::model::Key;
 
 pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
@@ -12,10 +13,13 @@ pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let name = &key.input.ident;
     let fields = key.fields.iter().map(|field| {
         let ident = field.ident;
-        let ty = field.type_at(&lifetime);
+        let ty = field.type_at(&syn::parse_quote!('_));
         let codec = field.codec.tokens(private);
-        let reader = quote_spanned!(field.span()=> #private::KeyReader::field::<#codec, #ty>);
-        quote!(#ident: #reader(__key)?)
+        let width = key_field(field, "WIDTH", private);
+        let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key)?));
+        // The constant in front is the error where the type has no format: without it, the runtime's
+        // bounds would be reported too.
+        quote!(#ident: { let _ = #width; #read })
     });
     quote! {
         #[inline]

@@ -1,17 +1,25 @@
 //! `encode_into`: the fields, in order, to the runtime's writer.
 
 use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use quote::quote;
 
+use super::{key_field, on_type};
 use crate::model::Key;
 
 pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
     let fields = key.fields.iter().map(|field| {
-        let (ident, ty) = (field.ident, field.ty);
+        let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
         let codec = field.codec.tokens(private);
-        let writer = quote_spanned!(field.span()=> #private::KeyWriter::field::<#codec, #ty>);
-        quote!(#writer(__key, &self.#ident)?;)
+        let width = key_field(field, "WIDTH", private);
+        let write = on_type(
+            field,
+            quote!(#private::KeyWriter::field::<#codec,),
+            &ty,
+            quote!(>(__key, &self.#ident)?),
+        );
+        // The constant in front: see `decode`.
+        quote!(let _ = #width; #write;)
     });
     quote! {
         #[inline]

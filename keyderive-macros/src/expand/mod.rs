@@ -5,11 +5,11 @@ mod encode;
 mod scan;
 mod schema;
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::Lifetime;
 
-use crate::model::Key;
+use crate::model::{Field, Key};
 
 /// All that the derive prints for a key type without faults.
 pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
@@ -68,4 +68,35 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             #stages
         };
     }
+}
+
+/// `<ty as KeyField<…>>::item`, on the field's type.
+///
+/// Its lifetimes are left to inference, which finds the same ones everywhere.
+fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStream {
+    let codec = field.codec.tokens(private);
+    let item = Ident::new(item, Span::call_site());
+    let ty = field.type_at(&syn::parse_quote!('_));
+    on_type(field, quote!(<), &ty, quote!(as #private::KeyField<#codec>>::#item))
+}
+
+/// `before ty after`, placed so that an error about it is on the whole of the field's type.
+///
+/// The compiler takes a span from the first token to the last one. What has no format for its type is
+/// printed in this way everywhere, so that it is the same error each time, and said once.
+fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
+    let mut spans = field.ty.to_token_stream().into_iter().map(|token| token.span());
+    let start = spans.next().unwrap_or_else(Span::call_site);
+    let end = spans.last().unwrap_or(start);
+    let (before, after) = (respan(before, start), respan(after, end));
+    quote!(#before #ty #after)
+}
+
+/// The tokens, all placed at `span`; `quote_spanned` leaves those that are interpolated where they were.
+fn respan(tokens: TokenStream, span: Span) -> TokenStream {
+    let respan = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(respan).collect()
 }

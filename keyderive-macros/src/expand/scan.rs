@@ -1,11 +1,12 @@
 //! The scan builder: one stage for each number of fixed fields, and a method set for each field.
 
 use proc_macro2::TokenStream;
-use quote::{format_ident, quote, quote_spanned};
+use quote::{format_ident, quote};
 use syn::{Ident, Lifetime, parse_quote};
 
-use crate::check::scan_methods;
+use crate::check::methods_of;
 use crate::model::{Field, Key};
+use crate::names;
 
 /// The builder's type, where the struct is declared, so that it can be named.
 pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
@@ -85,11 +86,11 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let methods @ [fix, range, prefix] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
     let stage_trait = stage_trait(key, at, &is_next, methods);
-    let arg = quote_spanned!(field.span()=> <#ty as #private::KeyField<#codec>>::Arg<#value>);
-    let next_arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
+    let arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
     quote! {
         #stage_trait
 
+        #[diagnostic::do_not_recommend]
         impl #is_next for #private::Fixed<#at> {
             type Field = #ty;
         }
@@ -101,9 +102,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
             where
                 S: #is_next,
+                S::Field: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::fix::<#codec, #ty>(self.draft, #fix),
+                    draft: #private::Draft::fix::<#codec, S::Field>(self.draft, #fix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -111,7 +113,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             #[doc = #range_doc]
             pub fn #range<#value>(
                 self,
-                range: impl #private::core::ops::RangeBounds<#next_arg>,
+                range: impl #private::core::ops::RangeBounds<#arg>,
             ) -> #scan<#private::Ended>
             where
                 S: #is_next,
@@ -124,7 +126,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             }
 
             #[doc = #prefix_doc]
-            pub fn #prefix<#value>(self, prefix: #next_arg) -> #scan<#private::Ended>
+            pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
             where
                 S: #is_next,
                 S::Field: #private::PrefixField<#codec>,
@@ -144,18 +146,19 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]) -> TokenStream {
     let key_type = key.name();
     let field = &key.fields[at].name;
-    let message = format!("`{field}` is not the field of `{key_type}` that can be constrained here");
-    let before: String = key.fields[..at].iter().map(|field| format!(".{}(…)", field.ident)).collect();
-    let label = match key.fields[..at].last() {
-        Some(last) => format!(
-            "write `{key_type}::scan(){before}.{fix}(…)`: `{}` comes first",
-            key.fields[..at].first().unwrap_or(last).name,
-        ),
-        None => format!("write `{key_type}::scan().{fix}(…)`: `{field}` comes first"),
+    let message = format!("`{field}` of `{key_type}` cannot be constrained here");
+    let before = &key.fields[..at];
+    let calls: String = before.iter().map(|field| format!(".{}(…)", field.ident)).collect();
+    let first = match names::all(before.iter().map(|field| field.name.as_str())) {
+        _ if before.is_empty() => format!("`{field}` comes first, once"),
+        names if before.len() == 1 => format!("{names} comes first"),
+        names => format!("{names} come first"),
     };
+    let label = format!("{first}: write `{key_type}::scan(){calls}.{fix}(…)`");
     let order: Vec<_> = key.fields.iter().map(|field| field.name.as_str()).collect();
     let note = format!(
-        "the fields of `{key_type}` are constrained from the left, each once: {}; a range or a prefix ends the scan",
+        "the fields of `{key_type}` are constrained from the left, each once: {}; nothing comes behind a range \
+         or a prefix",
         order.join(", "),
     );
     quote! {
@@ -164,12 +167,6 @@ fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]
             type Field;
         }
     }
-}
-
-fn methods_of(field: &Field<'_>) -> [Ident; 3] {
-    let [_, range, prefix] = scan_methods(&field.name);
-    // Derived from the field's own identifier, so that `r#type` stays raw.
-    [field.ident.clone(), format_ident!("{range}"), format_ident!("{prefix}")]
 }
 
 fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 3] {

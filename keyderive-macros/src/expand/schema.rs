@@ -1,8 +1,9 @@
 //! The schema constant, and what is checked of it while compiling.
 
-use proc_macro2::TokenStream;
-use quote::{quote, quote_spanned};
+use proc_macro2::{Span, TokenStream};
+use quote::quote;
 
+use super::{key_field, respan};
 use crate::model::Key;
 
 /// The schema's value: its fields ask their types for format and width.
@@ -23,10 +24,9 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     };
     let fields = key.fields.iter().map(|field| {
         let name = &field.name;
-        let ty = field.type_at(&syn::parse_quote!('static));
-        let codec = field.codec.tokens(private);
-        let key_field = quote_spanned!(field.span()=> <#ty as #private::KeyField<#codec>>);
-        quote!(#private::Field::new(#name, #key_field::FORMAT, #key_field::WIDTH))
+        let format = key_field(field, "FORMAT", private);
+        let width = key_field(field, "WIDTH", private);
+        quote!(#private::Field::new(#name, #format, #width))
     });
     quote! {
         #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])
@@ -35,11 +35,16 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
 /// The rules on widths, which only the field types know: each an error on the token at fault.
 pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let fits =
-        quote_spanned!(key.input.ident.span()=> const _: () = #private::Schema::assert_fits(&__SCHEMA););
+    let fits = assertion(&quote!(assert_fits), key.input.ident.span(), private);
     let delimiter = key.attrs.delimiter.tokens().and_then(|tokens| {
         let span = tokens.clone().into_iter().next()?.span();
-        Some(quote_spanned!(span=> const _: () = #private::Schema::assert_delimiter(&__SCHEMA);))
+        Some(assertion(&quote!(assert_delimiter), span, private))
     });
     quote!(#fits #delimiter)
+}
+
+/// Calls a check of the schema while compiling, its error at `span`.
+fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
+    let call = respan(quote!(#private::Schema::#check(&__SCHEMA)), span);
+    quote!(const _: () = #call;)
 }

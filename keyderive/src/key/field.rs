@@ -19,7 +19,7 @@ use super::schema::{Format, Width};
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `String`, `&str`, `Cow<str>`",
     note = "`#[pad(n)]` takes integers and strings; `#[reverse_ts]` takes integers",
-    note = "a row key has no place for a missing value, so `Option` is refused: use a value that stands for it, or a second key type"
+    note = "for a type of your own, store the integer or string that it stands for, or implement `KeyField` for it"
 )]
 pub trait KeyField<C> {
     /// The value as scans and encoders take it: by copy or borrowed.

@@ -1,0 +1,9 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    site_prefix: String,
+    site: String,
+}
+
+fn main() {}

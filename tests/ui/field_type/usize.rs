@@ -1,0 +1,9 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    seq: usize,
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+#[salt(range = 4)]
+#[salt(range = 8)]
+struct EventKey {
+    user_id: String,
+    at: u64,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    #[reverse_ts(9999999999999)]
+    at: u64,
+}
+
+fn main() {}

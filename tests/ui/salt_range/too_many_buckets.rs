@@ -1,0 +1,10 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+#[salt(range = 4097)]
+struct EventKey {
+    user_id: String,
+    at: u64,
+}
+
+fn main() {}

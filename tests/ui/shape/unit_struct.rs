@@ -1,0 +1,6 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey;
+
+fn main() {}
