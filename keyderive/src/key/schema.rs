@@ -142,6 +142,7 @@ impl Schema {
     /// Fails the build of a key type whose least length is over Bigtable's limit.
     #[doc(hidden)]
     #[allow(clippy::panic)] // Evaluated at compile time only.
+    #[track_caller]
     pub const fn assert_fits(&self) {
         assert!(
             self.min_len() <= MAX_KEY_LEN,
@@ -153,6 +154,7 @@ impl Schema {
     /// Fails the build of a key type whose delimiter would forbid digits in its strings.
     #[doc(hidden)]
     #[allow(clippy::panic)] // Evaluated at compile time only.
+    #[track_caller]
     pub const fn assert_delimiter(&self) {
         assert!(
             self.delimiter < b'0' || !self.has_delimited_field(),

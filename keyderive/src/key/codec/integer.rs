@@ -42,6 +42,7 @@ macro_rules! first_behind {
 /// `$fill` and `$parse` are the functions of [`decimal`] that work on `$wide`, which holds every value.
 macro_rules! integer {
     ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyField<Pad<N>> for $type {
             type Arg<'a> = $type;
             type Decoded<'a> = $type;
@@ -86,6 +87,8 @@ macro_rules! integer {
                 cut_before(|out| <$type as KeyField<Pad<N>>>::write(next, out), otherwise)
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl<const MAX: u64> KeyField<ReverseTs<MAX>> for $type {
             type Arg<'a> = $type;
@@ -155,6 +158,8 @@ macro_rules! unsigned {
     ($($type:ident $wide:ident $fill:ident $parse:ident;)*) => {$(
         integer!($type, $wide, $fill, $parse);
 
+        #[diagnostic::do_not_recommend]
+
         impl KeyField<Text> for $type {
             type Arg<'a> = $type;
             type Decoded<'a> = $type;
@@ -187,6 +192,8 @@ macro_rules! unsigned {
 macro_rules! signed {
     ($($type:ident $wide:ident $fill:ident $parse:ident;)*) => {$(
         integer!($type, $wide, $fill, $parse);
+
+        #[diagnostic::do_not_recommend]
 
         impl KeyField<Text> for $type {
             type Arg<'a> = $type;

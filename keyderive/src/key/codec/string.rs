@@ -95,6 +95,7 @@ fn trim_padding(bytes: &[u8]) -> &[u8] {
 /// The string types are one type to the key: they differ in how they are lent and given back.
 macro_rules! strings {
     ($([$($lifetime:lifetime)?] $type:ty => $decoded:ty;)*) => {$(
+        #[diagnostic::do_not_recommend]
         impl<$($lifetime)?> KeyField<Text> for $type {
             type Arg<'a> = &'a str;
             type Decoded<'a> = $decoded;
@@ -129,11 +130,15 @@ macro_rules! strings {
             }
         }
 
+        #[diagnostic::do_not_recommend]
+
         impl<$($lifetime)?> PrefixField<Text> for $type {
             fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
                 (Cut::Before(prefix.into()), Cut::AfterPrefix(prefix.into()))
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl<$($lifetime,)? const N: usize> KeyField<Pad<N>> for $type {
             type Arg<'a> = &'a str;
@@ -164,6 +169,8 @@ macro_rules! strings {
                 cut_padded(bound, N, side)
             }
         }
+
+        #[diagnostic::do_not_recommend]
 
         impl<$($lifetime,)? const N: usize> PrefixField<Pad<N>> for $type {
             fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
