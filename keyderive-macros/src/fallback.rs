@@ -23,6 +23,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let decoded = self_type(input, &parse_quote!('__keyderive_key));
     let fixed = self_type(input, &parse_quote!('static));
     let methods = key.map(methods).unwrap_or_default();
+    let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
     quote! {
         #[doc(hidden)]
         #[allow(dead_code)]
@@ -55,6 +56,8 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                     #private::core::unimplemented!()
                 }
             }
+
+            #owned
 
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<'__keyderive_key> = #decoded;

@@ -89,6 +89,9 @@
 //! EventKey::scan().site("home"); // `user_id` comes first
 //! ```
 //!
+//! Each step has a type of its own. Where a condition decides how far a scan is constrained, make each branch a
+//! [`plan::Plan`] with `.into_plan()`; a function that returns a scan returns `impl IntoPlan<EventKey>`.
+//!
 //! A bound is a cut and not a value: what the field cannot hold is clamped, or matches nothing. A fixed value
 //! that no key can hold is an error, raised when the scan is planned, explained or run.
 //!
@@ -99,7 +102,8 @@
 //!
 //! [`Client::table`] gives a [`Table`] with typed keys and rows. [`Table::put`] makes a row equal to a value,
 //! [`Table::get`] reads one by its key, [`Table::scan`] streams many in the order of their keys, merged from all
-//! buckets. Rows are structs by serde: a column for each field, in one column family.
+//! buckets. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
+//! stored.
 //!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
 //! [`Client::from_env_or_embedded`] chooses by the environment. All three run the same client code.
@@ -113,7 +117,8 @@
 //! # Limits
 //!
 //! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
-//! Retries, deadlines and a connection to the cloud are not part of this release.
+//! A row whose key is not of the table's type ends a scan with an error. Retries, deadlines, scans in reverse and a
+//! connection to the cloud are not part of this release.
 //!
 //! # Features
 //!
@@ -153,8 +158,8 @@ pub mod __private {
 
     pub use crate::key::codec::{Pad, ReverseTs, Text};
     pub use crate::key::{
-        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, PrefixField, RangeField, RowKey,
-        Salt, Schema, decode_fields, encode_fields,
+        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, OwnedRowKey, PrefixField,
+        RangeField, RowKey, Salt, Schema, decode_fields, encode_fields,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

@@ -32,11 +32,7 @@ fn bytes_at_and_below_the_delimiter() {
         ("\n", "0x0a"),
     ] {
         let key = Event { user_id: text.into(), ..event() };
-        assert_refused(
-            &key,
-            "user_id",
-            &[&format!("{text:?}"), byte, "delimiter `#`", "choose a smaller delimiter"],
-        );
+        assert_refused(&key, "user_id", &[&format!("{text:?}"), byte, "delimiter `#`", "`#[pad(n)]`"]);
     }
     // One above the delimiter is the least that is held.
     assert!(Event { user_id: "$".into(), ..event() }.encode().is_ok());
@@ -90,7 +86,7 @@ fn keys_that_are_not_of_the_type() {
     for (key, parts) in [
         ("1#alice#home#9223370610319163651#00004x", &["field `seq`", "00004x"][..]),
         ("1#alice#home#9223370610319163651#0000042", &["after the last field"]),
-        ("1#alice#home#9223370610319163651", &["field `at`", "delimiter"]),
+        ("1#alice#home#9223370610319163651", &["field `at`", "the key ends behind it"]),
         ("1#alice#home", &["field `site`", "end of the key"]),
         ("1#alice#ho me#9223370610319163651#000042", &["field `site`", "a space (0x20)"]),
         ("alice", &["a salt of 0 to 3"]),

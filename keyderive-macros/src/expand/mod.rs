@@ -28,6 +28,14 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let builder = scan::builder(key, &private);
     let stages = scan::stages(key, &private);
 
+    // A type without borrowed fields is what its decode gives.
+    let owned = key
+        .input
+        .generics
+        .params
+        .is_empty()
+        .then(|| quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
+
     // The name as the struct declares it: a deprecated struct is not reported in our own impl.
     let name = quote_spanned!(name.span()=> #name);
     quote! {
@@ -64,6 +72,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
                     #scan { draft: #private::Draft::new(&__SCHEMA), stage: #private::core::marker::PhantomData }
                 }
             }
+
+            #owned
 
             #stages
         };

@@ -32,7 +32,7 @@ impl Client {
         families: &[FamilySpec],
         splits: Vec<Bytes>,
     ) -> Result<(), Error> {
-        let operation = Self::admin_operation("CreateTable", table, ("parent", self.instance_name()));
+        let operation = self.admin_operation("CreateTable", table, ("parent", self.instance_name()));
         let message = admin::CreateTableRequest {
             parent: self.instance_name().to_owned(),
             table_id: table.to_owned(),
@@ -52,7 +52,7 @@ impl Client {
     /// What the service says of a table.
     pub(crate) async fn get_table(&self, table: &str) -> Result<TableInfo, Error> {
         let name = self.table_name(table);
-        let operation = Self::admin_operation("GetTable", table, ("name", &name));
+        let operation = self.admin_operation("GetTable", table, ("name", &name));
         let message = admin::GetTableRequest { name, view: View::SchemaView.into() };
         let table = self
             .call(&operation, message, |transport, request| async move {
@@ -69,7 +69,7 @@ impl Client {
     /// [`is_not_found`](Error::is_not_found) where there is no such table.
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
-        let operation = Self::admin_operation("DeleteTable", name, ("name", &full_name));
+        let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
         let message = admin::DeleteTableRequest { name: full_name };
         self.call(&operation, message, |transport, request| async move {
             call::admin(transport).delete_table(request).await

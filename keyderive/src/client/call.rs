@@ -5,10 +5,10 @@ use std::future::Future;
 use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status};
 
-use super::Client;
 use super::error::Error;
 use super::headers;
 use super::transport::{MAX_MESSAGE_BYTES, Transport};
+use super::{Client, Target};
 use crate::wire::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use crate::wire::data::bigtable_client::BigtableClient;
 
@@ -18,6 +18,8 @@ pub(crate) struct Operation {
     pub(super) rpc: &'static str,
     /// The short id.
     pub(super) table: String,
+    /// Where the client sends it.
+    pub(super) target: Target,
     service: Service,
     routing: AsciiMetadataValue,
 }
@@ -31,7 +33,13 @@ enum Service {
 impl Operation {
     #[cfg(test)]
     pub(super) fn for_test(rpc: &'static str, table: &str) -> Self {
-        Self { rpc, table: table.to_owned(), service: Service::Data, routing: headers::routing(&[]) }
+        Self {
+            rpc,
+            table: table.to_owned(),
+            target: Target::for_test(),
+            service: Service::Data,
+            routing: headers::routing(&[]),
+        }
     }
 }
 
@@ -41,17 +49,28 @@ impl Client {
         let name = self.table_name(table);
         let routing =
             headers::routing(&[("table_name", name.as_str()), ("app_profile_id", self.app_profile())]);
-        Operation { rpc, table: table.to_owned(), service: Service::Data, routing }
+        self.operation(rpc, table, Service::Data, routing)
     }
 
     /// An RPC of the admin service about a table, routed by `parameter`.
     pub(super) fn admin_operation(
+        &self,
         rpc: &'static str,
         table: &str,
         parameter: (&'static str, &str),
     ) -> Operation {
         let routing = headers::routing(&[parameter]);
-        Operation { rpc, table: table.to_owned(), service: Service::Admin, routing }
+        self.operation(rpc, table, Service::Admin, routing)
+    }
+
+    fn operation(
+        &self,
+        rpc: &'static str,
+        table: &str,
+        service: Service,
+        routing: AsciiMetadataValue,
+    ) -> Operation {
+        Operation { rpc, table: table.to_owned(), target: self.target().clone(), service, routing }
     }
 
     /// Sends `message` by `send`, once, with the headers of a first attempt.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tonic::{Code, Status};
 
 use super::call::Operation;
-use crate::key::{DecodeError, EncodeError, Hex, Readable};
+use crate::key::{DecodeError, EncodeError, ShownKey};
 use crate::plan::PlanError;
 use crate::row::RowError;
 
@@ -35,16 +35,18 @@ pub(crate) enum Kind {
     Rpc { rpc: &'static str, table: String, code: Code, message: String, source: Option<Source> },
     /// The server's answer breaks the protocol.
     Protocol { rpc: &'static str, table: String, message: String },
-    /// A key cannot be written.
-    Key { table: String, error: EncodeError },
+    /// A key cannot be written. Without a table where no table was involved.
+    Key { table: Option<String>, error: EncodeError },
     /// A scan cannot be planned.
-    Plan { table: String, error: PlanError },
+    Plan { table: Option<String>, error: PlanError },
     /// A stored row key is not of the table's key type.
-    Foreign { table: String, error: DecodeError },
+    Foreign { table: Option<String>, error: DecodeError },
     /// A row cannot be written, or what is stored under a key not be read as one.
     Row { table: String, key: Bytes, error: RowError },
     /// One row of many was refused.
     Entry { key: Bytes, error: Error },
+    /// One row of many could not be encoded.
+    Input { index: usize, error: Error },
     /// The table that exists is not the one that was to be made.
     Mismatch { table: String, message: String },
 }
@@ -70,7 +72,11 @@ impl Error {
             rpc: operation.rpc,
             table: operation.table.clone(),
             code: classify(status),
-            message: status.message().to_owned(),
+            message: match status.source() {
+                None => status.message().to_owned(),
+                // The failure of a connection says nothing of where to.
+                Some(_) => format!("{}, at the {}", status.message(), operation.target),
+            },
             source: source_of(status),
         })
     }
@@ -84,15 +90,15 @@ impl Error {
     }
 
     pub(crate) fn key(table: &str, error: EncodeError) -> Self {
-        Self::new(Kind::Key { table: table.into(), error })
+        Self::new(Kind::Key { table: Some(table.into()), error })
     }
 
     pub(crate) fn plan(table: &str, error: PlanError) -> Self {
-        Self::new(Kind::Plan { table: table.into(), error })
+        Self::new(Kind::Plan { table: Some(table.into()), error })
     }
 
     pub(crate) fn foreign(table: &str, error: DecodeError) -> Self {
-        Self::new(Kind::Foreign { table: table.into(), error })
+        Self::new(Kind::Foreign { table: Some(table.into()), error })
     }
 
     pub(crate) fn row(table: &str, key: &Bytes, error: RowError) -> Self {
@@ -101,6 +107,10 @@ impl Error {
 
     pub(crate) fn entry(key: &Bytes, error: Error) -> Self {
         Self::new(Kind::Entry { key: key.clone(), error })
+    }
+
+    pub(crate) fn input(index: usize, error: Error) -> Self {
+        Self::new(Kind::Input { index, error })
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
@@ -113,6 +123,7 @@ impl Error {
         match self.kind() {
             Kind::Foreign { error, .. } => Some(error.key()),
             Kind::Row { key, .. } | Kind::Entry { key, .. } => Some(key),
+            Kind::Input { error, .. } => error.row_key(),
             _ => None,
         }
     }
@@ -120,7 +131,10 @@ impl Error {
     /// Whether a value was given that no key of the table can hold: to write, to look up or to scan for.
     #[must_use]
     pub fn is_key(&self) -> bool {
-        matches!(self.kind(), Kind::Key { .. } | Kind::Plan { .. })
+        match self.kind() {
+            Kind::Input { error, .. } => error.is_key(),
+            kind => matches!(kind, Kind::Key { .. } | Kind::Plan { .. }),
+        }
     }
 
     /// Whether a scan met a row whose key is not of the table's key type: it was written by other code,
@@ -133,10 +147,15 @@ impl Error {
     /// Whether a row's value cannot be stored as columns, or stored columns not be read as a row.
     #[must_use]
     pub fn is_row(&self) -> bool {
-        matches!(self.kind(), Kind::Row { .. })
+        match self.kind() {
+            Kind::Input { error, .. } => error.is_row(),
+            kind => matches!(kind, Kind::Row { .. }),
+        }
     }
 
     /// Whether the table, or a column family that was written to, does not exist.
+    ///
+    /// The emulator reports a missing column family with other codes.
     #[must_use]
     pub fn is_not_found(&self) -> bool {
         self.has_code(Code::NotFound)
@@ -222,17 +241,47 @@ impl fmt::Display for Error {
                     "{rpc} on table `{table}` failed: the server's answer breaks the protocol: {message}"
                 )
             }
-            Kind::Key { table, error } => write!(f, "table `{table}`: {error}"),
-            Kind::Plan { table, error } => write!(f, "table `{table}`: {error}"),
-            Kind::Foreign { table, error } => write!(f, "foreign row in table `{table}`: {error}"),
+            Kind::Key { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Plan { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Foreign { table, error } => write!(f, "{}foreign row: {error}", InTable(table)),
             Kind::Row { table, key, error } => {
-                write!(f, "row `{}` (hex {}) of table `{table}`: {error}", Readable(key), Hex(key))
+                write!(f, "row {} of table `{table}`: {error}", ShownKey(key))
             }
             Kind::Entry { key, error } => {
-                write!(f, "row `{}` (hex {}) was not written: {error}", Readable(key), Hex(key))
+                write!(f, "row {} was not written: {error}", ShownKey(key))
             }
+            Kind::Input { index, error } => write!(f, "row {index} of the input, counted from 0: {error}"),
             Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
         }
+    }
+}
+
+/// Keys and plans that were asked for without a table fail with an error of their own; it becomes this one
+/// where a function returns this one.
+impl From<EncodeError> for Error {
+    fn from(error: EncodeError) -> Self {
+        Self::new(Kind::Key { table: None, error })
+    }
+}
+
+impl From<PlanError> for Error {
+    fn from(error: PlanError) -> Self {
+        Self::new(Kind::Plan { table: None, error })
+    }
+}
+
+impl From<DecodeError> for Error {
+    fn from(error: DecodeError) -> Self {
+        Self::new(Kind::Foreign { table: None, error })
+    }
+}
+
+/// The table in front of an error's text, where it is known.
+struct InTable<'a>(&'a Option<String>);
+
+impl fmt::Display for InTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |table| write!(f, "table `{table}`: "))
     }
 }
 
@@ -255,7 +304,7 @@ impl StdError for Error {
             Kind::Plan { error, .. } => Some(error),
             Kind::Foreign { error, .. } => Some(error),
             Kind::Row { error, .. } => Some(error),
-            Kind::Entry { error, .. } => Some(error),
+            Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),
             Kind::Rpc { source: None, .. }
             | Kind::Configuration { .. }
             | Kind::Protocol { .. }

@@ -67,7 +67,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When `host` is not an address, or no tokio runtime is running.
+    /// When `host` is not a host and a port, or no tokio runtime is running.
     pub async fn emulator(host: impl Into<String>) -> Result<Self, Error> {
         Self::emulator_instance(&host.into(), DEFAULT_PROJECT, DEFAULT_INSTANCE)
     }
@@ -171,6 +171,13 @@ enum Place {
     Emulator(String),
 }
 
+impl Target {
+    #[cfg(test)]
+    fn for_test() -> Self {
+        Self(Place::Emulator("127.0.0.1:1".into()))
+    }
+}
+
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
@@ -195,6 +202,7 @@ mod tests {
         let error = client.get_table("events").await.unwrap_err();
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
+        assert!(error.to_string().ends_with(", at the emulator at 127.0.0.1:1"), "{error}");
         assert!(std::error::Error::source(&error).is_some());
     }
 

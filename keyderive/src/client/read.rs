@@ -86,7 +86,7 @@ impl Client {
         let (client, operation) = (self.clone(), self.data_operation(RPC, table));
         let rows = async move {
             let reader = Reader::open(&client, operation, request).await?;
-            Ok(stream::try_unfold(reader, |mut reader| async move {
+            Ok::<_, Error>(stream::try_unfold(reader, |mut reader| async move {
                 Ok(reader.next().await?.map(|row| (row, reader)))
             }))
         };

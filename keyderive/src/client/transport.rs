@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http::uri::Authority;
 use tokio::runtime::Handle;
 use tonic::body::Body;
 use tonic::transport::{Channel, Endpoint};
@@ -57,12 +58,17 @@ impl Transport {
         if Handle::try_current().is_err() {
             return Err(Error::configuration("a client is made inside a tokio runtime, and none is running"));
         }
-        let endpoint = Endpoint::from_shared(format!("http://{host}"))
-            .and_then(|endpoint| endpoint.user_agent(USER_AGENT))
-            .map_err(|_| {
-                Error::configuration(format!("`{host}` is no emulator address; write `host:port`"))
-            })?;
-        Ok(Self::Channel(configure(endpoint).connect_lazy()))
+        let address: Option<Authority> = host.parse().ok();
+        address
+            .filter(|address| address.port_u16().is_some())
+            .and_then(|address| Endpoint::from_shared(format!("http://{address}")).ok())
+            .and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok())
+            .map(|endpoint| Self::Channel(configure(endpoint).connect_lazy()))
+            .ok_or_else(|| {
+                Error::configuration(format!(
+                    "`{host}` is no emulator address; write a host and a port, such as `localhost:8086`"
+                ))
+            })
     }
 }
 
@@ -114,7 +120,13 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_is_none_is_an_error() {
-        let error = Transport::plaintext("local host").err().unwrap();
-        assert_eq!(error.to_string(), "`local host` is no emulator address; write `host:port`");
+        for host in ["local host", "http://localhost:8086", "localhost", "localhost:99999", "localhost:1/"] {
+            let error = Transport::plaintext(host).err().unwrap();
+            assert_eq!(
+                error.to_string(),
+                format!("`{host}` is no emulator address; write a host and a port, such as `localhost:8086`")
+            );
+        }
+        assert!(Transport::plaintext("[::1]:8086").is_ok());
     }
 }

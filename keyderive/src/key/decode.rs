@@ -1,12 +1,12 @@
 //! Reading a key: exactly the bytes that encode would write, and no others.
 
 use super::MAX_KEY_LEN;
-use super::encode::{forbidden, holds_forbidden};
+use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
 use super::salt::{Span, bucket_of};
 use super::schema::{Schema, Width};
-use super::show::Readable;
+use super::show::{Byte, Readable};
 
 /// The bytes of a key on their way into its fields; `N` is how many there are.
 ///
@@ -114,16 +114,13 @@ fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[
         }
         Width::Delimited if last => {
             if holds_forbidden(rest, delimiter) {
-                return Err(forbidden(format_args!("`{}`", Readable(rest)), rest, delimiter));
+                return Err(forbidden(rest, delimiter));
             }
             Ok(rest)
         }
         Width::Delimited => match rest.iter().position(|byte| *byte <= delimiter) {
             Some(end) if rest[end] == delimiter => Ok(&rest[..end]),
-            Some(end) => {
-                let bytes = &rest[..=end];
-                Err(forbidden(format_args!("`{}`", Readable(bytes)), bytes, delimiter))
-            }
+            Some(end) => Err(forbidden(&rest[..=end], delimiter)),
             None => Err(unended(rest, delimiter)),
         },
     }
@@ -136,10 +133,23 @@ fn too_short(rest: &[u8], width: usize) -> FieldError {
 
 #[cold]
 fn no_delimiter(rest: &[u8], width: usize, delimiter: u8) -> FieldError {
+    match rest.first() {
+        Some(byte) => FieldError::new(format_args!(
+            "it has {width} bytes, and behind them comes {}, not the delimiter {}",
+            Byte(*byte),
+            Byte(delimiter),
+        )),
+        None => FieldError::new("the key ends behind it, and lacks the fields that follow"),
+    }
+}
+
+#[cold]
+fn forbidden(bytes: &[u8], delimiter: u8) -> FieldError {
+    let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
     FieldError::new(format_args!(
-        "it has {width} bytes, and behind them comes `{}` and not the delimiter `{}`",
-        Readable(rest.get(..1).unwrap_or_default()),
-        Readable(&[delimiter]),
+        "`{}` holds {}, which no delimited field does: the key has another part there, or another delimiter",
+        Readable(bytes),
+        Byte(byte),
     ))
 }
 

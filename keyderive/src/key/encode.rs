@@ -62,11 +62,11 @@ pub(crate) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
 
 /// The error for a delimited field that holds a byte at or below the delimiter.
 #[cold]
-pub(crate) fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
+fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
     let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
     FieldError::new(format_args!(
-        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, \
-         which is what keeps keys in order: choose a smaller delimiter, or write the value in other characters",
+        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, which is what \
+         keeps keys in order: replace it, or give the field a width with `#[pad(n)]`",
         Byte(byte),
         Byte(delimiter),
     ))

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::MAX_KEY_LEN;
-use super::show::{Hex, Readable};
+use super::show::ShownKey;
 
 /// Why one field's value cannot be written, or its bytes not be read.
 ///
@@ -178,18 +178,18 @@ impl DecodeError {
         matches!(self.0.kind, DecodeKind::Tag { .. })
     }
 
-    /// Whether the key's salt is not the bucket of its fields: it was written by other code, or with
-    /// another salt range.
+    /// Whether the key's salt is not the bucket of its fields, or no bucket at all: it was written by other
+    /// code, or with another salt range.
     #[must_use]
     pub fn is_wrong_bucket(&self) -> bool {
-        matches!(self.0.kind, DecodeKind::Bucket { .. })
+        matches!(self.0.kind, DecodeKind::Bucket { .. } | DecodeKind::Salt { .. })
     }
 }
 
 impl fmt::Display for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let DecodeFault { key_type, key, kind } = &*self.0;
-        write!(f, "row key `{}` (hex {}) is not a `{key_type}`: ", Readable(key), Hex(key))?;
+        write!(f, "row key {} is not one of `{key_type}`: ", ShownKey(key))?;
         match kind {
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
             DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),

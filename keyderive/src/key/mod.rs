@@ -27,6 +27,8 @@ pub use schema::{Field, Format, Schema, Width};
 
 pub(crate) use encode::{check_len, write_field};
 pub(crate) use salt::{Span, bucket_of};
+#[cfg(feature = "client")]
+pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};
 
 /// The most bytes that Bigtable allows in a row key.

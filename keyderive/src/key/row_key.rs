@@ -80,12 +80,10 @@ pub trait RowKey {
 
 /// A row key that owns what it holds, so that tables can hand it out.
 ///
-/// Implemented for every key type without borrowed fields.
+/// Derived with [`RowKey`] for every key type without borrowed fields.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
+    label = "not a row key that owns its fields",
     note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
 )]
 pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'static {}
-
-#[diagnostic::do_not_recommend]
-impl<K: for<'a> RowKey<Decoded<'a> = K> + Send + 'static> OwnedRowKey for K {}

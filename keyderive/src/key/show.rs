@@ -37,6 +37,29 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
+/// How many bytes of a key an error shows: enough to find it, short enough to read.
+const SHOWN: usize = 160;
+
+/// A row key as errors show it: as text and in hexadecimal, cut where it is long.
+#[derive(Clone, Copy)]
+pub(crate) struct ShownKey<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for ShownKey<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(key) = self;
+        match key.get(..SHOWN) {
+            None => write!(f, "`{}` (hex {})", Readable(key), Hex(key)),
+            Some(start) => write!(
+                f,
+                "`{}…` (hex {}…, the first {SHOWN} of {} bytes)",
+                Readable(start),
+                Hex(start),
+                key.len()
+            ),
+        }
+    }
+}
+
 /// One byte as a reader knows it: the character where it has one, and its number always.
 pub(crate) struct Byte(pub(crate) u8);
 
@@ -60,5 +83,12 @@ mod tests {
         assert_eq!(Readable(b"\x00\xff\n").to_string(), "\\x00\\xff\\x0a");
         assert_eq!(Readable("\u{85}".as_bytes()).to_string(), "\\u{85}");
         assert_eq!(Hex(b"\x01\xab").to_string(), "01ab");
+    }
+
+    #[test]
+    fn long_keys_are_cut() {
+        assert_eq!(ShownKey(b"a#").to_string(), "`a#` (hex 6123)");
+        let long = ShownKey(&[b'a'; 4097]).to_string();
+        assert!(long.len() < 600 && long.ends_with("the first 160 of 4097 bytes)"), "{long}");
     }
 }

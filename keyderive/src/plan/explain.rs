@@ -100,7 +100,11 @@ impl fmt::Display for Explain {
         }
         match &parts.rows {
             Rows::None => {
-                return line(f, "reads", &"nothing: the constraints exclude each other; no request is sent");
+                return line(
+                    f,
+                    "reads",
+                    &"nothing: no row key can satisfy the constraints; no request is sent",
+                );
             }
             Rows::Key(_) => {}
             Rows::Range { .. } => line(f, "order", &self.order())?,

@@ -1,28 +1,4 @@
-//! The bytes of one cell.
-//!
-//! | Rust | stored as |
-//! |---|---|
-//! | `i8` to `i64`, `u8` to `u64` | 8 bytes, two's complement, big-endian |
-//! | `bool` | the integer 0 or 1 |
-//! | `f64` | 8 bytes, IEEE 754, big-endian |
-//! | `f32` | 4 bytes, IEEE 754, big-endian |
-//! | `char`, `str`, `String` | UTF-8 |
-//! | bytes (`bytes::Bytes`, `serde_bytes`) | as they are |
-//! | `()`, unit struct | no bytes |
-//! | unit variant of an enum | its name in UTF-8 |
-//! | newtype struct | its inner value |
-//! | `Some(x)` | `x` |
-//! | `None` | no cell: the column is absent |
-//! | sequence, tuple, array, tuple struct | JSON array |
-//! | enum variant with data | JSON object of one member, its name |
-//! | `u64` above `i64::MAX`, `i128`, `u128` | refused |
-//! | struct, map | refused: a family's worth of columns, not a value |
-//!
-//! Integers have the one form that Bigtable itself counts in: `ReadModifyWriteRow` increments it, and
-//! SQL reads it with `TO_INT64`. A `Vec<u8>` is a sequence to serde, hence JSON, unless `serde_bytes` or
-//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity: inside a sequence they become
-//! `null`. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
-//! for people.
+//! The bytes of one cell, as [the module above](super) lists them.
 
 use bytes::Bytes;
 

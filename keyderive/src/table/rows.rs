@@ -55,15 +55,21 @@ impl<K: OwnedRowKey, R> Rows<K, R> {
     }
 }
 
-impl<K: OwnedRowKey, R: DeserializeOwned> Rows<K, R> {
+impl<K: OwnedRowKey, R> Rows<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
     /// Cancel safe: a future that is dropped has taken no row.
-    pub async fn next(&mut self) -> Option<Result<(K, R), Error>> {
+    pub async fn next(&mut self) -> Option<Result<(K, R), Error>>
+    where
+        R: DeserializeOwned,
+    {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    fn read(&self, row: &Row) -> Result<(K, R), Error> {
+    fn read(&self, row: &Row) -> Result<(K, R), Error>
+    where
+        R: DeserializeOwned,
+    {
         let key = K::decode(row.key()).map_err(|error| Error::foreign(&self.table.name, error))?;
         Ok((key, self.table.read(row)?))
     }

@@ -16,15 +16,19 @@ const MAX_MUTATIONS: usize = 100_000;
 /// How many bytes of keys and values are sent in one request: well under what the service receives.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
+impl<K: OwnedRowKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
     ///
-    /// Columns of absent options are deleted; what an earlier `put` wrote and this one writes too is
-    /// replaced. A row without a present column still exists, by a marker cell.
+    /// A struct owns the columns that its fields name: those of present fields are set, those of absent
+    /// options deleted, and columns that it does not name are left alone, as a newer version of the program may have
+    /// written them. A map owns the whole family. A row without a present column still exists, by a marker cell.
     ///
     /// # Errors
     /// When the key or the row cannot be encoded, or the write fails.
-    pub async fn put(&self, key: &K, row: &R) -> Result<(), Error> {
+    pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
         let (key, mutations) = self.entry(key, row)?;
         self.client.mutate_row(&self.name, key, mutations).await
     }
@@ -49,13 +53,16 @@ impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
     /// ```
     ///
     /// # Errors
-    /// For the first row that cannot be encoded, before any row of its request is sent; for the first row
-    /// that the server refuses, naming its key.
-    pub async fn put_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error> {
+    /// For the first row that cannot be encoded, naming its place in the input, before any row of its request
+    /// is sent; for the first row that the server refuses, naming its key.
+    pub async fn put_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
         let mut batch = Batch::default();
-        for entry in rows {
-            let (key, row) = entry.borrow();
-            let (key, mutations) = self.entry(key, row)?;
+        for (index, pair) in rows.into_iter().enumerate() {
+            let (key, row) = pair.borrow();
+            let (key, mutations) = self.entry(key, row).map_err(|error| Error::input(index, error))?;
             if batch.is_full_for(&key, &mutations) {
                 self.send(batch.take()).await?;
             }
@@ -76,15 +83,16 @@ impl<K: OwnedRowKey, R: Serialize> Table<K, R> {
         }
     }
 
-    fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error> {
+    fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error>
+    where
+        R: Serialize,
+    {
         let key = self.encode(key)?;
         let mutations = row::to_mutations(row, &self.family, now_micros())
             .map_err(|error| Error::row(&self.name, &key, error))?;
         Ok((key, mutations))
     }
-}
 
-impl<K: OwnedRowKey, R> Table<K, R> {
     /// Deletes the row with this key; a row that is not there is no error.
     ///
     /// # Errors
