@@ -16,13 +16,14 @@ pub(super) trait Observed: Planned {
     fn rank(&self) -> impl Ord;
 }
 
-/// A station's days are spread over the buckets; within a day the newest comes first.
+/// A station's days are spread over the buckets; within a day the newest comes first. The days are text, since
+/// the prefixes of text this dense have neighbours.
 #[derive(RowKey, Clone, Debug, PartialEq)]
-#[salt(range = 8, over = "origin,month,day")]
+#[salt(range = 8, over = "origin,date")]
 pub(super) struct ByStation {
     origin: String,
     month: u8,
-    day: u8,
+    date: String,
     #[reverse_ts]
     at: u64,
     hour: u8,
@@ -46,19 +47,20 @@ pub(super) struct ByDay {
 
 impl Observed for ByStation {
     fn of(line: &Line<'_>) -> Self {
-        let Line { month, day, hour, .. } = *line;
-        Self { origin: line.origin.to_owned(), month, day, at: line.at(), hour }
+        let Line { origin, year, month, day, hour, .. } = *line;
+        let date = format!("{year}-{month:02}-{day:02}");
+        Self { origin: origin.to_owned(), month, date, at: line.at(), hour }
     }
 
     fn rank(&self) -> impl Ord {
-        (self.origin.clone(), self.month, self.day, Reverse(self.at), self.hour)
+        (self.origin.clone(), self.month, self.date.clone(), Reverse(self.at), self.hour)
     }
 }
 
 impl Observed for ByDay {
     fn of(line: &Line<'_>) -> Self {
-        let Line { month, day, hour, .. } = *line;
-        Self { month, day, origin: line.origin.to_owned(), hour, at: line.at() }
+        let Line { origin, month, day, hour, .. } = *line;
+        Self { month, day, origin: origin.to_owned(), hour, at: line.at() }
     }
 
     fn rank(&self) -> impl Ord {
@@ -164,7 +166,7 @@ planned! {
     ByStation {
         text origin origin_range origin_prefix;
         number month month_range month_prefix;
-        number day day_range day_prefix;
+        text date date_range date_prefix;
         number at at_range at_prefix;
         number hour hour_range hour_prefix;
     }
