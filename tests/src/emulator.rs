@@ -46,14 +46,15 @@ impl Emulator {
         let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
         if let Some(binary) = find(variable) {
             return Some(
-                Self::run(&binary).unwrap_or_else(|reason| panic!("{}: {reason}", binary.display())),
+                Self::run(&binary)
+                    .unwrap_or_else(|reason| panic!("`{}` is no emulator: {reason}", binary.display())),
             );
         }
         let missing = format!(
             "there is no Bigtable emulator; install it with `gcloud components install bigtable`, or name a \
              `cbtemulator` by the variable `{BINARY}`"
         );
-        assert!(variable(REQUIRED).is_none(), "{missing}, since `{REQUIRED}` is set");
+        assert!(variable(REQUIRED).is_none(), "`{REQUIRED}` is set, and {missing}");
         eprintln!("skipped: {missing}");
         None
     }
@@ -71,13 +72,13 @@ impl Emulator {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("the emulator does not start: {error}"))?;
+            .map_err(|error| format!("it does not start: {error}"))?;
         let lines = process.stdout.take().map(lines);
         // From here on the process is ended by `drop`.
         let mut emulator = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        emulator.address = lines.and_then(|lines| announced(&lines)).ok_or_else(|| {
-            format!("the emulator did not say within {START_TIMEOUT:?} at which address it listens")
-        })?;
+        emulator.address = lines
+            .and_then(|lines| announced(&lines))
+            .ok_or_else(|| format!("it did not say within {START_TIMEOUT:?} at which address it listens"))?;
         Ok(emulator)
     }
 }
