@@ -1,5 +1,6 @@
 //! Shared parts of the tests.
 
+pub mod emulator;
 pub mod shared;
 
 /// The README's code blocks, as doctests.

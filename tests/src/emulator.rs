@@ -1,0 +1,205 @@
+//! Google's Bigtable emulator, one process for each test that asks for one.
+
+use std::env;
+use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// Names the binary, before every other place that is looked at.
+const BINARY: &str = "CBTEMULATOR";
+/// Set where a test that is skipped for want of an emulator is to fail instead.
+const REQUIRED: &str = "KEYDERIVE_REQUIRE_EMULATOR";
+
+/// Where the component `bigtable` of the gcloud SDK installs it.
+const IN_SDK: &str = "platform/bigtable-emulator/cbtemulator";
+/// Where packages and images install the SDK.
+const SDKS: [&str; 3] = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/opt/google-cloud-sdk"];
+
+/// It is there in milliseconds, unless the machine is very busy.
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A running emulator without tables. It ends with this value, also where a test panics.
+#[derive(Debug)]
+pub struct Emulator {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Emulator {
+    /// Starts one on a free port of the loopback interface; none, with a word on what is skipped, where no
+    /// emulator is installed.
+    ///
+    /// The binary is what the variable `CBTEMULATOR` names, else `cbtemulator` on the `PATH`, else the one of
+    /// the gcloud SDK.
+    ///
+    /// # Panics
+    ///
+    /// Where none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set; where the one that is found does not
+    /// start.
+    #[must_use]
+    pub fn start() -> Option<Self> {
+        let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        if let Some(binary) = find(variable) {
+            return Some(
+                Self::run(&binary)
+                    .unwrap_or_else(|reason| panic!("`{}` is no emulator: {reason}", binary.display())),
+            );
+        }
+        let missing = format!(
+            "there is no Bigtable emulator; install it with `gcloud components install bigtable`, or name a \
+             `cbtemulator` by the variable `{BINARY}`"
+        );
+        assert!(variable(REQUIRED).is_none(), "`{REQUIRED}` is set, and {missing}");
+        eprintln!("skipped: {missing}");
+        None
+    }
+
+    /// Its address, as the variable `BIGTABLE_EMULATOR_HOST` would have it.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    fn run(binary: &PathBuf) -> Result<Self, String> {
+        // The system chooses the port, so that no other process can come between.
+        let mut process = Command::new(binary)
+            .args(["-host", "127.0.0.1", "-port", "0"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("it does not start: {error}"))?;
+        let lines = process.stdout.take().map(lines);
+        // From here on the process is ended by `drop`.
+        let mut emulator = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        emulator.address = lines
+            .and_then(|lines| announced(&lines))
+            .ok_or_else(|| format!("it did not say within {START_TIMEOUT:?} at which address it listens"))?;
+        Ok(emulator)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        // Neither can fail for a process that is this one's child and was not waited for.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What the emulator prints, read to its end, since it ends itself when nobody does.
+fn lines(stdout: ChildStdout) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            // The first lines are waited for, and the others are not.
+            let _ = sender.send(line);
+        }
+    });
+    receiver
+}
+
+/// The address in `Cloud Bigtable emulator running on 127.0.0.1:39107`, which is printed when it listens.
+fn announced(lines: &Receiver<String>) -> Option<SocketAddr> {
+    let listens = |line: String| line.rsplit_once(" running on ")?.1.trim().parse().ok();
+    std::iter::from_fn(|| lines.recv_timeout(START_TIMEOUT).ok()).find_map(listens)
+}
+
+fn find(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    if let Some(named) = variable(BINARY) {
+        return Some(named.into());
+    }
+    let path = variable("PATH").unwrap_or_default();
+    let on_path = |name| env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file());
+    on_path("cbtemulator").or_else(|| {
+        // `gcloud` on the path is often a link to `bin/gcloud` of the SDK.
+        let of_gcloud = on_path("gcloud")
+            .and_then(|gcloud| gcloud.canonicalize().ok()?.parent()?.parent().map(PathBuf::from));
+        let at_home = variable("HOME").map(|home| PathBuf::from(home).join("google-cloud-sdk"));
+        [variable("CLOUDSDK_ROOT_DIR").map(PathBuf::from), of_gcloud]
+            .into_iter()
+            .chain(SDKS.map(|sdk| Some(sdk.into())))
+            .chain([at_home])
+            .flatten()
+            .map(|sdk| sdk.join(IN_SDK))
+            .find(|file| file.is_file())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// A folder of files, removed at the end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn with(name: &str, files: &[&str]) -> Self {
+            let folder = env::temp_dir().join(format!("keyderive-{name}-{}", std::process::id()));
+            for file in files {
+                let file = folder.join(file);
+                fs::create_dir_all(file.parent().unwrap()).unwrap();
+                fs::write(file, "").unwrap();
+            }
+            Self(folder.canonicalize().unwrap())
+        }
+
+        fn join(&self, path: impl AsRef<Path>) -> PathBuf {
+            self.0.join(path)
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn found(variables: &[(&str, &Path)]) -> Option<PathBuf> {
+        find(|name| Some(variables.iter().find(|(set, _)| *set == name)?.1.into()))
+    }
+
+    #[test]
+    fn the_variable_comes_before_the_path() {
+        let folder = Folder::with("path", &["bin/cbtemulator"]);
+        let bin = folder.join("bin");
+        assert_eq!(found(&[("PATH", &bin)]), Some(bin.join("cbtemulator")));
+        let named = Path::new("elsewhere/cbtemulator");
+        assert_eq!(found(&[("PATH", &bin), (BINARY, named)]), Some(named.into()));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn the_sdk_is_found_by_its_variable_or_by_a_link_to_gcloud() {
+        let folder = Folder::with("sdk", &["sdk/bin/gcloud", &format!("sdk/{IN_SDK}"), "bin/other"]);
+        std::os::unix::fs::symlink(folder.join("sdk/bin/gcloud"), folder.join("bin/gcloud")).unwrap();
+        let emulator = Some(folder.join("sdk").join(IN_SDK));
+        assert_eq!(found(&[("PATH", &folder.join("bin"))]), emulator);
+        assert_eq!(found(&[("CLOUDSDK_ROOT_DIR", &folder.join("sdk"))]), emulator);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn what_does_not_listen_is_an_error() {
+        let reason = Emulator::run(&"/bin/echo".into()).unwrap_err();
+        assert!(reason.contains("at which address it listens"), "{reason}");
+        let reason = Emulator::run(&"no/such/binary".into()).unwrap_err();
+        assert!(reason.contains("does not start"), "{reason}");
+    }
+
+    #[test]
+    fn an_emulator_ends_with_its_value() {
+        let Some(emulator) = Emulator::start() else { return };
+        let address = emulator.address;
+        assert!(std::net::TcpStream::connect(address).is_ok());
+        drop(emulator);
+        assert!(std::net::TcpStream::connect(address).is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! What a program may do with the handles themselves.
+
+use keyderive::{Client, Error, RowKey, Rows, Scan, Table};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct UserKey {
+    id: u64,
+}
+
+/// A row that is neither `Send` nor `Sync`.
+type Local = std::rc::Rc<str>;
+
+const fn crosses_tasks<T: Send + 'static>() {}
+const fn is_shared<T: Send + Sync + 'static>() {}
+
+/// Holds while this compiles. The last ones hold whatever the row is, since no row is kept.
+const _: () = {
+    crosses_tasks::<Rows<UserKey, String>>();
+    is_shared::<Client>();
+    is_shared::<Error>();
+    is_shared::<Table<UserKey, Local>>();
+    crosses_tasks::<Scan<UserKey, Local>>();
+    crosses_tasks::<Rows<UserKey, Local>>();
+};
+
+#[tokio::test]
+async fn clones_of_an_embedded_client_share_its_tables() {
+    let client = Client::embedded();
+    let users = client.clone().table::<UserKey, ()>("users");
+    assert!(users.create_if_absent().await.unwrap());
+    users.put(&UserKey { id: 7 }, &()).await.unwrap();
+    drop(users);
+
+    let clone = client.clone();
+    drop(client);
+    let users = clone.table::<UserKey, ()>("users");
+    assert_eq!(users.get(&UserKey { id: 7 }).await.unwrap(), Some(()));
+
+    let other = Client::embedded().table::<UserKey, ()>("users");
+    assert!(other.get(&UserKey { id: 7 }).await.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
+async fn rows_are_read_on_another_task() {
+    let users = Client::embedded().table::<UserKey, ()>("users");
+    users.create_if_absent().await.unwrap();
+    users.put_all((0..100).map(|id| (UserKey { id }, ()))).await.unwrap();
+    let mut rows = users.scan(UserKey::scan().id_range(90..)).stream();
+    drop(users);
+    let count = tokio::spawn(async move {
+        let mut count = 0;
+        while let Some(row) = rows.next().await {
+            row.unwrap();
+            count += 1;
+        }
+        count
+    });
+    assert_eq!(count.await.unwrap(), 10);
+}

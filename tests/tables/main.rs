@@ -1,0 +1,7 @@
+//! Tables as programs use them, on the embedded Bigtable and on the emulator alike.
+
+mod basics;
+mod handles;
+mod ordered;
+mod servers;
+mod weather;

@@ -1,0 +1,154 @@
+//! The ordered scan of many buckets over one connection, whose consumer stops in the middle: neither may
+//! a lane that waits for its turn stop the others, nor may the connection break for what is unread.
+
+use std::time::Duration;
+
+use keyderive::key::OwnedRowKey;
+use keyderive::plan::Plan;
+use keyderive::{Client, RowKey, Table};
+
+use crate::servers;
+
+/// Long enough for a server to fill every window there is.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// A scan that hangs fails, long after any that runs has ended.
+const DEADLINE: Duration = Duration::from_secs(120);
+
+/// A tiny row by sensor and number, all of a sensor in one bucket.
+trait Reading: OwnedRowKey + Clone + PartialEq + std::fmt::Debug {
+    const BUCKETS: usize;
+
+    fn new(sensor: u32, number: u32) -> Self;
+    fn scan_all() -> Plan<Self>;
+
+    fn bucket(&self) -> usize {
+        let text = String::from_utf8(self.encode().unwrap()).unwrap();
+        text.split_once('#').unwrap().0.parse().unwrap()
+    }
+}
+
+macro_rules! reading {
+    ($key:ident, $buckets:literal) => {
+        #[derive(RowKey, Clone, Debug, PartialEq)]
+        #[salt(range = $buckets, over = "sensor")]
+        struct $key {
+            sensor: u32,
+            number: u32,
+        }
+
+        impl Reading for $key {
+            const BUCKETS: usize = $buckets;
+
+            fn new(sensor: u32, number: u32) -> Self {
+                Self { sensor, number }
+            }
+
+            fn scan_all() -> Plan<Self> {
+                Self::scan().into_plan().unwrap()
+            }
+        }
+    };
+}
+
+reading!(Of16, 16);
+reading!(Of4, 4);
+
+/// How the rows of a bucket lie in the logical order.
+#[derive(Clone, Copy)]
+struct Shape {
+    sensors_per_bucket: u32,
+    readings_per_sensor: u32,
+}
+
+impl Shape {
+    /// Neighbours are in different buckets: all lanes advance together.
+    const fn mixed(rows_per_bucket: u32) -> Self {
+        Self { sensors_per_bucket: rows_per_bucket, readings_per_sensor: 1 }
+    }
+
+    /// One bucket's rows come after another's: all lanes but one wait with full windows.
+    const fn in_turn(rows_per_bucket: u32) -> Self {
+        Self { sensors_per_bucket: 1, readings_per_sensor: rows_per_bucket }
+    }
+
+    /// The keys in order, as many in each bucket.
+    fn keys<K: Reading>(self) -> Vec<K> {
+        let mut missing = vec![self.sensors_per_bucket; K::BUCKETS];
+        let mut keys = Vec::new();
+        for sensor in 0.. {
+            let missing_here = &mut missing[K::new(sensor, 0).bucket()];
+            if *missing_here > 0 {
+                *missing_here -= 1;
+                keys.extend((0..self.readings_per_sensor).map(|number| K::new(sensor, number)));
+            }
+            if missing.iter().all(|missing| *missing == 0) {
+                break;
+            }
+        }
+        keys
+    }
+}
+
+/// Writes the rows, and reads them all again, in order, with a pause in the middle.
+async fn is_complete_in_order<K: Reading>(client: Client, shape: Shape, pause: Option<Duration>) {
+    let keys = shape.keys::<K>();
+    let table = client.table::<K, ()>("readings");
+    table.create_if_absent().await.unwrap();
+    table.put_all(keys.iter().map(|key| (key.clone(), ()))).await.unwrap();
+
+    let read = read_in_order(&table, &keys, pause);
+    tokio::time::timeout(DEADLINE, read).await.expect("the scan comes to its end");
+}
+
+async fn read_in_order<K: Reading>(table: &Table<K, ()>, keys: &[K], pause: Option<Duration>) {
+    let mut rows = table.scan(K::scan_all()).stream();
+    for (index, expected) in keys.iter().enumerate() {
+        if let Some(pause) = pause.filter(|_| index == keys.len() / 2) {
+            // A server on the other side of a socket is not stopped by a paused clock.
+            tokio::time::sleep(pause).await;
+        }
+        let row = rows.next().await.unwrap_or_else(|| panic!("ended after {index} rows"));
+        let (key, ()) = row.unwrap_or_else(|error| panic!("failed after {index} rows: {error}"));
+        assert_eq!(key, *expected, "row {index}");
+    }
+    assert!(rows.next().await.is_none());
+}
+
+/// The same on every Bigtable and both kinds of runtime.
+macro_rules! complete_in_order {
+    ($($test:ident: $key:ident, $shape:expr;)*) => {$(
+        mod $test {
+            use super::*;
+
+            #[tokio::test(flavor = "current_thread")]
+            async fn embedded_on_one_thread() {
+                is_complete_in_order::<$key>(Client::embedded(), $shape, None).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn embedded_on_several_threads() {
+                is_complete_in_order::<$key>(Client::embedded(), $shape, None).await;
+            }
+
+            #[tokio::test(flavor = "current_thread")]
+            async fn emulator_on_one_thread() {
+                let Some((_emulator, client)) = servers::emulator().await else { return };
+                is_complete_in_order::<$key>(client, $shape, Some(PAUSE)).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn emulator_on_several_threads() {
+                let Some((_emulator, client)) = servers::emulator().await else { return };
+                is_complete_in_order::<$key>(client, $shape, Some(PAUSE)).await;
+            }
+        }
+    )*};
+}
+
+complete_in_order! {
+    of_16_buckets_mixed: Of16, Shape::mixed(2_000);
+    of_16_buckets_in_turn: Of16, Shape::in_turn(2_000);
+    of_4_long_buckets_mixed: Of4, Shape::mixed(50_000);
+    of_4_long_buckets_in_turn: Of4, Shape::in_turn(50_000);
+}

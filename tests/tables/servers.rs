@@ -1,0 +1,27 @@
+//! The Bigtables that every test here runs on.
+
+use keyderive::Client;
+use keyderive_tests::emulator::Emulator;
+
+/// A test for each function named, a function of a client, on the embedded Bigtable and on an emulator.
+macro_rules! on_every_bigtable {
+    ($($test:ident)*) => {
+        mod embedded {
+            $(#[tokio::test] async fn $test() { super::$test(keyderive::Client::embedded()).await; })*
+        }
+        mod emulator {
+            $(#[tokio::test] async fn $test() {
+                let Some((_emulator, client)) = crate::servers::emulator().await else { return };
+                super::$test(client).await;
+            })*
+        }
+    };
+}
+pub(crate) use on_every_bigtable;
+
+/// A new emulator, where one is installed, and its client.
+pub(crate) async fn emulator() -> Option<(Emulator, Client)> {
+    let emulator = Emulator::start()?;
+    let client = Client::emulator(emulator.host()).await.unwrap();
+    Some((emulator, client))
+}

@@ -1,0 +1,84 @@
+//! The file: a year of hourly observations at three airports.
+
+use std::str::FromStr;
+
+use keyderive_tests::shared;
+use serde::{Deserialize, Serialize};
+
+/// A line of the file, `NA` for what was not observed.
+#[derive(Deserialize)]
+pub(super) struct Line<'a> {
+    pub(super) origin: &'a str,
+    pub(super) year: u16,
+    pub(super) month: u8,
+    pub(super) day: u8,
+    pub(super) hour: u8,
+    temp: &'a str,
+    dewp: &'a str,
+    humid: &'a str,
+    wind_dir: &'a str,
+    wind_speed: &'a str,
+    wind_gust: &'a str,
+    precip: &'a str,
+    pressure: &'a str,
+    visib: &'a str,
+    time_hour: &'a str,
+}
+
+/// What is stored of a line that is not in its key.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub(super) struct Weather {
+    year: u16,
+    temp: Option<f64>,
+    dewp: Option<f64>,
+    humid: Option<f64>,
+    wind_dir: Option<u16>,
+    wind_speed: Option<f64>,
+    wind_gust: Option<f64>,
+    precip: Option<f64>,
+    pressure: Option<f64>,
+    visib: Option<f64>,
+    time_hour: String,
+}
+
+impl Line<'_> {
+    pub(super) fn weather(&self) -> Weather {
+        Weather {
+            year: self.year,
+            temp: observed(self.temp),
+            dewp: observed(self.dewp),
+            humid: observed(self.humid),
+            wind_dir: observed(self.wind_dir),
+            wind_speed: observed(self.wind_speed),
+            wind_gust: observed(self.wind_gust),
+            precip: observed(self.precip),
+            pressure: observed(self.pressure),
+            visib: observed(self.visib),
+            time_hour: self.time_hour.to_owned(),
+        }
+    }
+
+    /// The time in milliseconds since the epoch. Month, day and hour are local, and an hour of the night
+    /// in which summer time ends is there twice; this is not.
+    pub(super) fn at(&self) -> u64 {
+        /// 2013-01-01T00:00:00Z, and the days before each of its months.
+        const NEW_YEAR_SECS: u64 = 1_356_998_400;
+        const DAYS_BEFORE: [u64; 12] = [0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334];
+        let part = |from, to| self.time_hour[from..to].parse::<u64>().unwrap();
+        assert_eq!(part(0, 4), 2013);
+        let days = DAYS_BEFORE[usize::try_from(part(5, 7)).unwrap() - 1] + part(8, 10) - 1;
+        (NEW_YEAR_SECS + (days * 24 + part(11, 13)) * 3600) * 1000
+    }
+}
+
+fn observed<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T> {
+    (text != "NA").then(|| text.parse().unwrap())
+}
+
+/// What `of` makes of each line; none where the file is not there.
+pub(super) fn read<T>(of: impl Fn(&Line<'_>) -> T) -> Option<Vec<T>> {
+    let text = shared::read("data/weather.csv")?;
+    let mut lines = csv::Reader::from_reader(text.as_bytes());
+    let header = lines.headers().unwrap().clone();
+    Some(lines.records().map(|line| of(&line.unwrap().deserialize(Some(&header)).unwrap())).collect())
+}
