@@ -26,7 +26,8 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let name = &field.name;
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
-        quote!(#private::Field::new(#name, #format, #width))
+        let order = key_field(field, "ORDER", private);
+        quote!(#private::Field::new(#name, #format, #width, #order))
     });
     quote! {
         #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])

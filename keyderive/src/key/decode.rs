@@ -1,5 +1,7 @@
 //! Reading a key: exactly the bytes that encode would write, and no others.
 
+use std::borrow::Cow;
+
 use super::MAX_KEY_LEN;
 use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
@@ -60,7 +62,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         let rest = &self.key[self.at..];
         let last = at + 1 == N;
         let read = take_field(T::WIDTH, rest, last, self.schema.delimiter())
-            .and_then(|bytes| Ok((bytes.len(), T::read(bytes)?)));
+            .and_then(|bytes| Ok((bytes.len(), T::read(Cow::Borrowed(bytes))?)));
         match read {
             Ok((len, value)) => {
                 self.spans[at] = Span { start: self.at, end: self.at + len };

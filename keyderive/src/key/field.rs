@@ -1,9 +1,10 @@
 //! What a type must know to be a field of a row key.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::error::FieldError;
-use super::schema::{Format, Width};
+use super::schema::{FieldOrder, Format, Width};
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
 ///
@@ -34,6 +35,9 @@ pub trait KeyField<C> {
     /// How many bytes are written.
     const WIDTH: Width;
 
+    /// How the order of the bytes follows from the order of the values.
+    const ORDER: FieldOrder = FieldOrder::Ascending;
+
     /// The value in the form that [`write`](Self::write) takes.
     fn arg(&self) -> Self::Arg<'_>;
 
@@ -46,9 +50,11 @@ pub trait KeyField<C> {
 
     /// Reads a value back from exactly the bytes of its encoding.
     ///
+    /// The bytes are borrowed from the key, but where a layout had to take an escape out of them.
+    ///
     /// # Errors
     /// For all bytes that `write` would not have written.
-    fn read(bytes: &[u8]) -> Result<Self::Decoded<'_>, FieldError>;
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
 }
 
 /// Which side of a value a cut is on, in the value's own order.
@@ -83,9 +89,6 @@ pub enum Cut {
     label = "this field can be fixed, not ranged over"
 )]
 pub trait RangeField<C>: KeyField<C> {
-    /// Whether greater values come first in the order of the bytes.
-    const REVERSED: bool;
-
     /// The cut on the given side of `bound`, a value of the field's argument type that the field
     /// need not be able to hold.
     fn cut(bound: Self::Arg<'_>, side: Side) -> Cut;

@@ -190,13 +190,14 @@ pub struct Field {
     name: &'static str,
     format: Format,
     width: Width,
+    order: FieldOrder,
 }
 
 impl Field {
     #[doc(hidden)]
     #[must_use]
-    pub const fn new(name: &'static str, format: Format, width: Width) -> Self {
-        Self { name, format, width }
+    pub const fn new(name: &'static str, format: Format, width: Width, order: FieldOrder) -> Self {
+        Self { name, format, width, order }
     }
 
     /// The field's name in the struct.
@@ -216,6 +217,12 @@ impl Field {
     pub const fn width(&self) -> Width {
         self.width
     }
+
+    /// How the order of the bytes follows from the order of the values.
+    #[must_use]
+    pub const fn order(&self) -> FieldOrder {
+        self.order
+    }
 }
 
 /// What is written for a field.
@@ -226,22 +233,32 @@ pub enum Format {
     Decimal,
     /// `0` and the digits of a number, or `-` and those of `10^w + v` for a negative one.
     SignedDecimal,
-    /// The digits of `max - v`, zero padded: greatest first.
-    ReversedDecimal {
-        /// The greatest value, written as zeros.
-        max: u64,
-    },
     /// UTF-8.
     Utf8,
     /// UTF-8, space padded on the right.
     PaddedUtf8,
 }
 
-impl Format {
+/// How the order of a field's bytes follows from the order of its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldOrder {
+    /// Least first.
+    Ascending,
+    /// Greatest first: what is written is the difference from the greatest value of the type or width.
+    Descending,
+    /// Greatest first: what is written is `max - v`.
+    ReversedFrom {
+        /// The greatest value, written as zeros.
+        max: u64,
+    },
+}
+
+impl FieldOrder {
     /// Whether greater values come first.
     #[must_use]
     pub const fn is_reversed(self) -> bool {
-        matches!(self, Self::ReversedDecimal { .. })
+        matches!(self, Self::Descending | Self::ReversedFrom { .. })
     }
 }
 

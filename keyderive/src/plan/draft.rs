@@ -71,7 +71,7 @@ impl Draft {
             Bound::Unbounded => None,
         };
         // What is least in the field's order comes last in reversed bytes.
-        let (start, end) = if T::REVERSED { (upper, lower) } else { (lower, upper) };
+        let (start, end) = if T::ORDER.is_reversed() { (upper, lower) } else { (lower, upper) };
         self.cuts = Some((start.unwrap_or(Cut::First), end.unwrap_or(Cut::Last)));
         self.constrain(range_words(range), self.spans.len());
         self

@@ -69,7 +69,7 @@ impl Explain {
 
     fn order(&self) -> String {
         let free = self.parts.schema.fields().iter().skip(self.parts.fixed);
-        let by = free.map(|field| match field.format().is_reversed() {
+        let by = free.map(|field| match field.order().is_reversed() {
             true => format!("{}, greatest first", field.name()),
             false => field.name().to_owned(),
         });

@@ -1,9 +1,11 @@
 //! Integers in text: fixed digits, signed digits, padded, reversed.
 
+use std::borrow::Cow;
+
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::schema::{Format, Width};
+use super::super::schema::{FieldOrder, Format, Width};
 use super::super::show::Readable;
 use super::{Pad, ReverseTs, Text};
 
@@ -68,16 +70,14 @@ macro_rules! integer {
             }
 
             #[inline]
-            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
-                decimal::$parse(bytes)
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                decimal::$parse(&bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
-                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+                    .ok_or_else(|| not_digits(&bytes, stringify!($type)))
             }
         }
 
         impl<const N: usize> RangeField<Pad<N>> for $type {
-            const REVERSED: bool = false;
-
             fn cut(bound: $type, side: Side) -> Cut {
                 let Some(next) = first_behind!(bound, side) else {
                     return Cut::Last;
@@ -93,7 +93,8 @@ macro_rules! integer {
         impl<const MAX: u64> KeyField<ReverseTs<MAX>> for $type {
             type Arg<'a> = $type;
             type Decoded<'a> = $type;
-            const FORMAT: Format = Format::ReversedDecimal { max: MAX };
+            const FORMAT: Format = Format::Decimal;
+            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX };
             const WIDTH: Width = Width::Fixed(decimal::width(MAX as u128));
 
             #[inline]
@@ -115,17 +116,15 @@ macro_rules! integer {
             }
 
             #[inline]
-            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
-                decimal::parse(bytes)
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                decimal::parse(&bytes)
                     .and_then(|reversed| MAX.checked_sub(reversed))
                     .and_then(|value| $type::try_from(value).ok())
-                    .ok_or_else(|| not_reversed(bytes, MAX, stringify!($type)))
+                    .ok_or_else(|| not_reversed(&bytes, MAX, stringify!($type)))
             }
         }
 
         impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
-            const REVERSED: bool = true;
-
             fn cut(bound: $type, side: Side) -> Cut {
                 // The bytes run the other way: they begin with the last value before the cut.
                 let previous = match side {
@@ -142,8 +141,6 @@ macro_rules! integer {
         }
 
         impl RangeField<Text> for $type {
-            const REVERSED: bool = false;
-
             fn cut(bound: $type, side: Side) -> Cut {
                 match first_behind!(bound, side) {
                     Some(next) => cut_before(|out| <$type as KeyField<Text>>::write(next, out), Cut::Last),
@@ -180,10 +177,10 @@ macro_rules! unsigned {
             }
 
             #[inline]
-            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
-                decimal::$parse(bytes)
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                decimal::$parse(&bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
-                    .ok_or_else(|| not_digits(bytes, stringify!($type)))
+                    .ok_or_else(|| not_digits(&bytes, stringify!($type)))
             }
         }
     )*};
@@ -220,20 +217,20 @@ macro_rules! signed {
             }
 
             #[inline]
-            fn read(bytes: &[u8]) -> Result<$type, FieldError> {
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 let value = match bytes.split_first() {
                     Some((b'0', digits)) => decimal::$parse(digits).and_then(|v| $type::try_from(v).ok()),
                     Some((b'-', _)) => {
                         let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
                         (bytes.len() == buffer.len()).then(|| {
-                            buffer.copy_from_slice(bytes);
+                            buffer.copy_from_slice(&bytes);
                             complement(&mut buffer);
                             decimal::$parse(&buffer[1..]).and_then(|v| $type::try_from(v).ok()).map(|v| !v)
                         }).flatten()
                     }
                     _ => None,
                 };
-                value.ok_or_else(|| not_digits(bytes, stringify!($type)))
+                value.ok_or_else(|| not_digits(&bytes, stringify!($type)))
             }
         }
     )*};

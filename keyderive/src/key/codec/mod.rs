@@ -12,14 +12,30 @@
 mod integer;
 mod string;
 
-/// The type's own format: see the table in [the module](self).
+pub use string::{LentStr, StrCodec};
+
+use std::marker::PhantomData;
+
+/// The type's own format in the text layout: see the table in [the module](self).
 #[derive(Clone, Copy, Debug)]
 pub enum Text {}
+
+/// The type's own format in the ordered layout: that of Bigtable's `Struct.OrderedCodeBytes`.
+#[derive(Clone, Copy, Debug)]
+pub enum Ordered {}
 
 /// `#[pad(N)]`: N digits of an integer, or N bytes of a string.
 #[derive(Clone, Copy, Debug)]
 pub enum Pad<const N: usize> {}
 
-/// `#[reverse_ts(max = MAX)]`: `MAX - t`, so that the newest comes first.
+/// `#[reverse_ts(max = MAX)]`: `MAX - t`, so that the newest comes first, of the number that `C` writes.
 #[derive(Clone, Copy, Debug)]
-pub enum ReverseTs<const MAX: u64> {}
+pub struct ReverseTs<const MAX: u64, C = Text>(PhantomData<C>);
+
+/// `#[row_key(desc)]`: greatest first, of what `C` writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Desc<C = Text>(PhantomData<C>);
+
+/// `#[row_key(bit_reverse)]`: the bits of a sequential number in reverse, which spreads it over the key space.
+#[derive(Clone, Copy, Debug)]
+pub struct BitReverse<C = Text>(PhantomData<C>);

@@ -1,4 +1,7 @@
-//! Strings in text: delimited as they are, or padded with spaces.
+//! Strings: as they are, padded with spaces, or escaped.
+//!
+//! The string types are one type to the key. A codec writes and reads `str`; a string type says how it lends one
+//! and takes one back.
 
 use std::borrow::Cow;
 
@@ -92,15 +95,114 @@ fn trim_padding(bytes: &[u8]) -> &[u8] {
     &bytes[..len]
 }
 
-/// The string types are one type to the key: they differ in how they are lent and given back.
-macro_rules! strings {
-    ($([$($lifetime:lifetime)?] $type:ty => $decoded:ty;)*) => {$(
+/// A format for strings.
+pub trait StrCodec {
+    /// What is written, for the schema.
+    const FORMAT: Format;
+    /// How many bytes are written.
+    const WIDTH: Width;
+
+    /// Appends the encoding of `value`.
+    ///
+    /// # Errors
+    /// When the format cannot hold it.
+    fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError>;
+
+    /// Reads a string back, borrowed where its bytes stand in the key as they are.
+    ///
+    /// # Errors
+    /// For all bytes that `write` would not have written.
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError>;
+
+    /// The cut on one side of `bound`.
+    fn cut(bound: &str, side: Side) -> Cut;
+
+    /// The cuts around all strings that begin with `prefix`.
+    fn prefix_cuts(prefix: &str) -> (Cut, Cut);
+}
+
+/// A format whose strings stand in the key as they are, so that they can be borrowed from it.
+pub trait LentStr: StrCodec {
+    /// # Errors
+    /// For a string that the key's layout would write in other bytes.
+    fn check_lent(_value: &str) -> Result<(), FieldError> {
+        Ok(())
+    }
+}
+
+impl StrCodec for Text {
+    const FORMAT: Format = Format::Utf8;
+    const WIDTH: Width = Width::Delimited;
+
+    #[inline]
+    fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        out.extend_from_slice(value.as_bytes());
+        Ok(())
+    }
+
+    #[inline]
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
+        match bytes {
+            Cow::Borrowed(bytes) => Ok(Cow::Borrowed(utf8(bytes)?)),
+            Cow::Owned(bytes) => {
+                String::from_utf8(bytes).map(Cow::Owned).map_err(|error| match utf8(error.as_bytes()) {
+                    Err(error) => error,
+                    Ok(_) => FieldError::new(error),
+                })
+            }
+        }
+    }
+
+    fn cut(bound: &str, side: Side) -> Cut {
+        match side {
+            Side::Before => Cut::Before(bound.into()),
+            Side::After => Cut::After(bound.into()),
+        }
+    }
+
+    fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
+        (Cut::Before(prefix.into()), Cut::AfterPrefix(prefix.into()))
+    }
+}
+
+impl LentStr for Text {}
+
+impl<const N: usize> StrCodec for Pad<N> {
+    const FORMAT: Format = Format::PaddedUtf8;
+    const WIDTH: Width = Width::Fixed(N);
+
+    #[inline]
+    fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        write_padded(value, N, out)
+    }
+
+    #[inline]
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
+        match bytes {
+            Cow::Borrowed(bytes) => read_padded(bytes).map(Cow::Borrowed),
+            Cow::Owned(bytes) => read_padded(&bytes).map(|value| Cow::Owned(value.to_owned())),
+        }
+    }
+
+    fn cut(bound: &str, side: Side) -> Cut {
+        cut_padded(bound, N, side)
+    }
+
+    fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
+        padded_prefix_cuts(prefix, N)
+    }
+}
+
+impl<const N: usize> LentStr for Pad<N> {}
+
+macro_rules! string_type {
+    ([$($lifetime:lifetime)?] $type:ty => $decoded:ty, $codec:ident, |$value:ident| $check:expr, |$read:ident| $take:expr) => {
         #[diagnostic::do_not_recommend]
-        impl<$($lifetime)?> KeyField<Text> for $type {
+        impl<$($lifetime,)? C: $codec> KeyField<C> for $type {
             type Arg<'a> = &'a str;
             type Decoded<'a> = $decoded;
-            const FORMAT: Format = Format::Utf8;
-            const WIDTH: Width = Width::Delimited;
+            const FORMAT: Format = C::FORMAT;
+            const WIDTH: Width = C::WIDTH;
 
             #[inline]
             fn arg(&self) -> &str {
@@ -108,80 +210,37 @@ macro_rules! strings {
             }
 
             #[inline]
-            fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
-                out.extend_from_slice(value.as_bytes());
-                Ok(())
+            fn write($value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                $check?;
+                C::write($value, out)
             }
 
             #[inline]
-            fn read(bytes: &[u8]) -> Result<Self::Decoded<'_>, FieldError> {
-                Ok(utf8(bytes)?.into())
+            fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError> {
+                let $read = C::read(bytes)?;
+                $take
             }
         }
 
-        impl<$($lifetime)?> RangeField<Text> for $type {
-            const REVERSED: bool = false;
-
+        #[diagnostic::do_not_recommend]
+        impl<$($lifetime,)? C: $codec> RangeField<C> for $type {
             fn cut(bound: &str, side: Side) -> Cut {
-                match side {
-                    Side::Before => Cut::Before(bound.into()),
-                    Side::After => Cut::After(bound.into()),
-                }
+                C::cut(bound, side)
             }
         }
 
         #[diagnostic::do_not_recommend]
-
-        impl<$($lifetime)?> PrefixField<Text> for $type {
+        impl<$($lifetime,)? C: $codec> PrefixField<C> for $type {
             fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
-                (Cut::Before(prefix.into()), Cut::AfterPrefix(prefix.into()))
+                C::prefix_cuts(prefix)
             }
         }
-
-        #[diagnostic::do_not_recommend]
-
-        impl<$($lifetime,)? const N: usize> KeyField<Pad<N>> for $type {
-            type Arg<'a> = &'a str;
-            type Decoded<'a> = $decoded;
-            const FORMAT: Format = Format::PaddedUtf8;
-            const WIDTH: Width = Width::Fixed(N);
-
-            #[inline]
-            fn arg(&self) -> &str {
-                self
-            }
-
-            #[inline]
-            fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
-                write_padded(value, N, out)
-            }
-
-            #[inline]
-            fn read(bytes: &[u8]) -> Result<Self::Decoded<'_>, FieldError> {
-                Ok(read_padded(bytes)?.into())
-            }
-        }
-
-        impl<$($lifetime,)? const N: usize> RangeField<Pad<N>> for $type {
-            const REVERSED: bool = false;
-
-            fn cut(bound: &str, side: Side) -> Cut {
-                cut_padded(bound, N, side)
-            }
-        }
-
-        #[diagnostic::do_not_recommend]
-
-        impl<$($lifetime,)? const N: usize> PrefixField<Pad<N>> for $type {
-            fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
-                padded_prefix_cuts(prefix, N)
-            }
-        }
-    )*};
+    };
 }
 
-strings! {
-    [] String => String;
-    ['s] &'s str => &'a str;
-    ['s] Cow<'s, str> => Cow<'a, str>;
-}
+string_type!([] String => String, StrCodec, |value| Ok::<_, FieldError>(()), |read| Ok(read.into_owned()));
+string_type!(['s] Cow<'s, str> => Cow<'a, str>, StrCodec, |value| Ok::<_, FieldError>(()), |read| Ok(read));
+string_type!(['s] &'s str => &'a str, LentStr, |value| C::check_lent(value), |read| match read {
+    Cow::Borrowed(value) => Ok(value),
+    Cow::Owned(_) => Err(FieldError::new("it is written with escapes, so it cannot be borrowed: use `Cow<str>`")),
+});
