@@ -54,6 +54,14 @@ pub(crate) struct StructAttrs {
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
     pub(crate) allow_hotspot: Attr<()>,
+    pub(crate) layout: Attr<Layout>,
+}
+
+/// How the parts of a key are put together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Text,
+    Ordered,
 }
 
 /// `#[salt(…)]` as it is written.
@@ -68,6 +76,9 @@ pub(crate) struct FieldAttrs {
     pub(crate) pad: Attr<usize>,
     pub(crate) reverse_ts: Attr<u64>,
     pub(crate) sequential: Attr<()>,
+    pub(crate) desc: Attr<()>,
+    pub(crate) bit_reverse: Attr<()>,
+    pub(crate) escape: Attr<()>,
 }
 
 impl StructAttrs {
@@ -78,6 +89,7 @@ impl StructAttrs {
             delimiter: Attr::none("delimiter"),
             krate: Attr::none("crate"),
             allow_hotspot: Attr::none("hotspot"),
+            layout: Attr::none("layout"),
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -92,6 +104,11 @@ impl StructAttrs {
             }
         }
         read
+    }
+
+    /// The text layout where none is given.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout.get().copied().unwrap_or(Layout::Text)
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
@@ -139,6 +156,15 @@ impl StructAttrs {
                 }
                 skip_value(allowed.input)
             })?;
+        // #[row_key(layout = "ordered")]
+        } else if meta.path.is_ident("layout") {
+            if let Some(layout) = value::<LitStr>(cx, meta, "a string, such as layout = \"ordered\"")? {
+                match layout.value().as_str() {
+                    "text" => self.layout.set(cx, layout, Layout::Text),
+                    "ordered" => self.layout.set(cx, layout, Layout::Ordered),
+                    _ => cx.error(layout, "a layout is \"text\", which is the default, or \"ordered\""),
+                }
+            }
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
@@ -237,6 +263,9 @@ impl FieldAttrs {
             pad: Attr::none("pad"),
             reverse_ts: Attr::none("reverse_ts"),
             sequential: Attr::none("sequential"),
+            desc: Attr::none("desc"),
+            bit_reverse: Attr::none("bit_reverse"),
+            escape: Attr::none("escape"),
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -260,6 +289,15 @@ impl FieldAttrs {
         // #[row_key(sequential)]
         if meta.path.is_ident("sequential") {
             self.sequential.set(cx, &meta.path, ());
+        // #[row_key(desc)]
+        } else if meta.path.is_ident("desc") {
+            self.desc.set(cx, &meta.path, ());
+        // #[row_key(bit_reverse)]
+        } else if meta.path.is_ident("bit_reverse") {
+            self.bit_reverse.set(cx, &meta.path, ());
+        // #[row_key(escape)]
+        } else if meta.path.is_ident("escape") {
+            self.escape.set(cx, &meta.path, ());
         } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
             cx.error(
                 &meta.path,

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
-use crate::attr::{MAX_KEY_LEN, unraw};
+use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
 use crate::names;
@@ -16,9 +16,12 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     tag_is_one_part(cx, key);
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
+    delimiter_is_of_the_layout(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
+        one_order(cx, field);
+        format_is_of_the_layout(cx, key, field);
         type_has_a_format(cx, field);
         borrows_from_the_key(cx, field);
     }
@@ -59,6 +62,8 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     let delimiter = key.delimiter();
     if tag.value().is_empty() {
         cx.error(tag, "the tag is empty; give it a text, or leave `tag` out");
+    } else if key.layout() == Layout::Ordered {
+        // Any text is one part there.
     } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
         cx.error(
             tag,
@@ -78,6 +83,10 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
         return;
     };
     if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
+        return;
+    }
+    // Its reversed bits vary from the first one on.
+    if first.attrs.bit_reverse.get().is_some() {
         return;
     }
     let reason = match (first.attrs.sequential.get(), first.attrs.reverse_ts.get()) {
@@ -166,6 +175,57 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
             "`reverse_ts` and `pad` are two formats for one field; remove one: \
              `#[reverse_ts(max = 999999)]` writes 6 digits",
         );
+    }
+}
+
+/// A field is in one order, and escaped text in its own: text has no greatest value to count down from.
+fn one_order(cx: &Ctxt, field: &Field<'_>) {
+    let FieldAttrs { pad, escape, reverse_ts, desc, bit_reverse, .. } = &field.attrs;
+    let orders =
+        [("reverse_ts", reverse_ts.tokens()), ("desc", desc.tokens()), ("bit_reverse", bit_reverse.tokens())];
+    let mut orders = orders.into_iter().filter_map(|(name, tokens)| Some((name, tokens?)));
+    let Some((first, tokens)) = orders.next() else {
+        if let (Some(_), Some(escape)) = (pad.get(), escape.tokens()) {
+            cx.error(escape, "`escape` and `pad` are two formats for one field; remove one");
+        }
+        return;
+    };
+    if escape.get().is_some() {
+        cx.error(tokens, format_args!("`{first}` is for numbers, and `escape` for text; remove one"));
+    }
+    if let (Some(_), "bit_reverse") = (pad.get(), first) {
+        cx.error(tokens, "`bit_reverse` needs all digits of its type; remove `pad`");
+    }
+    for (other, tokens) in orders {
+        cx.error(tokens, format_args!("`{first}` and `{other}` are two orders for one field; remove one"));
+    }
+}
+
+/// The ordered layout writes numbers and text in formats of its own.
+fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
+    if key.layout() == Layout::Text {
+        return;
+    }
+    let FieldAttrs { pad, escape, bit_reverse, .. } = &field.attrs;
+    let options = [
+        ("pad", pad.tokens(), "numbers sort without padding there"),
+        ("escape", escape.tokens(), "text of any kind is written there"),
+        ("bit_reverse", bit_reverse.tokens(), "an Int64 has no room for all reversed bits"),
+    ];
+    for (name, tokens, reason) in options {
+        if let Some(tokens) = tokens {
+            cx.error(
+                tokens,
+                format_args!("`{name}` is of the text layout, and the key is ordered: {reason}; remove it"),
+            );
+        }
+    }
+}
+
+/// The ordered layout separates its parts by itself.
+fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
+    if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
+        cx.error(delimiter, "the ordered layout has no delimiter; remove it, or `layout = \"ordered\"`");
     }
 }
 

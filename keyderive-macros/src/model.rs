@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
-use crate::attr::{FieldAttrs, SaltAttr, StructAttrs, unraw};
+use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, unraw};
 use crate::ctxt::Ctxt;
 
 /// A key type.
@@ -25,12 +25,29 @@ pub(crate) struct Field<'a> {
     pub(crate) codec: Codec,
 }
 
-/// The format that a field's attributes choose.
+/// What a field's attributes choose: a format, and the order of what it writes.
 #[derive(Clone, Copy)]
-pub(crate) enum Codec {
-    Text,
-    Pad { width: usize },
+pub(crate) struct Codec {
+    format: Format,
+    order: Order,
+}
+
+#[derive(Clone, Copy)]
+enum Format {
+    /// The type's own in the layout.
+    Own(Layout),
+    Pad {
+        width: usize,
+    },
+    Escape,
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    Natural,
     ReverseTs { max: u64 },
+    Desc,
+    BitReverse,
 }
 
 impl<'a> Key<'a> {
@@ -39,7 +56,7 @@ impl<'a> Key<'a> {
         let attrs = StructAttrs::read(cx, &input.attrs);
         refuse_parameters(cx, input);
         let fields = named_fields(cx, input)?;
-        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field)).collect();
+        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field, attrs.layout())).collect();
         Some(Self { input, attrs, fields })
     }
 
@@ -50,6 +67,10 @@ impl<'a> Key<'a> {
 
     pub(crate) fn vis(&self) -> &Visibility {
         &self.input.vis
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.attrs.layout()
     }
 
     pub(crate) fn delimiter(&self) -> u8 {
@@ -89,14 +110,10 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn from_field(cx: &Ctxt, field: &'a syn::Field) -> Option<Self> {
+    fn from_field(cx: &Ctxt, field: &'a syn::Field, layout: Layout) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = match (attrs.pad.get(), attrs.reverse_ts.get()) {
-            (Some(width), _) => Codec::Pad { width: *width },
-            (None, Some(max)) => Codec::ReverseTs { max: *max },
-            (None, None) => Codec::Text,
-        };
+        let codec = Codec::of(&attrs, layout);
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }
 
@@ -107,12 +124,35 @@ impl<'a> Field<'a> {
 }
 
 impl Codec {
+    /// What the attributes choose; conflicts have their error from `check`.
+    fn of(attrs: &FieldAttrs, layout: Layout) -> Self {
+        let format = match (attrs.pad.get(), attrs.escape.get()) {
+            (Some(width), _) => Format::Pad { width: *width },
+            (None, Some(())) => Format::Escape,
+            (None, None) => Format::Own(layout),
+        };
+        let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
+            (Some(max), _, _) => Order::ReverseTs { max: *max },
+            (None, Some(()), _) => Order::Desc,
+            (None, None, Some(())) => Order::BitReverse,
+            (None, None, None) => Order::Natural,
+        };
+        Self { format, order }
+    }
+
     /// The marker type that names the format.
     pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
-        match self {
-            Self::Text => quote!(#private::Text),
-            Self::Pad { width } => quote!(#private::Pad<#width>),
-            Self::ReverseTs { max } => quote!(#private::ReverseTs<#max>),
+        let format = match self.format {
+            Format::Own(Layout::Text) => quote!(#private::Text),
+            Format::Own(Layout::Ordered) => quote!(#private::Ordered),
+            Format::Pad { width } => quote!(#private::Pad<#width>),
+            Format::Escape => quote!(#private::Escape),
+        };
+        match self.order {
+            Order::Natural => format,
+            Order::ReverseTs { max } => quote!(#private::ReverseTs<#max, #format>),
+            Order::Desc => quote!(#private::Desc<#format>),
+            Order::BitReverse => quote!(#private::BitReverse<#format>),
         }
     }
 }

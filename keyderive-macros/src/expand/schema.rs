@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
 use super::{key_field, respan};
+use crate::attr::Layout;
 use crate::model::Key;
 
 /// The schema's value: its fields ask their types for format and width.
@@ -29,8 +30,12 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let order = key_field(field, "ORDER", private);
         quote!(#private::Field::new(#name, #format, #width, #order))
     });
+    let layout = match key.layout() {
+        Layout::Text => None,
+        Layout::Ordered => Some(quote!(.with_layout(#private::Layout::Ordered))),
+    };
     quote! {
-        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])
+        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])#layout
     }
 }
 

@@ -11,6 +11,7 @@ mod encode;
 mod error;
 mod farm;
 mod field;
+pub(crate) mod ordered;
 mod row_key;
 mod salt;
 mod schema;
@@ -23,9 +24,9 @@ pub use farm::fingerprint64;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use row_key::{OwnedRowKey, RowKey};
 pub use salt::Salt;
-pub use schema::{Field, FieldOrder, Format, Schema, Width};
+pub use schema::{Field, FieldOrder, Format, Layout, Schema, Width};
 
-pub(crate) use encode::{check_len, write_field};
+pub(crate) use encode::{check_len, ordered_end, write_field};
 pub(crate) use salt::{Span, bucket_of};
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;

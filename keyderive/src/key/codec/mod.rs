@@ -9,8 +9,16 @@
 //! | [`Pad`] | `#[pad(n)]` | `String`, `&str`, `Cow<str>` | n bytes of UTF-8, space padded on the right |
 //! | [`ReverseTs`] | `#[reverse_ts]`, `#[reverse_ts(max = m)]` | integers | `max - t`, in the digits of max |
 
+mod bytes;
+mod escape;
 mod integer;
+mod ordered;
+mod reversed;
+mod single;
 mod string;
+
+pub use bytes::BytesCodec;
+pub use single::BoolCodec;
 
 pub use string::{LentStr, StrCodec};
 
@@ -39,3 +47,7 @@ pub struct Desc<C = Text>(PhantomData<C>);
 /// `#[row_key(bit_reverse)]`: the bits of a sequential number in reverse, which spreads it over the key space.
 #[derive(Clone, Copy, Debug)]
 pub struct BitReverse<C = Text>(PhantomData<C>);
+
+/// `#[row_key(escape)]`: any string in a delimited field, with every byte up to `%` written `%XX`.
+#[derive(Clone, Copy, Debug)]
+pub enum Escape {}
