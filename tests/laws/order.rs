@@ -6,8 +6,8 @@ use keyderive::key::{Layout, Salt};
 use proptest::prelude::*;
 
 use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote, Sample,
-    check, for_every_key,
+    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
+    Sample, check, for_every_key,
 };
 
 /// The declared order: fields from left to right, each in its own order or reversed.

@@ -7,8 +7,8 @@ use keyderive::plan::{Plan, PlanError, Request, RequestRows};
 use proptest::prelude::*;
 
 use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote, Sample,
-    check, for_every_key,
+    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
+    Sample, check, for_every_key,
 };
 
 /// A plan, and what it means in words of the key's values.
