@@ -55,6 +55,7 @@ pub(crate) struct StructAttrs {
     pub(crate) krate: Attr<Path>,
     pub(crate) allow_hotspot: Attr<()>,
     pub(crate) layout: Attr<Layout>,
+    pub(crate) fingerprint: Attr<u64>,
 }
 
 /// How the parts of a key are put together.
@@ -90,6 +91,7 @@ impl StructAttrs {
             krate: Attr::none("crate"),
             allow_hotspot: Attr::none("hotspot"),
             layout: Attr::none("layout"),
+            fingerprint: Attr::none("fingerprint"),
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -163,6 +165,18 @@ impl StructAttrs {
                     "text" => self.layout.set(cx, layout, Layout::Text),
                     "ordered" => self.layout.set(cx, layout, Layout::Ordered),
                     _ => cx.error(layout, "a layout is \"text\", which is the default, or \"ordered\""),
+                }
+            }
+        // #[row_key(fingerprint = "b0b5a2f3d3ce5d2c")]
+        } else if meta.path.is_ident("fingerprint") {
+            if let Some(written) = value::<LitStr>(cx, meta, "a string of 16 hexadecimal digits")? {
+                let text = written.value();
+                match u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16) {
+                    Some(number) => self.fingerprint.set(cx, written, number),
+                    None => cx.error(
+                        written,
+                        "a fingerprint is 16 hexadecimal digits; print it with `Key::SCHEMA.fingerprint()`",
+                    ),
                 }
             }
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {

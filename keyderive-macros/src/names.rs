@@ -3,7 +3,7 @@
 /// The attributes that stand for themselves, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
-pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "layout"];
+pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "layout", "fingerprint"];
 /// What may stand in `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &["sequential", "desc", "bit_reverse", "escape"];
 /// What may stand in `#[salt(…)]`.
@@ -71,7 +71,7 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `tag`, `delimiter`, `crate`, `allow` or `layout`"
+            "expected `tag`, `delimiter`, `crate`, `allow`, `layout` or `fingerprint`"
         );
     }
 }

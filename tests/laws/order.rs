@@ -45,7 +45,7 @@ fn bytes_are_in_the_declared_order<K: Sample + Declared>() {
         let (Ok(x), Ok(y)) = (a.encode(), b.encode()) else {
             return Ok(());
         };
-        if K::SCHEMA.layout() == Layout::Ordered {
+        if K::SCHEMA.layout() == Layout::OrderedCode {
             prop_assert_eq!(unsalted::<K>(&x).cmp(unsalted::<K>(&y)), a.declared(&b));
             return Ok(());
         }

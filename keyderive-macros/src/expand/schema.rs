@@ -32,25 +32,30 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     });
     let layout = match key.layout() {
         Layout::Text => None,
-        Layout::Ordered => Some(quote!(.with_layout(#private::Layout::Ordered))),
+        Layout::Ordered => Some(quote!(.with_layout(#private::Layout::OrderedCode))),
     };
     quote! {
         #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])#layout
     }
 }
 
-/// The rules on widths, which only the field types know: each an error on the token at fault.
+/// The rules on what only the field types know, such as widths: each an error on the token at fault.
 pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let fits = assertion(&quote!(assert_fits), key.input.ident.span(), private);
-    let delimiter = key.attrs.delimiter.tokens().and_then(|tokens| {
-        let span = tokens.clone().into_iter().next()?.span();
-        Some(assertion(&quote!(assert_delimiter), span, private))
-    });
-    quote!(#fits #delimiter)
+    let fits = assertion(quote!(assert_fits(&__SCHEMA)), key.input.ident.span(), private);
+    let delimiter = key.attrs.delimiter.tokens().and_then(first_span);
+    let delimiter = delimiter.map(|span| assertion(quote!(assert_delimiter(&__SCHEMA)), span, private));
+    let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
+    let fingerprint =
+        pinned.map(|(pinned, span)| assertion(quote!(assert_fingerprint(&__SCHEMA, #pinned)), span, private));
+    quote!(#fits #delimiter #fingerprint)
+}
+
+fn first_span(tokens: &TokenStream) -> Option<Span> {
+    tokens.clone().into_iter().next().map(|token| token.span())
 }
 
 /// Calls a check of the schema while compiling, its error at `span`.
-fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
-    let call = respan(quote!(#private::Schema::#check(&__SCHEMA)), span);
+fn assertion(check: TokenStream, span: Span, private: &TokenStream) -> TokenStream {
+    let call = respan(quote!(#private::Schema::#check), span);
     quote!(const _: () = #call;)
 }

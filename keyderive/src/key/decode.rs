@@ -37,7 +37,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
         }
-        if let Layout::Ordered = schema.layout() {
+        if let Layout::OrderedCode = schema.layout() {
             return reader.ordered_head();
         }
         if let Some(tag) = schema.tag() {
@@ -109,8 +109,8 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     #[inline]
     pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
         match self.schema.layout() {
-            Layout::Text => self.text_field::<C, T>(),
-            Layout::Ordered => {
+            Layout::Delimited => self.text_field::<C, T>(),
+            Layout::OrderedCode => {
                 let at = self.next;
                 let read = self.ordered_field::<C, T>();
                 self.next = at + 1;

@@ -50,8 +50,8 @@ pub(crate) fn write_field<C, T: KeyField<C>>(
     let start = out.len();
     T::write(value, out)?;
     match schema.layout() {
-        Layout::Ordered => ordered::escape_from(out, start),
-        Layout::Text => {
+        Layout::OrderedCode => ordered::escape_from(out, start),
+        Layout::Delimited => {
             let delimiter = schema.delimiter();
             if matches!(T::WIDTH, Width::Delimited) && holds_forbidden(&out[start..], delimiter) {
                 return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
@@ -91,8 +91,8 @@ pub fn encode<const N: usize>(
 ) -> Result<(), EncodeError> {
     let base = out.len();
     let result = match schema.layout() {
-        Layout::Text => encode_text(schema, out, base, fields),
-        Layout::Ordered => encode_ordered(schema, out, base, fields),
+        Layout::Delimited => encode_text(schema, out, base, fields),
+        Layout::OrderedCode => encode_ordered(schema, out, base, fields),
     };
     let result = result.and_then(|()| check_len(schema, out.len() - base));
     if result.is_err() {

@@ -82,7 +82,7 @@ impl Salt {
 /// Fields that stand side by side are hashed where they are; others are copied together first.
 #[inline]
 pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> u32 {
-    let ordered = matches!(schema.layout(), Layout::Ordered);
+    let ordered = matches!(schema.layout(), Layout::OrderedCode);
     // Of an ordered key, empty fields at the end are dropped.
     let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
     if let Some((first, last)) = salt.contiguous()

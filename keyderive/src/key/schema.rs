@@ -38,9 +38,9 @@ pub struct Schema {
 #[non_exhaustive]
 pub enum Layout {
     /// Readable text, joined by a delimiter.
-    Text,
+    Delimited,
     /// Bigtable's `Struct.OrderedCodeBytes`, whose fields SQL can see as typed columns.
-    Ordered,
+    OrderedCode,
 }
 
 impl Schema {
@@ -53,7 +53,7 @@ impl Schema {
         salt: Option<Salt>,
         fields: &'static [Field],
     ) -> Self {
-        Self { key_type, delimiter: [delimiter], tag, salt, fields, layout: Layout::Text }
+        Self { key_type, delimiter: [delimiter], tag, salt, fields, layout: Layout::Delimited }
     }
 
     #[doc(hidden)]
@@ -84,8 +84,8 @@ impl Schema {
     #[inline]
     pub(crate) const fn separator(&self) -> &[u8] {
         match self.layout {
-            Layout::Text => &self.delimiter,
-            Layout::Ordered => &ordered::SEPARATOR,
+            Layout::Delimited => &self.delimiter,
+            Layout::OrderedCode => &ordered::SEPARATOR,
         }
     }
 
@@ -110,7 +110,7 @@ impl Schema {
     /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty.
     #[must_use]
     pub const fn min_len(&self) -> usize {
-        if let Layout::Ordered = self.layout {
+        if let Layout::OrderedCode = self.layout {
             return self.ordered_min_len();
         }
         let mut len = self.head_len() + self.fields.len().saturating_sub(1);
@@ -167,7 +167,7 @@ impl Schema {
     /// In the text layout it ends with the delimiter, in the ordered layout without a separator: there a key whose
     /// fields are all empty goes no further.
     pub(crate) fn write_head(&self, bucket: u32, out: &mut Vec<u8>) {
-        if let Layout::Ordered = self.layout {
+        if let Layout::OrderedCode = self.layout {
             return self.write_ordered_head(bucket, out);
         }
         if let Some(tag) = self.tag {
@@ -222,7 +222,7 @@ impl Schema {
     /// Whether some field is text that ends at the delimiter.
     #[must_use]
     pub const fn has_delimited_field(&self) -> bool {
-        if let Layout::Ordered = self.layout {
+        if let Layout::OrderedCode = self.layout {
             return false;
         }
         let mut at = 0;
@@ -269,8 +269,8 @@ impl Schema {
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let delimiter = match self.layout {
-            Layout::Text => char::from(self.delimiter()).to_string(),
-            Layout::Ordered => " | ".to_owned(),
+            Layout::Delimited => char::from(self.delimiter()).to_string(),
+            Layout::OrderedCode => " | ".to_owned(),
         };
         if let Some(tag) = self.tag {
             write!(f, "{tag}{delimiter}")?;

@@ -126,7 +126,7 @@ impl Draft {
 
     fn rows(&self) -> Result<Rows, EncodeError> {
         let Self { schema, fixed, spans, .. } = self;
-        if let Layout::Ordered = schema.layout() {
+        if let Layout::OrderedCode = schema.layout() {
             let bucket = match self.buckets() {
                 Buckets::One(bucket) => bucket,
                 Buckets::Unsalted | Buckets::All => 0,

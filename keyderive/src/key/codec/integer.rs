@@ -79,6 +79,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Pad<N>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 let Some(next) = first_behind!(bound, side) else {
@@ -126,6 +127,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 // The bytes run the other way: they begin with the last value before the cut.
@@ -142,6 +144,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<Text> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match first_behind!(bound, side) {

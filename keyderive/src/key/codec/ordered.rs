@@ -67,6 +67,7 @@ macro_rules! ordered_integers {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<Ordered> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match first_behind!(bound, side) {
@@ -98,6 +99,7 @@ macro_rules! ordered_integers {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<Desc<Ordered>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match last_before!(bound, side) {
@@ -134,6 +136,7 @@ macro_rules! ordered_integers {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX, Ordered>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 let Some(last) = last_before!(bound, side) else {

@@ -43,6 +43,7 @@ macro_rules! descending {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<Desc<Text>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match last_before!(bound, side) {
@@ -85,6 +86,7 @@ macro_rules! descending {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Desc<Pad<N>>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 let Some(last) = last_before!(bound, side) else {

@@ -117,6 +117,7 @@ impl<C: BoolCodec> KeyField<C> for bool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<C: BoolCodec> RangeField<C> for bool {
     fn cut(bound: bool, side: Side) -> Cut {
         // In reversed bytes `true` comes first: the cut before it is the one after `false`, seen from there.
@@ -164,6 +165,7 @@ macro_rules! char_codec {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<$codec> for char {
             fn cut(bound: char, side: Side) -> Cut {
                 <$codec as StrCodec>::cut(bound.encode_utf8(&mut [0; 4]), side)
