@@ -80,6 +80,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) desc: Attr<()>,
     pub(crate) bit_reverse: Attr<()>,
     pub(crate) escape: Attr<()>,
+    pub(crate) hash: Attr<()>,
 }
 
 impl StructAttrs {
@@ -280,6 +281,7 @@ impl FieldAttrs {
             desc: Attr::none("desc"),
             bit_reverse: Attr::none("bit_reverse"),
             escape: Attr::none("escape"),
+            hash: Attr::none("hash"),
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -312,6 +314,19 @@ impl FieldAttrs {
         // #[row_key(escape)]
         } else if meta.path.is_ident("escape") {
             self.escape.set(cx, &meta.path, ());
+        // #[row_key(hash(md5))]
+        } else if meta.path.is_ident("hash") {
+            if !meta.input.peek(syn::token::Paren) {
+                cx.error(&meta.path, "`hash` names its function; write `hash(md5)`");
+                return skip_value(meta.input);
+            }
+            meta.parse_nested_meta(|function| {
+                if !function.path.is_ident("md5") {
+                    unknown(cx, &function.path, "hash", &["md5"]);
+                }
+                skip_value(function.input)
+            })?;
+            self.hash.set(cx, &meta.path, ());
         } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
             cx.error(
                 &meta.path,

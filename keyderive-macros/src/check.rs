@@ -85,8 +85,8 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
         return;
     }
-    // Its reversed bits vary from the first one on.
-    if first.attrs.bit_reverse.get().is_some() {
+    // Its reversed bits, or its hash, vary from the first one on.
+    if first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
         return;
     }
     let reason = match (first.attrs.sequential.get(), first.attrs.reverse_ts.get()) {
@@ -195,6 +195,9 @@ fn one_order(cx: &Ctxt, field: &Field<'_>) {
     }
     if let (Some(_), "bit_reverse") = (pad.get(), first) {
         cx.error(tokens, "`bit_reverse` needs all digits of its type; remove `pad`");
+    }
+    if let (true, Some(hash)) = (field.is_hashed(), field.attrs.hash.tokens()) {
+        cx.error(hash, format_args!("a hash has no order, so `{first}` would be lost; remove one"));
     }
     for (other, tokens) in orders {
         cx.error(tokens, format_args!("`{first}` and `{other}` are two orders for one field; remove one"));

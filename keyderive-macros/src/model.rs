@@ -93,6 +93,11 @@ impl<'a> Key<'a> {
         self.fields.iter().enumerate().filter(|(_, field)| salted(field)).map(|(at, _)| at).collect()
     }
 
+    /// The place of the first field that is stored as a hash; such a key cannot be read back.
+    pub(crate) fn first_hashed(&self) -> Option<usize> {
+        self.fields.iter().position(Field::is_hashed)
+    }
+
     /// Where the runtime is found.
     pub(crate) fn krate(&self) -> Path {
         self.attrs.krate.get().cloned().unwrap_or_else(|| syn::parse_quote!(::keyderive))
@@ -115,6 +120,10 @@ impl<'a> Field<'a> {
         let attrs = FieldAttrs::read(cx, &field.attrs);
         let codec = Codec::of(&attrs, layout);
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
+    }
+
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.attrs.hash.get().is_some()
     }
 
     /// The type with all its lifetimes replaced by one.

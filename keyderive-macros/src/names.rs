@@ -5,7 +5,7 @@ pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
 pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "layout", "fingerprint"];
 /// What may stand in `#[row_key(…)]` on a field.
-pub(crate) const ON_FIELD: &[&str] = &["sequential", "desc", "bit_reverse", "escape"];
+pub(crate) const ON_FIELD: &[&str] = &["sequential", "desc", "bit_reverse", "escape", "hash"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over"];
 

@@ -27,26 +27,34 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let name = &field.name;
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
+        if field.is_hashed() {
+            let layout = layout(key, private);
+            return quote!({ let _ = #width; #private::Field::hashed(#name, #layout) });
+        }
         let order = key_field(field, "ORDER", private);
         quote!(#private::Field::new(#name, #format, #width, #order))
     });
-    let layout = match key.layout() {
-        Layout::Text => None,
-        Layout::Ordered => Some(quote!(.with_layout(#private::Layout::OrderedCode))),
-    };
+    let layout = layout(key, private);
     quote! {
-        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])#layout
+        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout)
+    }
+}
+
+fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    match key.layout() {
+        Layout::Text => quote!(#private::Layout::Delimited),
+        Layout::Ordered => quote!(#private::Layout::OrderedCode),
     }
 }
 
 /// The rules on what only the field types know, such as widths: each an error on the token at fault.
 pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let fits = assertion(quote!(assert_fits(&__SCHEMA)), key.input.ident.span(), private);
+    let fits = assertion(&quote!(assert_fits(&__SCHEMA)), key.input.ident.span(), private);
     let delimiter = key.attrs.delimiter.tokens().and_then(first_span);
-    let delimiter = delimiter.map(|span| assertion(quote!(assert_delimiter(&__SCHEMA)), span, private));
+    let delimiter = delimiter.map(|span| assertion(&quote!(assert_delimiter(&__SCHEMA)), span, private));
     let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
-    let fingerprint =
-        pinned.map(|(pinned, span)| assertion(quote!(assert_fingerprint(&__SCHEMA, #pinned)), span, private));
+    let fingerprint = pinned
+        .map(|(pinned, span)| assertion(&quote!(assert_fingerprint(&__SCHEMA, #pinned)), span, private));
     quote!(#fits #delimiter #fingerprint)
 }
 
@@ -55,7 +63,7 @@ fn first_span(tokens: &TokenStream) -> Option<Span> {
 }
 
 /// Calls a check of the schema while compiling, its error at `span`.
-fn assertion(check: TokenStream, span: Span, private: &TokenStream) -> TokenStream {
+fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
     let call = respan(quote!(#private::Schema::#check), span);
     quote!(const _: () = #call;)
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::codec::{Ordered, Text};
 use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
@@ -10,6 +11,9 @@ use super::salt::{Span, bucket_of};
 use super::schema::{Layout, Schema, Width};
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
+
+/// An MD5 as a field.
+type Md5 = [u8; 16];
 
 /// The bytes of a key on their way into its fields; `N` is how many there are.
 ///
@@ -120,6 +124,18 @@ impl<'a, const N: usize> KeyReader<'a, N> {
                 })
             }
         }
+    }
+
+    /// Checks the next field, which is a hash and so gives no value back.
+    ///
+    /// # Errors
+    /// When the bytes are no hash.
+    pub fn hashed_field(&mut self) -> Result<(), DecodeError> {
+        match self.schema.layout() {
+            Layout::Delimited => self.field::<Text, Md5>(),
+            Layout::OrderedCode => self.field::<Ordered, Md5>(),
+        }
+        .map(drop)
     }
 
     #[inline]

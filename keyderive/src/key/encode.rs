@@ -1,5 +1,8 @@
 //! Writing a key: the parts in order, then the salt into its place.
 
+use md5::{Digest as _, Md5};
+
+use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
 use super::field::KeyField;
 use super::salt::{Salt, Span, bucket_of};
@@ -25,18 +28,54 @@ impl<const N: usize> KeyWriter<'_, N> {
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline]
     pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
+        self.part(|schema, out| write_field::<C, T>(value.arg(), schema, out))
+    }
+
+    /// Writes the hash of the next field.
+    ///
+    /// # Errors
+    /// When the field's format cannot hold the value that is hashed.
+    pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
+        self.part(|schema, out| write_hashed::<C, T>(value.arg(), schema, out))
+    }
+
+    #[inline]
+    fn part(
+        &mut self,
+        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Result<(), EncodeError> {
         let at = self.next;
         if at > 0 {
             self.out.extend_from_slice(self.schema.separator());
         }
         let start = self.out.len();
-        write_field::<C, T>(value.arg(), self.schema, self.out).map_err(|error| {
+        write(self.schema, self.out).map_err(|error| {
             EncodeError::field(self.schema.key_type(), self.schema.fields()[at].name(), error)
         })?;
         self.spans[at] = Span { start, end: self.out.len() };
         self.next = at + 1;
         Ok(())
     }
+}
+
+/// Appends the hash of one field as it stands in a key.
+pub(crate) fn write_hashed<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    let start = out.len();
+    T::write(value, out)?;
+    let hash = Md5::digest(&out[start..]);
+    out.truncate(start);
+    match schema.layout() {
+        Layout::Delimited => write_hex(&hash, out),
+        Layout::OrderedCode => {
+            out.extend_from_slice(&hash);
+            ordered::escape_from(out, start);
+        }
+    }
+    Ok(())
 }
 
 /// Appends one field as it stands in a key: checked against the delimiter where that is what ends it, escaped

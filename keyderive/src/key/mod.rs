@@ -24,11 +24,11 @@ pub use error::{DecodeError, EncodeError, FieldError};
 pub use farm::fingerprint64;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use fingerprint::Fingerprint;
-pub use row_key::{OwnedRowKey, RowKey};
+pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::Salt;
 pub use schema::{Field, FieldOrder, Format, Layout, Schema, Width};
 
-pub(crate) use encode::{check_len, ordered_end, write_field};
+pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 pub(crate) use salt::{Span, bucket_of};
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;

@@ -304,6 +304,16 @@ impl Field {
         Self { name, format, width, order }
     }
 
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn hashed(name: &'static str, layout: Layout) -> Self {
+        let width = match layout {
+            Layout::Delimited => 32,
+            Layout::OrderedCode => 16,
+        };
+        Self::new(name, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
+    }
+
     /// The field's name in the struct.
     #[must_use]
     pub const fn name(&self) -> &'static str {

@@ -9,8 +9,8 @@ use super::ordered;
 use super::parts::{Buckets, Constraint, Parts, Rows};
 use super::range::prefix_end;
 use crate::key::{
-    Cut, EncodeError, KeyField, Layout, PrefixField, RangeField, Schema, Side, Span, Width, bucket_of,
-    check_len, write_field,
+    Cut, EncodeError, FieldError, KeyField, Layout, PrefixField, RangeField, Schema, Side, Span, Width,
+    bucket_of, check_len, write_field, write_hashed,
 };
 
 /// The constraints given so far, from the left; the runtime half of every derived scan builder.
@@ -43,10 +43,24 @@ impl Draft {
 
     /// Fixes the next field to one value.
     #[must_use]
-    pub fn fix<C, T: KeyField<C>>(mut self, value: T::Arg<'_>) -> Self {
+    pub fn fix<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
+        self.fix_part(&value, |schema, out| write_field::<C, T>(value, schema, out))
+    }
+
+    /// Fixes the next field, which is stored as a hash, to one value.
+    #[must_use]
+    pub fn fix_hashed<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
+        self.fix_part(&value, |schema, out| write_hashed::<C, T>(value, schema, out))
+    }
+
+    fn fix_part(
+        mut self,
+        value: &dyn fmt::Debug,
+        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Self {
         let start = self.fixed.len();
         let at = self.spans.len();
-        if let Err(error) = write_field::<C, T>(value, self.schema, &mut self.fixed) {
+        if let Err(error) = write(self.schema, &mut self.fixed) {
             let name = self.schema.fields()[at].name();
             self.error.get_or_insert(EncodeError::field(self.schema.key_type(), name, error));
         }

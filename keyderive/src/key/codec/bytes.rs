@@ -11,14 +11,14 @@ use super::{Ordered, Text};
 const DIGITS: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends two lower-case hexadecimal digits for each byte.
-pub(super) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend(
         bytes.iter().flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]),
     );
 }
 
 /// Reads hexadecimal digits, in lower case only.
-pub(super) fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
+fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
     let digit = |digit: &u8| DIGITS.iter().position(|known| known == digit);
     let pairs = digits.chunks_exact(2);
     let whole = pairs.remainder().is_empty();

@@ -18,6 +18,7 @@ mod single;
 mod string;
 
 pub use bytes::BytesCodec;
+pub(crate) use bytes::write_hex;
 pub use single::BoolCodec;
 
 pub use string::{LentStr, StrCodec};
