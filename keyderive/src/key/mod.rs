@@ -17,6 +17,7 @@ mod row_key;
 mod salt;
 mod schema;
 mod show;
+mod sql;
 
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields};
@@ -27,6 +28,7 @@ pub use fingerprint::Fingerprint;
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::Salt;
 pub use schema::{Field, FieldOrder, Format, Layout, Schema, Width};
+pub use sql::{RowKeySchema, Sql, SqlError};
 
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 pub(crate) use salt::{Span, bucket_of};

@@ -3,8 +3,10 @@
 use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
+use super::fingerprint::Fingerprint;
 use super::schema::Schema;
 use super::show::Readable;
+use super::sql::{RowKeySchema, Sql, SqlError};
 
 /// A struct that is the row key of a table; derive it.
 ///
@@ -79,6 +81,28 @@ pub trait RowKey {
     /// # Ok::<(), keyderive::plan::PlanError>(())
     /// ```
     fn scan() -> Self::Scan;
+
+    /// The number that stands for the layout of the key type.
+    #[must_use]
+    fn fingerprint() -> Fingerprint {
+        Self::SCHEMA.fingerprint()
+    }
+
+    /// The row key schema that makes the key's parts columns of SQL.
+    ///
+    /// # Errors
+    /// When a part has a name that SQL reserves, or bytes that its encoding cannot hold: the text names it.
+    fn row_key_schema() -> Result<RowKeySchema, SqlError> {
+        Self::SCHEMA.row_key_schema()
+    }
+
+    /// The SQL expressions that give the typed fields and recompute the salt.
+    ///
+    /// # Errors
+    /// Those of [`row_key_schema`](Self::row_key_schema); a number that is wider than SQL's.
+    fn sql() -> Result<Sql, SqlError> {
+        Self::SCHEMA.sql()
+    }
 }
 
 /// A row key that owns what it holds, so that decode gives back the whole of it.

@@ -28,7 +28,11 @@ macro_rules! descending {
             type Decoded<'a> = $type;
             const FORMAT: Format = <$type as KeyField<Text>>::FORMAT;
             const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
-            const ORDER: FieldOrder = FieldOrder::Descending;
+            // `!v` of an unsigned number is its difference from the greatest one.
+            const ORDER: FieldOrder = match $type::MIN {
+                0 if $type::BITS <= 64 => FieldOrder::ReversedFrom { max: $type::MAX as u64 },
+                _ => FieldOrder::Descending,
+            };
 
             fn arg(&self) -> $type {
                 *self
@@ -59,7 +63,10 @@ macro_rules! descending {
             type Decoded<'a> = $type;
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(N);
-            const ORDER: FieldOrder = FieldOrder::Descending;
+            const ORDER: FieldOrder = match 10_u64.checked_pow(N as u32) {
+                Some(limit) => FieldOrder::ReversedFrom { max: limit - 1 },
+                None => FieldOrder::Descending,
+            };
 
             fn arg(&self) -> $type {
                 *self

@@ -1,0 +1,428 @@
+//! The key as SQL sees it: the row key schema of its table, and the expressions over its columns.
+
+use std::error::Error;
+use std::fmt;
+
+use super::schema::{Field, FieldOrder, Format, Layout, Schema, Width};
+use super::show::Byte;
+
+/// The names that SQL reserves in a table.
+const RESERVED: [&str; 2] = ["_key", "_timestamp"];
+
+/// Why a key type cannot be declared as a row key schema.
+///
+/// The text names the part of the key and the rule of the service that it breaks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SqlError(String);
+
+impl fmt::Display for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Error for SqlError {}
+
+/// The row key schema of a table: what makes the parts of its row keys columns of SQL.
+///
+/// ```
+/// use keyderive::RowKey;
+///
+/// #[derive(RowKey)]
+/// #[salt(range = 4, over = "user_id")]
+/// struct EventKey {
+///     user_id: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// let schema = EventKey::SCHEMA.row_key_schema()?;
+/// assert!(schema.to_json().contains(r#"{"fieldName":"user_id","type":{"stringType":"#));
+/// println!("{}", schema.to_yaml());
+/// # Ok::<(), keyderive::key::SqlError>(())
+/// ```
+///
+/// The forms are those of the message `google.bigtable.admin.v2.Type.Struct`: protobuf JSON, and the YAML that
+/// `gcloud bigtable tables update --row-key-schema-definition-file` takes, with the delimiter in base64
+/// (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; numbers are cast by
+/// [`Schema::sql`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowKeySchema {
+    columns: Vec<Column>,
+    encoding: Encoding,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Column {
+    name: String,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    String,
+    Bytes,
+    Int64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Encoding {
+    Singleton,
+    Delimited(u8),
+    OrderedCode,
+}
+
+impl Kind {
+    /// The type and its encoding, by the names of the message.
+    fn message(self) -> (&'static str, &'static str) {
+        match self {
+            Self::String => ("stringType", "utf8Bytes"),
+            Self::Bytes => ("bytesType", "raw"),
+            Self::Int64 => ("int64Type", "orderedCodeBytes"),
+        }
+    }
+}
+
+impl RowKeySchema {
+    /// The schema as protobuf JSON.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        let columns = self.columns.iter().map(|Column { name, kind }| {
+            let (kind, encoding) = kind.message();
+            format!(r#"{{"fieldName":"{name}","type":{{"{kind}":{{"encoding":{{"{encoding}":{{}}}}}}}}}}"#)
+        });
+        let columns = columns.collect::<Vec<_>>().join(",");
+        let encoding = match self.encoding {
+            Encoding::Singleton => r#"{"singleton":{}}"#.to_owned(),
+            Encoding::OrderedCode => r#"{"orderedCodeBytes":{}}"#.to_owned(),
+            Encoding::Delimited(byte) => {
+                format!(r#"{{"delimitedBytes":{{"delimiter":"{}"}}}}"#, base64(byte))
+            }
+        };
+        format!(r#"{{"fields":[{columns}],"encoding":{encoding}}}"#)
+    }
+
+    /// The schema as YAML.
+    #[must_use]
+    pub fn to_yaml(&self) -> String {
+        let columns = self.columns.iter().map(|Column { name, kind }| {
+            let (kind, encoding) = kind.message();
+            format!("- fieldName: {name}\n  type:\n    {kind}:\n      encoding:\n        {encoding}: {{}}\n")
+        });
+        let encoding = match self.encoding {
+            Encoding::Singleton => "  singleton: {}\n".to_owned(),
+            Encoding::OrderedCode => "  orderedCodeBytes: {}\n".to_owned(),
+            Encoding::Delimited(byte) => format!("  delimitedBytes:\n    delimiter: {}\n", base64(byte)),
+        };
+        format!("fields:\n{}encoding:\n{encoding}", columns.collect::<String>())
+    }
+}
+
+/// One byte in base64.
+fn base64(byte: u8) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let digit = |value: u8| char::from(DIGITS[usize::from(value)]);
+    format!("{}{}==", digit(byte >> 2), digit((byte & 3) << 4))
+}
+
+impl Schema {
+    /// The row key schema that declares this key type's parts as columns of SQL.
+    ///
+    /// # Errors
+    /// When a part has a name that SQL reserves, or bytes that its encoding cannot hold in sorted mode.
+    pub fn row_key_schema(&self) -> Result<RowKeySchema, SqlError> {
+        let mut columns = Vec::with_capacity(self.fields().len() + 2);
+        if self.tag().is_some() {
+            columns.push(Column { name: self.free_name("tag"), kind: Kind::String });
+        }
+        if self.salt().is_some() {
+            let kind = match self.layout() {
+                Layout::Delimited => Kind::String,
+                Layout::OrderedCode => Kind::Int64,
+            };
+            columns.push(Column { name: self.free_name("salt"), kind });
+        }
+        for field in self.fields() {
+            columns.push(Column { name: field.name().to_owned(), kind: self.kind_of(field)? });
+        }
+        let encoding = match self.layout() {
+            Layout::OrderedCode => Encoding::OrderedCode,
+            Layout::Delimited if columns.len() == 1 => Encoding::Singleton,
+            Layout::Delimited => Encoding::Delimited(self.delimiter()),
+        };
+        Ok(RowKeySchema { columns, encoding })
+    }
+
+    /// `name`, or the next one that no field has.
+    fn free_name(&self, name: &str) -> String {
+        let mut name = name.to_owned();
+        while self.fields().iter().any(|field| field.name() == name) {
+            name.push('_');
+        }
+        name
+    }
+
+    fn kind_of(&self, field: &Field) -> Result<Kind, SqlError> {
+        let fault =
+            |reason: String| SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()));
+        if RESERVED.contains(&field.name()) {
+            return Err(fault("has a name that SQL reserves; rename it".into()));
+        }
+        if let Layout::OrderedCode = self.layout() {
+            return Ok(match field.format() {
+                Format::Int64 => Kind::Int64,
+                Format::Utf8 => Kind::String,
+                _ => Kind::Bytes,
+            });
+        }
+        let least = least_byte(field.format()).filter(|least| *least <= self.delimiter());
+        match least {
+            None => Ok(Kind::String),
+            Some(byte) => Err(fault(format!(
+                "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}",
+                Byte(byte),
+                Byte(self.delimiter()),
+            ))),
+        }
+    }
+
+    /// The expressions that give the typed fields and the salt over the columns of the row key schema.
+    ///
+    /// # Errors
+    /// When the key type has no row key schema, a field's number is wider than an `INT64`, or the salt is over
+    /// numbers of the ordered layout, which SQL cannot encode.
+    pub fn sql(&self) -> Result<Sql, SqlError> {
+        self.row_key_schema()?;
+        let mut columns = Vec::with_capacity(self.fields().len());
+        for field in self.fields() {
+            columns.push((field.name(), self.typed(field)?));
+        }
+        let salt = match self.salt() {
+            Some(_) => Some(self.salt_expression()?),
+            None => None,
+        };
+        Ok(Sql { columns, salt })
+    }
+
+    fn typed(&self, field: &Field) -> Result<String, SqlError> {
+        let name = quoted(field.name());
+        let too_wide = || {
+            let reason = "can be wider than an `INT64`, so SQL cannot give its number";
+            SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()))
+        };
+        Ok(match (field.format(), field.order(), field.width()) {
+            (Format::Decimal, FieldOrder::Ascending, Width::Fixed(..=20)) => format!("CAST({name} AS INT64)"),
+            (Format::Decimal, FieldOrder::ReversedFrom { max }, _) => {
+                format!("CAST(NUMERIC '{max}' - CAST({name} AS NUMERIC) AS INT64)")
+            }
+            (Format::SignedDecimal, FieldOrder::Ascending, Width::Fixed(width @ ..=20)) => {
+                signed(&name, width)
+            }
+            (Format::SignedDecimal, FieldOrder::Descending, Width::Fixed(width @ ..=20)) => {
+                format!("-1 - {}", signed(&name, width))
+            }
+            (Format::Decimal | Format::SignedDecimal, ..) => return Err(too_wide()),
+            (Format::Bool, FieldOrder::Descending, _) => format!("{name} = '0'"),
+            (Format::Bool, ..) => format!("{name} = '1'"),
+            (Format::Int64, FieldOrder::Descending, _) => format!("-1 - {name}"),
+            (Format::Int64, FieldOrder::ReversedFrom { max }, _) => format!("{max} - {name}"),
+            _ => name,
+        })
+    }
+
+    fn salt_expression(&self) -> Result<String, SqlError> {
+        let Some(salt) = self.salt() else {
+            return Ok(String::new());
+        };
+        let mut parts = Vec::with_capacity(salt.over().len());
+        for at in salt.over() {
+            let field = &self.fields()[*at];
+            let name = quoted(field.name());
+            parts.push(match (self.layout(), field.format()) {
+                (Layout::Delimited, _) => name,
+                (Layout::OrderedCode, Format::Utf8 | Format::Bytes) => format!(
+                    r"IF({name} = '', b'\x00\x00', REPLACE(CAST({name} AS BYTES), b'\x00', b'\x00\xff'))"
+                ),
+                (Layout::OrderedCode, _) => {
+                    return Err(SqlError(format!(
+                        "the salt of `{}` is over `{}`, whose ordered code SQL has no function for; \
+                         salt over text or bytes",
+                        self.key_type(),
+                        field.name()
+                    )));
+                }
+            });
+        }
+        let separator = match self.layout() {
+            Layout::Delimited => format!("'{}'", char::from(self.delimiter())),
+            Layout::OrderedCode => r"b'\x00\x01'".to_owned(),
+        };
+        let bytes = match &parts[..] {
+            [one] => one.clone(),
+            all => format!("CONCAT({})", all.join(&format!(", {separator}, "))),
+        };
+        let range = salt.range();
+        Ok(format!("MOD(MOD(FARM_FINGERPRINT({bytes}), {range}) + {range}, {range})"))
+    }
+}
+
+/// The least byte that a format writes; none for text that is checked against the delimiter by itself.
+fn least_byte(format: Format) -> Option<u8> {
+    match format {
+        Format::Decimal | Format::Hex | Format::Bool | Format::Md5 => Some(b'0'),
+        Format::SignedDecimal => Some(b'-'),
+        Format::PaddedUtf8 => Some(b' '),
+        Format::Utf8 | Format::EscapedUtf8 | Format::Int64 | Format::Bytes => None,
+    }
+}
+
+/// The number of a signed field in text: its digits, less a power of ten behind a `-`.
+fn signed(name: &str, width: usize) -> String {
+    format!(
+        "IF(STARTS_WITH({name}, '-'), CAST(CAST(SUBSTR({name}, 2) AS NUMERIC) - NUMERIC '1{}' AS INT64), \
+         CAST({name} AS INT64))",
+        "0".repeat(width - 1)
+    )
+}
+
+/// A name as SQL takes any name.
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// The typed fields of a key, and its salt, as SQL expressions.
+///
+/// Their text is a list of `SELECT`ed expressions over the columns that the row key schema declares. They hold in
+/// GoogleSQL of BigQuery and Spanner; Bigtable's own SQL documents the same functions but for `FARM_FINGERPRINT`,
+/// which has not been verified there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sql {
+    columns: Vec<(&'static str, String)>,
+    salt: Option<String>,
+}
+
+impl Sql {
+    /// The expression that recomputes the bucket of a row from its salted columns.
+    #[must_use]
+    pub fn salt(&self) -> Option<&str> {
+        self.salt.as_deref()
+    }
+
+    /// The expression of a field's value, by the field's name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.columns.iter().find(|(known, _)| *known == name).map(|(_, expression)| expression.as_str())
+    }
+}
+
+impl fmt::Display for Sql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(salt) = &self.salt {
+            writeln!(f, "{salt} AS salt,")?;
+        }
+        for (at, (name, expression)) in self.columns.iter().enumerate() {
+            let comma = if at + 1 == self.columns.len() { "" } else { "," };
+            writeln!(f, "{expression} AS {}{comma}", quoted(name))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::RowKey;
+
+    #[derive(RowKey)]
+    #[row_key(tag = "EVENT")]
+    #[salt(range = 4, over = "user_id,site")]
+    struct EventKey {
+        user_id: String,
+        site: String,
+        #[reverse_ts]
+        at: u64,
+        #[pad(6)]
+        seq: u32,
+        level: i16,
+    }
+
+    #[derive(RowKey)]
+    #[row_key(layout = "ordered")]
+    #[salt(range = 4, over = "user_id")]
+    struct OrderedKey {
+        user_id: String,
+        #[row_key(desc)]
+        rank: u32,
+        blob: Vec<u8>,
+    }
+
+    #[derive(RowKey)]
+    struct PaddedKey {
+        #[pad(6)]
+        exchange: String,
+    }
+
+    #[test]
+    fn text_is_declared_as_strings() {
+        let schema = EventKey::SCHEMA.row_key_schema().unwrap();
+        let column = |name: &str| {
+            format!(r#"{{"fieldName":"{name}","type":{{"stringType":{{"encoding":{{"utf8Bytes":{{}}}}}}}}}}"#)
+        };
+        let columns = ["tag", "salt", "user_id", "site", "at", "seq", "level"].map(column).join(",");
+        let expected =
+            format!(r#"{{"fields":[{columns}],"encoding":{{"delimitedBytes":{{"delimiter":"Iw=="}}}}}}"#);
+        assert_eq!(schema.to_json(), expected);
+        assert!(schema.to_yaml().starts_with(
+            "fields:\n- fieldName: tag\n  type:\n    stringType:\n      encoding:\n        utf8Bytes: {}\n"
+        ));
+        assert!(schema.to_yaml().ends_with("encoding:\n  delimitedBytes:\n    delimiter: Iw==\n"));
+    }
+
+    #[test]
+    fn the_ordered_layout_is_declared_by_type() {
+        let json = OrderedKey::SCHEMA.row_key_schema().unwrap().to_json();
+        for (name, kind) in [
+            ("salt", r#""int64Type":{"encoding":{"orderedCodeBytes":{}}}"#),
+            ("user_id", r#""stringType":{"encoding":{"utf8Bytes":{}}}"#),
+            ("rank", r#""int64Type":{"encoding":{"orderedCodeBytes":{}}}"#),
+            ("blob", r#""bytesType":{"encoding":{"raw":{}}}"#),
+        ] {
+            assert!(
+                json.contains(&format!(r#"{{"fieldName":"{name}","type":{{{kind}}}}}"#)),
+                "{name}: {json}"
+            );
+        }
+        assert!(json.ends_with(r#""encoding":{"orderedCodeBytes":{}}}"#));
+    }
+
+    #[test]
+    fn space_padded_strings_cannot_be_declared() {
+        let error = PaddedKey::SCHEMA.row_key_schema().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "field `exchange` of `PaddedKey` can hold a space (0x20), and a delimited row key schema takes no byte \
+             at or below its delimiter `#` (0x23)"
+        );
+    }
+
+    #[test]
+    fn expressions_over_the_columns() {
+        let sql = EventKey::SCHEMA.sql().unwrap();
+        assert_eq!(sql.salt(), Some("MOD(MOD(FARM_FINGERPRINT(CONCAT(`user_id`, '#', `site`)), 4) + 4, 4)"));
+        assert_eq!(sql.field("user_id"), Some("`user_id`"));
+        assert_eq!(
+            sql.field("at"),
+            Some("CAST(NUMERIC '9223372036854775807' - CAST(`at` AS NUMERIC) AS INT64)")
+        );
+        assert_eq!(sql.field("seq"), Some("CAST(`seq` AS INT64)"));
+        assert_eq!(
+            sql.field("level"),
+            Some(
+                "IF(STARTS_WITH(`level`, '-'), CAST(CAST(SUBSTR(`level`, 2) AS NUMERIC) - NUMERIC '100000' AS INT64), \
+                 CAST(`level` AS INT64))"
+            )
+        );
+        let sql = OrderedKey::SCHEMA.sql().unwrap();
+        assert_eq!(sql.field("rank"), Some("-1 - `rank`"));
+        assert!(sql.salt().is_some_and(|salt| salt.contains("REPLACE(CAST(`user_id` AS BYTES)")));
+    }
+}
