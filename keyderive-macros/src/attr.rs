@@ -25,7 +25,7 @@ pub(crate) struct Attr<T> {
 }
 
 impl<T> Attr<T> {
-    fn none(name: &'static str) -> Self {
+    pub(crate) fn none(name: &'static str) -> Self {
         Self { name, value: None }
     }
 
@@ -113,16 +113,7 @@ impl StructAttrs {
             }
         // #[row_key(crate = "path")]
         } else if meta.path.is_ident("crate") {
-            if let Some(path) =
-                value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")?
-            {
-                match path.parse::<Path>() {
-                    Ok(parsed) => self.krate.set(cx, path, parsed),
-                    Err(_) => {
-                        cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\"");
-                    }
-                }
-            }
+            read_crate(cx, meta, &mut self.krate)?;
         // #[row_key(allow(hotspot))]
         } else if meta.path.is_ident("allow") {
             if !meta.input.peek(syn::token::Paren) {
@@ -149,6 +140,17 @@ impl StructAttrs {
         }
         Ok(())
     }
+}
+
+/// `crate = "path"`
+pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr<Path>) -> syn::Result<()> {
+    if let Some(path) = value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")? {
+        match path.parse::<Path>() {
+            Ok(parsed) => krate.set(cx, path, parsed),
+            Err(_) => cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\""),
+        }
+    }
+    Ok(())
 }
 
 impl SaltAttr {
@@ -334,7 +336,7 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
 }
 
 /// Reads each part of an attribute's list; false, with an error, where there is none that can be read.
-fn each_meta<'a>(
+pub(crate) fn each_meta<'a>(
     cx: &Ctxt,
     attr: &'a Attribute,
     names: &[&str],
@@ -386,7 +388,7 @@ fn value<T: syn::parse::Parse>(
 }
 
 /// Passes over what stands behind a name that is not understood.
-fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
+pub(crate) fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     until_comma(input).map(drop)
 }
 
@@ -398,7 +400,7 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     Ok(tokens)
 }
 
-fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
+pub(crate) fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
     let wrong = path.to_token_stream().to_string();
     if names::BARE.contains(&wrong.as_str()) {
         cx.error(path, format_args!("`{wrong}` is an attribute of its own; move it out of `#[{level}(…)]`"));

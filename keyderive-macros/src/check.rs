@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use quote::{ToTokens, format_ident};
+use quote::format_ident;
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
 use crate::attr::{MAX_KEY_LEN, unraw};
@@ -19,7 +19,9 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
-        type_has_a_format(cx, field);
+        if let Some(fault) = fault_of_type(field.ty) {
+            cx.error(field.ty, fault);
+        }
         borrows_from_the_key(cx, field);
     }
 }
@@ -171,14 +173,12 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
 
 /// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
 /// types without a format are refused by the compiler, through `KeyField`.
-fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
-    let Type::Path(path) = field.ty else {
-        return;
+pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
+    let Type::Path(path) = ty else {
+        return None;
     };
-    let Some(last) = path.path.segments.last() else {
-        return;
-    };
-    let fault = match last.ident.to_string().as_str() {
+    let last = path.path.segments.last()?;
+    Some(match last.ident.to_string().as_str() {
         "usize" => "the width of `usize` depends on the machine; write `u64` or `u32`",
         "isize" => "the width of `isize` depends on the machine; write `i64` or `i32`",
         "f32" | "f64" => {
@@ -189,27 +189,31 @@ fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
         "Option" if !last.arguments.is_none() => {
             "a row key has no place for a missing value; use a value that stands for it, or a second key type"
         }
-        _ => return,
-    };
-    cx.error(field.ty.to_token_stream(), fault);
+        _ => return None,
+    })
 }
 
 /// What a key borrows is read out of the bytes it is decoded from, which are not there for ever.
 fn borrows_from_the_key(cx: &Ctxt, field: &Field<'_>) {
-    let lifetime = match field.ty {
-        Type::Reference(reference) => reference.lifetime.as_ref(),
-        Type::Path(path) => {
-            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
-        }
-        _ => None,
-    };
-    if let Some(lifetime) = lifetime.filter(|lifetime| lifetime.ident == "static") {
+    if let Some(lifetime) = borrowed_for_ever(field.ty) {
         cx.error(
             lifetime,
             "a key is read out of bytes that do not live for `'static`; give the struct a lifetime and \
              write it here, or store a `String`",
         );
     }
+}
+
+/// The `'static` of a type that would have to borrow for as long.
+pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Lifetime> {
+    let lifetime = match ty {
+        Type::Reference(reference) => reference.lifetime.as_ref(),
+        Type::Path(path) => {
+            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
+        }
+        _ => None,
+    };
+    lifetime.filter(|lifetime| lifetime.ident == "static")
 }
 
 /// The lifetime among the arguments of a path's segment.

@@ -10,6 +10,7 @@ mod check;
 mod ctxt;
 mod expand;
 mod fallback;
+mod key_field;
 mod model;
 mod names;
 
@@ -56,6 +57,62 @@ use syn::DeriveInput;
 pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
         Ok(input) => row_key(&input),
+        Err(error) => error.into_compile_error(),
+    }
+    .into()
+}
+
+/// Derives [`KeyField`](https://docs.rs/keyderive/latest/keyderive/trait.KeyField.html), so that a type of
+/// your own can be a field of row keys: a newtype, or an enum of codes.
+///
+/// ```
+/// use keyderive::{KeyField, RowKey};
+///
+/// #[derive(KeyField, Clone, Debug, PartialEq)]
+/// struct UserId(String);
+///
+/// #[derive(KeyField, Clone, Copy, Debug, PartialEq)]
+/// enum Kind {
+///     Created = 1,
+///     Deleted = 20,
+/// }
+///
+/// #[derive(RowKey)]
+/// struct EventKey {
+///     user_id: UserId,
+///     kind: Kind,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// let key = EventKey { user_id: UserId("alice".into()), kind: Kind::Created, at: 1426535612156 };
+/// assert_eq!(key.encode()?, b"alice#01#9223370610319163651");
+///
+/// // A newtype is constrained by what it holds, an enum by its variants.
+/// EventKey::scan().user_id("alice").kind_range(Kind::Created..=Kind::Deleted).into_plan()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Newtypes
+/// A tuple struct with one field is stored as that field, in each format that its type has: `#[pad(6)]` and
+/// `#[reverse_ts]` are written where the newtype is used. It owns what it holds, and has no parameters.
+///
+/// # Enums
+/// An enum without fields is stored as the code of its variant, a number from 0 to `u64::MAX` that each variant
+/// has in its declaration: decimal, zero padded to the digits of the greatest code. Order and ranges are those
+/// of the codes. Its values are passed by copy and shown in errors: it needs
+/// `#[derive(Clone, Copy, Debug)]` too.
+///
+/// Variants may be renamed, moved and added; a code stays what it is. The first code with one digit more than
+/// all others widens the field, and rows stored before are no longer found: choose the greatest code with room
+/// to grow. A code that is not one of the enum's is an error at decode.
+///
+/// # Attributes on the type
+/// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
+#[proc_macro_derive(KeyField, attributes(row_key, salt, pad, reverse_ts))]
+pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(input) {
+        Ok(input) => key_field::key_field(&input),
         Err(error) => error.into_compile_error(),
     }
     .into()

@@ -6,6 +6,8 @@ pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow"];
 /// What may stand in `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &["sequential"];
+/// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
+pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over"];
 

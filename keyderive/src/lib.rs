@@ -144,22 +144,24 @@ mod wire;
 #[cfg(feature = "client")]
 pub use client::{Client, Error, Target};
 #[doc(inline)]
-pub use key::RowKey;
-pub use keyderive_macros::RowKey;
+pub use key::{KeyField, RowKey};
+pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{DEFAULT_FAMILY, Rows, Scan, Table};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]
 pub mod __private {
+    pub use std::borrow::Cow;
     pub use std::vec::Vec;
 
     pub use core;
 
-    pub use crate::key::codec::{Pad, ReverseTs, Text};
+    pub use crate::key::codec::{Code, CodeCodec, Pad, ReverseTs, Text};
     pub use crate::key::{
-        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, OwnedRowKey, PrefixField,
-        RangeField, RowKey, Salt, Schema, decode_fields, encode_fields,
+        Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyField, KeyReader, KeyWriter,
+        OwnedRowKey, PrefixField, RangeField, RowKey, Salt, Schema, Side, Width, decode_fields,
+        encode_fields,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

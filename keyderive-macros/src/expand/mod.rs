@@ -7,7 +7,7 @@ mod schema;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::Lifetime;
+use syn::{Lifetime, Type};
 
 use crate::model::{Field, Key};
 
@@ -50,6 +50,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             deprecated,
             non_camel_case_types,
             non_snake_case,
+            private_bounds,
+            private_interfaces,
             unused_qualifications,
         )]
         const _: () = {
@@ -95,7 +97,17 @@ fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStrea
 /// The compiler takes a span from the first token to the last one. What has no format for its type is
 /// printed in this way everywhere, so that it is the same error each time, and said once.
 fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
-    let mut spans = field.ty.to_token_stream().into_iter().map(|token| token.span());
+    on_span_of(field.ty, before, ty, after)
+}
+
+/// `before ty after`, placed on the whole of the type that `written` is.
+pub(crate) fn on_span_of(
+    written: &Type,
+    before: TokenStream,
+    ty: &TokenStream,
+    after: TokenStream,
+) -> TokenStream {
+    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
     let start = spans.next().unwrap_or_else(Span::call_site);
     let end = spans.last().unwrap_or(start);
     let (before, after) = (respan(before, start), respan(after, end));
@@ -103,7 +115,7 @@ fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: Toke
 }
 
 /// The tokens, all placed at `span`; `quote_spanned` leaves those that are interpolated where they were.
-fn respan(tokens: TokenStream, span: Span) -> TokenStream {
+pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
     let respan = |mut token: TokenTree| {
         token.set_span(span);
         token

@@ -86,13 +86,13 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let methods @ [fix, range, prefix] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
     let stage_trait = stage_trait(key, at, &is_next, methods);
-    let arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
+    let arg = quote!(<#ty as #private::KeyField<S::Codec>>::Arg<#value>);
     quote! {
         #stage_trait
 
         #[diagnostic::do_not_recommend]
         impl #is_next for #private::Fixed<#at> {
-            type Field = #ty;
+            type Codec = #codec;
         }
 
         #[automatically_derived]
@@ -102,10 +102,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
             where
                 S: #is_next,
-                S::Field: #private::KeyField<#codec>,
+                #ty: #private::KeyField<S::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::fix::<#codec, S::Field>(self.draft, #fix),
+                    draft: #private::Draft::fix::<S::Codec, #ty>(self.draft, #fix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -117,10 +117,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             ) -> #scan<#private::Ended>
             where
                 S: #is_next,
-                S::Field: #private::RangeField<#codec>,
+                #ty: #private::RangeField<S::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::range::<#codec, S::Field>(self.draft, &range),
+                    draft: #private::Draft::range::<S::Codec, #ty>(self.draft, &range),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -129,10 +129,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
             where
                 S: #is_next,
-                S::Field: #private::PrefixField<#codec>,
+                #ty: #private::PrefixField<S::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::prefix::<#codec, S::Field>(self.draft, prefix),
+                    draft: #private::Draft::prefix::<S::Codec, #ty>(self.draft, prefix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -142,7 +142,9 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 
 /// The trait of the stage at which a field is next. Its message is what a wrong order looks like.
 ///
-/// The bound is on the stage parameter, which is known at the call, so that is where the error is.
+/// The bound is on the stage parameter, which is known at the call, so that is where the error is. The codec comes
+/// by way of the stage, so that a format without ranges is an error at the call too; the field's type does not,
+/// since it may be more private than the key.
 fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]) -> TokenStream {
     let key_type = key.name();
     let field = &key.fields[at].name;
@@ -164,7 +166,7 @@ fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]
     quote! {
         #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
         pub trait #is_next {
-            type Field;
+            type Codec;
         }
     }
 }

@@ -20,7 +20,7 @@ use super::schema::{FieldOrder, Format, Width};
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `String`, `&str`, `Cow<str>`",
     note = "`#[pad(n)]` takes integers and strings; `#[reverse_ts]` takes integers",
-    note = "for a type of your own, store the integer or string that it stands for, or implement `KeyField` for it"
+    note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {
     /// The value as scans and encoders take it: by copy or borrowed.
