@@ -54,6 +54,7 @@ pub(crate) struct StructAttrs {
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
     pub(crate) allow_hotspot: Attr<()>,
+    pub(crate) display: Attr<()>,
 }
 
 /// `#[salt(…)]` as it is written.
@@ -68,6 +69,15 @@ pub(crate) struct FieldAttrs {
     pub(crate) pad: Attr<usize>,
     pub(crate) reverse_ts: Attr<u64>,
     pub(crate) sequential: Attr<()>,
+    pub(crate) name: Attr<LitStr>,
+    pub(crate) method: Attr<Ident>,
+    pub(crate) with: Attr<WithAttr>,
+}
+
+/// `with = "module"` as it is written, and as it is called.
+pub(crate) struct WithAttr {
+    pub(crate) written: String,
+    pub(crate) module: Path,
 }
 
 impl StructAttrs {
@@ -78,6 +88,7 @@ impl StructAttrs {
             delimiter: Attr::none("delimiter"),
             krate: Attr::none("crate"),
             allow_hotspot: Attr::none("hotspot"),
+            display: Attr::none("display"),
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -130,6 +141,10 @@ impl StructAttrs {
                 }
                 skip_value(allowed.input)
             })?;
+        // #[row_key(display)]
+        } else if meta.path.is_ident("display") {
+            self.display.set(cx, &meta.path, ());
+            skip_value(meta.input)?;
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
@@ -239,6 +254,9 @@ impl FieldAttrs {
             pad: Attr::none("pad"),
             reverse_ts: Attr::none("reverse_ts"),
             sequential: Attr::none("sequential"),
+            name: Attr::none("name"),
+            method: Attr::none("method"),
+            with: Attr::none("with"),
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -262,6 +280,43 @@ impl FieldAttrs {
         // #[row_key(sequential)]
         if meta.path.is_ident("sequential") {
             self.sequential.set(cx, &meta.path, ());
+        // #[row_key(name = "user")]
+        } else if meta.path.is_ident("name") {
+            match value::<LitStr>(cx, meta, "a string, such as name = \"user\"")? {
+                Some(name) if name.value().is_empty() => {
+                    cx.error(name, "the name is empty; write the one that the schema keeps");
+                }
+                Some(name) => self.name.set(cx, name.clone(), name),
+                None => {}
+            }
+        // #[row_key(method = "by_user")]
+        } else if meta.path.is_ident("method") {
+            if let Some(method) = value::<LitStr>(cx, meta, "a string, such as method = \"by_user\"")? {
+                match method.parse::<Ident>() {
+                    Ok(ident) => self.method.set(cx, method, ident),
+                    Err(_) => {
+                        cx.error(
+                            method,
+                            "this cannot be the name of a method; write one such as \"by_user\"",
+                        );
+                    }
+                }
+            }
+        // #[row_key(with = "module")]
+        } else if meta.path.is_ident("with") {
+            if let Some(module) = value::<LitStr>(cx, meta, "a string, such as with = \"my_module\"")? {
+                match module.parse::<Path>() {
+                    Ok(path) => {
+                        let written = module.value();
+                        self.with.set(cx, module, WithAttr { written, module: path });
+                    }
+                    Err(_) => cx.error(
+                        module,
+                        "this is not a path; write that of a module with `WIDTH`, `write` and `read`, such as \
+                         \"my_module\"",
+                    ),
+                }
+            }
         } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
             cx.error(
                 &meta.path,

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use quote::format_ident;
+use proc_macro2::{TokenStream, TokenTree};
+use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
 use crate::attr::{MAX_KEY_LEN, unraw};
@@ -16,9 +17,14 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     tag_is_one_part(cx, key);
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
+    schema_names_differ(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
+        if field.attrs.with.get().is_some() {
+            with_owns_its_value(cx, key, field);
+            continue;
+        }
         if let Some(fault) = fault_of_type(field.ty) {
             cx.error(field.ty, fault);
         }
@@ -104,17 +110,23 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
 fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     let mut taken: HashMap<String, &str> = HashMap::new();
     for field in &key.fields {
+        let (blamed, remedy) = match field.attrs.method.tokens() {
+            Some(written) => (written.clone(), "choose another"),
+            None => {
+                (field.ident.to_token_stream(), "rename the field, or write `#[row_key(method = \"…\")]`")
+            }
+        };
         for method in methods_of(field).iter().map(unraw) {
             if BUILDER_METHODS.contains(&method.as_str()) {
                 cx.error(
-                    field.ident,
-                    format_args!("the scan builder has a method `{method}` of its own; rename the field"),
+                    &blamed,
+                    format_args!("the scan builder has a method `{method}` of its own; {remedy}"),
                 );
             } else if let Some(other) = taken.get(&method).filter(|other| **other != field.name) {
                 cx.error(
-                    field.ident,
+                    &blamed,
                     format_args!(
-                        "the scan methods of `{}` and `{other}` collide: both would be `{method}`; rename one field",
+                        "the scan methods of `{}` and `{other}` collide: both would be `{method}`; {remedy}",
                         field.name,
                     ),
                 );
@@ -125,15 +137,38 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
+/// The schema knows fields by their names.
+fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
+    for (at, field) in key.fields.iter().enumerate() {
+        let name = field.schema_name();
+        let Some(other) = key.fields[..at].iter().find(|other| other.schema_name() == name) else {
+            continue;
+        };
+        // Two fields have different names, so one of these is given by an attribute.
+        let written = field.attrs.name.tokens().or(other.attrs.name.tokens());
+        cx.error(
+            written,
+            format_args!(
+                "`{}` and `{}` would both be `{name}` in the schema; give each a name of its own",
+                other.name, field.name,
+            ),
+        );
+    }
+}
+
 /// The scan builder's own words.
 pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
 
 /// The methods that a field has on the scan builder: to fix it, for a range, for a prefix.
 ///
-/// The first is the field's own identifier, so that `r#type` stays raw.
+/// The first is the field's own identifier, or that in `method`, so that `r#type` stays raw.
 pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 3] {
-    let name = &field.name;
-    [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
+    let Some(method) = field.attrs.method.get() else {
+        let name = &field.name;
+        return [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")];
+    };
+    let name = unraw(method);
+    [method.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
 }
 
 /// Bigtable limits the length of a row key. What only the field types know is asserted by the schema.
@@ -169,6 +204,46 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
              `#[reverse_ts(max = 999999)]` writes 6 digits",
         );
     }
+    let others = [("pad", field.attrs.pad.tokens()), ("reverse_ts", field.attrs.reverse_ts.tokens())];
+    for (name, written) in others {
+        if let (Some(written), Some(_)) = (written, field.attrs.with.get()) {
+            cx.error(
+                written,
+                format_args!(
+                    "`{name}` and `with` are two formats for one field; remove one: the module writes the whole field"
+                ),
+            );
+        }
+    }
+}
+
+/// A module reads a value out of bytes that it does not keep.
+fn with_owns_its_value(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
+    let borrows =
+        key.input.generics.lifetimes().any(|param| mentions(field.ty.to_token_stream(), &param.lifetime));
+    if borrows {
+        cx.error(
+            field.ty,
+            "a field stored `with` a module owns its value; use a type without borrowed parts",
+        );
+    }
+}
+
+/// Whether a type's tokens name the lifetime.
+fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
+    let mut quoted = false;
+    tokens.into_iter().any(|token| {
+        let after_quote = std::mem::replace(&mut quoted, false);
+        match token {
+            TokenTree::Punct(punct) => {
+                quoted = punct.as_char() == '\'';
+                false
+            }
+            TokenTree::Ident(ident) => after_quote && ident == lifetime.ident,
+            TokenTree::Group(group) => mentions(group.stream(), lifetime),
+            TokenTree::Literal(_) => false,
+        }
+    })
 }
 
 /// Types whose keys would not be found again, or not be in order, are refused with the way out. Other

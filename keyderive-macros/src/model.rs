@@ -1,7 +1,7 @@
 //! The key type put together from its tokens: what `check` asks and `expand` prints.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
@@ -26,11 +26,18 @@ pub(crate) struct Field<'a> {
 }
 
 /// The format that a field's attributes choose.
-#[derive(Clone, Copy)]
 pub(crate) enum Codec {
     Text,
-    Pad { width: usize },
-    ReverseTs { max: u64 },
+    Pad {
+        width: usize,
+    },
+    ReverseTs {
+        max: u64,
+    },
+    /// A module of the user's, through a marker type of the field's own.
+    With {
+        marker: Ident,
+    },
 }
 
 impl<'a> Key<'a> {
@@ -92,12 +99,18 @@ impl<'a> Field<'a> {
     fn from_field(cx: &Ctxt, field: &'a syn::Field) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = match (attrs.pad.get(), attrs.reverse_ts.get()) {
-            (Some(width), _) => Codec::Pad { width: *width },
-            (None, Some(max)) => Codec::ReverseTs { max: *max },
-            (None, None) => Codec::Text,
+        let codec = match (attrs.pad.get(), attrs.reverse_ts.get(), attrs.with.get()) {
+            (.., Some(_)) => Codec::With { marker: format_ident!("With_{}", unraw(ident)) },
+            (Some(width), ..) => Codec::Pad { width: *width },
+            (None, Some(max), _) => Codec::ReverseTs { max: *max },
+            (None, None, None) => Codec::Text,
         };
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
+    }
+
+    /// The field's name in the schema, in errors and in explain.
+    pub(crate) fn schema_name(&self) -> String {
+        self.attrs.name.get().map_or_else(|| self.name.clone(), LitStr::value)
     }
 
     /// The type with all its lifetimes replaced by one.
@@ -108,11 +121,12 @@ impl<'a> Field<'a> {
 
 impl Codec {
     /// The marker type that names the format.
-    pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
+    pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Text => quote!(#private::Text),
             Self::Pad { width } => quote!(#private::Pad<#width>),
             Self::ReverseTs { max } => quote!(#private::ReverseTs<#max>),
+            Self::With { marker } => quote!(#marker),
         }
     }
 }

@@ -3,9 +3,9 @@
 /// The attributes that stand for themselves, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
-pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow"];
+pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "display"];
 /// What may stand in `#[row_key(…)]` on a field.
-pub(crate) const ON_FIELD: &[&str] = &["sequential"];
+pub(crate) const ON_FIELD: &[&str] = &["sequential", "name", "method", "with"];
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `#[salt(…)]`.
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `tag`, `delimiter`, `crate` or `allow`"
+            "expected `tag`, `delimiter`, `crate`, `allow` or `display`"
         );
     }
 }

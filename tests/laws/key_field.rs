@@ -196,3 +196,176 @@ fn newtypes_scan_as_what_they_hold() {
     let own = Own::scan().user_id_range("a".."b").into_plan().unwrap();
     assert_eq!(plain.requests(), own.requests());
 }
+
+/// The format of a foreign type, in a module of our own.
+mod port {
+    use std::net::SocketAddrV4;
+
+    use keyderive::key::{FieldError, Width};
+
+    pub(super) const WIDTH: Width = Width::Delimited;
+
+    pub(super) fn write(value: &SocketAddrV4, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        if value.port() == 0 {
+            return Err(FieldError::new("port 0 is no place to connect to"));
+        }
+        out.extend_from_slice(value.to_string().as_bytes());
+        Ok(())
+    }
+
+    /// Accepts a second form of a value: with a plus sign.
+    pub(super) fn read(bytes: &[u8]) -> Result<SocketAddrV4, FieldError> {
+        let text = str::from_utf8(bytes).map_err(FieldError::new)?;
+        text.replace('+', "").parse().map_err(FieldError::new)
+    }
+}
+
+/// Three digits, where the value has no more.
+mod thousandths {
+    use keyderive::key::{FieldError, Width};
+
+    pub(super) const WIDTH: Width = Width::Fixed(3);
+
+    pub(super) fn write(value: &f64, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        out.extend_from_slice(format!("{:03}", value * 1000.0).as_bytes());
+        Ok(())
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Result<f64, FieldError> {
+        let text = str::from_utf8(bytes).map_err(FieldError::new)?;
+        Ok(text.parse::<f64>().map_err(FieldError::new)? / 1000.0)
+    }
+}
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "peer")]
+#[row_key(display)]
+struct Probe {
+    #[row_key(with = "port")]
+    peer: std::net::SocketAddrV4,
+    #[row_key(with = "self::thousandths", name = "loss")]
+    lost: f64,
+    #[row_key(name = "at", method = "from")]
+    seconds: u32,
+}
+
+fn probe() -> Probe {
+    Probe { peer: "10.0.0.1:443".parse().unwrap(), lost: 0.125, seconds: 7 }
+}
+
+#[test]
+fn modules_write_foreign_types() {
+    let bytes = probe().encode().unwrap();
+    assert_eq!(&bytes[1..], b"#10.0.0.1:443#125#0000000007");
+    assert_eq!(Probe::decode(&bytes).unwrap(), probe());
+
+    let plan = Probe::scan().peer(&probe().peer).lost(&0.125).from(7).into_plan().unwrap();
+    assert_eq!(plan.requests()[0].rows(), &RequestRows::Key(bytes));
+    let explained = Probe::scan().peer(&probe().peer).explain().unwrap().to_string();
+    assert!(explained.contains("peer = 10.0.0.1:443"), "{explained}");
+
+    let [peer, lost, _] = Probe::SCHEMA.fields() else { panic!() };
+    assert_eq!((peer.format(), peer.width()), (Format::Custom("port"), Width::Delimited));
+    assert_eq!((lost.format(), lost.width()), (Format::Custom("self::thousandths"), Width::Fixed(3)));
+}
+
+#[test]
+fn modules_are_held_to_their_word() {
+    let refused = |probe: &Probe| {
+        let error = probe.encode().unwrap_err();
+        (error.field_name(), error.to_string())
+    };
+    let (field, text) = refused(&Probe { peer: "10.0.0.1:0".parse().unwrap(), ..probe() });
+    assert_eq!(field, Some("peer"));
+    assert!(text.ends_with("port 0 is no place to connect to"), "{text}");
+    let (field, text) = refused(&Probe { lost: 1.5, ..probe() });
+    assert_eq!(field, Some("loss"));
+    assert!(text.contains("1.5 is written as 4 bytes, and the `WIDTH` of its module is 3"), "{text}");
+
+    // A second form of a value is not a key.
+    let bytes = probe().encode().unwrap();
+    let key = String::from_utf8(bytes).unwrap().replace("443", "+443");
+    let text = Probe::from_text(&key).unwrap_err().to_string();
+    for part in ["field `peer`: `10.0.0.1:+443` is read as 10.0.0.1:443", "written as `10.0.0.1:443`"] {
+        assert!(text.contains(part), "{text:?} does not say {part:?}");
+    }
+}
+
+/// `name` is what the schema, errors and explain say; `method` what scans call.
+#[test]
+fn names_and_methods() {
+    assert_eq!(Probe::SCHEMA.to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
+    let scan = Probe::scan().peer(&probe().peer).lost(&0.125);
+    assert!(scan.clone().explain().unwrap().to_string().contains("loss = 0.125"));
+    let plan = scan.clone().from_range(5..=9).into_plan().unwrap();
+    assert!(plan.explain().to_string().contains("at in 5..=9"), "{}", plan.explain());
+
+    // The salt goes by the names in the struct.
+    #[derive(RowKey)]
+    #[salt(range = 4, over(user, item))]
+    #[allow(dead_code)]
+    struct Swapped {
+        #[row_key(name = "item")]
+        user: String,
+        #[row_key(name = "user")]
+        item: String,
+        at: u64,
+    }
+    assert_eq!(Swapped::SCHEMA.salt().unwrap().over(), [0, 1]);
+    assert_eq!(Swapped::SCHEMA.to_string(), "<salt 0 to 3>#<item>#<user>#<at>");
+}
+
+#[test]
+fn keys_as_text() {
+    let text = probe().to_text().unwrap();
+    assert_eq!(text.as_bytes(), probe().encode().unwrap());
+    assert_eq!(probe().to_string(), text);
+    assert_eq!(format!("{:>40}", probe()), format!("{text:>40}"));
+    assert_eq!(text.parse::<Probe>().unwrap(), probe());
+    assert_eq!("nonsense".parse::<Probe>().unwrap_err(), Probe::decode(b"nonsense").unwrap_err());
+
+    let unwritable = Probe { lost: 1.5, ..probe() }.to_string();
+    assert!(
+        unwritable.starts_with("<Probe cannot be written: field `loss` of `Probe`: 1.5 is"),
+        "{unwritable}"
+    );
+}
+
+#[test]
+fn borrowed_keys_are_displayed_too() {
+    #[derive(RowKey)]
+    #[row_key(display)]
+    struct Borrowed<'a> {
+        user_id: &'a str,
+    }
+    assert_eq!(Borrowed { user_id: "alice" }.to_string(), "alice");
+    assert_eq!(Borrowed::from_text("alice").unwrap().user_id, "alice");
+}
+
+/// One byte as it is, which need not be text.
+mod raw {
+    use keyderive::key::{FieldError, Width};
+
+    pub(super) const WIDTH: Width = Width::Fixed(1);
+
+    pub(super) fn write(value: &u8, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        out.push(*value);
+        Ok(())
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Result<u8, FieldError> {
+        bytes.first().copied().ok_or_else(|| FieldError::new("there is no byte"))
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    #[derive(RowKey)]
+    struct Raw {
+        #[row_key(with = "raw")]
+        byte: u8,
+    }
+    assert_eq!(Raw { byte: 0xff }.encode().unwrap(), [0xff]);
+    let error = Raw { byte: 0xff }.to_text().unwrap_err();
+    assert!(error.to_string().contains("is not UTF-8"), "{error}");
+}

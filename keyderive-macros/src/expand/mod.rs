@@ -1,9 +1,13 @@
 //! Printing: one `const` with the impls, and the scan builder beside it.
 
 mod decode;
+mod display;
 mod encode;
 mod scan;
 mod schema;
+mod with;
+
+pub(crate) use display::display;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
@@ -27,6 +31,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let decode = decode::decode(key, &private);
     let builder = scan::builder(key, &private);
     let stages = scan::stages(key, &private);
+    let codecs = with::codecs(key, &private);
+    let display = display(key, &private);
 
     // A type without borrowed fields is what its decode gives.
     let owned = key
@@ -76,6 +82,10 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             }
 
             #owned
+
+            #display
+
+            #codecs
 
             #stages
         };

@@ -150,7 +150,7 @@ fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]
     let field = &key.fields[at].name;
     let message = format!("`{field}` of `{key_type}` cannot be constrained here");
     let before = &key.fields[..at];
-    let calls: String = before.iter().map(|field| format!(".{}(…)", field.ident)).collect();
+    let calls: String = before.iter().map(|field| format!(".{}(…)", methods_of(field)[0])).collect();
     let first = match names::all(before.iter().map(|field| field.name.as_str())) {
         _ if before.is_empty() => format!("`{field}` comes first, once"),
         names if before.len() == 1 => format!("{names} comes first"),

@@ -205,7 +205,7 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
     let private = quote!(#krate::__private);
     let name = &input.ident;
     let (_, type_generics, _) = input.generics.split_for_impl();
-    let lifetimes = input.generics.lifetimes();
+    let (lifetimes, lifetimes_again) = (input.generics.lifetimes(), input.generics.lifetimes());
     let is_value = matches!(shape, Some(Shape::Codes(_))).then(|| is_value(name, &private));
     quote! {
         #[doc(hidden)]
@@ -234,6 +234,16 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 fn read(
                     _: #private::Cow<'_, [u8]>,
                 ) -> #private::core::result::Result<Self, #private::FieldError> {
+                    #private::core::unimplemented!()
+                }
+            }
+
+            impl<#(#lifetimes_again,)* __KeyderiveCodec> #private::RangeField<__KeyderiveCodec>
+                for #name #type_generics
+            where
+                #is_value
+            {
+                fn cut(_: #arg, _: #private::Side) -> #private::Cut {
                     #private::core::unimplemented!()
                 }
             }

@@ -5,6 +5,7 @@
 //! constant data.
 
 pub mod codec;
+mod custom;
 mod decimal;
 mod decode;
 mod encode;
@@ -15,7 +16,9 @@ mod row_key;
 mod salt;
 mod schema;
 mod show;
+mod text;
 
+pub use custom::{read_custom, write_custom};
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields};
 pub use error::{DecodeError, EncodeError, FieldError};
@@ -24,6 +27,7 @@ pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use row_key::{OwnedRowKey, RowKey};
 pub use salt::Salt;
 pub use schema::{Field, FieldOrder, Format, Schema, Width};
+pub use text::display_key;
 
 pub(crate) use encode::{check_len, write_field};
 pub(crate) use salt::{Span, bucket_of};

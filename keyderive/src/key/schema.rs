@@ -200,7 +200,7 @@ impl Field {
         Self { name, format, width, order }
     }
 
-    /// The field's name in the struct.
+    /// The field's name: that in the struct, or that in `#[row_key(name = "…")]`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -237,6 +237,9 @@ pub enum Format {
     Utf8,
     /// UTF-8, space padded on the right.
     PaddedUtf8,
+    /// What the module of this path writes, by `#[row_key(with = "…")]`, or the type of this name by its own
+    /// [`KeyField`](crate::KeyField).
+    Custom(&'static str),
 }
 
 /// How the order of a field's bytes follows from the order of its values.
