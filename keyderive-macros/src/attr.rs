@@ -25,7 +25,7 @@ pub(crate) struct Attr<T> {
 }
 
 impl<T> Attr<T> {
-    fn none(name: &'static str) -> Self {
+    pub(crate) fn none(name: &'static str) -> Self {
         Self { name, value: None }
     }
 
@@ -54,6 +54,7 @@ pub(crate) struct StructAttrs {
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
     pub(crate) allow_hotspot: Attr<()>,
+    pub(crate) display: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
 }
@@ -81,6 +82,15 @@ pub(crate) struct FieldAttrs {
     pub(crate) bit_reverse: Attr<()>,
     pub(crate) escape: Attr<()>,
     pub(crate) hash: Attr<()>,
+    pub(crate) name: Attr<LitStr>,
+    pub(crate) method: Attr<Ident>,
+    pub(crate) with: Attr<WithAttr>,
+}
+
+/// `with = "module"` as it is written, and as it is called.
+pub(crate) struct WithAttr {
+    pub(crate) written: String,
+    pub(crate) module: Path,
 }
 
 impl StructAttrs {
@@ -93,6 +103,7 @@ impl StructAttrs {
             allow_hotspot: Attr::none("hotspot"),
             layout: Attr::none("layout"),
             fingerprint: Attr::none("fingerprint"),
+            display: Attr::none("display"),
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -133,16 +144,7 @@ impl StructAttrs {
             }
         // #[row_key(crate = "path")]
         } else if meta.path.is_ident("crate") {
-            if let Some(path) =
-                value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")?
-            {
-                match path.parse::<Path>() {
-                    Ok(parsed) => self.krate.set(cx, path, parsed),
-                    Err(_) => {
-                        cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\"");
-                    }
-                }
-            }
+            read_crate(cx, meta, &mut self.krate)?;
         // #[row_key(allow(hotspot))]
         } else if meta.path.is_ident("allow") {
             if !meta.input.peek(syn::token::Paren) {
@@ -180,6 +182,10 @@ impl StructAttrs {
                     ),
                 }
             }
+        // #[row_key(display)]
+        } else if meta.path.is_ident("display") {
+            self.display.set(cx, &meta.path, ());
+            skip_value(meta.input)?;
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
@@ -190,6 +196,17 @@ impl StructAttrs {
         }
         Ok(())
     }
+}
+
+/// `crate = "path"`
+pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr<Path>) -> syn::Result<()> {
+    if let Some(path) = value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")? {
+        match path.parse::<Path>() {
+            Ok(parsed) => krate.set(cx, path, parsed),
+            Err(_) => cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\""),
+        }
+    }
+    Ok(())
 }
 
 impl SaltAttr {
@@ -282,6 +299,9 @@ impl FieldAttrs {
             bit_reverse: Attr::none("bit_reverse"),
             escape: Attr::none("escape"),
             hash: Attr::none("hash"),
+            name: Attr::none("name"),
+            method: Attr::none("method"),
+            with: Attr::none("with"),
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -327,6 +347,43 @@ impl FieldAttrs {
                 skip_value(function.input)
             })?;
             self.hash.set(cx, &meta.path, ());
+        // #[row_key(name = "user")]
+        } else if meta.path.is_ident("name") {
+            match value::<LitStr>(cx, meta, "a string, such as name = \"user\"")? {
+                Some(name) if name.value().is_empty() => {
+                    cx.error(name, "the name is empty; write the one that the schema keeps");
+                }
+                Some(name) => self.name.set(cx, name.clone(), name),
+                None => {}
+            }
+        // #[row_key(method = "by_user")]
+        } else if meta.path.is_ident("method") {
+            if let Some(method) = value::<LitStr>(cx, meta, "a string, such as method = \"by_user\"")? {
+                match method.parse::<Ident>() {
+                    Ok(ident) => self.method.set(cx, method, ident),
+                    Err(_) => {
+                        cx.error(
+                            method,
+                            "this cannot be the name of a method; write one such as \"by_user\"",
+                        );
+                    }
+                }
+            }
+        // #[row_key(with = "module")]
+        } else if meta.path.is_ident("with") {
+            if let Some(module) = value::<LitStr>(cx, meta, "a string, such as with = \"my_module\"")? {
+                match module.parse::<Path>() {
+                    Ok(path) => {
+                        let written = module.value();
+                        self.with.set(cx, module, WithAttr { written, module: path });
+                    }
+                    Err(_) => cx.error(
+                        module,
+                        "this is not a path; write that of a module with `WIDTH`, `write` and `read`, such as \
+                         \"my_module\"",
+                    ),
+                }
+            }
         } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
             cx.error(
                 &meta.path,
@@ -401,7 +458,7 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
 }
 
 /// Reads each part of an attribute's list; false, with an error, where there is none that can be read.
-fn each_meta<'a>(
+pub(crate) fn each_meta<'a>(
     cx: &Ctxt,
     attr: &'a Attribute,
     names: &[&str],
@@ -453,7 +510,7 @@ fn value<T: syn::parse::Parse>(
 }
 
 /// Passes over what stands behind a name that is not understood.
-fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
+pub(crate) fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     until_comma(input).map(drop)
 }
 
@@ -465,7 +522,7 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     Ok(tokens)
 }
 
-fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
+pub(crate) fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
     let wrong = path.to_token_stream().to_string();
     if names::BARE.contains(&wrong.as_str()) {
         cx.error(path, format_args!("`{wrong}` is an attribute of its own; move it out of `#[{level}(…)]`"));

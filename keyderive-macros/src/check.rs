@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
@@ -17,12 +18,20 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
     delimiter_is_of_the_layout(cx, key);
+    display_is_text(cx, key);
+    schema_names_differ(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
         one_order(cx, field);
         format_is_of_the_layout(cx, key, field);
-        type_has_a_format(cx, field);
+        if field.attrs.with.get().is_some() {
+            with_owns_its_value(cx, key, field);
+            continue;
+        }
+        if let Some(fault) = fault_of_type(field.ty) {
+            cx.error(field.ty, fault);
+        }
         borrows_from_the_key(cx, field);
     }
 }
@@ -111,17 +120,23 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
 fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     let mut taken: HashMap<String, &str> = HashMap::new();
     for field in &key.fields {
+        let (blamed, remedy) = match field.attrs.method.tokens() {
+            Some(written) => (written.clone(), "choose another"),
+            None => {
+                (field.ident.to_token_stream(), "rename the field, or write `#[row_key(method = \"…\")]`")
+            }
+        };
         for method in methods_of(field).iter().map(unraw) {
             if BUILDER_METHODS.contains(&method.as_str()) {
                 cx.error(
-                    field.ident,
-                    format_args!("the scan builder has a method `{method}` of its own; rename the field"),
+                    &blamed,
+                    format_args!("the scan builder has a method `{method}` of its own; {remedy}"),
                 );
             } else if let Some(other) = taken.get(&method).filter(|other| **other != field.name) {
                 cx.error(
-                    field.ident,
+                    &blamed,
                     format_args!(
-                        "the scan methods of `{}` and `{other}` collide: both would be `{method}`; rename one field",
+                        "the scan methods of `{}` and `{other}` collide: both would be `{method}`; {remedy}",
                         field.name,
                     ),
                 );
@@ -132,15 +147,38 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
+/// The schema knows fields by their names.
+fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
+    for (at, field) in key.fields.iter().enumerate() {
+        let name = field.schema_name();
+        let Some(other) = key.fields[..at].iter().find(|other| other.schema_name() == name) else {
+            continue;
+        };
+        // Two fields have different names, so one of these is given by an attribute.
+        let written = field.attrs.name.tokens().or(other.attrs.name.tokens());
+        cx.error(
+            written,
+            format_args!(
+                "`{}` and `{}` would both be `{name}` in the schema; give each a name of its own",
+                other.name, field.name,
+            ),
+        );
+    }
+}
+
 /// The scan builder's own words.
 pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
 
 /// The methods that a field has on the scan builder: to fix it, for a range, for a prefix.
 ///
-/// The first is the field's own identifier, so that `r#type` stays raw.
+/// The first is the field's own identifier, or that in `method`, so that `r#type` stays raw.
 pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 3] {
-    let name = &field.name;
-    [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
+    let Some(method) = field.attrs.method.get() else {
+        let name = &field.name;
+        return [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")];
+    };
+    let name = unraw(method);
+    [method.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
 }
 
 /// Bigtable limits the length of a row key. What only the field types know is asserted by the schema.
@@ -176,6 +214,53 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
              `#[reverse_ts(max = 999999)]` writes 6 digits",
         );
     }
+    let FieldAttrs { pad, reverse_ts, desc, bit_reverse, escape, .. } = &field.attrs;
+    let others = [
+        ("pad", pad.tokens()),
+        ("reverse_ts", reverse_ts.tokens()),
+        ("desc", desc.tokens()),
+        ("bit_reverse", bit_reverse.tokens()),
+        ("escape", escape.tokens()),
+    ];
+    for (name, written) in others {
+        if let (Some(written), Some(_)) = (written, field.attrs.with.get()) {
+            cx.error(
+                written,
+                format_args!(
+                    "`{name}` and `with` are two formats for one field; remove one: the module writes the whole field"
+                ),
+            );
+        }
+    }
+}
+
+/// A module reads a value out of bytes that it does not keep.
+fn with_owns_its_value(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
+    let borrows =
+        key.input.generics.lifetimes().any(|param| mentions(field.ty.to_token_stream(), &param.lifetime));
+    if borrows {
+        cx.error(
+            field.ty,
+            "a field stored `with` a module owns its value; use a type without borrowed parts",
+        );
+    }
+}
+
+/// Whether a type's tokens name the lifetime.
+fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
+    let mut quoted = false;
+    tokens.into_iter().any(|token| {
+        let after_quote = std::mem::replace(&mut quoted, false);
+        match token {
+            TokenTree::Punct(punct) => {
+                quoted = punct.as_char() == '\'';
+                false
+            }
+            TokenTree::Ident(ident) => after_quote && ident == lifetime.ident,
+            TokenTree::Group(group) => mentions(group.stream(), lifetime),
+            TokenTree::Literal(_) => false,
+        }
+    })
 }
 
 /// A field is in one order, and escaped text in its own: text has no greatest value to count down from.
@@ -225,6 +310,19 @@ fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
     }
 }
 
+/// A text form is read back, and only the text layout is text.
+fn display_is_text(cx: &Ctxt, key: &Key<'_>) {
+    let Some(display) = key.attrs.display.tokens() else {
+        return;
+    };
+    if key.layout() == Layout::Ordered {
+        cx.error(display, "`display` is the text of a key, and the ordered layout is not text; remove it");
+    }
+    if key.first_hashed().is_some() {
+        cx.error(display, "`display` can be read back, and a key with a hashed field cannot; remove it");
+    }
+}
+
 /// The ordered layout separates its parts by itself.
 fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
     if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
@@ -234,14 +332,12 @@ fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
 
 /// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
 /// types without a format are refused by the compiler, through `KeyField`.
-fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
-    let Type::Path(path) = field.ty else {
-        return;
+pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
+    let Type::Path(path) = ty else {
+        return None;
     };
-    let Some(last) = path.path.segments.last() else {
-        return;
-    };
-    let fault = match last.ident.to_string().as_str() {
+    let last = path.path.segments.last()?;
+    Some(match last.ident.to_string().as_str() {
         "usize" => "the width of `usize` depends on the machine; write `u64` or `u32`",
         "isize" => "the width of `isize` depends on the machine; write `i64` or `i32`",
         "f32" | "f64" => {
@@ -252,27 +348,31 @@ fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
         "Option" if !last.arguments.is_none() => {
             "a row key has no place for a missing value; use a value that stands for it, or a second key type"
         }
-        _ => return,
-    };
-    cx.error(field.ty.to_token_stream(), fault);
+        _ => return None,
+    })
 }
 
 /// What a key borrows is read out of the bytes it is decoded from, which are not there for ever.
 fn borrows_from_the_key(cx: &Ctxt, field: &Field<'_>) {
-    let lifetime = match field.ty {
-        Type::Reference(reference) => reference.lifetime.as_ref(),
-        Type::Path(path) => {
-            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
-        }
-        _ => None,
-    };
-    if let Some(lifetime) = lifetime.filter(|lifetime| lifetime.ident == "static") {
+    if let Some(lifetime) = borrowed_for_ever(field.ty) {
         cx.error(
             lifetime,
             "a key is read out of bytes that do not live for `'static`; give the struct a lifetime and \
              write it here, or store a `String`",
         );
     }
+}
+
+/// The `'static` of a type that would have to borrow for as long.
+pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Lifetime> {
+    let lifetime = match ty {
+        Type::Reference(reference) => reference.lifetime.as_ref(),
+        Type::Path(path) => {
+            path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
+        }
+        _ => None,
+    };
+    lifetime.filter(|lifetime| lifetime.ident == "static")
 }
 
 /// The lifetime among the arguments of a path's segment.

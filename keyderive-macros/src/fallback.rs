@@ -23,6 +23,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let decoded = self_type(input, &parse_quote!('__keyderive_key));
     let fixed = self_type(input, &parse_quote!('static));
     let methods = key.map(methods).unwrap_or_default();
+    let display = key.and_then(|key| crate::expand::display(key, &private));
     let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
     quote! {
         #[doc(hidden)]
@@ -58,6 +59,8 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
             }
 
             #owned
+
+            #display
 
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<'__keyderive_key> = #decoded;

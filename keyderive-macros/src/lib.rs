@@ -10,6 +10,7 @@ mod check;
 mod ctxt;
 mod expand;
 mod fallback;
+mod key_field;
 mod model;
 mod names;
 
@@ -41,6 +42,9 @@ use syn::DeriveInput;
 /// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, in front of the salt.
 /// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it.
 /// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows.
+/// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
+///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without
+///   it there are `key.to_text()` and `EventKey::from_text(…)`.
 /// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field
@@ -48,6 +52,49 @@ use syn::DeriveInput;
 /// - `#[reverse_ts]` an integer as `i64::MAX - t`, so that the newest comes first;
 ///   `#[reverse_ts(max = 9999999999999)]` as `max - t` in the digits of `max`.
 /// - `#[row_key(sequential)]` says that the field only grows.
+/// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
+///   by the name in the struct.
+/// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_range`, `by_user_prefix`.
+/// - `#[row_key(with = "module")]` a type of anyone's, written and read by a module of yours.
+///
+/// # Formats of your own
+/// The module of `with` has a `WIDTH`, `write` and `read`. The field can be fixed in a scan, not ranged over, since
+/// its order is the module's own; its type has `Debug`. A value that is not written in `WIDTH` bytes is an
+/// error, and so are bytes that are read but would be written otherwise.
+///
+/// ```
+/// use keyderive::RowKey;
+/// use std::net::Ipv4Addr;
+///
+/// mod hex_address {
+///     use keyderive::key::{FieldError, Width};
+///     use std::net::Ipv4Addr;
+///
+///     pub const WIDTH: Width = Width::Fixed(8);
+///
+///     pub fn write(value: &Ipv4Addr, out: &mut Vec<u8>) -> Result<(), FieldError> {
+///         out.extend_from_slice(format!("{:08x}", value.to_bits()).as_bytes());
+///         Ok(())
+///     }
+///
+///     pub fn read(bytes: &[u8]) -> Result<Ipv4Addr, FieldError> {
+///         let digits = str::from_utf8(bytes).map_err(FieldError::new)?;
+///         u32::from_str_radix(digits, 16).map(Ipv4Addr::from_bits).map_err(FieldError::new)
+///     }
+/// }
+///
+/// #[derive(RowKey)]
+/// struct HostKey {
+///     #[row_key(with = "hex_address")]
+///     address: Ipv4Addr,
+///     port: u16,
+/// }
+///
+/// let key = HostKey { address: Ipv4Addr::new(10, 0, 0, 1), port: 443 };
+/// assert_eq!(key.to_text()?, "0a000001#00443");
+/// HostKey::scan().address(&key.address).port_range(1..1024).into_plan()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # The scan builder
 /// Beside the struct, `<Name>Scan` is declared with the struct's visibility. For a field `f` it has `.f(v)`,
@@ -56,6 +103,62 @@ use syn::DeriveInput;
 pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
         Ok(input) => row_key(&input),
+        Err(error) => error.into_compile_error(),
+    }
+    .into()
+}
+
+/// Derives [`KeyField`](https://docs.rs/keyderive/latest/keyderive/trait.KeyField.html), so that a type of
+/// your own can be a field of row keys: a newtype, or an enum of codes.
+///
+/// ```
+/// use keyderive::{KeyField, RowKey};
+///
+/// #[derive(KeyField, Clone, Debug, PartialEq)]
+/// struct UserId(String);
+///
+/// #[derive(KeyField, Clone, Copy, Debug, PartialEq)]
+/// enum Kind {
+///     Created = 1,
+///     Deleted = 20,
+/// }
+///
+/// #[derive(RowKey)]
+/// struct EventKey {
+///     user_id: UserId,
+///     kind: Kind,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// let key = EventKey { user_id: UserId("alice".into()), kind: Kind::Created, at: 1426535612156 };
+/// assert_eq!(key.encode()?, b"alice#01#9223370610319163651");
+///
+/// // A newtype is constrained by what it holds, an enum by its variants.
+/// EventKey::scan().user_id("alice").kind_range(Kind::Created..=Kind::Deleted).into_plan()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Newtypes
+/// A tuple struct with one field is stored as that field, in each format that its type has: `#[pad(6)]` and
+/// `#[reverse_ts]` are written where the newtype is used. It owns what it holds, and has no parameters.
+///
+/// # Enums
+/// An enum without fields is stored as the code of its variant, a number from 0 to `u64::MAX` that each variant
+/// has in its declaration: decimal, zero padded to the digits of the greatest code. Order and ranges are those
+/// of the codes. Its values are passed by copy and shown in errors: it needs
+/// `#[derive(Clone, Copy, Debug)]` too.
+///
+/// Variants may be renamed, moved and added; a code stays what it is. The first code with one digit more than
+/// all others widens the field, and rows stored before are no longer found: choose the greatest code with room
+/// to grow. A code that is not one of the enum's is an error at decode.
+///
+/// # Attributes on the type
+/// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
+#[proc_macro_derive(KeyField, attributes(row_key, salt, pad, reverse_ts))]
+pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(input) {
+        Ok(input) => key_field::key_field(&input),
         Err(error) => error.into_compile_error(),
     }
     .into()

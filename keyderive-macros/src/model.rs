@@ -1,7 +1,7 @@
 //! The key type put together from its tokens: what `check` asks and `expand` prints.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
@@ -26,13 +26,11 @@ pub(crate) struct Field<'a> {
 }
 
 /// What a field's attributes choose: a format, and the order of what it writes.
-#[derive(Clone, Copy)]
 pub(crate) struct Codec {
     format: Format,
     order: Order,
 }
 
-#[derive(Clone, Copy)]
 enum Format {
     /// The type's own in the layout.
     Own(Layout),
@@ -40,6 +38,10 @@ enum Format {
         width: usize,
     },
     Escape,
+    /// A module of the user's, through a marker type of the field's own.
+    With {
+        marker: Ident,
+    },
 }
 
 #[derive(Clone, Copy)]
@@ -118,12 +120,17 @@ impl<'a> Field<'a> {
     fn from_field(cx: &Ctxt, field: &'a syn::Field, layout: Layout) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = Codec::of(&attrs, layout);
+        let codec = Codec::of(&attrs, ident, layout);
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }
 
     pub(crate) fn is_hashed(&self) -> bool {
         self.attrs.hash.get().is_some()
+    }
+
+    /// The field's name in the schema, in errors and in explain.
+    pub(crate) fn schema_name(&self) -> String {
+        self.attrs.name.get().map_or_else(|| self.name.clone(), LitStr::value)
     }
 
     /// The type with all its lifetimes replaced by one.
@@ -134,11 +141,12 @@ impl<'a> Field<'a> {
 
 impl Codec {
     /// What the attributes choose; conflicts have their error from `check`.
-    fn of(attrs: &FieldAttrs, layout: Layout) -> Self {
-        let format = match (attrs.pad.get(), attrs.escape.get()) {
-            (Some(width), _) => Format::Pad { width: *width },
-            (None, Some(())) => Format::Escape,
-            (None, None) => Format::Own(layout),
+    fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
+        let format = match (attrs.with.get(), attrs.pad.get(), attrs.escape.get()) {
+            (Some(_), ..) => Format::With { marker: format_ident!("With_{}", unraw(ident)) },
+            (None, Some(width), _) => Format::Pad { width: *width },
+            (None, None, Some(())) => Format::Escape,
+            (None, None, None) => Format::Own(layout),
         };
         let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
             (Some(max), _, _) => Order::ReverseTs { max: *max },
@@ -149,13 +157,22 @@ impl Codec {
         Self { format, order }
     }
 
+    /// The marker type of a field that a module of the user's writes.
+    pub(crate) fn with_marker(&self) -> Option<&Ident> {
+        match &self.format {
+            Format::With { marker } => Some(marker),
+            _ => None,
+        }
+    }
+
     /// The marker type that names the format.
-    pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
-        let format = match self.format {
+    pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
+        let format = match &self.format {
             Format::Own(Layout::Text) => quote!(#private::Text),
             Format::Own(Layout::Ordered) => quote!(#private::Ordered),
             Format::Pad { width } => quote!(#private::Pad<#width>),
             Format::Escape => quote!(#private::Escape),
+            Format::With { marker } => quote!(#marker),
         };
         match self.order {
             Order::Natural => format,

@@ -3,9 +3,13 @@
 /// The attributes that stand for themselves, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
-pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "layout", "fingerprint"];
+pub(crate) const ON_STRUCT: &[&str] =
+    &["tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display"];
 /// What may stand in `#[row_key(…)]` on a field.
-pub(crate) const ON_FIELD: &[&str] = &["sequential", "desc", "bit_reverse", "escape", "hash"];
+pub(crate) const ON_FIELD: &[&str] =
+    &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with"];
+/// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
+pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over"];
 
@@ -71,7 +75,7 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `tag`, `delimiter`, `crate`, `allow`, `layout` or `fingerprint`"
+            "expected `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint` or `display`"
         );
     }
 }

@@ -58,6 +58,10 @@
 //! | read the newest first | `#[reverse_ts]` on the time |
 //! | sort numbers, and bound their digits | `#[pad(6)]`; without it a number has the digits of its type's maximum |
 //! | let key types share a table | `#[row_key(tag = "BATTERY")]` on each |
+//! | store a newtype, or an enum by its codes | [`#[derive(KeyField)]`](derive@KeyField) on it |
+//! | store a type of another crate | `#[row_key(with = "module")]`, with a module that writes and reads it |
+//! | rename a field, and keep the schema | `#[row_key(name = "…")]` |
+//! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
 //! A key that begins with a value that only grows, marked `#[row_key(sequential)]` or a reversed time, sends all writes to one tablet.
 //! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
@@ -144,22 +148,24 @@ mod wire;
 #[cfg(feature = "client")]
 pub use client::{Client, Error, Target};
 #[doc(inline)]
-pub use key::RowKey;
-pub use keyderive_macros::RowKey;
+pub use key::{KeyField, RowKey};
+pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{DEFAULT_FAMILY, Rows, Scan, Table};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]
 pub mod __private {
+    pub use std::borrow::Cow;
     pub use std::vec::Vec;
 
     pub use core;
 
-    pub use crate::key::codec::{BitReverse, Desc, Escape, Ordered, Pad, ReverseTs, Text};
+    pub use crate::key::codec::{BitReverse, Code, CodeCodec, Desc, Escape, Ordered, Pad, ReverseTs, Text};
     pub use crate::key::{
-        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField,
-        RangeField, RawKey, RowKey, Salt, Schema, TableKey, decode_fields, encode_fields,
+        Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyField, KeyReader, KeyWriter,
+        Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, Schema, Side, TableKey, Width,
+        decode_fields, display_key, encode_fields, read_custom, write_custom,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

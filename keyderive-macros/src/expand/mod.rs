@@ -1,13 +1,17 @@
 //! Printing: one `const` with the impls, and the scan builder beside it.
 
 mod decode;
+mod display;
 mod encode;
 mod scan;
 mod schema;
+mod with;
+
+pub(crate) use display::display;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
-use syn::Lifetime;
+use syn::{Lifetime, Type};
 
 use crate::model::{Field, Key};
 
@@ -27,6 +31,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let decode = decode::decode(key, &private);
     let builder = scan::builder(key, &private);
     let stages = scan::stages(key, &private);
+    let codecs = with::codecs(key, &private);
+    let display = display(key, &private);
 
     let table_key = decode::table_key(key, &private);
 
@@ -44,6 +50,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             deprecated,
             non_camel_case_types,
             non_snake_case,
+            private_bounds,
+            private_interfaces,
             unused_qualifications,
         )]
         const _: () = {
@@ -69,6 +77,10 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
 
             #table_key
 
+            #display
+
+            #codecs
+
             #stages
         };
     }
@@ -89,7 +101,17 @@ fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStrea
 /// The compiler takes a span from the first token to the last one. What has no format for its type is
 /// printed in this way everywhere, so that it is the same error each time, and said once.
 fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
-    let mut spans = field.ty.to_token_stream().into_iter().map(|token| token.span());
+    on_span_of(field.ty, before, ty, after)
+}
+
+/// `before ty after`, placed on the whole of the type that `written` is.
+pub(crate) fn on_span_of(
+    written: &Type,
+    before: TokenStream,
+    ty: &TokenStream,
+    after: TokenStream,
+) -> TokenStream {
+    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
     let start = spans.next().unwrap_or_else(Span::call_site);
     let end = spans.last().unwrap_or(start);
     let (before, after) = (respan(before, start), respan(after, end));
@@ -97,7 +119,7 @@ fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: Toke
 }
 
 /// The tokens, all placed at `span`; `quote_spanned` leaves those that are interpolated where they were.
-fn respan(tokens: TokenStream, span: Span) -> TokenStream {
+pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
     let respan = |mut token: TokenTree| {
         token.set_span(span);
         token

@@ -112,7 +112,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let methods @ [fix, range, prefix] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
     let stage_trait = stage_trait(key, at, &is_next, methods);
-    let arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
+    let arg = quote!(<#ty as #private::KeyField<S::Codec>>::Arg<#value>);
     let draft_fix = match field.is_hashed() {
         true => quote!(fix_hashed),
         false => quote!(fix),
@@ -127,10 +127,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 ) -> #scan<#private::Ended>
                 where
                     S: #is_next,
-                    S::Field: #private::RangeField<#codec>,
+                    #ty: #private::RangeField<S::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<#codec, S::Field>(self.draft, &range),
+                        draft: #private::Draft::range::<S::Codec, #ty>(self.draft, &range),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -139,10 +139,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
                 where
                     S: #is_next,
-                    S::Field: #private::PrefixField<#codec>,
+                    #ty: #private::PrefixField<S::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<#codec, S::Field>(self.draft, prefix),
+                        draft: #private::Draft::prefix::<S::Codec, #ty>(self.draft, prefix),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -153,7 +153,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 
         #[diagnostic::do_not_recommend]
         impl #is_next for #private::Fixed<#at> {
-            type Field = #ty;
+            type Codec = #codec;
         }
 
         #[automatically_derived]
@@ -163,10 +163,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
             where
                 S: #is_next,
-                S::Field: #private::KeyField<#codec>,
+                #ty: #private::KeyField<S::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<#codec, S::Field>(self.draft, #fix),
+                    draft: #private::Draft::#draft_fix::<S::Codec, #ty>(self.draft, #fix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -178,13 +178,15 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 
 /// The trait of the stage at which a field is next. Its message is what a wrong order looks like.
 ///
-/// The bound is on the stage parameter, which is known at the call, so that is where the error is.
+/// The bound is on the stage parameter, which is known at the call, so that is where the error is. The codec comes
+/// by way of the stage, so that a format without ranges is an error at the call too; the field's type does not,
+/// since it may be more private than the key.
 fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]) -> TokenStream {
     let key_type = key.name();
     let field = &key.fields[at].name;
     let message = format!("`{field}` of `{key_type}` cannot be constrained here");
     let before = &key.fields[..at];
-    let calls: String = before.iter().map(|field| format!(".{}(…)", field.ident)).collect();
+    let calls: String = before.iter().map(|field| format!(".{}(…)", methods_of(field)[0])).collect();
     let first = match names::all(before.iter().map(|field| field.name.as_str())) {
         _ if before.is_empty() => format!("`{field}` comes first, once"),
         names if before.len() == 1 => format!("{names} comes first"),
@@ -200,7 +202,7 @@ fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]
     quote! {
         #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
         pub trait #is_next {
-            type Field;
+            type Codec;
         }
     }
 }

@@ -24,7 +24,7 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         None => quote!(#private::core::option::Option::None),
     };
     let fields = key.fields.iter().map(|field| {
-        let name = &field.name;
+        let name = field.schema_name();
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
         if field.is_hashed() {

@@ -47,6 +47,7 @@ enum EncodeKind {
     Field { name: &'static str, error: FieldError },
     TooLong { len: usize },
     Empty,
+    NotText,
 }
 
 impl EncodeError {
@@ -65,6 +66,11 @@ impl EncodeError {
         Self::new(key_type, EncodeKind::Empty)
     }
 
+    #[cold]
+    pub(crate) fn not_text(key_type: &'static str) -> Self {
+        Self::new(key_type, EncodeKind::NotText)
+    }
+
     fn new(key_type: &'static str, kind: EncodeKind) -> Self {
         Self(Box::new(EncodeFault { key_type, kind }))
     }
@@ -74,7 +80,7 @@ impl EncodeError {
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {
             EncodeKind::Field { name, .. } => Some(name),
-            EncodeKind::TooLong { .. } | EncodeKind::Empty => None,
+            EncodeKind::TooLong { .. } | EncodeKind::Empty | EncodeKind::NotText => None,
         }
     }
 
@@ -105,6 +111,11 @@ impl fmt::Display for EncodeError {
                 f,
                 "the row key of this `{key_type}` is empty; Bigtable needs 1 byte at least: \
                  give its only field a value, or the key a tag",
+            ),
+            EncodeKind::NotText => write!(
+                f,
+                "the row key of this `{key_type}` is not UTF-8, since a format of its own writes other bytes; \
+                 use `encode` and `decode`",
             ),
         }
     }

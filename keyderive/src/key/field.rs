@@ -8,7 +8,86 @@ use super::schema::{FieldOrder, Format, Width};
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
 ///
-/// The derive picks `C` from the field's attributes: [`Text`](super::codec::Text) where there are none.
+/// The derive of row keys picks `C` from the field's attributes: [`Text`](super::codec::Text) where there are none.
+/// For newtypes and enums of codes [there is a derive](derive@crate::KeyField), for a foreign type
+/// `#[row_key(with = "module")]`.
+///
+/// # By hand
+/// A type that is neither implements the trait, and [`RangeField`] where its bytes are in the order of its values:
+///
+/// ```
+/// use std::borrow::Cow;
+///
+/// use keyderive::key::codec::Text;
+/// use keyderive::key::{Cut, FieldError, Format, RangeField, Side, Width};
+/// use keyderive::{KeyField, RowKey};
+///
+/// /// A release, stored as `001.024`.
+/// #[derive(Clone, Copy, Debug, PartialEq)]
+/// struct Release {
+///     major: u16,
+///     minor: u16,
+/// }
+///
+/// impl KeyField<Text> for Release {
+///     type Arg<'a> = Release;
+///     type Decoded<'a> = Release;
+///     const FORMAT: Format = Format::Custom("Release");
+///     const WIDTH: Width = Width::Fixed(7);
+///
+///     fn arg(&self) -> Release {
+///         *self
+///     }
+///
+///     fn write(value: Release, out: &mut Vec<u8>) -> Result<(), FieldError> {
+///         let Release { major, minor } = value;
+///         if major.max(minor) > 999 {
+///             return Err(FieldError::new(format_args!("{value:?} does not fit; each part is at most 999")));
+///         }
+///         out.extend_from_slice(format!("{major:03}.{minor:03}").as_bytes());
+///         Ok(())
+///     }
+///
+///     fn read(bytes: Cow<'_, [u8]>) -> Result<Release, FieldError> {
+///         let digits = |part: &[u8]| {
+///             let all_digits = part.iter().all(u8::is_ascii_digit);
+///             str::from_utf8(part).ok().filter(|_| all_digits)?.parse().ok()
+///         };
+///         match *bytes {
+///             [ref major @ .., b'.', _, _, _] if major.len() == 3 => {
+///                 digits(major).zip(digits(&bytes[4..])).map(|(major, minor)| Release { major, minor })
+///             }
+///             _ => None,
+///         }
+///         .ok_or_else(|| FieldError::new(format_args!("{bytes:?} is not a release, such as `001.024`")))
+///     }
+/// }
+///
+/// impl RangeField<Text> for Release {
+///     fn cut(bound: Release, side: Side) -> Cut {
+///         let mut encoding = Vec::new();
+///         match (Self::write(bound, &mut encoding), side) {
+///             (Ok(()), Side::Before) => Cut::Before(encoding),
+///             (Ok(()), Side::After) => Cut::After(encoding),
+///             // A major or minor number over all that are stored: a bound is a cut, and need not fit.
+///             (Err(_), _) if bound.major > 999 => Cut::Last,
+///             (Err(_), _) => Cut::AfterPrefix(format!("{:03}.", bound.major).into_bytes()),
+///         }
+///     }
+/// }
+///
+/// #[derive(RowKey)]
+/// struct NoteKey {
+///     release: Release,
+///     line: u16,
+/// }
+///
+/// let key = NoteKey { release: Release { major: 1, minor: 24 }, line: 7 };
+/// assert_eq!(key.encode()?, b"001.024#00007");
+/// assert_eq!(NoteKey::decode(b"001.024#00007")?.release, key.release);
+/// NoteKey::scan().release_range(Release { major: 1, minor: 0 }..).into_plan()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Laws
 /// For every value that `write` accepts:
@@ -20,7 +99,7 @@ use super::schema::{FieldOrder, Format, Width};
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `[u8; N]`",
     note = "`#[pad(n)]` takes integers and strings, `escape` text, `#[reverse_ts]` and `desc` integers; the ordered layout has no 128 bits",
-    note = "for a type of your own, store the integer or string that it stands for, or implement `KeyField` for it"
+    note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {
     /// The value as scans and encoders take it: by copy or borrowed.
@@ -33,6 +112,8 @@ pub trait KeyField<C> {
     const FORMAT: Format;
 
     /// How many bytes are written.
+    ///
+    /// Where it is delimited, the key checks that no byte is at or below the delimiter.
     const WIDTH: Width;
 
     /// How the order of the bytes follows from the order of the values.

@@ -88,7 +88,11 @@ impl Schema {
         let mut at = 0;
         while at < self.fields().len() {
             let field = &self.fields()[at];
-            hasher = hasher.text("field").text(field.name()).text(field.format().name());
+            hasher = hasher.text("field").text(field.name());
+            if let Format::Custom(_) = field.format() {
+                hasher = hasher.text("custom");
+            }
+            hasher = hasher.text(field.format().name());
             hasher = match field.width() {
                 Width::Fixed(width) => hasher.text("fixed").number(width as u64),
                 Width::Delimited => hasher.text("delimited"),
@@ -131,6 +135,7 @@ impl Format {
             Self::Hex => "hex",
             Self::Bool => "bool",
             Self::Md5 => "md5",
+            Self::Custom(name) => name,
         }
     }
 }

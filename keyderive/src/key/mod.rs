@@ -5,6 +5,7 @@
 //! constant data.
 
 pub mod codec;
+mod custom;
 mod decimal;
 mod decode;
 mod encode;
@@ -18,7 +19,9 @@ mod salt;
 mod schema;
 mod show;
 mod sql;
+mod text;
 
+pub use custom::{read_custom, write_custom};
 pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields};
 pub use error::{DecodeError, EncodeError, FieldError};
@@ -29,6 +32,7 @@ pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::Salt;
 pub use schema::{Field, FieldOrder, Format, Layout, Schema, Width};
 pub use sql::{RowKeySchema, Sql, SqlError};
+pub use text::display_key;
 
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 pub(crate) use salt::{Span, bucket_of};

@@ -72,6 +72,31 @@ pub trait RowKey {
     /// For every other key: another tag, a wrong bucket, a forbidden byte, a second form of a value.
     fn decode(key: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
 
+    /// The row key as text: the bytes that are stored, which are UTF-8 in the text layout.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+    /// let key = EventKey { user_id: "alice".into(), at: 5 };
+    /// assert_eq!(key.to_text()?, "alice#00000000000000000005");
+    /// assert_eq!(EventKey::from_text("alice#00000000000000000005")?.at, 5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`encode_into`](Self::encode_into), and where a format of the user's own wrote other bytes.
+    fn to_text(&self) -> Result<String, EncodeError> {
+        String::from_utf8(self.encode()?).map_err(|_| EncodeError::not_text(Self::SCHEMA.key_type()))
+    }
+
+    /// Reads a row key from its text, as [`to_text`](Self::to_text) gives it.
+    ///
+    /// # Errors
+    /// Those of [`decode`](Self::decode).
+    fn from_text(text: &str) -> Result<Self::Decoded<'_>, DecodeError> {
+        Self::decode(text.as_bytes())
+    }
+
     /// A scan of the whole table, to be constrained field by field from the left.
     ///
     /// ```

@@ -314,7 +314,7 @@ impl Field {
         Self::new(name, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
     }
 
-    /// The field's name in the struct.
+    /// The field's name: that in the struct, or that in `#[row_key(name = "…")]`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -363,6 +363,9 @@ pub enum Format {
     Bool,
     /// The MD5 of what the field's own format writes.
     Md5,
+    /// What the module of this path writes, by `#[row_key(with = "…")]`, or the type of this name by its own
+    /// [`KeyField`](crate::KeyField).
+    Custom(&'static str),
 }
 
 /// How the order of a field's bytes follows from the order of its values.

@@ -272,6 +272,8 @@ fn least_byte(format: Format) -> Option<u8> {
         Format::Decimal | Format::Hex | Format::Bool | Format::Md5 => Some(b'0'),
         Format::SignedDecimal => Some(b'-'),
         Format::PaddedUtf8 => Some(b' '),
+        // Nothing is known of what it writes.
+        Format::Custom(_) => Some(0),
         Format::Utf8 | Format::EscapedUtf8 | Format::Int64 | Format::Bytes => None,
     }
 }

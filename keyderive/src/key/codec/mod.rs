@@ -5,11 +5,14 @@
 //! | [`Text`] | none | unsigned integers | decimal, zero padded to the width of the type's maximum |
 //! | [`Text`] | none | signed integers | `0` and the digits, or `-` and the digits of `10^w + v` |
 //! | [`Text`] | none | `String`, `&str`, `Cow<str>` | UTF-8, ended by the delimiter |
+//! | [`Text`] | none | `#[derive(KeyField)]` enums | the code of the variant, zero padded to the digits of the greatest |
+//! | all | | `#[derive(KeyField)]` newtypes | what the inner type writes |
 //! | [`Pad`] | `#[pad(n)]` | integers | n digits, zero padded; no sign |
 //! | [`Pad`] | `#[pad(n)]` | `String`, `&str`, `Cow<str>` | n bytes of UTF-8, space padded on the right |
 //! | [`ReverseTs`] | `#[reverse_ts]`, `#[reverse_ts(max = m)]` | integers | `max - t`, in the digits of max |
 
 mod bytes;
+mod code;
 mod escape;
 mod integer;
 mod ordered;
@@ -19,6 +22,7 @@ mod string;
 
 pub use bytes::BytesCodec;
 pub(crate) use bytes::write_hex;
+pub use code::{Code, CodeCodec};
 pub use single::BoolCodec;
 
 pub use string::{LentStr, StrCodec};

@@ -1,0 +1,252 @@
+//! Printing: the impls of a field type, each a call into the runtime or the inner type.
+
+use proc_macro2::TokenStream;
+use quote::{quote, quote_spanned};
+use syn::{GenericParam, Ident, Type};
+
+use super::model::{FieldType, Shape};
+use crate::attr::unraw;
+use crate::expand::{on_span_of, respan};
+
+/// All that the derive prints for a field type without faults.
+pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenStream {
+    let krate = &field_type.krate;
+    let private = quote!(#krate::__private);
+    // The name as it is declared: a deprecated type is not reported in our own impl.
+    let ident = &field_type.input.ident;
+    let name = quote_spanned!(ident.span()=> #ident);
+    let impls = match shape {
+        Shape::Newtype(inner) => newtype(&name, inner, &private),
+        Shape::Codes(codes) => coded(ident, &name, codes, &private),
+    };
+    quote! {
+        #[doc(hidden)]
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            deprecated,
+            unused_qualifications,
+        )]
+        const _: () = {
+            #impls
+        };
+    }
+}
+
+/// A newtype is its inner type in every codec that the inner type takes.
+fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStream {
+    // An inner type without a format is the error here, and not at every use.
+    let inner_has_a_format = on_span_of(
+        inner,
+        quote!(const _: #private::Width = <),
+        &quote!(#inner),
+        quote!(as #private::KeyField<#private::Text>>::WIDTH;),
+    );
+    let codec = quote!(__KeyderiveCodec);
+    let inner_as = quote!(<#inner as #private::KeyField<#codec>>);
+    let arg = quote!(<Self as #private::KeyField<#codec>>::Arg);
+    let stored = quote!(#inner: for<'__keyderive> #private::KeyField<#codec, Decoded<'__keyderive> = #inner>);
+    quote! {
+        #inner_has_a_format
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl<#codec> #private::KeyField<#codec> for #name
+        where
+            #stored,
+        {
+            type Arg<'__keyderive> = #inner_as::Arg<'__keyderive>;
+            type Decoded<'__keyderive> = Self;
+            const FORMAT: #private::Format = #inner_as::FORMAT;
+            const WIDTH: #private::Width = #inner_as::WIDTH;
+            const ORDER: #private::FieldOrder = #inner_as::ORDER;
+
+            #[inline]
+            fn arg(&self) -> #arg<'_> {
+                #inner_as::arg(&self.0)
+            }
+
+            #[inline]
+            fn write(
+                value: #arg<'_>,
+                out: &mut #private::Vec<u8>,
+            ) -> #private::core::result::Result<(), #private::FieldError> {
+                #inner_as::write(value, out)
+            }
+
+            #[inline]
+            fn read(
+                bytes: #private::Cow<'_, [u8]>,
+            ) -> #private::core::result::Result<Self, #private::FieldError> {
+                #private::core::result::Result::map(#inner_as::read(bytes), Self)
+            }
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl<#codec> #private::RangeField<#codec> for #name
+        where
+            #stored,
+            #inner: #private::RangeField<#codec>,
+        {
+            fn cut(bound: #arg<'_>, side: #private::Side) -> #private::Cut {
+                <#inner as #private::RangeField<#codec>>::cut(bound, side)
+            }
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl<#codec> #private::PrefixField<#codec> for #name
+        where
+            #stored,
+            #inner: #private::PrefixField<#codec>,
+        {
+            fn prefix_cuts(prefix: #arg<'_>) -> (#private::Cut, #private::Cut) {
+                <#inner as #private::PrefixField<#codec>>::prefix_cuts(prefix)
+            }
+        }
+    }
+}
+
+/// An enum is its codes in every codec that takes codes.
+fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &TokenStream) -> TokenStream {
+    let type_name = unraw(ident);
+    let variants = codes.iter().map(|(code, variant)| {
+        let variant_name = unraw(variant);
+        quote!((#code, #variant_name, #name::#variant))
+    });
+    let arms = codes.iter().map(|(code, variant)| quote!(#name::#variant => #code));
+    let codec = quote!(__KeyderiveCodec);
+    let is_value = is_value(ident, private);
+    quote! {
+        #[automatically_derived]
+        impl #private::Code for #name {
+            const NAME: &'static str = #type_name;
+            const VARIANTS: &'static [(u64, &'static str, Self)] = &[#(#variants),*];
+
+            #[inline]
+            fn code(&self) -> u64 {
+                match self {
+                    #(#arms),*
+                }
+            }
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl<#codec> #private::KeyField<#codec> for #name
+        where
+            #codec: #private::CodeCodec<#name>,
+            #is_value,
+        {
+            type Arg<'__keyderive> = Self;
+            type Decoded<'__keyderive> = Self;
+            const FORMAT: #private::Format = <#codec as #private::CodeCodec<#name>>::FORMAT;
+            const WIDTH: #private::Width = <#codec as #private::CodeCodec<#name>>::WIDTH;
+
+            #[inline]
+            fn arg(&self) -> Self {
+                *self
+            }
+
+            #[inline]
+            fn write(
+                value: Self,
+                out: &mut #private::Vec<u8>,
+            ) -> #private::core::result::Result<(), #private::FieldError> {
+                <#codec as #private::CodeCodec<#name>>::write(value, out)
+            }
+
+            #[inline]
+            fn read(
+                bytes: #private::Cow<'_, [u8]>,
+            ) -> #private::core::result::Result<Self, #private::FieldError> {
+                <#codec as #private::CodeCodec<#name>>::read(bytes)
+            }
+        }
+
+        #[automatically_derived]
+        #[diagnostic::do_not_recommend]
+        impl<#codec> #private::RangeField<#codec> for #name
+        where
+            #codec: #private::CodeCodec<#name>,
+            #is_value,
+        {
+            fn cut(bound: Self, side: #private::Side) -> #private::Cut {
+                <#codec as #private::CodeCodec<#name>>::cut(bound, side)
+            }
+        }
+    }
+}
+
+/// The bound that a variant can be handed over by copy and shown. An error about it is on the enum's name, and
+/// names the derive that is missing.
+fn is_value(ident: &Ident, private: &TokenStream) -> TokenStream {
+    respan(quote!(#ident: #private::core::marker::Copy + #private::core::fmt::Debug), ident.span())
+}
+
+/// Impls of a field type with faults, which let every use of it compile.
+pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
+    let FieldType { input, krate, shape } = field_type;
+    let arg = match shape {
+        // Its faults are beside its inner type, so it is printed as if it had none.
+        Some(shape @ Shape::Newtype(_)) if input.generics.params.is_empty() => {
+            return key_field(field_type, shape);
+        }
+        Some(Shape::Codes(_)) if input.generics.params.is_empty() => quote!(Self),
+        _ => quote!(()),
+    };
+    // A stub for a type with parameters would need bounds that nobody wrote.
+    if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
+        return TokenStream::new();
+    }
+    let private = quote!(#krate::__private);
+    let name = &input.ident;
+    let (_, type_generics, _) = input.generics.split_for_impl();
+    let (lifetimes, lifetimes_again) = (input.generics.lifetimes(), input.generics.lifetimes());
+    let is_value = matches!(shape, Some(Shape::Codes(_))).then(|| is_value(name, &private));
+    quote! {
+        #[doc(hidden)]
+        #[allow(clippy::all, clippy::pedantic)]
+        const _: () = {
+            impl<#(#lifetimes,)* __KeyderiveCodec> #private::KeyField<__KeyderiveCodec> for #name #type_generics
+            where
+                #is_value
+            {
+                type Arg<'__keyderive> = #arg;
+                type Decoded<'__keyderive> = Self;
+                const FORMAT: #private::Format = #private::Format::Decimal;
+                const WIDTH: #private::Width = #private::Width::Fixed(0);
+
+                fn arg(&self) -> #arg {
+                    #private::core::unimplemented!()
+                }
+
+                fn write(
+                    _: #arg,
+                    _: &mut #private::Vec<u8>,
+                ) -> #private::core::result::Result<(), #private::FieldError> {
+                    #private::core::unimplemented!()
+                }
+
+                fn read(
+                    _: #private::Cow<'_, [u8]>,
+                ) -> #private::core::result::Result<Self, #private::FieldError> {
+                    #private::core::unimplemented!()
+                }
+            }
+
+            impl<#(#lifetimes_again,)* __KeyderiveCodec> #private::RangeField<__KeyderiveCodec>
+                for #name #type_generics
+            where
+                #is_value
+            {
+                fn cut(_: #arg, _: #private::Side) -> #private::Cut {
+                    #private::core::unimplemented!()
+                }
+            }
+        };
+    }
+}

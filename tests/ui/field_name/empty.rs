@@ -1,0 +1,10 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    #[row_key(name = "")]
+    user_id: String,
+    at: u64,
+}
+
+fn main() {}

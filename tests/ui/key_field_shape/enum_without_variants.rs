@@ -1,0 +1,6 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+enum Kind {}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+struct Site {
+    name: String,
+}
+
+fn main() {}

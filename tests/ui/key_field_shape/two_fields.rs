@@ -1,0 +1,6 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+struct Place(f64, f64);
+
+fn main() {}

@@ -1,0 +1,9 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+union Bits {
+    whole: u64,
+    halves: [u32; 2],
+}
+
+fn main() {}

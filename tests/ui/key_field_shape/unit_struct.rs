@@ -1,0 +1,6 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+struct Site;
+
+fn main() {}

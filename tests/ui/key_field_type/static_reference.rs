@@ -1,0 +1,6 @@
+use keyderive::KeyField;
+
+#[derive(KeyField)]
+struct Name(&'static str);
+
+fn main() {}
