@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
-use crate::attr::{MAX_KEY_LEN, unraw};
+use crate::attr::{MAX_KEY_LEN, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
 use crate::names;
@@ -19,6 +19,7 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
+        datetime17_is_no_count(cx, field);
         type_has_a_format(cx, field);
         borrows_from_the_key(cx, field);
     }
@@ -80,10 +81,8 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
         return;
     }
-    let reason = match (first.attrs.sequential.get(), first.attrs.reverse_ts.get()) {
-        (Some(()), _) => "is sequential, so it only grows",
-        (None, Some(_)) => "is a reversed time, so it only shrinks",
-        (None, None) => return,
+    let Some(Drift { reason, randomize }) = drift_of(first) else {
+        return;
     };
     cx.error(
         first.ident,
@@ -91,11 +90,43 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
             "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
              help: promote a field that varies, such as a user or a device, in front of `{name}`\n\
              help: or spread the rows over buckets with `#[salt(range = 4)]` on the struct\n\
-             help: or begin with a random field, such as a hash of the others\n\
+             help: {randomize}\n\
              help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
             name = first.name,
         ),
     );
+}
+
+/// How the values of a field move, and how else they could be spread.
+struct Drift {
+    reason: &'static str,
+    randomize: &'static str,
+}
+
+/// The drift of a field whose new values are all at one end of the old ones.
+fn drift_of(field: &Field<'_>) -> Option<Drift> {
+    let attrs = &field.attrs;
+    let reason = if attrs.sequential.get().is_some() {
+        "is sequential, so it only grows"
+    } else if attrs.reverse_ts.get().is_some() {
+        "is a reversed time, so it only shrinks"
+    } else if attrs.ts.get().is_some() {
+        "is a time, so it only grows"
+    } else {
+        match last_segment(field.ty)?.ident.to_string().as_str() {
+            "SystemTime" | "DateTime" | "Timestamp" | "OffsetDateTime" | "UtcDateTime"
+            | "PrimitiveDateTime" => "is a time, so it only grows",
+            "NaiveDate" | "Date" => "is a date, so it only grows",
+            "Uuid" if attrs.uuid.get().is_none_or(|uuid| uuid.v4.get().is_none()) => {
+                return Some(Drift {
+                    reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
+                    randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
+                });
+            }
+            _ => return None,
+        }
+    };
+    Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
 }
 
 /// Each field has methods on the scan builder, which has words of its own too.
@@ -158,24 +189,66 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// A field is stored in one format.
+/// A field is stored in one format; `reverse_ts` turns that of a number or a time around.
 fn one_format(cx: &Ctxt, field: &Field<'_>) {
-    if let (Some(_), Some(reverse)) = (field.attrs.pad.get(), field.attrs.reverse_ts.tokens()) {
+    let attrs = &field.attrs;
+    let [pad, reverse, ts, uuid] =
+        [attrs.pad.tokens(), attrs.reverse_ts.tokens(), attrs.ts.tokens(), attrs.uuid.tokens()];
+    if let (Some(_), Some(reverse)) = (pad, reverse) {
         cx.error(
             reverse,
             "`reverse_ts` and `pad` are two formats for one field; remove one: \
              `#[reverse_ts(max = 999999)]` writes 6 digits",
         );
     }
+    if let (Some(_), Some(ts)) = (pad, ts) {
+        cx.error(
+            ts,
+            "`ts` and `pad` are two formats for one field; remove one: `ts` is for the time types, whose unit \
+             says how many digits there are, and `pad` for integers and strings",
+        );
+    }
+    for (other, name) in [(pad, "pad"), (reverse, "reverse_ts"), (ts, "ts")] {
+        if let (Some(_), Some(uuid)) = (other, uuid) {
+            cx.error(uuid, format_args!("`uuid` and `{name}` are two formats for one field; remove one"));
+        }
+    }
+}
+
+/// The digits of `datetime17` are those of the calendar, down to the millisecond.
+fn datetime17_is_no_count(cx: &Ctxt, field: &Field<'_>) {
+    let Some(ts) = field.attrs.ts.get() else {
+        return;
+    };
+    let Some(format) = ts.datetime17.tokens() else {
+        return;
+    };
+    if let (Some(unit), Some(written)) = (ts.unit.get(), ts.unit.tokens())
+        && *unit != Unit::Millis
+    {
+        cx.error(written, "`datetime17` is written in milliseconds; remove `unit`, or remove `format`");
+    }
+    if field.attrs.reverse_ts.get().is_some() {
+        cx.error(
+            format,
+            "`reverse_ts` subtracts a count, and `datetime17` is none; \
+             remove `format`, which leaves the count of a unit",
+        );
+    }
+}
+
+/// The last segment of a type that is a path.
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
 }
 
 /// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
 /// types without a format are refused by the compiler, through `KeyField`.
 fn type_has_a_format(cx: &Ctxt, field: &Field<'_>) {
-    let Type::Path(path) = field.ty else {
-        return;
-    };
-    let Some(last) = path.path.segments.last() else {
+    let Some(last) = last_segment(field.ty) else {
         return;
     };
     let fault = match last.ident.to_string().as_str() {

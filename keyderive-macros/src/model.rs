@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
-use crate::attr::{FieldAttrs, SaltAttr, StructAttrs, unraw};
+use crate::attr::{FieldAttrs, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
 
 /// A key type.
@@ -25,12 +25,22 @@ pub(crate) struct Field<'a> {
     pub(crate) codec: Codec,
 }
 
-/// The format that a field's attributes choose.
+/// The format that a field's attributes choose: a base, and what turns its order around.
 #[derive(Clone, Copy)]
-pub(crate) enum Codec {
+pub(crate) struct Codec {
+    base: Base,
+    /// The greatest value of `#[reverse_ts]`.
+    reverse_from: Option<u64>,
+}
+
+/// The format without its order.
+#[derive(Clone, Copy)]
+enum Base {
     Text,
     Pad { width: usize },
-    ReverseTs { max: u64 },
+    Ts { unit: Unit, floor: bool },
+    DateTime17 { floor: bool },
+    Uuid { simple: bool, v4: bool },
 }
 
 impl<'a> Key<'a> {
@@ -92,11 +102,7 @@ impl<'a> Field<'a> {
     fn from_field(cx: &Ctxt, field: &'a syn::Field) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = match (attrs.pad.get(), attrs.reverse_ts.get()) {
-            (Some(width), _) => Codec::Pad { width: *width },
-            (None, Some(max)) => Codec::ReverseTs { max: *max },
-            (None, None) => Codec::Text,
-        };
+        let codec = Codec::of(&attrs);
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }
 
@@ -107,14 +113,66 @@ impl<'a> Field<'a> {
 }
 
 impl Codec {
+    fn of(attrs: &FieldAttrs) -> Self {
+        Self { base: Base::of(attrs), reverse_from: attrs.reverse_ts.get().copied() }
+    }
+
     /// The marker type that names the format.
     pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
+        let base = self.base.tokens(private);
+        match self.reverse_from {
+            None => base,
+            Some(max) => quote!(#private::ReverseTs<#max, #base>),
+        }
+    }
+}
+
+impl Base {
+    /// Where two formats are written, `check` has the error.
+    fn of(attrs: &FieldAttrs) -> Self {
+        if let Some(width) = attrs.pad.get() {
+            Self::Pad { width: *width }
+        } else if let Some(ts) = attrs.ts.get() {
+            let floor = ts.floor.get().is_some();
+            match ts.datetime17.get() {
+                Some(()) => Self::DateTime17 { floor },
+                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), floor },
+            }
+        } else if let Some(uuid) = attrs.uuid.get() {
+            Self::Uuid { simple: uuid.simple.get().is_some(), v4: uuid.v4.get().is_some() }
+        } else {
+            Self::Text
+        }
+    }
+
+    fn tokens(self, private: &TokenStream) -> TokenStream {
         match self {
             Self::Text => quote!(#private::Text),
             Self::Pad { width } => quote!(#private::Pad<#width>),
-            Self::ReverseTs { max } => quote!(#private::ReverseTs<#max>),
+            Self::Ts { unit, floor } => {
+                let unit = unit_tokens(unit, floor, private);
+                quote!(#private::Ts<#unit>)
+            }
+            Self::DateTime17 { floor } => {
+                let unit = unit_tokens(Unit::Millis, floor, private);
+                quote!(#private::DateTime17<#unit>)
+            }
+            Self::Uuid { simple, v4 } => {
+                let base = if simple { quote!(#private::Simple) } else { quote!(#private::Text) };
+                if v4 { quote!(#private::V4<#base>) } else { base }
+            }
         }
     }
+}
+
+fn unit_tokens(unit: Unit, floor: bool, private: &TokenStream) -> TokenStream {
+    let unit = match unit {
+        Unit::Secs => quote!(#private::Secs),
+        Unit::Millis => quote!(#private::Millis),
+        Unit::Micros => quote!(#private::Micros),
+        Unit::Nanos => quote!(#private::Nanos),
+    };
+    if floor { quote!(#private::Floor<#unit>) } else { unit }
 }
 
 /// The struct's type with all its lifetimes replaced by one.

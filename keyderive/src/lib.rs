@@ -123,6 +123,9 @@
 //! # Features
 //!
 //! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
+//!
+//! `chrono`, `jiff`, `time` and `uuid` make the types of those crates key fields: times, dates and UUIDs.
+//! [`std::time::SystemTime`] needs no feature.
 
 // The derive prints paths that begin with `::keyderive`, also where it is used in this crate.
 #[allow(unused_extern_crates)]
@@ -156,7 +159,9 @@ pub mod __private {
 
     pub use core;
 
-    pub use crate::key::codec::{Pad, ReverseTs, Text};
+    pub use crate::key::codec::{
+        DateTime17, Floor, Micros, Millis, Nanos, Pad, ReverseTs, Secs, Simple, Text, Ts, V4,
+    };
     pub use crate::key::{
         DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, OwnedRowKey, PrefixField,
         RangeField, RowKey, Salt, Schema, decode_fields, encode_fields,

@@ -23,7 +23,7 @@ pub use farm::fingerprint64;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use row_key::{OwnedRowKey, RowKey};
 pub use salt::Salt;
-pub use schema::{Field, FieldOrder, Format, Schema, Width};
+pub use schema::{Field, FieldOrder, Format, Schema, TimeUnit, Width};
 
 pub(crate) use encode::{check_len, write_field};
 pub(crate) use salt::{Span, bucket_of};
