@@ -59,7 +59,7 @@
 //! | sort numbers, and bound their digits | `#[pad(6)]`; without it a number has the digits of its type's maximum |
 //! | let key types share a table | `#[row_key(tag = "BATTERY")]` on each |
 //!
-//! A key that begins with a value that only grows, marked `#[row_key(sequential)]` or a reversed time, sends all writes to one tablet.
+//! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.
 //! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
 //!
 //! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;

@@ -5,7 +5,7 @@ use std::cmp::{Ordering, Reverse};
 use keyderive::key::Salt;
 use proptest::prelude::*;
 
-use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, check, for_every_key};
+use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, Visit, check, for_every_key};
 
 /// The declared order: fields from left to right, each in its own order or reversed.
 trait Declared {
@@ -30,6 +30,7 @@ declared! {
     Battery: |k| (k.user.clone(), k.level, Reverse(k.at));
     Quote: |k| (k.exchange.clone(), k.symbol.clone(), k.at);
     Name: |k| k.name.clone();
+    Visit: |k| (k.day, k.id, Reverse(k.begin), k.end, k.stored);
 }
 
 fn bytes_are_in_the_declared_order<K: Sample + Declared>() {

@@ -6,7 +6,7 @@ use keyderive::RowKey;
 use keyderive::plan::{Plan, PlanError, Request, RequestRows};
 use proptest::prelude::*;
 
-use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, check, for_every_key};
+use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, Visit, check, for_every_key};
 
 /// A plan, and what it means in words of the key's values.
 struct Candidate<K> {
@@ -106,6 +106,13 @@ candidates! {
     }
     Name {
         text name name_range name_prefix;
+    }
+    Visit {
+        number day day_range day_prefix;
+        number id id_range id_prefix;
+        number begin begin_range begin_prefix;
+        number end end_range end_prefix;
+        number stored stored_range stored_prefix;
     }
 }
 

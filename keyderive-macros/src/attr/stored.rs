@@ -1,11 +1,11 @@
 //! The options that say how a time or a UUID is stored: `ts(…)` and `uuid(…)`.
 
-use proc_macro2::TokenStream;
 use quote::ToTokens as _;
 use syn::LitStr;
 use syn::meta::ParseNestedMeta;
+use syn::parse::ParseStream;
 
-use super::{Attr, skip_value, unknown, value};
+use super::{Attr, skip_value, unknown, until_comma, value};
 use crate::ctxt::Ctxt;
 use crate::names;
 
@@ -105,25 +105,22 @@ fn each_option(
     missing: &str,
     mut read: impl FnMut(&ParseNestedMeta<'_>) -> syn::Result<()>,
 ) -> syn::Result<()> {
-    if !meta.input.peek(syn::token::Paren) {
+    let names_none = |input: ParseStream<'_>| {
+        let list;
+        syn::parenthesized!(list in input);
+        Ok::<_, syn::Error>(list.is_empty())
+    };
+    if !meta.input.peek(syn::token::Paren) || names_none(&meta.input.fork())? {
         cx.error(&meta.path, missing);
         return skip_value(meta.input);
     }
-    let mut is_empty = true;
-    meta.parse_nested_meta(|option| {
-        is_empty = false;
-        read(&option)
-    })?;
-    if is_empty {
-        cx.error(&meta.path, missing);
-    }
-    Ok(())
+    meta.parse_nested_meta(|option| read(&option))
 }
 
 /// An option that is a name alone.
 fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, name: &str, attr: &mut Attr<()>) -> syn::Result<()> {
     let mut written = meta.path.to_token_stream();
-    let value: TokenStream = super::until_comma(meta.input)?;
+    let value = until_comma(meta.input)?;
     if !value.is_empty() {
         written.extend(value);
         cx.error(&written, format_args!("`{name}` takes no value; write `{name}` alone"));
