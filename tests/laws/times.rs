@@ -3,7 +3,7 @@
 use std::time::{Duration, UNIX_EPOCH};
 
 use keyderive::RowKey;
-use keyderive::key::{Format, TimeUnit};
+use keyderive::key::{Field, Format, TimeUnit};
 
 use crate::keys::Visit;
 
@@ -23,7 +23,7 @@ fn a_key_of_times() {
     let bytes = visit().encode().unwrap();
     let fields = "20150316#67e5504410b1426f9247bb680e5fe0c8#9223370610319163651#20150316195332156#1426535612";
     assert_eq!(String::from_utf8(bytes[2..].to_vec()).unwrap(), fields);
-    let formats: Vec<_> = Visit::SCHEMA.fields().iter().map(|field| field.format()).collect();
+    let formats: Vec<_> = Visit::SCHEMA.fields().iter().map(Field::format).collect();
     let [millis, secs] = [TimeUnit::Millis, TimeUnit::Secs].map(Format::UnixTime);
     assert_eq!(formats, [Format::Date, Format::UuidSimple, millis, Format::DateTime17, secs]);
 }
