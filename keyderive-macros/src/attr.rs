@@ -58,6 +58,15 @@ pub(crate) struct StructAttrs {
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
     pub(crate) allow_hotspot: Attr<()>,
+    pub(crate) layout: Attr<Layout>,
+    pub(crate) fingerprint: Attr<u64>,
+}
+
+/// How the parts of a key are put together.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    Text,
+    Ordered,
 }
 
 /// `#[salt(…)]` as it is written.
@@ -72,6 +81,10 @@ pub(crate) struct FieldAttrs {
     pub(crate) pad: Attr<usize>,
     pub(crate) reverse_ts: Attr<u64>,
     pub(crate) sequential: Attr<()>,
+    pub(crate) desc: Attr<()>,
+    pub(crate) bit_reverse: Attr<()>,
+    pub(crate) escape: Attr<()>,
+    pub(crate) hash: Attr<()>,
     pub(crate) ts: Attr<TsAttr>,
     pub(crate) uuid: Attr<UuidAttr>,
 }
@@ -84,6 +97,8 @@ impl StructAttrs {
             delimiter: Attr::none("delimiter"),
             krate: Attr::none("crate"),
             allow_hotspot: Attr::none("hotspot"),
+            layout: Attr::none("layout"),
+            fingerprint: Attr::none("fingerprint"),
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -98,6 +113,11 @@ impl StructAttrs {
             }
         }
         read
+    }
+
+    /// The text layout where none is given.
+    pub(crate) fn layout(&self) -> Layout {
+        self.layout.get().copied().unwrap_or(Layout::Text)
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
@@ -145,6 +165,27 @@ impl StructAttrs {
                 }
                 skip_value(allowed.input)
             })?;
+        // #[row_key(layout = "ordered")]
+        } else if meta.path.is_ident("layout") {
+            if let Some(layout) = value::<LitStr>(cx, meta, "a string, such as layout = \"ordered\"")? {
+                match layout.value().as_str() {
+                    "text" => self.layout.set(cx, layout, Layout::Text),
+                    "ordered" => self.layout.set(cx, layout, Layout::Ordered),
+                    _ => cx.error(layout, "a layout is \"text\", which is the default, or \"ordered\""),
+                }
+            }
+        // #[row_key(fingerprint = "b0b5a2f3d3ce5d2c")]
+        } else if meta.path.is_ident("fingerprint") {
+            if let Some(written) = value::<LitStr>(cx, meta, "a string of 16 hexadecimal digits")? {
+                let text = written.value();
+                match u64::from_str_radix(&text, 16).ok().filter(|_| text.len() == 16) {
+                    Some(number) => self.fingerprint.set(cx, written, number),
+                    None => cx.error(
+                        written,
+                        "a fingerprint is 16 hexadecimal digits; print it with `Key::SCHEMA.fingerprint()`",
+                    ),
+                }
+            }
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
@@ -243,6 +284,10 @@ impl FieldAttrs {
             pad: Attr::none("pad"),
             reverse_ts: Attr::none("reverse_ts"),
             sequential: Attr::none("sequential"),
+            desc: Attr::none("desc"),
+            bit_reverse: Attr::none("bit_reverse"),
+            escape: Attr::none("escape"),
+            hash: Attr::none("hash"),
             ts: Attr::none("ts"),
             uuid: Attr::none("uuid"),
         };
@@ -268,6 +313,28 @@ impl FieldAttrs {
         // #[row_key(sequential)]
         if meta.path.is_ident("sequential") {
             self.sequential.set(cx, &meta.path, ());
+        // #[row_key(desc)]
+        } else if meta.path.is_ident("desc") {
+            self.desc.set(cx, &meta.path, ());
+        // #[row_key(bit_reverse)]
+        } else if meta.path.is_ident("bit_reverse") {
+            self.bit_reverse.set(cx, &meta.path, ());
+        // #[row_key(escape)]
+        } else if meta.path.is_ident("escape") {
+            self.escape.set(cx, &meta.path, ());
+        // #[row_key(hash(md5))]
+        } else if meta.path.is_ident("hash") {
+            if !meta.input.peek(syn::token::Paren) {
+                cx.error(&meta.path, "`hash` names its function; write `hash(md5)`");
+                return skip_value(meta.input);
+            }
+            meta.parse_nested_meta(|function| {
+                if !function.path.is_ident("md5") {
+                    unknown(cx, &function.path, "hash", &["md5"]);
+                }
+                skip_value(function.input)
+            })?;
+            self.hash.set(cx, &meta.path, ());
         // #[row_key(ts(unit = "millis"))]
         } else if meta.path.is_ident("ts") {
             let ts = TsAttr::read(cx, meta)?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
-use crate::attr::{MAX_KEY_LEN, Unit, unraw};
+use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
 use crate::names;
@@ -16,9 +16,12 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     tag_is_one_part(cx, key);
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
+    delimiter_is_of_the_layout(cx, key);
     pads_fit(cx, key);
     for field in &key.fields {
         one_format(cx, field);
+        one_order(cx, field);
+        format_is_of_the_layout(cx, key, field);
         datetime17_is_no_count(cx, field);
         type_has_a_format(cx, field);
         borrows_from_the_key(cx, field);
@@ -60,6 +63,8 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     let delimiter = key.delimiter();
     if tag.value().is_empty() {
         cx.error(tag, "the tag is empty; give it a text, or leave `tag` out");
+    } else if key.layout() == Layout::Ordered {
+        // Any text is one part there.
     } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
         cx.error(
             tag,
@@ -81,6 +86,10 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
         return;
     }
+    // Its reversed bits, or its hash, vary from the first one on.
+    if first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
+        return;
+    }
     let Some(Drift { reason, randomize }) = drift_of(first) else {
         return;
     };
@@ -97,6 +106,17 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     );
 }
 
+/// What time types are called.
+const TIMES: [&str; 6] =
+    ["SystemTime", "DateTime", "Timestamp", "OffsetDateTime", "UtcDateTime", "PrimitiveDateTime"];
+/// What date types are called.
+const DATES: [&str; 2] = ["NaiveDate", "Date"];
+
+/// Whether a type is called by one of these names, which is all that a derive knows of it.
+fn is_named(ty: &Type, names: &[&str]) -> bool {
+    last_segment(ty).is_some_and(|last| names.iter().any(|name| last.ident == name))
+}
+
 /// How the values of a field move, and how else they could be spread.
 struct Drift {
     reason: &'static str,
@@ -110,21 +130,20 @@ fn drift_of(field: &Field<'_>) -> Option<Drift> {
         "is sequential, so it only grows"
     } else if attrs.reverse_ts.get().is_some() {
         "is a reversed time, so it only shrinks"
-    } else if attrs.ts.get().is_some() {
+    } else if attrs.desc.get().is_some() && (attrs.ts.get().is_some() || is_named(field.ty, &TIMES)) {
+        "is a time with the newest first, so it only shrinks"
+    } else if attrs.desc.get().is_some() && is_named(field.ty, &DATES) {
+        "is a date with the newest first, so it only shrinks"
+    } else if attrs.ts.get().is_some() || is_named(field.ty, &TIMES) {
         "is a time, so it only grows"
+    } else if is_named(field.ty, &DATES) {
+        "is a date, so it only grows"
     } else {
-        match last_segment(field.ty)?.ident.to_string().as_str() {
-            "SystemTime" | "DateTime" | "Timestamp" | "OffsetDateTime" | "UtcDateTime"
-            | "PrimitiveDateTime" => "is a time, so it only grows",
-            "NaiveDate" | "Date" => "is a date, so it only grows",
-            "Uuid" if attrs.uuid.get().is_none_or(|uuid| uuid.v4.get().is_none()) => {
-                return Some(Drift {
-                    reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
-                    randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
-                });
-            }
-            _ => return None,
-        }
+        let is_random = attrs.uuid.get().is_some_and(|uuid| uuid.v4.get().is_some());
+        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Drift {
+            reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
+            randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
+        });
     };
     Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
 }
@@ -242,6 +261,64 @@ fn last_segment(ty: &Type) -> Option<&PathSegment> {
     match ty {
         Type::Path(path) => path.path.segments.last(),
         _ => None,
+    }
+}
+
+/// A field is in one order, and escaped text in its own: text has no greatest value to count down from.
+fn one_order(cx: &Ctxt, field: &Field<'_>) {
+    let FieldAttrs { pad, escape, reverse_ts, desc, bit_reverse, .. } = &field.attrs;
+    let orders =
+        [("reverse_ts", reverse_ts.tokens()), ("desc", desc.tokens()), ("bit_reverse", bit_reverse.tokens())];
+    let mut orders = orders.into_iter().filter_map(|(name, tokens)| Some((name, tokens?)));
+    let Some((first, tokens)) = orders.next() else {
+        if let (Some(_), Some(escape)) = (pad.get(), escape.tokens()) {
+            cx.error(escape, "`escape` and `pad` are two formats for one field; remove one");
+        }
+        return;
+    };
+    if escape.get().is_some() {
+        cx.error(tokens, format_args!("`{first}` is for numbers, and `escape` for text; remove one"));
+    }
+    if let (Some(_), "bit_reverse") = (pad.get(), first) {
+        cx.error(tokens, "`bit_reverse` needs all digits of its type; remove `pad`");
+    }
+    if let (true, Some(hash)) = (field.is_hashed(), field.attrs.hash.tokens()) {
+        cx.error(hash, format_args!("a hash has no order, so `{first}` would be lost; remove one"));
+    }
+    for (other, tokens) in orders {
+        cx.error(tokens, format_args!("`{first}` and `{other}` are two orders for one field; remove one"));
+    }
+}
+
+/// The ordered layout writes numbers and text in formats of its own.
+fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
+    if key.layout() == Layout::Text {
+        return;
+    }
+    let FieldAttrs { pad, escape, bit_reverse, ts, uuid, .. } = &field.attrs;
+    let datetime17 = ts.get().and_then(|ts| ts.datetime17.tokens());
+    let simple = uuid.get().and_then(|uuid| uuid.simple.tokens());
+    let options = [
+        ("datetime17", datetime17, "a time is a count there"),
+        ("simple", simple, "a UUID is 16 bytes there"),
+        ("pad", pad.tokens(), "numbers sort without padding there"),
+        ("escape", escape.tokens(), "text of any kind is written there"),
+        ("bit_reverse", bit_reverse.tokens(), "an Int64 has no room for all reversed bits"),
+    ];
+    for (name, tokens, reason) in options {
+        if let Some(tokens) = tokens {
+            cx.error(
+                tokens,
+                format_args!("`{name}` is of the text layout, and the key is ordered: {reason}; remove it"),
+            );
+        }
+    }
+}
+
+/// The ordered layout separates its parts by itself.
+fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
+    if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
+        cx.error(delimiter, "the ordered layout has no delimiter; remove it, or `layout = \"ordered\"`");
     }
 }
 

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
-use crate::attr::{FieldAttrs, SaltAttr, StructAttrs, Unit, unraw};
+use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
 
 /// A key type.
@@ -25,22 +25,42 @@ pub(crate) struct Field<'a> {
     pub(crate) codec: Codec,
 }
 
-/// The format that a field's attributes choose: a base, and what turns its order around.
+/// What a field's attributes choose: a format, and the order of what it writes.
 #[derive(Clone, Copy)]
 pub(crate) struct Codec {
-    base: Base,
-    /// The greatest value of `#[reverse_ts]`.
-    reverse_from: Option<u64>,
+    format: Format,
+    order: Order,
 }
 
-/// The format without its order.
 #[derive(Clone, Copy)]
-enum Base {
-    Text,
-    Pad { width: usize },
-    Ts { unit: Unit, floor: bool },
-    DateTime17 { floor: bool },
-    Uuid { simple: bool, v4: bool },
+enum Format {
+    /// The type's own in the layout.
+    Own(Layout),
+    Pad {
+        width: usize,
+    },
+    Escape,
+    Ts {
+        unit: Unit,
+        floor: bool,
+        layout: Layout,
+    },
+    DateTime17 {
+        floor: bool,
+    },
+    Uuid {
+        simple: bool,
+        v4: bool,
+        layout: Layout,
+    },
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    Natural,
+    ReverseTs { max: u64 },
+    Desc,
+    BitReverse,
 }
 
 impl<'a> Key<'a> {
@@ -49,7 +69,7 @@ impl<'a> Key<'a> {
         let attrs = StructAttrs::read(cx, &input.attrs);
         refuse_parameters(cx, input);
         let fields = named_fields(cx, input)?;
-        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field)).collect();
+        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field, attrs.layout())).collect();
         Some(Self { input, attrs, fields })
     }
 
@@ -60,6 +80,10 @@ impl<'a> Key<'a> {
 
     pub(crate) fn vis(&self) -> &Visibility {
         &self.input.vis
+    }
+
+    pub(crate) fn layout(&self) -> Layout {
+        self.attrs.layout()
     }
 
     pub(crate) fn delimiter(&self) -> u8 {
@@ -82,6 +106,11 @@ impl<'a> Key<'a> {
         self.fields.iter().enumerate().filter(|(_, field)| salted(field)).map(|(at, _)| at).collect()
     }
 
+    /// The place of the first field that is stored as a hash; such a key cannot be read back.
+    pub(crate) fn first_hashed(&self) -> Option<usize> {
+        self.fields.iter().position(Field::is_hashed)
+    }
+
     /// Where the runtime is found.
     pub(crate) fn krate(&self) -> Path {
         self.attrs.krate.get().cloned().unwrap_or_else(|| syn::parse_quote!(::keyderive))
@@ -99,11 +128,15 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn from_field(cx: &Ctxt, field: &'a syn::Field) -> Option<Self> {
+    fn from_field(cx: &Ctxt, field: &'a syn::Field, layout: Layout) -> Option<Self> {
         let ident = field.ident.as_ref()?;
         let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = Codec::of(&attrs);
+        let codec = Codec::of(&attrs, layout);
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
+    }
+
+    pub(crate) fn is_hashed(&self) -> bool {
+        self.attrs.hash.get().is_some()
     }
 
     /// The type with all its lifetimes replaced by one.
@@ -113,55 +146,75 @@ impl<'a> Field<'a> {
 }
 
 impl Codec {
-    fn of(attrs: &FieldAttrs) -> Self {
-        Self { base: Base::of(attrs), reverse_from: attrs.reverse_ts.get().copied() }
+    /// What the attributes choose; conflicts have their error from `check`.
+    fn of(attrs: &FieldAttrs, layout: Layout) -> Self {
+        let format = Format::of(attrs, layout);
+        let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
+            (Some(max), _, _) => Order::ReverseTs { max: *max },
+            (None, Some(()), _) => Order::Desc,
+            (None, None, Some(())) => Order::BitReverse,
+            (None, None, None) => Order::Natural,
+        };
+        Self { format, order }
     }
 
     /// The marker type that names the format.
     pub(crate) fn tokens(self, private: &TokenStream) -> TokenStream {
-        let base = self.base.tokens(private);
-        match self.reverse_from {
-            None => base,
-            Some(max) => quote!(#private::ReverseTs<#max, #base>),
+        let format = self.format.tokens(private);
+        match self.order {
+            Order::Natural => format,
+            Order::ReverseTs { max } => quote!(#private::ReverseTs<#max, #format>),
+            Order::Desc => quote!(#private::Desc<#format>),
+            Order::BitReverse => quote!(#private::BitReverse<#format>),
         }
     }
 }
 
-impl Base {
-    /// Where two formats are written, `check` has the error.
-    fn of(attrs: &FieldAttrs) -> Self {
+impl Format {
+    fn of(attrs: &FieldAttrs, layout: Layout) -> Self {
         if let Some(width) = attrs.pad.get() {
             Self::Pad { width: *width }
+        } else if attrs.escape.get().is_some() {
+            Self::Escape
         } else if let Some(ts) = attrs.ts.get() {
             let floor = ts.floor.get().is_some();
             match ts.datetime17.get() {
                 Some(()) => Self::DateTime17 { floor },
-                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), floor },
+                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), floor, layout },
             }
         } else if let Some(uuid) = attrs.uuid.get() {
-            Self::Uuid { simple: uuid.simple.get().is_some(), v4: uuid.v4.get().is_some() }
+            Self::Uuid { simple: uuid.simple.get().is_some(), v4: uuid.v4.get().is_some(), layout }
         } else {
-            Self::Text
+            Self::Own(layout)
         }
     }
 
     fn tokens(self, private: &TokenStream) -> TokenStream {
         match self {
-            Self::Text => quote!(#private::Text),
+            Self::Own(layout) => own(layout, private),
             Self::Pad { width } => quote!(#private::Pad<#width>),
-            Self::Ts { unit, floor } => {
-                let unit = unit_tokens(unit, floor, private);
-                quote!(#private::Ts<#unit>)
+            Self::Escape => quote!(#private::Escape),
+            Self::Ts { unit, floor, layout } => {
+                let (unit, own) = (unit_tokens(unit, floor, private), own(layout, private));
+                quote!(#private::Ts<#unit, #own>)
             }
             Self::DateTime17 { floor } => {
                 let unit = unit_tokens(Unit::Millis, floor, private);
                 quote!(#private::DateTime17<#unit>)
             }
-            Self::Uuid { simple, v4 } => {
-                let base = if simple { quote!(#private::Simple) } else { quote!(#private::Text) };
+            Self::Uuid { simple, v4, layout } => {
+                let base = if simple { quote!(#private::Simple) } else { own(layout, private) };
                 if v4 { quote!(#private::V4<#base>) } else { base }
             }
         }
+    }
+}
+
+/// The type's own format in a layout.
+fn own(layout: Layout, private: &TokenStream) -> TokenStream {
+    match layout {
+        Layout::Text => quote!(#private::Text),
+        Layout::Ordered => quote!(#private::Ordered),
     }
 }
 

@@ -3,9 +3,9 @@
 /// The attributes that stand for themselves, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
-pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow"];
+pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow", "layout", "fingerprint"];
 /// What may stand in `#[row_key(…)]` on a field.
-pub(crate) const ON_FIELD: &[&str] = &["sequential", "ts", "uuid"];
+pub(crate) const ON_FIELD: &[&str] = &["sequential", "desc", "bit_reverse", "escape", "hash", "ts", "uuid"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over"];
 /// What may stand in `ts(…)`.
@@ -77,7 +77,7 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `tag`, `delimiter`, `crate` or `allow`"
+            "expected `tag`, `delimiter`, `crate`, `allow`, `layout` or `fingerprint`"
         );
     }
 }

@@ -160,11 +160,12 @@ pub mod __private {
     pub use core;
 
     pub use crate::key::codec::{
-        DateTime17, Floor, Micros, Millis, Nanos, Pad, ReverseTs, Secs, Simple, Text, Ts, V4,
+        BitReverse, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad, ReverseTs, Secs,
+        Simple, Text, Ts, V4,
     };
     pub use crate::key::{
-        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, OwnedRowKey, PrefixField,
-        RangeField, RowKey, Salt, Schema, decode_fields, encode_fields,
+        DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, Layout, OwnedRowKey, PrefixField,
+        RangeField, RawKey, RowKey, Salt, Schema, TableKey, decode_fields, encode_fields,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

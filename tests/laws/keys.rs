@@ -72,6 +72,72 @@ pub(crate) struct Name {
     pub(crate) name: String,
 }
 
+/// Every kind of order in text, and the small types.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+pub(crate) struct Orders {
+    #[row_key(desc)]
+    pub(crate) a: u8,
+    #[row_key(desc)]
+    pub(crate) b: i64,
+    #[row_key(desc)]
+    #[pad(3)]
+    pub(crate) c: u32,
+    pub(crate) d: bool,
+    #[row_key(desc)]
+    pub(crate) e: bool,
+    #[row_key(desc)]
+    pub(crate) f: i128,
+    #[row_key(bit_reverse)]
+    pub(crate) g: u32,
+}
+
+/// Text and bytes that a delimited field does not hold as they are.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+pub(crate) struct Escaped {
+    #[row_key(escape)]
+    pub(crate) name: String,
+    pub(crate) blob: Vec<u8>,
+    pub(crate) letter: char,
+    pub(crate) pair: [u8; 2],
+    #[row_key(escape)]
+    pub(crate) note: String,
+}
+
+/// The ordered layout, with a salt of one byte or two, and with numbers between strings that can be empty.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+#[salt(range = 70, over(user, note))]
+pub(crate) struct OrderedEvent {
+    pub(crate) user: String,
+    #[reverse_ts]
+    pub(crate) at: i64,
+    #[row_key(desc)]
+    pub(crate) rank: u16,
+    pub(crate) blob: Vec<u8>,
+    pub(crate) note: String,
+}
+
+/// The ordered layout of strings only, behind a tag.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(layout = "ordered", tag = "N#")]
+pub(crate) struct OrderedNames {
+    pub(crate) first: String,
+    pub(crate) second: String,
+    pub(crate) third: String,
+}
+
+/// The ordered layout of strings and numbers, with nothing in front.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+pub(crate) struct OrderedMix {
+    pub(crate) name: String,
+    pub(crate) count: i32,
+    #[row_key(desc)]
+    pub(crate) flag: bool,
+    pub(crate) id: u64,
+    pub(crate) last: String,
+}
+
 /// Dates, UUIDs, and times in every format, of every crate that has them.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "id")]
@@ -108,6 +174,11 @@ pub(crate) fn nasty_text() -> BoxedStrategy<String> {
         1 => Just("a".repeat(5000)),
     ]
     .boxed()
+}
+
+/// Nasty text that fits in a key.
+fn nasty_short_text() -> BoxedStrategy<String> {
+    nasty_text().prop_filter("it fits in a key", |text| text.len() < 1000).boxed()
 }
 
 /// Text that `#[pad(n)]` holds.
@@ -194,6 +265,62 @@ sample!(Name {
     name: string_regex("[ab$]{1,3}").unwrap(), nasty_text();
 });
 
+/// Text with zero bytes and their neighbours, which the ordered layout escapes.
+fn zero_text() -> BoxedStrategy<String> {
+    prop_oneof![
+        3 => string_regex("[\\x00\\x01\\x02a]{0,3}").unwrap(),
+        1 => string_regex("[ab\u{7f}\u{10ffff}]{0,3}").unwrap(),
+        1 => Just(String::new()),
+    ]
+    .boxed()
+}
+
+fn blob() -> BoxedStrategy<Vec<u8>> {
+    prop::collection::vec(prop_oneof![Just(0), Just(1), Just(2), Just(255), any::<u8>()], 0..4).boxed()
+}
+
+const ANY_TIME: std::ops::RangeInclusive<i64> = 0..=i64::MAX;
+
+sample!(Orders {
+    a: number!(u8), number!(u8);
+    b: number!(i64), number!(i64);
+    c: prop_oneof![0..5u32, 0..=999u32, Just(999)], number!(u32);
+    d: any::<bool>(), any::<bool>();
+    e: any::<bool>(), any::<bool>();
+    f: number!(i128), number!(i128);
+    g: number!(u32), number!(u32);
+});
+
+sample!(Escaped {
+    name: nasty_short_text(), nasty_text();
+    blob: blob(), blob();
+    letter: prop_oneof![Just('$'), Just('a'), Just('é')], any::<char>();
+    pair: any::<[u8; 2]>(), any::<[u8; 2]>();
+    note: nasty_short_text(), nasty_text();
+});
+
+sample!(OrderedEvent {
+    user: zero_text(), nasty_text();
+    at: prop_oneof![0..5i64, ANY_TIME], number!(i64);
+    rank: number!(u16), number!(u16);
+    blob: blob(), blob();
+    note: zero_text(), nasty_text();
+});
+
+sample!(OrderedNames {
+    first: zero_text(), nasty_text();
+    second: zero_text(), nasty_text();
+    third: zero_text(), nasty_text();
+});
+
+sample!(OrderedMix {
+    name: zero_text(), nasty_text();
+    count: number!(i32), number!(i32);
+    flag: any::<bool>(), any::<bool>();
+    id: prop_oneof![0..5u64, 0..=GREATEST_TIME], number!(u64);
+    last: zero_text(), nasty_text();
+});
+
 fn day(days: i32) -> chrono::NaiveDate {
     chrono::NaiveDate::from_num_days_from_ce_opt(days).unwrap()
 }
@@ -241,7 +368,8 @@ macro_rules! for_every_key {
         mod $law {
             use super::$law;
             $crate::keys::for_every_key!(
-                $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name, visit Visit
+                $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name, orders Orders,
+                escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames, ordered_mix OrderedMix, visit Visit
             );
         }
     };

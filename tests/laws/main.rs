@@ -3,6 +3,7 @@
 mod fingerprint;
 mod keys;
 mod order;
+mod ordered;
 mod plans;
 mod published;
 mod refused;

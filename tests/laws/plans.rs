@@ -6,7 +6,10 @@ use keyderive::RowKey;
 use keyderive::plan::{Plan, PlanError, Request, RequestRows};
 use proptest::prelude::*;
 
-use crate::keys::{Battery, Event, Integers, Name, Names, Quote, Sample, Visit, check, for_every_key};
+use crate::keys::{
+    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
+    Sample, Visit, check, for_every_key,
+};
 
 /// A plan, and what it means in words of the key's values.
 struct Candidate<K> {
@@ -35,6 +38,13 @@ macro_rules! candidates {
     (@fields $all:ident $values:ident ($scan:expr) [$($fixed:ident)*]) => {
         candidates!(@push $all $values ($scan) [$($fixed)*] |_key| true);
     };
+    // No range and no prefix.
+    (@fields $all:ident $values:ident ($scan:expr) [$($fixed:ident)*]
+        fixed $next:ident $range:ident $prefix:ident; $($rest:tt)*
+    ) => {
+        candidates!(@push $all $values ($scan) [$($fixed)*] |_key| true);
+        candidates!(@fields $all $values ($scan.$next($values.0.$next)) [$($fixed)* $next] $($rest)*);
+    };
     (@fields $all:ident $values:ident ($scan:expr) [$($fixed:ident)*]
         $kind:ident $next:ident $range:ident $prefix:ident; $($rest:tt)*
     ) => {
@@ -49,7 +59,8 @@ macro_rules! candidates {
         );
     };
     (@prefix number $($rest:tt)*) => {};
-    (@prefix text $all:ident $values:ident ($scan:expr) [$($fixed:ident)*] $next:ident $method:ident) => {
+    (@prefix array $($rest:tt)*) => {};
+    (@prefix $kind:ident $all:ident $values:ident ($scan:expr) [$($fixed:ident)*] $next:ident $method:ident) => {
         let prefix = $values.1.$next.clone();
         candidates!(
             @push $all $values ($scan.$method(&prefix)) [$($fixed)*] |key| key.$next.starts_with(&prefix)
@@ -64,9 +75,11 @@ macro_rules! candidates {
         });
         $all.push(Candidate { plan, satisfied });
     }};
-    (@value text $value:expr) => { &$value };
     (@value number $value:expr) => { $value };
+    (@value $kind:ident $value:expr) => { &$value };
     (@bound text $value:expr) => { $value.as_ref().map(String::as_str) };
+    (@bound bytes $value:expr) => { $value.as_ref().map(Vec::as_slice) };
+    (@bound array $value:expr) => { $value.as_ref() };
     (@bound number $value:expr) => { $value };
 }
 
@@ -106,6 +119,41 @@ candidates! {
     }
     Name {
         text name name_range name_prefix;
+    }
+    Orders {
+        number a a_range a_prefix;
+        number b b_range b_prefix;
+        number c c_range c_prefix;
+        number d d_range d_prefix;
+        number e e_range e_prefix;
+        number f f_range f_prefix;
+        fixed g g_range g_prefix;
+    }
+    Escaped {
+        text name name_range name_prefix;
+        bytes blob blob_range blob_prefix;
+        number letter letter_range letter_prefix;
+        array pair pair_range pair_prefix;
+        text note note_range note_prefix;
+    }
+    OrderedEvent {
+        text user user_range user_prefix;
+        number at at_range at_prefix;
+        number rank rank_range rank_prefix;
+        bytes blob blob_range blob_prefix;
+        text note note_range note_prefix;
+    }
+    OrderedNames {
+        text first first_range first_prefix;
+        text second second_range second_prefix;
+        text third third_range third_prefix;
+    }
+    OrderedMix {
+        text name name_range name_prefix;
+        number count count_range count_prefix;
+        number flag flag_range flag_prefix;
+        number id id_range id_prefix;
+        text last last_range last_prefix;
     }
     Visit {
         number day day_range day_prefix;

@@ -112,3 +112,68 @@ fn signed_numbers() {
     assert_stored(&SignedKey { value: i32::MIN }, "-7852516352");
     assert_stored(&SignedKey { value: i32::MAX }, "02147483647");
 }
+
+/// Randomization: the time is hashed, so the key encodes and does not decode.
+#[test]
+fn battery_levels_by_hashed_time() {
+    #[derive(RowKey)]
+    #[row_key(tag = "BATTERY")]
+    struct BatteryKey {
+        #[pad(17)]
+        #[row_key(sequential, hash(md5))]
+        at: u64,
+    }
+
+    let key = BatteryKey { at: 20_150_301_124_501_003 };
+    let stored = b"BATTERY#5cbed828691915bd3ab68145f00b489d";
+    assert_eq!(key.encode().unwrap(), stored);
+    assert_eq!(BatteryKey::decode(stored).unwrap().as_bytes(), stored);
+    assert!(BatteryKey::decode(b"BATTERY#5CBED828691915BD3AB68145F00B489D").is_err());
+    assert!(BatteryKey::decode(b"BATTERY#20150301124501003").is_err());
+    assert!(BatteryKey::scan().at(20_150_301_124_501_003).into_plan().unwrap().is_point_read());
+    assert!(!BatteryKey::scan().into_plan().unwrap().is_point_read());
+}
+
+/// The newest access of a user first.
+#[test]
+fn accesses_by_user_and_descending_time() {
+    #[derive(RowKey, Debug, PartialEq)]
+    struct AccessKey {
+        user_id: u64,
+        #[row_key(desc)]
+        last_access: u64,
+    }
+
+    let key = AccessKey { user_id: 7, last_access: 1_426_535_612_156 };
+    assert_stored(&key, "00000000000000000007#18446742647173939459");
+}
+
+/// A sequence whose bits are reversed is spread over the key space.
+#[test]
+fn bit_reversed_sequence() {
+    #[derive(RowKey, Debug, PartialEq)]
+    struct OrderKey {
+        #[row_key(sequential, bit_reverse)]
+        id: u32,
+    }
+
+    assert_stored(&OrderKey { id: 1 }, "2147483648");
+    assert_stored(&OrderKey { id: 2 }, "1073741824");
+}
+
+/// The shard of a key that begins with a time: its salt.
+#[test]
+fn users_by_shard_and_access() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[salt(range = 10, over = "last_access,user_id")]
+    struct AccessKey {
+        #[row_key(sequential)]
+        last_access: u64,
+        user_id: u64,
+    }
+
+    let key = AccessKey { last_access: 1_426_535_612_156, user_id: 7 };
+    let stored = String::from_utf8(key.encode().unwrap()).unwrap();
+    assert_eq!(&stored[1..], "#00000001426535612156#00000000000000000007");
+    assert_eq!(AccessKey::decode(stored.as_bytes()).unwrap(), key);
+}

@@ -7,6 +7,35 @@ use syn::Lifetime;
 use super::{key_field, on_type};
 use crate::model::Key;
 
+/// What decode gives: the key, or its bytes where a field of it is a hash.
+pub(super) fn decoded(key: &Key<'_>, lifetime: &Lifetime, private: &TokenStream) -> TokenStream {
+    match key.first_hashed() {
+        Some(_) => quote!(#private::RawKey),
+        None => key.type_at(lifetime),
+    }
+}
+
+/// What makes the key type that of a table, where it borrows nothing.
+pub(super) fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+    let name = &key.input.ident;
+    if !key.input.generics.params.is_empty() {
+        return None;
+    }
+    if key.first_hashed().is_none() {
+        return Some(quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
+    }
+    Some(quote! {
+        #[automatically_derived]
+        impl #private::TableKey for #name {
+            type Stored = #private::RawKey;
+
+            fn stored(__bytes: &[u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+                <#name as #private::RowKey>::decode(__bytes)
+            }
+        }
+    })
+}
+
 pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
@@ -19,15 +48,23 @@ pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key)?));
         // The constant in front is the error where the type has no format: without it, the runtime's
         // bounds would be reported too.
-        quote!(#ident: { let _ = #width; #read })
+        match (key.first_hashed(), field.is_hashed()) {
+            (None, _) => quote!(#ident: { let _ = #width; #read }),
+            (Some(_), false) => quote!({ let _ = #width; #read };),
+            (Some(_), true) => quote!(#private::KeyReader::hashed_field(__key)?;),
+        }
     });
+    let read = match key.first_hashed() {
+        None => quote!(#private::core::result::Result::Ok(#name { #(#fields),* })),
+        Some(_) => quote!(#(#fields)* #private::core::result::Result::Ok(#private::RawKey::new(__bytes))),
+    };
     quote! {
         #[inline]
         fn decode<#lifetime>(
             __bytes: &#lifetime [u8],
         ) -> #private::core::result::Result<Self::Decoded<#lifetime>, #private::DecodeError> {
             #private::decode_fields::<_, #count>(&__SCHEMA, __bytes, |__key| {
-                #private::core::result::Result::Ok(#name { #(#fields),* })
+                #read
             })
         }
     }

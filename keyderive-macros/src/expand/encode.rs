@@ -14,7 +14,10 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let width = key_field(field, "WIDTH", private);
         let write = on_type(
             field,
-            quote!(#private::KeyWriter::field::<#codec,),
+            match field.is_hashed() {
+                true => quote!(#private::KeyWriter::hashed_field::<#codec,),
+                false => quote!(#private::KeyWriter::field::<#codec,),
+            },
             &ty,
             quote!(>(__key, &self.#ident)?),
         );

@@ -16,7 +16,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let krate = key.krate();
     let private = quote!(#krate::__private);
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
-    let decoded = key.type_at(&lifetime);
+    let decoded = decode::decoded(key, &lifetime, &private);
     let name = &key.input.ident;
     let (impl_generics, type_generics, where_clause) = key.input.generics.split_for_impl();
     let scan = key.scan_ident();
@@ -28,13 +28,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     let builder = scan::builder(key, &private);
     let stages = scan::stages(key, &private);
 
-    // A type without borrowed fields is what its decode gives.
-    let owned = key
-        .input
-        .generics
-        .params
-        .is_empty()
-        .then(|| quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
+    let table_key = decode::table_key(key, &private);
 
     // The name as the struct declares it: a deprecated struct is not reported in our own impl.
     let name = quote_spanned!(name.span()=> #name);
@@ -73,7 +67,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
                 }
             }
 
-            #owned
+            #table_key
 
             #stages
         };

@@ -32,18 +32,44 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 /// The methods of all stages.
 pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let plan = plan(key, private);
+    let can_plan = can_plan(key, private);
     let fields = (0..key.fields.len()).map(|at| field(key, at, private));
-    quote!(#plan #(#fields)*)
+    quote!(#can_plan #plan #(#fields)*)
+}
+
+/// Where a plan cannot be made at every stage: behind a hash only whole keys can be looked up.
+fn can_plan(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+    let hashed = key.first_hashed()?;
+    let (key_type, name, last) = (key.name(), &key.fields[hashed].name, key.fields.len());
+    let message =
+        format!("a scan of `{key_type}` cannot end between its hashed field `{name}` and its last field");
+    let stages = (0..=hashed).chain([last]);
+    Some(quote! {
+        #[diagnostic::on_unimplemented(
+            message = #message,
+            label = "fix every field, for a point read, or none from the hashed one on"
+        )]
+        pub trait CanPlan {}
+
+        #(
+            #[diagnostic::do_not_recommend]
+            impl CanPlan for #private::Fixed<#stages> {}
+        )*
+
+        #[diagnostic::do_not_recommend]
+        impl CanPlan for #private::Ended {}
+    })
 }
 
 /// What each stage can do: become a plan.
 fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let scan = key.scan_ident();
     let this = key.type_at(&parse_quote!('static));
+    let bound = key.first_hashed().map(|_| quote!(: CanPlan));
     quote! {
         #[automatically_derived]
         #[allow(dead_code)]
-        impl<S> #scan<S> {
+        impl<S #bound> #scan<S> {
             /// The plan: which rows are asked for, in which buckets.
             ///
             /// # Errors
@@ -64,7 +90,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl<S> #private::IntoPlan<#this> for #scan<S> {
+        impl<S #bound> #private::IntoPlan<#this> for #scan<S> {
             fn into_plan(
                 self,
             ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
@@ -87,6 +113,41 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
     let stage_trait = stage_trait(key, at, &is_next, methods);
     let arg = quote!(<S::Field as #private::KeyField<#codec>>::Arg<#value>);
+    let draft_fix = match field.is_hashed() {
+        true => quote!(fix_hashed),
+        false => quote!(fix),
+    };
+    // A hash has no order, and no plan can end behind one.
+    let ends = key.first_hashed().is_none_or(|hashed| at < hashed).then(|| {
+        quote! {
+                #[doc = #range_doc]
+                pub fn #range<#value>(
+                    self,
+                    range: impl #private::core::ops::RangeBounds<#arg>,
+                ) -> #scan<#private::Ended>
+                where
+                    S: #is_next,
+                    S::Field: #private::RangeField<#codec>,
+                {
+                    #scan {
+                        draft: #private::Draft::range::<#codec, S::Field>(self.draft, &range),
+                        stage: #private::core::marker::PhantomData,
+                    }
+                }
+
+                #[doc = #prefix_doc]
+                pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
+                where
+                    S: #is_next,
+                    S::Field: #private::PrefixField<#codec>,
+                {
+                    #scan {
+                        draft: #private::Draft::prefix::<#codec, S::Field>(self.draft, prefix),
+                        stage: #private::core::marker::PhantomData,
+                    }
+                }
+        }
+    });
     quote! {
         #stage_trait
 
@@ -105,37 +166,12 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 S::Field: #private::KeyField<#codec>,
             {
                 #scan {
-                    draft: #private::Draft::fix::<#codec, S::Field>(self.draft, #fix),
+                    draft: #private::Draft::#draft_fix::<#codec, S::Field>(self.draft, #fix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
 
-            #[doc = #range_doc]
-            pub fn #range<#value>(
-                self,
-                range: impl #private::core::ops::RangeBounds<#arg>,
-            ) -> #scan<#private::Ended>
-            where
-                S: #is_next,
-                S::Field: #private::RangeField<#codec>,
-            {
-                #scan {
-                    draft: #private::Draft::range::<#codec, S::Field>(self.draft, &range),
-                    stage: #private::core::marker::PhantomData,
-                }
-            }
-
-            #[doc = #prefix_doc]
-            pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
-            where
-                S: #is_next,
-                S::Field: #private::PrefixField<#codec>,
-            {
-                #scan {
-                    draft: #private::Draft::prefix::<#codec, S::Field>(self.draft, prefix),
-                    stage: #private::core::marker::PhantomData,
-                }
-            }
+            #ends
         }
     }
 }

@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
 use super::{key_field, respan};
+use crate::attr::Layout;
 use crate::model::Key;
 
 /// The schema's value: its fields ask their types for format and width.
@@ -26,26 +27,43 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         let name = &field.name;
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
+        if field.is_hashed() {
+            let layout = layout(key, private);
+            return quote!({ let _ = #width; #private::Field::hashed(#name, #layout) });
+        }
         let order = key_field(field, "ORDER", private);
         quote!(#private::Field::new(#name, #format, #width, #order))
     });
+    let layout = layout(key, private);
     quote! {
-        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])
+        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout)
     }
 }
 
-/// The rules on widths, which only the field types know: each an error on the token at fault.
+fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    match key.layout() {
+        Layout::Text => quote!(#private::Layout::Delimited),
+        Layout::Ordered => quote!(#private::Layout::OrderedCode),
+    }
+}
+
+/// The rules on what only the field types know, such as widths: each an error on the token at fault.
 pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let fits = assertion(&quote!(assert_fits), key.input.ident.span(), private);
-    let delimiter = key.attrs.delimiter.tokens().and_then(|tokens| {
-        let span = tokens.clone().into_iter().next()?.span();
-        Some(assertion(&quote!(assert_delimiter), span, private))
-    });
-    quote!(#fits #delimiter)
+    let fits = assertion(&quote!(assert_fits(&__SCHEMA)), key.input.ident.span(), private);
+    let delimiter = key.attrs.delimiter.tokens().and_then(first_span);
+    let delimiter = delimiter.map(|span| assertion(&quote!(assert_delimiter(&__SCHEMA)), span, private));
+    let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
+    let fingerprint = pinned
+        .map(|(pinned, span)| assertion(&quote!(assert_fingerprint(&__SCHEMA, #pinned)), span, private));
+    quote!(#fits #delimiter #fingerprint)
+}
+
+fn first_span(tokens: &TokenStream) -> Option<Span> {
+    tokens.clone().into_iter().next().map(|token| token.span())
 }
 
 /// Calls a check of the schema while compiling, its error at `span`.
 fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
-    let call = respan(quote!(#private::Schema::#check(&__SCHEMA)), span);
+    let call = respan(quote!(#private::Schema::#check), span);
     quote!(const _: () = #call;)
 }

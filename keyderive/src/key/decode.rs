@@ -2,13 +2,18 @@
 
 use std::borrow::Cow;
 
-use super::MAX_KEY_LEN;
+use super::codec::{Ordered, Text};
 use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
+use super::ordered::Malformed;
 use super::salt::{Span, bucket_of};
-use super::schema::{Schema, Width};
+use super::schema::{Layout, Schema, Width};
 use super::show::{Byte, Readable};
+use super::{MAX_KEY_LEN, ordered};
+
+/// An MD5 as a field.
+type Md5 = [u8; 16];
 
 /// The bytes of a key on their way into its fields; `N` is how many there are.
 ///
@@ -23,15 +28,21 @@ pub struct KeyReader<'a, const N: usize> {
     next: usize,
     /// Where the unread bytes begin.
     at: usize,
+    /// Whether a separator of the ordered layout has just been read, so that a part must follow.
+    separated: bool,
 }
 
 impl<'a, const N: usize> KeyReader<'a, N> {
     /// Reads the tag and the salt of `key`.
     #[inline]
     fn new(schema: &'static Schema, key: &'a [u8]) -> Result<Self, DecodeError> {
-        let mut reader = Self { schema, key, bucket: None, spans: [Span::default(); N], next: 0, at: 0 };
+        let mut reader =
+            Self { schema, key, bucket: None, spans: [Span::default(); N], next: 0, at: 0, separated: false };
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
+        }
+        if let Layout::OrderedCode = schema.layout() {
+            return reader.ordered_head();
         }
         if let Some(tag) = schema.tag() {
             if !(key.starts_with(tag.as_bytes()) && key.get(tag.len()) == Some(&schema.delimiter())) {
@@ -51,12 +62,84 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         Ok(reader)
     }
 
+    /// Reads the tag and the salt of an ordered key.
+    fn ordered_head(mut self) -> Result<Self, DecodeError> {
+        if let Some(tag) = self.schema.tag() {
+            match self.take_part() {
+                Ok(part) if *part == *tag.as_bytes() => {}
+                _ => return Err(self.error(DecodeKind::Tag { expected: tag })),
+            }
+        }
+        if let Some(salt) = self.schema.salt() {
+            let bucket = self.take_part().ok().and_then(|part| ordered::read_int(&part));
+            self.bucket = bucket.and_then(|bucket| u32::try_from(bucket).ok()).filter(|b| *b < salt.range());
+            if self.bucket.is_none() {
+                return Err(self.error(DecodeKind::Salt { range: salt.range() }));
+            }
+        }
+        Ok(self)
+    }
+
+    /// The next part of an ordered key, and a step over it and the separator behind it; an empty one where the
+    /// key has ended.
+    fn take_part(&mut self) -> Result<Cow<'a, [u8]>, Malformed> {
+        if self.at == self.key.len() && !self.separated {
+            return Ok(Cow::Borrowed(&[]));
+        }
+        let (part, len) = ordered::take_part(&self.key[self.at..])?;
+        self.at += len;
+        self.separated = self.key[self.at..].starts_with(&ordered::SEPARATOR);
+        if part.is_empty() && !self.separated && self.key != ordered::EMPTY {
+            return Err(Malformed::TrailingEmpty);
+        }
+        if self.separated {
+            self.at += ordered::SEPARATOR.len();
+        }
+        Ok(part)
+    }
+
+    fn ordered_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, FieldError> {
+        let start = self.at;
+        let part = self.take_part().map_err(Malformed::into_error)?;
+        let end = self.at - if self.separated { ordered::SEPARATOR.len() } else { 0 };
+        self.spans[self.next] = Span { start, end };
+        T::read(part)
+    }
+
     /// Reads the next field.
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
     #[inline]
     pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
+        match self.schema.layout() {
+            Layout::Delimited => self.text_field::<C, T>(),
+            Layout::OrderedCode => {
+                let at = self.next;
+                let read = self.ordered_field::<C, T>();
+                self.next = at + 1;
+                read.map_err(|error| {
+                    let name = self.schema.fields()[at].name();
+                    self.error(DecodeKind::Field { name, error })
+                })
+            }
+        }
+    }
+
+    /// Checks the next field, which is a hash and so gives no value back.
+    ///
+    /// # Errors
+    /// When the bytes are no hash.
+    pub fn hashed_field(&mut self) -> Result<(), DecodeError> {
+        match self.schema.layout() {
+            Layout::Delimited => self.field::<Text, Md5>(),
+            Layout::OrderedCode => self.field::<Ordered, Md5>(),
+        }
+        .map(drop)
+    }
+
+    #[inline]
+    fn text_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
         let at = self.next;
         self.next = at + 1;
         let rest = &self.key[self.at..];
@@ -80,11 +163,11 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     /// Checks what can only be seen at the end: that nothing is left, and that the bucket is right.
     #[inline]
     fn finish(self) -> Result<(), DecodeError> {
-        if self.at != self.key.len() {
+        if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
         }
         if let (Some(salt), Some(stored)) = (self.schema.salt(), self.bucket) {
-            let expected = bucket_of(salt, self.key, &self.spans, self.schema.delimiter());
+            let expected = bucket_of(salt, self.key, &self.spans, self.schema);
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }
@@ -114,13 +197,13 @@ fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[
             }
             Ok(bytes)
         }
-        Width::Delimited if last => {
+        Width::Delimited | Width::Between(..) if last => {
             if holds_forbidden(rest, delimiter) {
                 return Err(forbidden(rest, delimiter));
             }
             Ok(rest)
         }
-        Width::Delimited => match rest.iter().position(|byte| *byte <= delimiter) {
+        Width::Delimited | Width::Between(..) => match rest.iter().position(|byte| *byte <= delimiter) {
             Some(end) if rest[end] == delimiter => Ok(&rest[..end]),
             Some(end) => Err(forbidden(&rest[..=end], delimiter)),
             None => Err(unended(rest, delimiter)),

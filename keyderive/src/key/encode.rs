@@ -1,11 +1,14 @@
 //! Writing a key: the parts in order, then the salt into its place.
 
-use super::MAX_KEY_LEN;
+use md5::{Digest as _, Md5};
+
+use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
 use super::field::KeyField;
 use super::salt::{Salt, Span, bucket_of};
-use super::schema::{Schema, Width};
+use super::schema::{Layout, Schema, Width};
 use super::show::Byte;
+use super::{MAX_KEY_LEN, ordered};
 
 /// The fields of a key on their way into its bytes; `N` is how many there are.
 ///
@@ -25,12 +28,28 @@ impl<const N: usize> KeyWriter<'_, N> {
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline]
     pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
+        self.part(|schema, out| write_field::<C, T>(value.arg(), schema, out))
+    }
+
+    /// Writes the hash of the next field.
+    ///
+    /// # Errors
+    /// When the field's format cannot hold the value that is hashed.
+    pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
+        self.part(|schema, out| write_hashed::<C, T>(value.arg(), schema, out))
+    }
+
+    #[inline]
+    fn part(
+        &mut self,
+        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Result<(), EncodeError> {
         let at = self.next;
         if at > 0 {
-            self.out.push(self.schema.delimiter());
+            self.out.extend_from_slice(self.schema.separator());
         }
         let start = self.out.len();
-        write_field::<C, T>(value.arg(), self.schema.delimiter(), self.out).map_err(|error| {
+        write(self.schema, self.out).map_err(|error| {
             EncodeError::field(self.schema.key_type(), self.schema.fields()[at].name(), error)
         })?;
         self.spans[at] = Span { start, end: self.out.len() };
@@ -39,17 +58,44 @@ impl<const N: usize> KeyWriter<'_, N> {
     }
 }
 
-/// Appends one field, checked against the delimiter where that is what ends it.
-#[inline]
-pub(crate) fn write_field<C, T: KeyField<C>>(
+/// Appends the hash of one field as it stands in a key.
+pub(crate) fn write_hashed<C, T: KeyField<C>>(
     value: T::Arg<'_>,
-    delimiter: u8,
+    schema: &Schema,
     out: &mut Vec<u8>,
 ) -> Result<(), FieldError> {
     let start = out.len();
     T::write(value, out)?;
-    if matches!(T::WIDTH, Width::Delimited) && holds_forbidden(&out[start..], delimiter) {
-        return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
+    let hash = Md5::digest(&out[start..]);
+    out.truncate(start);
+    match schema.layout() {
+        Layout::Delimited => write_hex(&hash, out),
+        Layout::OrderedCode => {
+            out.extend_from_slice(&hash);
+            ordered::escape_from(out, start);
+        }
+    }
+    Ok(())
+}
+
+/// Appends one field as it stands in a key: checked against the delimiter where that is what ends it, escaped
+/// in the ordered layout.
+#[inline]
+pub(crate) fn write_field<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    schema: &Schema,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    let start = out.len();
+    T::write(value, out)?;
+    match schema.layout() {
+        Layout::OrderedCode => ordered::escape_from(out, start),
+        Layout::Delimited => {
+            let delimiter = schema.delimiter();
+            if matches!(T::WIDTH, Width::Delimited) && holds_forbidden(&out[start..], delimiter) {
+                return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
+            }
+        }
     }
     Ok(())
 }
@@ -83,7 +129,11 @@ pub fn encode<const N: usize>(
     fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let base = out.len();
-    let result = encode_at(schema, out, base, fields);
+    let result = match schema.layout() {
+        Layout::Delimited => encode_text(schema, out, base, fields),
+        Layout::OrderedCode => encode_ordered(schema, out, base, fields),
+    };
+    let result = result.and_then(|()| check_len(schema, out.len() - base));
     if result.is_err() {
         out.truncate(base);
     }
@@ -91,7 +141,7 @@ pub fn encode<const N: usize>(
 }
 
 #[inline]
-fn encode_at<const N: usize>(
+fn encode_text<const N: usize>(
     schema: &'static Schema,
     out: &mut Vec<u8>,
     base: usize,
@@ -104,11 +154,44 @@ fn encode_at<const N: usize>(
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
     if let Some(salt) = schema.salt() {
-        let bucket = bucket_of(salt, out, &spans, schema.delimiter());
+        let bucket = bucket_of(salt, out, &spans, schema);
         let end = base + schema.head_len() - 1;
         Salt::patch(bucket, &mut out[end - salt.width()..end]);
     }
-    check_len(schema, out.len() - base)
+    Ok(())
+}
+
+/// The salt of an ordered key has no fixed width, so the head is put in front of the fields at the end.
+fn encode_ordered<const N: usize>(
+    schema: &'static Schema,
+    out: &mut Vec<u8>,
+    base: usize,
+    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+) -> Result<(), EncodeError> {
+    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0 };
+    fields(&mut writer)?;
+    let KeyWriter { out, spans, .. } = writer;
+    let bucket = schema.salt().map_or(0, |salt| bucket_of(salt, out, &spans, schema));
+    out.truncate(ordered_end(out, &spans).unwrap_or(base));
+    let mut head = Vec::with_capacity(16);
+    schema.write_head(bucket, &mut head);
+    match (head.is_empty(), out.len() == base) {
+        (true, true) => out.extend_from_slice(&ordered::EMPTY),
+        (true, false) => {}
+        (false, empty) => {
+            if !empty {
+                head.extend_from_slice(&ordered::SEPARATOR);
+            }
+            out.splice(base..base, head);
+        }
+    }
+    Ok(())
+}
+
+/// Where the last field ends that is not empty: those behind it are dropped.
+pub(crate) fn ordered_end(key: &[u8], spans: &[Span]) -> Option<usize> {
+    let full = |span: &&Span| key[span.start..span.end] != ordered::EMPTY;
+    spans.iter().rev().find(full).map(|span| span.end)
 }
 
 /// Refuses the lengths that Bigtable does.

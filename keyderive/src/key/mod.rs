@@ -11,6 +11,8 @@ mod encode;
 mod error;
 mod farm;
 mod field;
+mod fingerprint;
+pub(crate) mod ordered;
 mod row_key;
 mod salt;
 mod schema;
@@ -21,11 +23,12 @@ pub use encode::{KeyWriter, encode as encode_fields};
 pub use error::{DecodeError, EncodeError, FieldError};
 pub use farm::fingerprint64;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
-pub use row_key::{OwnedRowKey, RowKey};
+pub use fingerprint::Fingerprint;
+pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::Salt;
-pub use schema::{Field, FieldOrder, Format, Schema, TimeUnit, Width};
+pub use schema::{Field, FieldOrder, Format, Layout, Schema, TimeUnit, Width};
 
-pub(crate) use encode::{check_len, write_field};
+pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
 pub(crate) use salt::{Span, bucket_of};
 #[cfg(feature = "client")]
 pub(crate) use show::ShownKey;

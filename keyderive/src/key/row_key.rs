@@ -1,7 +1,10 @@
 //! The trait of all row keys.
 
+use std::fmt;
+
 use super::error::{DecodeError, EncodeError};
 use super::schema::Schema;
+use super::show::Readable;
 
 /// A struct that is the row key of a table; derive it.
 ///
@@ -78,12 +81,63 @@ pub trait RowKey {
     fn scan() -> Self::Scan;
 }
 
-/// A row key that owns what it holds, so that tables can hand it out.
+/// A row key that owns what it holds, so that decode gives back the whole of it.
 ///
-/// Derived with [`RowKey`] for every key type without borrowed fields.
+/// Derived with [`RowKey`] for every key type without borrowed and hashed fields.
+pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'static {}
+
+/// A row key that a table can have.
+///
+/// Derived with [`RowKey`] for every key type without borrowed fields. A key type with a hashed field cannot be
+/// read back, so its tables hand out [`RawKey`]s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
     label = "not a row key that owns its fields",
     note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
 )]
-pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'static {}
+pub trait TableKey: RowKey + Send + 'static {
+    /// What a table hands out for a stored key: the key type itself, or its bytes.
+    type Stored: Send + 'static;
+
+    /// Reads a stored key, and checks all that can be checked of it.
+    ///
+    /// # Errors
+    /// For a key that is not of this type.
+    fn stored(key: &[u8]) -> Result<Self::Stored, DecodeError>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: OwnedRowKey> TableKey for K {
+    type Stored = K;
+
+    fn stored(key: &[u8]) -> Result<K, DecodeError> {
+        K::decode(key)
+    }
+}
+
+/// The bytes of a row key that cannot be read back, because a field of it is a hash.
+///
+/// Its tag, salt, widths and the fields beside the hash have been checked.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RawKey(Box<[u8]>);
+
+impl RawKey {
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(key: &[u8]) -> Self {
+        Self(key.into())
+    }
+
+    /// The row key as stored.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The key as text; bytes that are none are escaped as `\xNN`.
+impl fmt::Display for RawKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Readable(&self.0).fmt(f)
+    }
+}

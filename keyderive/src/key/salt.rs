@@ -1,7 +1,8 @@
 //! The salt: which bucket a key is in.
 
-use super::decimal;
 use super::farm::fingerprint64;
+use super::schema::{Layout, Schema};
+use super::{decimal, ordered};
 
 /// The salt of a key type: how many buckets, and the fields whose bytes choose one.
 ///
@@ -80,16 +81,24 @@ impl Salt {
 ///
 /// Fields that stand side by side are hashed where they are; others are copied together first.
 #[inline]
-pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], delimiter: u8) -> u32 {
-    if let Some((first, last)) = salt.contiguous() {
+pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> u32 {
+    let ordered = matches!(schema.layout(), Layout::OrderedCode);
+    // Of an ordered key, empty fields at the end are dropped.
+    let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
+    if let Some((first, last)) = salt.contiguous()
+        && !dropped(last)
+    {
         return salt.bucket(&key[spans[first].start..spans[last].end]);
     }
     let mut joined = Vec::with_capacity(key.len());
     for (at, field) in salt.over.iter().enumerate() {
         if at > 0 {
-            joined.push(delimiter);
+            joined.extend_from_slice(schema.separator());
         }
-        joined.extend_from_slice(&key[spans[*field].start..spans[*field].end]);
+        match dropped(*field) {
+            true => joined.extend_from_slice(&ordered::EMPTY),
+            false => joined.extend_from_slice(&key[spans[*field].start..spans[*field].end]),
+        }
     }
     salt.bucket(&joined)
 }

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::MAX_KEY_LEN;
 use super::salt::Salt;
+use super::{MAX_KEY_LEN, ordered};
 
 /// How the parts of a key type are laid out in its bytes; a constant that the derive makes.
 ///
@@ -26,10 +26,21 @@ use super::salt::Salt;
 #[derive(Debug, PartialEq, Eq)]
 pub struct Schema {
     key_type: &'static str,
-    delimiter: u8,
+    delimiter: [u8; 1],
     tag: Option<&'static str>,
     salt: Option<Salt>,
     fields: &'static [Field],
+    layout: Layout,
+}
+
+/// How the parts of a key are put together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Layout {
+    /// Readable text, joined by a delimiter.
+    Delimited,
+    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields SQL can see as typed columns.
+    OrderedCode,
 }
 
 impl Schema {
@@ -42,7 +53,19 @@ impl Schema {
         salt: Option<Salt>,
         fields: &'static [Field],
     ) -> Self {
-        Self { key_type, delimiter, tag, salt, fields }
+        Self { key_type, delimiter: [delimiter], tag, salt, fields, layout: Layout::Delimited }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_layout(self, layout: Layout) -> Self {
+        Self { layout, ..self }
+    }
+
+    /// How the parts are put together.
+    #[must_use]
+    pub const fn layout(&self) -> Layout {
+        self.layout
     }
 
     /// The name of the key's struct.
@@ -51,10 +74,19 @@ impl Schema {
         self.key_type
     }
 
-    /// The byte between the parts of the key.
+    /// The byte between the parts of a key in the text layout.
     #[must_use]
     pub const fn delimiter(&self) -> u8 {
-        self.delimiter
+        self.delimiter[0]
+    }
+
+    /// What stands between two parts.
+    #[inline]
+    pub(crate) const fn separator(&self) -> &[u8] {
+        match self.layout {
+            Layout::Delimited => &self.delimiter,
+            Layout::OrderedCode => &ordered::SEPARATOR,
+        }
     }
 
     /// The constant that every key begins with.
@@ -78,6 +110,9 @@ impl Schema {
     /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty.
     #[must_use]
     pub const fn min_len(&self) -> usize {
+        if let Layout::OrderedCode = self.layout {
+            return self.ordered_min_len();
+        }
         let mut len = self.head_len() + self.fields.len().saturating_sub(1);
         let mut at = 0;
         while at < self.fields.len() {
@@ -85,6 +120,33 @@ impl Schema {
             at += 1;
         }
         len
+    }
+
+    /// Fields behind the last one that is never empty may be dropped.
+    const fn ordered_min_len(&self) -> usize {
+        let mut len = match self.tag {
+            Some(tag) => tag.len(),
+            None => 0,
+        };
+        let mut parts = self.tag.is_some() as usize;
+        if self.salt.is_some() {
+            len += 1;
+            parts += 1;
+        }
+        let mut needed = len;
+        let mut needed_parts = parts;
+        let mut at = 0;
+        while at < self.fields.len() {
+            parts += 1;
+            let least = self.fields[at].width.min();
+            // An empty part in between is written in two bytes, so the least one has one.
+            len += if least == 0 { 1 } else { least };
+            if least > 0 {
+                (needed, needed_parts) = (len, parts);
+            }
+            at += 1;
+        }
+        if needed_parts == 0 { 1 } else { needed + 2 * (needed_parts - 1) }
     }
 
     /// How many bytes stand before the fields: the tag and the salt, each with its delimiter.
@@ -101,14 +163,20 @@ impl Schema {
     }
 
     /// Writes what stands before the fields. The bucket is that of a salted key, and not used for others.
+    ///
+    /// In the text layout it ends with the delimiter, in the ordered layout without a separator: there a key whose
+    /// fields are all empty goes no further.
     pub(crate) fn write_head(&self, bucket: u32, out: &mut Vec<u8>) {
+        if let Layout::OrderedCode = self.layout {
+            return self.write_ordered_head(bucket, out);
+        }
         if let Some(tag) = self.tag {
             out.extend_from_slice(tag.as_bytes());
-            out.push(self.delimiter);
+            out.push(self.delimiter());
         }
         if let Some(salt) = &self.salt {
             salt.write(bucket, out);
-            out.push(self.delimiter);
+            out.push(self.delimiter());
         }
     }
 
@@ -126,9 +194,37 @@ impl Schema {
         (1..buckets).map(split).collect()
     }
 
+    fn write_ordered_head(&self, bucket: u32, out: &mut Vec<u8>) {
+        if let Some(tag) = self.tag {
+            out.extend_from_slice(&ordered::escaped(tag.as_bytes()));
+        }
+        if self.salt.is_some() {
+            if self.tag.is_some() {
+                out.extend_from_slice(&ordered::SEPARATOR);
+            }
+            let start = out.len();
+            ordered::write_int(bucket.into(), out);
+            ordered::escape_from(out, start);
+        }
+    }
+
+    const fn has_escaped_field(&self) -> bool {
+        let mut at = 0;
+        while at < self.fields.len() {
+            if matches!(self.fields[at].format, Format::EscapedUtf8) {
+                return true;
+            }
+            at += 1;
+        }
+        false
+    }
+
     /// Whether some field is text that ends at the delimiter.
     #[must_use]
     pub const fn has_delimited_field(&self) -> bool {
+        if let Layout::OrderedCode = self.layout {
+            return false;
+        }
         let mut at = 0;
         while at < self.fields.len() {
             if matches!(self.fields[at].width, Width::Delimited) {
@@ -157,17 +253,25 @@ impl Schema {
     #[track_caller]
     pub const fn assert_delimiter(&self) {
         assert!(
-            self.delimiter < b'0' || !self.has_delimited_field(),
+            self.delimiter() < b'%' || !self.has_escaped_field(),
+            "this delimiter is not below `%`, which every escape begins with; choose one below it, such as '#'"
+        );
+        assert!(
+            self.delimiter() < b'0' || !self.has_delimited_field(),
             "this delimiter is not below `0`, and a delimited string holds no byte at or below its \
              delimiter, so it could not hold digits; choose one below `0`, such as '#' or '-'"
         );
     }
 }
 
-/// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`.
+/// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; with ` | ` for the separator of the
+/// ordered layout.
 impl fmt::Display for Schema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let delimiter = char::from(self.delimiter);
+        let delimiter = match self.layout {
+            Layout::Delimited => char::from(self.delimiter()).to_string(),
+            Layout::OrderedCode => " | ".to_owned(),
+        };
         if let Some(tag) = self.tag {
             write!(f, "{tag}{delimiter}")?;
         }
@@ -198,6 +302,16 @@ impl Field {
     #[must_use]
     pub const fn new(name: &'static str, format: Format, width: Width, order: FieldOrder) -> Self {
         Self { name, format, width, order }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn hashed(name: &'static str, layout: Layout) -> Self {
+        let width = match layout {
+            Layout::Delimited => 32,
+            Layout::OrderedCode => 16,
+        };
+        Self::new(name, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
     }
 
     /// The field's name in the struct.
@@ -237,6 +351,18 @@ pub enum Format {
     Utf8,
     /// UTF-8, space padded on the right.
     PaddedUtf8,
+    /// `OrderedCodeBytes` of a signed number.
+    Int64,
+    /// The bytes as they are.
+    Bytes,
+    /// UTF-8 with every byte up to `%` written `%XX`.
+    EscapedUtf8,
+    /// Lower-case hexadecimal.
+    Hex,
+    /// `0` or `1`.
+    Bool,
+    /// The MD5 of what the field's own format writes.
+    Md5,
     /// The decimal count of a unit since 1970-01-01T00:00:00Z, zero padded.
     UnixTime(TimeUnit),
     /// A time as `YYYYMMDDHHMMSSmmm`, in UTC.
@@ -293,6 +419,10 @@ pub enum FieldOrder {
     Ascending,
     /// Greatest first: what is written is the difference from the greatest value of the type or width.
     Descending,
+    /// The order of the number with its bits reversed, which is none for a reader.
+    BitReversed,
+    /// The order of a hash, which is none.
+    Hashed,
     /// Greatest first: what is written is `max - v`.
     ReversedFrom {
         /// The greatest value, written as zeros.
@@ -316,6 +446,8 @@ pub enum Width {
     Fixed(usize),
     /// As many as the value has; the delimiter or the end of the key ends it.
     Delimited,
+    /// From the first to the second number, before zero bytes are escaped: a number of the ordered layout.
+    Between(usize, usize),
 }
 
 impl Width {
@@ -323,7 +455,7 @@ impl Width {
     #[must_use]
     pub const fn min(self) -> usize {
         match self {
-            Self::Fixed(width) => width,
+            Self::Fixed(width) | Self::Between(width, _) => width,
             Self::Delimited => 0,
         }
     }

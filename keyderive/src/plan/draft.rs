@@ -5,11 +5,12 @@ use std::ops::{Bound, RangeBounds};
 
 use super::error::PlanError;
 use super::explain::Explain;
+use super::ordered;
 use super::parts::{Buckets, Constraint, Parts, Rows};
 use super::range::prefix_end;
 use crate::key::{
-    Cut, EncodeError, KeyField, PrefixField, RangeField, Schema, Side, Span, Width, bucket_of, check_len,
-    write_field,
+    Cut, EncodeError, FieldError, KeyField, Layout, PrefixField, RangeField, Schema, Side, Span, Width,
+    bucket_of, check_len, write_field, write_hashed,
 };
 
 /// The constraints given so far, from the left; the runtime half of every derived scan builder.
@@ -42,16 +43,30 @@ impl Draft {
 
     /// Fixes the next field to one value.
     #[must_use]
-    pub fn fix<C, T: KeyField<C>>(mut self, value: T::Arg<'_>) -> Self {
+    pub fn fix<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
+        self.fix_part(&value, |schema, out| write_field::<C, T>(value, schema, out))
+    }
+
+    /// Fixes the next field, which is stored as a hash, to one value.
+    #[must_use]
+    pub fn fix_hashed<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
+        self.fix_part(&value, |schema, out| write_hashed::<C, T>(value, schema, out))
+    }
+
+    fn fix_part(
+        mut self,
+        value: &dyn fmt::Debug,
+        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Self {
         let start = self.fixed.len();
         let at = self.spans.len();
-        if let Err(error) = write_field::<C, T>(value, self.schema.delimiter(), &mut self.fixed) {
+        if let Err(error) = write(self.schema, &mut self.fixed) {
             let name = self.schema.fields()[at].name();
             self.error.get_or_insert(EncodeError::field(self.schema.key_type(), name, error));
         }
         self.spans.push(Span { start, end: self.fixed.len() });
         if self.spans.len() < self.schema.fields().len() {
-            self.fixed.push(self.schema.delimiter());
+            self.fixed.extend_from_slice(self.schema.separator());
         }
         self.constrain(format!("= {value:?}"), at);
         self
@@ -120,11 +135,18 @@ impl Draft {
         if salt.over().iter().any(|field| *field >= self.spans.len()) {
             return Buckets::All;
         }
-        Buckets::One(bucket_of(salt, &self.fixed, &self.spans, self.schema.delimiter()))
+        Buckets::One(bucket_of(salt, &self.fixed, &self.spans, self.schema))
     }
 
     fn rows(&self) -> Result<Rows, EncodeError> {
         let Self { schema, fixed, spans, .. } = self;
+        if let Layout::OrderedCode = schema.layout() {
+            let bucket = match self.buckets() {
+                Buckets::One(bucket) => bucket,
+                Buckets::Unsalted | Buckets::All => 0,
+            };
+            return ordered::Fixed { schema, bytes: fixed, spans, bucket }.rows(self.cuts.as_ref());
+        }
         if spans.len() == schema.fields().len() {
             check_len(schema, schema.head_len() + fixed.len())?;
             return Ok(Rows::Key(fixed.clone()));

@@ -6,6 +6,7 @@
 mod draft;
 mod error;
 mod explain;
+mod ordered;
 mod parts;
 mod range;
 mod stage;

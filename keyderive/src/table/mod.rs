@@ -16,7 +16,7 @@ pub use rows::Rows;
 pub use scan::Scan;
 
 use crate::client::{Client, Error, FamilySpec};
-use crate::key::OwnedRowKey;
+use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter};
 
@@ -78,12 +78,12 @@ impl Client {
     ///
     /// Sends nothing: whether the table is there is seen at the first use.
     #[must_use]
-    pub fn table<K: OwnedRowKey, R>(&self, name: &str) -> Table<K, R> {
+    pub fn table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
         Table { client: self.clone(), name: name.into(), family: DEFAULT_FAMILY.into(), types: PhantomData }
     }
 }
 
-impl<K: OwnedRowKey, R> Table<K, R> {
+impl<K: TableKey, R> Table<K, R> {
     /// The same table with its columns in another family than [`DEFAULT_FAMILY`].
     #[must_use]
     pub fn family(self, name: &str) -> Self {

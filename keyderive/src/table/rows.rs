@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::Table;
 use super::merge::Merge;
 use crate::client::Error;
-use crate::key::OwnedRowKey;
+use crate::key::TableKey;
 use crate::row::Row;
 
 /// The rows of a scan, in the order of their logical keys: a [`Stream`], and [`next`](Self::next) without it.
@@ -45,7 +45,7 @@ enum State {
     Ended,
 }
 
-impl<K: OwnedRowKey, R> Rows<K, R> {
+impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn new(table: Table<K, R>, merge: Result<Merge, Error>) -> Self {
         let state = match merge {
             Ok(merge) => State::Running(merge),
@@ -55,28 +55,28 @@ impl<K: OwnedRowKey, R> Rows<K, R> {
     }
 }
 
-impl<K: OwnedRowKey, R> Rows<K, R> {
+impl<K: TableKey, R> Rows<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
     /// Cancel safe: a future that is dropped has taken no row.
-    pub async fn next(&mut self) -> Option<Result<(K, R), Error>>
+    pub async fn next(&mut self) -> Option<Result<(K::Stored, R), Error>>
     where
         R: DeserializeOwned,
     {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    fn read(&self, row: &Row) -> Result<(K, R), Error>
+    fn read(&self, row: &Row) -> Result<(K::Stored, R), Error>
     where
         R: DeserializeOwned,
     {
-        let key = K::decode(row.key()).map_err(|error| Error::foreign(&self.table.name, error))?;
+        let key = K::stored(row.key()).map_err(|error| Error::foreign(&self.table.name, error))?;
         Ok((key, self.table.read(row)?))
     }
 }
 
-impl<K: OwnedRowKey, R: DeserializeOwned> Stream for Rows<K, R> {
-    type Item = Result<(K, R), Error>;
+impl<K: TableKey, R: DeserializeOwned> Stream for Rows<K, R> {
+    type Item = Result<(K::Stored, R), Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = match &mut self.state {

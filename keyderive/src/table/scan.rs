@@ -8,7 +8,7 @@ use super::merge::Merge;
 use super::rows::Rows;
 use super::{Table, latest};
 use crate::client::{Error, ReadRows};
-use crate::key::OwnedRowKey;
+use crate::key::TableKey;
 use crate::plan::{Explain, Plan, PlanError, Request, RequestRows};
 
 /// A scan of a table: a plan and how it is to be run.
@@ -22,7 +22,7 @@ pub struct Scan<K, R> {
     limit: Option<u64>,
 }
 
-impl<K: OwnedRowKey, R> Scan<K, R> {
+impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
         Self { table, plan, limit: None }
     }
@@ -75,7 +75,7 @@ impl<K: OwnedRowKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream); the rows before it are dropped.
-    pub async fn collect(self) -> Result<Vec<(K, R)>, Error>
+    pub async fn collect(self) -> Result<Vec<(K::Stored, R)>, Error>
     where
         R: DeserializeOwned,
     {

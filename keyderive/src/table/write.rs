@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::Table;
 use crate::client::Error;
-use crate::key::OwnedRowKey;
+use crate::key::TableKey;
 use crate::row::{self, Mutation};
 
 /// How many mutations Bigtable takes in one request.
@@ -16,7 +16,7 @@ const MAX_MUTATIONS: usize = 100_000;
 /// How many bytes of keys and values are sent in one request: well under what the service receives.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-impl<K: OwnedRowKey, R> Table<K, R> {
+impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
     ///
     /// A struct owns the columns that its fields name: those of present fields are set, those of absent

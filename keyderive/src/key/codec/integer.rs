@@ -10,7 +10,7 @@ use super::super::show::Readable;
 use super::{Pad, ReverseTs, Text};
 
 /// The cut just before the bytes that `write` gives; at an end where it has none to give.
-fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherwise: Cut) -> Cut {
+pub(super) fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherwise: Cut) -> Cut {
     let mut encoding = Vec::with_capacity(40);
     match write(&mut encoding) {
         Ok(()) => Cut::Before(encoding),
@@ -20,7 +20,7 @@ fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherw
 
 /// What `read` says of bytes that are not the digits it expects.
 #[cold]
-fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
+pub(super) fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     FieldError::new(format_args!(
         "`{}` is not the {} decimal digits of a `{type_name}` in its range",
         Readable(bytes),
@@ -38,6 +38,8 @@ macro_rules! first_behind {
         }
     };
 }
+
+pub(super) use first_behind;
 
 /// The parts that every integer type shares: how it goes into digits and comes back.
 ///
@@ -77,6 +79,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Pad<N>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 let Some(next) = first_behind!(bound, side) else {
@@ -124,6 +127,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 // The bytes run the other way: they begin with the last value before the cut.
@@ -140,6 +144,7 @@ macro_rules! integer {
             }
         }
 
+        #[diagnostic::do_not_recommend]
         impl RangeField<Text> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match first_behind!(bound, side) {
@@ -264,14 +269,14 @@ signed! {
 }
 
 #[cold]
-fn negative_padded(value: impl std::fmt::Display, width: usize) -> FieldError {
+pub(super) fn negative_padded(value: impl std::fmt::Display, width: usize) -> FieldError {
     FieldError::new(format_args!(
         "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
     ))
 }
 
 #[cold]
-fn too_many_digits(value: impl std::fmt::Display, width: usize) -> FieldError {
+pub(super) fn too_many_digits(value: impl std::fmt::Display, width: usize) -> FieldError {
     FieldError::new(format_args!(
         "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
         "9".repeat(width),
@@ -279,7 +284,7 @@ fn too_many_digits(value: impl std::fmt::Display, width: usize) -> FieldError {
 }
 
 #[cold]
-fn not_reversible(value: impl std::fmt::Display, max: u64) -> FieldError {
+pub(super) fn not_reversible(value: impl std::fmt::Display, max: u64) -> FieldError {
     FieldError::new(format_args!("{value} cannot be reversed; `#[reverse_ts]` holds 0 to {max}"))
 }
 

@@ -24,11 +24,20 @@
 //! of Unix time, without leap seconds; an instant inside one is an error. An `OffsetDateTime` is stored as the
 //! instant that it is, and read back in UTC.
 
+mod bytes;
+mod escape;
 mod integer;
+mod ordered;
+mod reversed;
+mod single;
 mod string;
 mod time;
 #[cfg(feature = "uuid")]
 mod uuid;
+
+pub use bytes::BytesCodec;
+pub(crate) use bytes::write_hex;
+pub use single::BoolCodec;
 
 pub use string::{LentStr, StrCodec};
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec};
@@ -61,6 +70,9 @@ pub struct Desc<C = Text>(PhantomData<C>);
 #[derive(Clone, Copy, Debug)]
 pub struct BitReverse<C = Text>(PhantomData<C>);
 
+/// `#[row_key(escape)]`: any string in a delimited field, with every byte up to `%` written `%XX`.
+#[derive(Clone, Copy, Debug)]
+pub enum Escape {}
 /// `#[row_key(ts(unit = "millis"))]`: a time as the count of the unit `U` since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Ts<U, C = Text>(PhantomData<(U, C)>);

@@ -162,10 +162,8 @@ impl Scale {
 
     /// A number in the order it is written in, and back; none over the limit.
     fn turned(self, number: u64) -> Option<u64> {
-        match self.order {
-            FieldOrder::Ascending => (number <= self.limit).then_some(number),
-            FieldOrder::Descending | FieldOrder::ReversedFrom { .. } => self.limit.checked_sub(number),
-        }
+        let difference = self.limit.checked_sub(number)?;
+        Some(if self.order.is_reversed() { difference } else { number })
     }
 
     /// The number of a step.
@@ -268,12 +266,8 @@ impl Scale {
             Format::DateTime17 => "a time as `YYYYMMDDHHMMSSmmm`",
             _ => "a count since 1970",
         };
-        let order = match self.order {
-            FieldOrder::Ascending => String::new(),
-            FieldOrder::Descending | FieldOrder::ReversedFrom { .. } => {
-                format!(" subtracted from {}", self.limit)
-            }
-        };
+        let order =
+            if self.order.is_reversed() { format!(" subtracted from {}", self.limit) } else { String::new() };
         FieldError::new(format_args!(
             "`{}` is not {what}{order}, in {} digits",
             Readable(bytes),

@@ -1,0 +1,197 @@
+//! The ordered layout, byte for byte: the figures of its definition, and the strictness of its decode.
+
+use keyderive::RowKey;
+use keyderive::key::OwnedRowKey;
+use keyderive_tests::shared;
+use serde_json::Value;
+
+#[derive(RowKey, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+struct One {
+    a: String,
+}
+
+#[derive(RowKey, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+struct Two {
+    a: String,
+    b: String,
+}
+
+#[derive(RowKey, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+struct Three {
+    a: String,
+    b: String,
+    c: String,
+}
+
+#[derive(RowKey, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+struct Number {
+    value: i64,
+}
+
+#[derive(RowKey, Debug, PartialEq)]
+#[row_key(layout = "ordered")]
+struct Descending {
+    #[row_key(desc)]
+    value: i64,
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Vec<u8> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(&text[at..at + 2], 16).unwrap()).collect()
+}
+
+#[track_caller]
+fn assert_stored<K: OwnedRowKey + PartialEq + std::fmt::Debug>(key: &K, stored: &str) {
+    let bytes = key.encode().unwrap();
+    assert_eq!(hex(&bytes), stored);
+    assert_eq!(&K::decode(&bytes).unwrap(), key);
+}
+
+#[test]
+fn structs_of_strings() {
+    let Some(file) = shared::read("vectors/ordered_code.json") else {
+        return;
+    };
+    let file: Value = serde_json::from_str(&file).unwrap();
+    let vectors = file["bigtable_struct_proto_examples"]["vectors"].as_array().unwrap();
+    assert_eq!(vectors.len(), 7);
+    for vector in vectors {
+        let stored = vector["row_key_hex"].as_str().unwrap();
+        let fields = vector["fields_hex"].as_array().unwrap().iter();
+        let fields: Vec<_> =
+            fields.map(|field| String::from_utf8(unhex(field.as_str().unwrap())).unwrap()).collect();
+        match &fields[..] {
+            // A key type has a field at least.
+            [] => {}
+            [a] => assert_stored(&One { a: a.clone() }, stored),
+            [a, b] => assert_stored(&Two { a: a.clone(), b: b.clone() }, stored),
+            [a, b, c] => assert_stored(&Three { a: a.clone(), b: b.clone(), c: c.clone() }, stored),
+            more => panic!("a vector of {} fields", more.len()),
+        }
+    }
+}
+
+/// The bytes of an integer, as they stand in a key: with zero bytes escaped.
+fn escaped(hex: &str) -> String {
+    let pairs = (0..hex.len()).step_by(2).map(|at| &hex[at..at + 2]);
+    pairs.map(|pair| if pair == "00" { "00ff" } else { pair }).collect()
+}
+
+#[test]
+fn integers() {
+    let Some(file) = shared::read("vectors/ordered_code.json") else {
+        return;
+    };
+    let file: Value = serde_json::from_str(&file).unwrap();
+    let numbers = file["orderedcode_go"]["int64"].as_array().unwrap();
+    assert_eq!(numbers.len(), 70);
+    for vector in numbers {
+        let value = vector["input"].as_str().unwrap().parse().unwrap();
+        assert_stored(&Number { value }, &escaped(vector["inc_hex"].as_str().unwrap()));
+        assert_stored(&Descending { value }, &escaped(vector["dec_hex"].as_str().unwrap()));
+    }
+    for vector in file["beam_java"]["signed_num_increasing"].as_array().unwrap() {
+        let value = vector["input"].as_str().unwrap().parse().unwrap();
+        assert_stored(&Number { value }, &escaped(vector["hex"].as_str().unwrap()));
+    }
+}
+
+/// A key of every kind of part, put together by hand from the rules.
+#[test]
+fn a_whole_key() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[row_key(layout = "ordered", tag = "EVENT")]
+    struct EventKey {
+        user: String,
+        count: i32,
+        #[row_key(desc)]
+        rank: u16,
+        #[reverse_ts]
+        at: u64,
+        flag: bool,
+        blob: Vec<u8>,
+        note: String,
+    }
+
+    let key = EventKey {
+        user: "a\0b".into(),
+        count: -65,
+        rank: 64,
+        at: (1 << 63) - 1,
+        flag: true,
+        blob: vec![0, 255],
+        note: String::new(),
+    };
+    let parts = ["4556454e54", "6100ff62", "3fbf", "3fbf", "80", "81", "00ffff"];
+    assert_stored(&key, &parts.join("0001"));
+    let key = EventKey { blob: Vec::new(), note: "z".into(), ..key };
+    assert_stored(&key, &["4556454e54", "6100ff62", "3fbf", "3fbf", "80", "81", "0000", "7a"].join("0001"));
+}
+
+#[test]
+fn decode_refuses_what_encode_does_not_write() {
+    for (key, reason) in [
+        ("00", "begins no escape"),
+        ("4100", "begins no escape"),
+        ("410002", "begins no escape"),
+        ("000041", "begins no escape"),
+        ("41000142000143000144", "after the last field"),
+        ("410001", "is written `00 00`"),
+        ("41000100014200", "is written `00 00`"),
+        ("4100010000", "dropped"),
+        ("00000001000000010000", "dropped"),
+        ("41000142000143", ""),
+    ] {
+        let decoded = Three::decode(&unhex(key)).map_err(|error| error.to_string());
+        match decoded {
+            Ok(_) => assert!(reason.is_empty(), "{key} is accepted"),
+            Err(text) => assert!(!reason.is_empty() && text.contains(reason), "{key}: {text}"),
+        }
+    }
+    for key in ["", "c000ff", "c0", "8000ff", "ffc08000ff00ff00ff00ff00ff00ff00ff", "3fff"] {
+        assert!(Number::decode(&unhex(key)).is_err(), "{key} is accepted");
+    }
+}
+
+#[test]
+fn numbers_over_an_int64_are_refused() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[row_key(layout = "ordered")]
+    struct Id {
+        id: u64,
+    }
+
+    assert!(Id { id: 1 << 63 }.encode().unwrap_err().to_string().contains("9223372036854775807"));
+    assert!(Id::scan().id(1 << 63).into_plan().is_err());
+    assert!(Id::scan().id_range(1 << 63..).into_plan().unwrap().is_empty());
+}
+
+/// Rows with fixed first fields begin at the key that has dropped the empty ones, and end behind all that go on.
+#[test]
+fn ranges_of_fixed_fields() {
+    let range = |plan: keyderive::plan::Plan<Three>| {
+        let [request] = &plan.requests()[..] else { panic!("one request") };
+        let keyderive::plan::RequestRows::Range(range) = request.rows().clone() else { panic!("a range") };
+        (hex(range.start()), hex(range.end().unwrap_or_default()))
+    };
+    let scan = Three::scan;
+    for (plan, start, end) in [
+        (scan().a("A").into_plan(), "41", "410002"),
+        (scan().a("A").b("").into_plan(), "41", "41000100000002"),
+        (scan().a("").b("").into_plan(), "0000", "0000000100000002"),
+        (scan().a("A").b_range("B"..="C").into_plan(), "41000142", "410001430002"),
+        (scan().a("A").b_range("".."C").into_plan(), "41", "41000143"),
+        (scan().a("A").b_prefix("B").into_plan(), "41000142", "41000143"),
+        (scan().a_prefix("\0").into_plan(), "00ff", "01"),
+        (scan().a_range(..="").into_plan(), "", "00000002"),
+    ] {
+        assert_eq!(range(plan.unwrap()), (start.to_owned(), end.to_owned()));
+    }
+}

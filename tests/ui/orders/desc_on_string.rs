@@ -1,0 +1,9 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    #[row_key(desc)]
+    user_id: String,
+}
+
+fn main() {}
