@@ -11,6 +11,10 @@ use syn::{Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 use crate::ctxt::Ctxt;
 use crate::names;
 
+mod stored;
+
+pub(crate) use stored::{TsAttr, Unit, UuidAttr};
+
 /// The least salt range: with one bucket, nothing is spread.
 const MIN_SALT_RANGE: u16 = 2;
 /// The greatest salt range: the four digits that a bucket may have.
@@ -85,6 +89,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) name: Attr<LitStr>,
     pub(crate) method: Attr<Ident>,
     pub(crate) with: Attr<WithAttr>,
+    pub(crate) ts: Attr<TsAttr>,
+    pub(crate) uuid: Attr<UuidAttr>,
 }
 
 /// `with = "module"` as it is written, and as it is called.
@@ -302,6 +308,8 @@ impl FieldAttrs {
             name: Attr::none("name"),
             method: Attr::none("method"),
             with: Attr::none("with"),
+            ts: Attr::none("ts"),
+            uuid: Attr::none("uuid"),
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -384,6 +392,14 @@ impl FieldAttrs {
                     ),
                 }
             }
+        // #[row_key(ts(unit = "millis"))]
+        } else if meta.path.is_ident("ts") {
+            let ts = TsAttr::read(cx, meta)?;
+            self.ts.set(cx, &meta.path, ts);
+        // #[row_key(uuid(v4))]
+        } else if meta.path.is_ident("uuid") {
+            let uuid = UuidAttr::read(cx, meta)?;
+            self.uuid.set(cx, &meta.path, uuid);
         } else if let Some(name) = names::ON_STRUCT.iter().find(|name| meta.path.is_ident(name)) {
             cx.error(
                 &meta.path,

@@ -6,7 +6,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
-use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, unraw};
+use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
 use crate::names;
@@ -25,6 +25,7 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
         one_format(cx, field);
         one_order(cx, field);
         format_is_of_the_layout(cx, key, field);
+        datetime17_is_no_count(cx, field);
         if field.attrs.with.get().is_some() {
             with_owns_its_value(cx, key, field);
             continue;
@@ -98,10 +99,8 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     if first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
         return;
     }
-    let reason = match (first.attrs.sequential.get(), first.attrs.reverse_ts.get()) {
-        (Some(()), _) => "is sequential, so it only grows",
-        (None, Some(_)) => "is a reversed time, so it only shrinks",
-        (None, None) => return,
+    let Some(Drift { reason, randomize }) = drift_of(first) else {
+        return;
     };
     cx.error(
         first.ident,
@@ -109,11 +108,53 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
             "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
              help: promote a field that varies, such as a user or a device, in front of `{name}`\n\
              help: or spread the rows over buckets with `#[salt(range = 4)]` on the struct\n\
-             help: or begin with a random field, such as a hash of the others\n\
+             help: {randomize}\n\
              help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
             name = first.name,
         ),
     );
+}
+
+/// What time types are called.
+const TIMES: [&str; 6] =
+    ["SystemTime", "DateTime", "Timestamp", "OffsetDateTime", "UtcDateTime", "PrimitiveDateTime"];
+/// What date types are called.
+const DATES: [&str; 2] = ["NaiveDate", "Date"];
+
+/// Whether a type is called by one of these names, which is all that a derive knows of it.
+fn is_named(ty: &Type, names: &[&str]) -> bool {
+    last_segment(ty).is_some_and(|last| names.iter().any(|name| last.ident == name))
+}
+
+/// How the values of a field move, and how else they could be spread.
+struct Drift {
+    reason: &'static str,
+    randomize: &'static str,
+}
+
+/// The drift of a field whose new values are all at one end of the old ones.
+fn drift_of(field: &Field<'_>) -> Option<Drift> {
+    let attrs = &field.attrs;
+    let reason = if attrs.sequential.get().is_some() {
+        "is sequential, so it only grows"
+    } else if attrs.reverse_ts.get().is_some() {
+        "is a reversed time, so it only shrinks"
+    } else if attrs.desc.get().is_some() && (attrs.ts.get().is_some() || is_named(field.ty, &TIMES)) {
+        "is a time with the newest first, so it only shrinks"
+    } else if attrs.desc.get().is_some() && is_named(field.ty, &DATES) {
+        "is a date with the newest first, so it only shrinks"
+    } else if attrs.ts.get().is_some() || is_named(field.ty, &TIMES) {
+        "is a time, so it only grows"
+    } else if is_named(field.ty, &DATES) {
+        "is a date, so it only grows"
+    } else {
+        let is_random = attrs.uuid.get().is_some_and(|uuid| uuid.v4.get().is_some());
+        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Drift {
+            reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
+            randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
+        });
+    };
+    Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
 }
 
 /// Each field has methods on the scan builder, which has words of its own too.
@@ -205,22 +246,38 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// A field is stored in one format.
+/// A field is stored in one format; `reverse_ts` turns that of a number or a time around.
 fn one_format(cx: &Ctxt, field: &Field<'_>) {
-    if let (Some(_), Some(reverse)) = (field.attrs.pad.get(), field.attrs.reverse_ts.tokens()) {
+    let attrs = &field.attrs;
+    let [pad, reverse, ts, uuid] =
+        [attrs.pad.tokens(), attrs.reverse_ts.tokens(), attrs.ts.tokens(), attrs.uuid.tokens()];
+    if let (Some(_), Some(reverse)) = (pad, reverse) {
         cx.error(
             reverse,
             "`reverse_ts` and `pad` are two formats for one field; remove one: \
              `#[reverse_ts(max = 999999)]` writes 6 digits",
         );
     }
-    let FieldAttrs { pad, reverse_ts, desc, bit_reverse, escape, .. } = &field.attrs;
+    if let (Some(_), Some(ts)) = (pad, ts) {
+        cx.error(
+            ts,
+            "`ts` and `pad` are two formats for one field; remove one: `ts` is for the time types, whose unit \
+             says how many digits there are, and `pad` for integers and strings",
+        );
+    }
+    for (other, name) in [(pad, "pad"), (reverse, "reverse_ts"), (ts, "ts")] {
+        if let (Some(_), Some(uuid)) = (other, uuid) {
+            cx.error(uuid, format_args!("`uuid` and `{name}` are two formats for one field; remove one"));
+        }
+    }
     let others = [
-        ("pad", pad.tokens()),
-        ("reverse_ts", reverse_ts.tokens()),
-        ("desc", desc.tokens()),
-        ("bit_reverse", bit_reverse.tokens()),
-        ("escape", escape.tokens()),
+        ("pad", pad),
+        ("reverse_ts", reverse),
+        ("desc", attrs.desc.tokens()),
+        ("bit_reverse", attrs.bit_reverse.tokens()),
+        ("escape", attrs.escape.tokens()),
+        ("ts", ts),
+        ("uuid", uuid),
     ];
     for (name, written) in others {
         if let (Some(written), Some(_)) = (written, field.attrs.with.get()) {
@@ -246,6 +303,28 @@ fn with_owns_its_value(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
     }
 }
 
+/// The digits of `datetime17` are those of the calendar, down to the millisecond.
+fn datetime17_is_no_count(cx: &Ctxt, field: &Field<'_>) {
+    let Some(ts) = field.attrs.ts.get() else {
+        return;
+    };
+    let Some(format) = ts.datetime17.tokens() else {
+        return;
+    };
+    if let (Some(unit), Some(written)) = (ts.unit.get(), ts.unit.tokens())
+        && *unit != Unit::Millis
+    {
+        cx.error(written, "`datetime17` is written in milliseconds; remove `unit`, or remove `format`");
+    }
+    if field.attrs.reverse_ts.get().is_some() {
+        cx.error(
+            format,
+            "`reverse_ts` subtracts a count, and `datetime17` is none; \
+             remove `format`, which leaves the count of a unit",
+        );
+    }
+}
+
 /// Whether a type's tokens name the lifetime.
 fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
     let mut quoted = false;
@@ -261,6 +340,14 @@ fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
             TokenTree::Literal(_) => false,
         }
     })
+}
+
+/// The last segment of a type that is a path.
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
 }
 
 /// A field is in one order, and escaped text in its own: text has no greatest value to count down from.
@@ -294,8 +381,12 @@ fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
     if key.layout() == Layout::Text {
         return;
     }
-    let FieldAttrs { pad, escape, bit_reverse, .. } = &field.attrs;
+    let FieldAttrs { pad, escape, bit_reverse, ts, uuid, .. } = &field.attrs;
+    let datetime17 = ts.get().and_then(|ts| ts.datetime17.tokens());
+    let simple = uuid.get().and_then(|uuid| uuid.simple.tokens());
     let options = [
+        ("datetime17", datetime17, "a time is a count there"),
+        ("simple", simple, "a UUID is 16 bytes there"),
         ("pad", pad.tokens(), "numbers sort without padding there"),
         ("escape", escape.tokens(), "text of any kind is written there"),
         ("bit_reverse", bit_reverse.tokens(), "an Int64 has no room for all reversed bits"),
@@ -333,10 +424,7 @@ fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
 /// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
 /// types without a format are refused by the compiler, through `KeyField`.
 pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
-    let Type::Path(path) = ty else {
-        return None;
-    };
-    let last = path.path.segments.last()?;
+    let last = last_segment(ty)?;
     Some(match last.ident.to_string().as_str() {
         "usize" => "the width of `usize` depends on the machine; write `u64` or `u32`",
         "isize" => "the width of `isize` depends on the machine; write `i64` or `i32`",

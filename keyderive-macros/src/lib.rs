@@ -52,6 +52,11 @@ use syn::DeriveInput;
 /// - `#[reverse_ts]` an integer as `i64::MAX - t`, so that the newest comes first;
 ///   `#[reverse_ts(max = 9999999999999)]` as `max - t` in the digits of `max`.
 /// - `#[row_key(sequential)]` says that the field only grows.
+/// - `#[row_key(ts(unit = "millis"))]` a time as the count of `secs`, `millis`, `micros` (without it) or `nanos`
+///   since 1970; a finer time is an error, or rounded down with `floor`. `#[row_key(ts(format = "datetime17"))]`
+///   writes `YYYYMMDDHHMMSSmmm`. With `#[reverse_ts]` the count is reversed.
+/// - `#[row_key(uuid(simple))]` a UUID without hyphens; `#[row_key(uuid(v4))]` random ones only, which may come
+///   first in a key.
 /// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
 ///   by the name in the struct.
 /// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_range`, `by_user_prefix`.

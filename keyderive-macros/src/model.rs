@@ -5,7 +5,7 @@ use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
 use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
 
-use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, unraw};
+use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
 
 /// A key type.
@@ -38,6 +38,19 @@ enum Format {
         width: usize,
     },
     Escape,
+    Ts {
+        unit: Unit,
+        floor: bool,
+        layout: Layout,
+    },
+    DateTime17 {
+        floor: bool,
+    },
+    Uuid {
+        simple: bool,
+        v4: bool,
+        layout: Layout,
+    },
     /// A module of the user's, through a marker type of the field's own.
     With {
         marker: Ident,
@@ -142,12 +155,7 @@ impl<'a> Field<'a> {
 impl Codec {
     /// What the attributes choose; conflicts have their error from `check`.
     fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
-        let format = match (attrs.with.get(), attrs.pad.get(), attrs.escape.get()) {
-            (Some(_), ..) => Format::With { marker: format_ident!("With_{}", unraw(ident)) },
-            (None, Some(width), _) => Format::Pad { width: *width },
-            (None, None, Some(())) => Format::Escape,
-            (None, None, None) => Format::Own(layout),
-        };
+        let format = Format::of(attrs, ident, layout);
         let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
             (Some(max), _, _) => Order::ReverseTs { max: *max },
             (None, Some(()), _) => Order::Desc,
@@ -167,13 +175,7 @@ impl Codec {
 
     /// The marker type that names the format.
     pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
-        let format = match &self.format {
-            Format::Own(Layout::Text) => quote!(#private::Text),
-            Format::Own(Layout::Ordered) => quote!(#private::Ordered),
-            Format::Pad { width } => quote!(#private::Pad<#width>),
-            Format::Escape => quote!(#private::Escape),
-            Format::With { marker } => quote!(#marker),
-        };
+        let format = self.format.tokens(private);
         match self.order {
             Order::Natural => format,
             Order::ReverseTs { max } => quote!(#private::ReverseTs<#max, #format>),
@@ -181,6 +183,67 @@ impl Codec {
             Order::BitReverse => quote!(#private::BitReverse<#format>),
         }
     }
+}
+
+impl Format {
+    fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
+        if attrs.with.get().is_some() {
+            Self::With { marker: format_ident!("With_{}", unraw(ident)) }
+        } else if let Some(width) = attrs.pad.get() {
+            Self::Pad { width: *width }
+        } else if attrs.escape.get().is_some() {
+            Self::Escape
+        } else if let Some(ts) = attrs.ts.get() {
+            let floor = ts.floor.get().is_some();
+            match ts.datetime17.get() {
+                Some(()) => Self::DateTime17 { floor },
+                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), floor, layout },
+            }
+        } else if let Some(uuid) = attrs.uuid.get() {
+            Self::Uuid { simple: uuid.simple.get().is_some(), v4: uuid.v4.get().is_some(), layout }
+        } else {
+            Self::Own(layout)
+        }
+    }
+
+    fn tokens(&self, private: &TokenStream) -> TokenStream {
+        match *self {
+            Self::With { ref marker } => quote!(#marker),
+            Self::Own(layout) => own(layout, private),
+            Self::Pad { width } => quote!(#private::Pad<#width>),
+            Self::Escape => quote!(#private::Escape),
+            Self::Ts { unit, floor, layout } => {
+                let (unit, own) = (unit_tokens(unit, floor, private), own(layout, private));
+                quote!(#private::Ts<#unit, #own>)
+            }
+            Self::DateTime17 { floor } => {
+                let unit = unit_tokens(Unit::Millis, floor, private);
+                quote!(#private::DateTime17<#unit>)
+            }
+            Self::Uuid { simple, v4, layout } => {
+                let base = if simple { quote!(#private::Simple) } else { own(layout, private) };
+                if v4 { quote!(#private::V4<#base>) } else { base }
+            }
+        }
+    }
+}
+
+/// The type's own format in a layout.
+fn own(layout: Layout, private: &TokenStream) -> TokenStream {
+    match layout {
+        Layout::Text => quote!(#private::Text),
+        Layout::Ordered => quote!(#private::Ordered),
+    }
+}
+
+fn unit_tokens(unit: Unit, floor: bool, private: &TokenStream) -> TokenStream {
+    let unit = match unit {
+        Unit::Secs => quote!(#private::Secs),
+        Unit::Millis => quote!(#private::Millis),
+        Unit::Micros => quote!(#private::Micros),
+        Unit::Nanos => quote!(#private::Nanos),
+    };
+    if floor { quote!(#private::Floor<#unit>) } else { unit }
 }
 
 /// The struct's type with all its lifetimes replaced by one.

@@ -7,11 +7,17 @@ pub(crate) const ON_STRUCT: &[&str] =
     &["tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display"];
 /// What may stand in `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] =
-    &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with"];
+    &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with", "ts", "uuid"];
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over"];
+/// What may stand in `ts(…)`.
+pub(crate) const IN_TS: &[&str] = &["unit", "floor", "format"];
+/// The units of `ts(unit = "…")`.
+pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
+/// What may stand in `uuid(…)`.
+pub(crate) const IN_UUID: &[&str] = &["simple", "v4"];
 
 /// The remedy for a name that is not one of `names`: the nearest, or all of them.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {

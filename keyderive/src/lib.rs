@@ -63,7 +63,7 @@
 //! | rename a field, and keep the schema | `#[row_key(name = "…")]` |
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
-//! A key that begins with a value that only grows, marked `#[row_key(sequential)]` or a reversed time, sends all writes to one tablet.
+//! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.
 //! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
 //!
 //! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;
@@ -127,6 +127,9 @@
 //! # Features
 //!
 //! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
+//!
+//! `chrono`, `jiff`, `time` and `uuid` make the types of those crates key fields: times, dates and UUIDs.
+//! [`std::time::SystemTime`] needs no feature.
 
 // The derive prints paths that begin with `::keyderive`, also where it is used in this crate.
 #[allow(unused_extern_crates)]
@@ -161,7 +164,10 @@ pub mod __private {
 
     pub use core;
 
-    pub use crate::key::codec::{BitReverse, Code, CodeCodec, Desc, Escape, Ordered, Pad, ReverseTs, Text};
+    pub use crate::key::codec::{
+        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad,
+        ReverseTs, Secs, Simple, Text, Ts, V4,
+    };
     pub use crate::key::{
         Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyField, KeyReader, KeyWriter,
         Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, Schema, Side, TableKey, Width,

@@ -1,5 +1,7 @@
 //! The key types that the laws are tried on, and values for them: ordinary, extreme and nasty.
 
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
 use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
 use proptest::prelude::*;
@@ -134,6 +136,22 @@ pub(crate) struct OrderedMix {
     pub(crate) flag: bool,
     pub(crate) id: u64,
     pub(crate) last: String,
+}
+
+/// Dates, UUIDs, and times in every format, of every crate that has them.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 4, over = "id")]
+pub(crate) struct Visit {
+    pub(crate) day: chrono::NaiveDate,
+    #[row_key(uuid(simple, v4))]
+    pub(crate) id: uuid::Uuid,
+    #[reverse_ts]
+    #[row_key(ts(unit = "millis"))]
+    pub(crate) begin: SystemTime,
+    #[row_key(ts(format = "datetime17"))]
+    pub(crate) end: jiff::Timestamp,
+    #[row_key(ts(unit = "secs"))]
+    pub(crate) stored: time::OffsetDateTime,
 }
 
 /// Text that a delimited field holds: from a small alphabet, so that values meet as prefixes of one
@@ -303,6 +321,41 @@ sample!(OrderedMix {
     last: zero_text(), nasty_text();
 });
 
+fn day(days: i32) -> chrono::NaiveDate {
+    chrono::NaiveDate::from_num_days_from_ce_opt(days).unwrap()
+}
+
+fn random_uuid(bits: u128) -> uuid::Uuid {
+    let bits = bits & !(0xf << 76) & !(0b11 << 62);
+    uuid::Uuid::from_u128(bits | 0x4 << 76 | 0b10 << 62)
+}
+
+fn system_time(nanos: i64) -> SystemTime {
+    let distance = Duration::from_nanos(nanos.unsigned_abs());
+    if nanos < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
+}
+
+/// Counts of `step` nanoseconds since 1970 that meet one another.
+fn steps(step: i64) -> BoxedStrategy<i64> {
+    (prop_oneof![0..5_i64, 1_426_535_610..1_426_535_615_i64]).prop_map(move |count| count * step).boxed()
+}
+
+/// Nanoseconds on and off the steps, and before 1970.
+fn nanos() -> BoxedStrategy<i64> {
+    prop_oneof![steps(1_000_000_000), steps(1_000_000), steps(1), -5_000_000..5_000_000_i64, any::<i64>()]
+        .boxed()
+}
+
+sample!(Visit {
+    day: prop_oneof![1..5, 735_670..735_680_i32].prop_map(day), (-1_000..4_000_000).prop_map(day);
+    id: prop_oneof![0..5_u128, any::<u128>()].prop_map(random_uuid), any::<u128>().prop_map(uuid::Uuid::from_u128);
+    begin: prop_oneof![steps(1_000_000), steps(1_000_000_000)].prop_map(system_time), nanos().prop_map(system_time);
+    end: prop_oneof![steps(1_000_000), steps(-1_000_000)].prop_map(|at| jiff::Timestamp::from_nanosecond(at.into()).unwrap()),
+        nanos().prop_map(|at| jiff::Timestamp::from_nanosecond(at.into()).unwrap());
+    stored: steps(1_000_000_000).prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap()),
+        nanos().prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap());
+});
+
 /// Runs a law, a function generic over the key type, as one test for each key type.
 macro_rules! for_every_key {
     ($law:ident: $($name:ident $key:ident),*) => {$(
@@ -316,7 +369,7 @@ macro_rules! for_every_key {
             use super::$law;
             $crate::keys::for_every_key!(
                 $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name, orders Orders,
-                escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames, ordered_mix OrderedMix
+                escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames, ordered_mix OrderedMix, visit Visit
             );
         }
     };

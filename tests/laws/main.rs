@@ -9,3 +9,4 @@ mod plans;
 mod published;
 mod refused;
 mod round_trip;
+mod times;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use crate::keys::{
     Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
-    Sample, check, for_every_key,
+    Sample, Visit, check, for_every_key,
 };
 
 /// The declared order: fields from left to right, each in its own order or reversed.
@@ -38,6 +38,7 @@ declared! {
     OrderedEvent: |k| (k.user.clone(), Reverse(k.at), Reverse(k.rank), k.blob.clone(), k.note.clone());
     OrderedNames: |k| (k.first.clone(), k.second.clone(), k.third.clone());
     OrderedMix: |k| (k.name.clone(), k.count, Reverse(k.flag), k.id, k.last.clone());
+    Visit: |k| (k.day, k.id, Reverse(k.begin), k.end, k.stored);
 }
 
 fn bytes_are_in_the_declared_order<K: Sample + Declared>() {

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use crate::keys::{
     Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
-    Sample, check, for_every_key,
+    Sample, Visit, check, for_every_key,
 };
 
 /// A plan, and what it means in words of the key's values.
@@ -154,6 +154,13 @@ candidates! {
         number flag flag_range flag_prefix;
         number id id_range id_prefix;
         text last last_range last_prefix;
+    }
+    Visit {
+        number day day_range day_prefix;
+        number id id_range id_prefix;
+        number begin begin_range begin_prefix;
+        number end end_range end_prefix;
+        number stored stored_range stored_prefix;
     }
 }
 

@@ -98,7 +98,8 @@ use super::schema::{FieldOrder, Format, Width};
     message = "`{Self}` cannot be a row key field stored as `{C}`",
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `[u8; N]`",
-    note = "`#[pad(n)]` takes integers and strings, `escape` text, `#[reverse_ts]` and `desc` integers; the ordered layout has no 128 bits",
+    note = "`#[pad(n)]` takes integers and strings, `escape` text, `#[reverse_ts]` and `desc` integers, times and `desc` dates; the ordered layout has no 128 bits",
+    note = "times, dates and UUIDs: `SystemTime`, and with the feature of the same name the types of `chrono`, `jiff`, `time` and `uuid`; `row_key(ts(…))` takes times, `row_key(uuid(…))` takes UUIDs",
     note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {

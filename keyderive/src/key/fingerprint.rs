@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::schema::{FieldOrder, Format, Layout, Schema, Width};
+use super::schema::{FieldOrder, Format, Layout, Schema, TimeUnit, Width};
 
 /// A number that stands for the layout of a key type.
 ///
@@ -136,6 +136,14 @@ impl Format {
             Self::Bool => "bool",
             Self::Md5 => "md5",
             Self::Custom(name) => name,
+            Self::UnixTime(TimeUnit::Secs) => "unix seconds",
+            Self::UnixTime(TimeUnit::Millis) => "unix milliseconds",
+            Self::UnixTime(TimeUnit::Micros) => "unix microseconds",
+            Self::UnixTime(TimeUnit::Nanos) => "unix nanoseconds",
+            Self::DateTime17 => "datetime17",
+            Self::Date => "date",
+            Self::Uuid => "uuid",
+            Self::UuidSimple => "uuid simple",
         }
     }
 }

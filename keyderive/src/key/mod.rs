@@ -30,7 +30,7 @@ pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use fingerprint::Fingerprint;
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::Salt;
-pub use schema::{Field, FieldOrder, Format, Layout, Schema, Width};
+pub use schema::{Field, FieldOrder, Format, Layout, Schema, TimeUnit, Width};
 pub use sql::{RowKeySchema, Sql, SqlError};
 pub use text::display_key;
 

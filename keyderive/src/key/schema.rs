@@ -366,6 +366,52 @@ pub enum Format {
     /// What the module of this path writes, by `#[row_key(with = "…")]`, or the type of this name by its own
     /// [`KeyField`](crate::KeyField).
     Custom(&'static str),
+    /// The decimal count of a unit since 1970-01-01T00:00:00Z, zero padded.
+    UnixTime(TimeUnit),
+    /// A time as `YYYYMMDDHHMMSSmmm`, in UTC.
+    DateTime17,
+    /// A date as `YYYYMMDD`.
+    Date,
+    /// A UUID in hyphenated lower-case hexadecimal.
+    Uuid,
+    /// A UUID in lower-case hexadecimal without hyphens.
+    UuidSimple,
+}
+
+/// The unit that a time is counted in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TimeUnit {
+    /// Seconds.
+    Secs,
+    /// Thousandths of a second.
+    Millis,
+    /// Millionths of a second.
+    Micros,
+    /// Billionths of a second.
+    Nanos,
+}
+
+impl TimeUnit {
+    /// The unit's name in words.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Secs => "seconds",
+            Self::Millis => "milliseconds",
+            Self::Micros => "microseconds",
+            Self::Nanos => "nanoseconds",
+        }
+    }
+
+    /// How many decimal digits of a second the unit has.
+    pub(crate) const fn fraction_digits(self) -> u32 {
+        match self {
+            Self::Secs => 0,
+            Self::Millis => 3,
+            Self::Micros => 6,
+            Self::Nanos => 9,
+        }
+    }
 }
 
 /// How the order of a field's bytes follows from the order of its values.

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use super::schema::{Field, FieldOrder, Format, Layout, Schema, Width};
+use super::schema::{Field, FieldOrder, Format, Layout, Schema, TimeUnit, Width};
 use super::show::Byte;
 
 /// The names that SQL reserves in a table.
@@ -212,8 +212,8 @@ impl Schema {
         };
         Ok(match (field.format(), field.order(), field.width()) {
             (Format::Decimal, FieldOrder::Ascending, Width::Fixed(..=20)) => format!("CAST({name} AS INT64)"),
-            (Format::Decimal, FieldOrder::ReversedFrom { max }, _) => {
-                format!("CAST(NUMERIC '{max}' - CAST({name} AS NUMERIC) AS INT64)")
+            (Format::Decimal, order @ FieldOrder::ReversedFrom { .. }, Width::Fixed(width)) => {
+                counted(&name, order, width)
             }
             (Format::SignedDecimal, FieldOrder::Ascending, Width::Fixed(width @ ..=20)) => {
                 signed(&name, width)
@@ -222,6 +222,13 @@ impl Schema {
                 format!("-1 - {}", signed(&name, width))
             }
             (Format::Decimal | Format::SignedDecimal, ..) => return Err(too_wide()),
+            (Format::UnixTime(unit), order, Width::Fixed(width)) => {
+                timestamp(unit, &counted(&name, order, width))
+            }
+            (Format::Date, FieldOrder::Ascending, _) => format!("PARSE_DATE('%Y%m%d', {name})"),
+            (Format::Date, order, Width::Fixed(width)) => {
+                format!("PARSE_DATE('%Y%m%d', CAST({} AS STRING))", counted(&name, order, width))
+            }
             (Format::Bool, FieldOrder::Descending, _) => format!("{name} = '0'"),
             (Format::Bool, ..) => format!("{name} = '1'"),
             (Format::Int64, FieldOrder::Descending, _) => format!("-1 - {name}"),
@@ -269,12 +276,39 @@ impl Schema {
 /// The least byte that a format writes; none for text that is checked against the delimiter by itself.
 fn least_byte(format: Format) -> Option<u8> {
     match format {
-        Format::Decimal | Format::Hex | Format::Bool | Format::Md5 => Some(b'0'),
-        Format::SignedDecimal => Some(b'-'),
+        Format::Decimal
+        | Format::Hex
+        | Format::Bool
+        | Format::Md5
+        | Format::UnixTime(_)
+        | Format::DateTime17
+        | Format::Date
+        | Format::UuidSimple => Some(b'0'),
+        Format::SignedDecimal | Format::Uuid => Some(b'-'),
         Format::PaddedUtf8 => Some(b' '),
         // Nothing is known of what it writes.
         Format::Custom(_) => Some(0),
         Format::Utf8 | Format::EscapedUtf8 | Format::Int64 | Format::Bytes => None,
+    }
+}
+
+/// The number of an unsigned field in text, turned around where its order is.
+fn counted(name: &str, order: FieldOrder, width: usize) -> String {
+    let greatest = match order {
+        FieldOrder::ReversedFrom { max } => max.to_string(),
+        FieldOrder::Descending => "9".repeat(width),
+        _ => return format!("CAST({name} AS INT64)"),
+    };
+    format!("CAST(NUMERIC '{greatest}' - CAST({name} AS NUMERIC) AS INT64)")
+}
+
+/// A count of a unit since the epoch as a `TIMESTAMP`, which holds microseconds.
+fn timestamp(unit: TimeUnit, count: &str) -> String {
+    match unit {
+        TimeUnit::Secs => format!("TIMESTAMP_SECONDS({count})"),
+        TimeUnit::Millis => format!("TIMESTAMP_MILLIS({count})"),
+        TimeUnit::Micros => format!("TIMESTAMP_MICROS({count})"),
+        TimeUnit::Nanos => format!("TIMESTAMP_MICROS(DIV({count}, 1000))"),
     }
 }
 

@@ -1,5 +1,5 @@
 use keyderive::RowKey;
-use keyderive::key::OwnedRowKey;
+use keyderive::key::TableKey;
 
 #[derive(RowKey)]
 struct EventKey<'a> {
@@ -7,7 +7,7 @@ struct EventKey<'a> {
 }
 
 /// As `Client::table` asks.
-fn table<K: OwnedRowKey>() {}
+fn table<K: TableKey>() {}
 
 fn main() {
     table::<EventKey<'static>>();

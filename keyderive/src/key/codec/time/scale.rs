@@ -1,0 +1,327 @@
+//! What all formats of times and dates share: a scale of steps, each with its number.
+
+use super::super::super::decimal;
+use super::super::super::error::FieldError;
+use super::super::super::field::{Cut, Side};
+use super::super::super::schema::{FieldOrder, Format, TimeUnit, Width};
+use super::super::super::show::Readable;
+use super::calendar::{Civil, DAY, SECOND, Shown};
+
+/// How an instant becomes digits: in which steps it is counted, in which numbers they are written and
+/// in which order.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    format: Format,
+    /// The nanoseconds from one step to the next.
+    step: i128,
+    /// Whether an instant between two steps is written as the earlier one.
+    floor: bool,
+    /// The greatest number.
+    limit: u64,
+    order: FieldOrder,
+}
+
+/// An instant as a time type gives it.
+#[derive(Clone, Copy)]
+pub(super) struct Instant {
+    /// Nanoseconds of the Unix epoch.
+    pub(super) nanos: i128,
+    /// Whether it is in the leap second that comes behind these nanoseconds, of which Unix time has none.
+    pub(super) in_leap_second: bool,
+}
+
+impl From<i128> for Instant {
+    fn from(nanos: i128) -> Self {
+        Self { nanos, in_leap_second: false }
+    }
+}
+
+/// A step that has no number.
+#[derive(Clone, Copy)]
+enum Outside {
+    Early,
+    Late,
+}
+
+impl Scale {
+    /// Steps of a unit, counted from the epoch.
+    pub(super) const fn unix(unit: TimeUnit, floor: bool) -> Self {
+        let step = SECOND / 10_i128.pow(unit.fraction_digits());
+        Self {
+            format: Format::UnixTime(unit),
+            step,
+            floor,
+            limit: 10_u64.pow(10 + unit.fraction_digits()) - 1,
+            order: FieldOrder::Ascending,
+        }
+    }
+
+    /// Milliseconds of the calendar.
+    pub(super) const fn datetime17(floor: bool) -> Self {
+        Self {
+            format: Format::DateTime17,
+            step: SECOND / 1000,
+            floor,
+            limit: 10_u64.pow(17) - 1,
+            order: FieldOrder::Ascending,
+        }
+    }
+
+    /// Days of the calendar.
+    pub(super) const fn date() -> Self {
+        Self {
+            format: Format::Date,
+            step: DAY,
+            floor: false,
+            limit: 10_u64.pow(8) - 1,
+            order: FieldOrder::Ascending,
+        }
+    }
+
+    /// The same steps, greatest first in the same digits.
+    pub(super) const fn descending(self) -> Self {
+        Self { order: FieldOrder::Descending, ..self }
+    }
+
+    /// The same steps as `max - t`, in the digits of `max`.
+    pub(super) const fn reversed_from(self, max: u64) -> Self {
+        Self { order: FieldOrder::ReversedFrom { max }, limit: max, ..self }
+    }
+
+    pub(super) const fn format(self) -> Format {
+        self.format
+    }
+
+    pub(super) const fn order(self) -> FieldOrder {
+        self.order
+    }
+
+    pub(super) const fn width(self) -> Width {
+        Width::Fixed(self.digits())
+    }
+
+    const fn digits(self) -> usize {
+        decimal::width(self.limit as u128)
+    }
+
+    /// Appends the digits of an instant.
+    #[inline]
+    pub(super) fn write(self, at: Instant, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        let step = at.nanos.div_euclid(self.step);
+        if at.in_leap_second {
+            return Err(leap_second(at.nanos));
+        }
+        if !self.floor && step * self.step != at.nanos {
+            return Err(self.too_fine(at.nanos));
+        }
+        let number = self.number(step).map_err(|outside| self.out_of_range(at.nanos, outside))?;
+        self.write_number(number, out);
+        Ok(())
+    }
+
+    /// Reads the nanoseconds of the Unix epoch back.
+    #[inline]
+    pub(super) fn read(self, bytes: &[u8]) -> Result<i128, FieldError> {
+        decimal::parse(bytes)
+            .filter(|_| bytes.len() == self.digits())
+            .and_then(|written| self.turned(written))
+            .and_then(|number| self.step_of(number))
+            .map(|step| step * self.step)
+            .ok_or_else(|| self.not_on_the_scale(bytes))
+    }
+
+    /// The cut on one side of an instant, which need not be one that has a number.
+    ///
+    /// Between two neighbouring steps there is only one cut, so that an empty range is seen to be empty.
+    pub(super) fn cut(self, at: Instant, side: Side) -> Cut {
+        let step = at.nanos.div_euclid(self.step);
+        let on_step = step * self.step == at.nanos && !at.in_leap_second;
+        // The bytes behind the cut begin with the first step behind it; reversed, with the last in front.
+        let next = if on_step && side == Side::Before { step } else { step + 1 };
+        let reversed = self.order.is_reversed();
+        match self.number(if reversed { next - 1 } else { next }) {
+            Ok(number) => {
+                let mut encoding = Vec::with_capacity(self.digits());
+                self.write_number(number, &mut encoding);
+                Cut::Before(encoding)
+            }
+            Err(Outside::Early) if reversed => Cut::Last,
+            Err(Outside::Late) if reversed => Cut::First,
+            Err(Outside::Early) => Cut::First,
+            Err(Outside::Late) => Cut::Last,
+        }
+    }
+
+    #[inline]
+    fn write_number(self, number: u64, out: &mut Vec<u8>) {
+        // 20 digits hold every u64. A number is never over the limit.
+        let mut buffer = [b'0'; 20];
+        decimal::fill(&mut buffer, self.turned(number).unwrap_or_default());
+        out.extend_from_slice(&buffer[20 - self.digits()..]);
+    }
+
+    /// A number in the order it is written in, and back; none over the limit.
+    fn turned(self, number: u64) -> Option<u64> {
+        let difference = self.limit.checked_sub(number)?;
+        Some(if self.order.is_reversed() { difference } else { number })
+    }
+
+    /// The number of a step.
+    #[inline]
+    fn number(self, step: i128) -> Result<u64, Outside> {
+        let number = match self.format {
+            Format::DateTime17 => calendar_number(step, 86_400_000).map(|(day, in_day)| {
+                let (second, millis) = (in_day / 1000, in_day % 1000);
+                let clock = second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60;
+                day * 1_000_000_000 + clock * 1000 + millis
+            })?,
+            Format::Date => calendar_number(step, 1).map(|(day, _)| day)?,
+            _ if step < 0 => return Err(Outside::Early),
+            _ => u64::try_from(step).map_err(|_| Outside::Late)?,
+        };
+        if number > self.limit { Err(Outside::Late) } else { Ok(number) }
+    }
+
+    /// The step that a number stands for; none where the calendar has no such day or time.
+    #[inline]
+    fn step_of(self, number: u64) -> Option<i128> {
+        match self.format {
+            Format::DateTime17 => {
+                let clock = number / 1000 % 1_000_000;
+                let (hour, minute, second) = (clock / 10_000, clock / 100 % 100, clock % 100);
+                let is_clock = hour < 24 && minute < 60 && second < 60;
+                let in_day = (hour * 3600 + minute * 60 + second) * 1000 + number % 1000;
+                let days = days_of(number / 1_000_000_000).filter(|_| is_clock)?;
+                Some(i128::from(days) * 86_400_000 + i128::from(in_day))
+            }
+            Format::Date => days_of(number).map(i128::from),
+            _ => Some(number.into()),
+        }
+    }
+
+    /// The first and the last instant that have a number.
+    fn ends(self) -> (i128, i128) {
+        match self.format {
+            Format::UnixTime(_) => (0, i128::from(self.limit) * self.step),
+            _ => (i128::from(FIRST_DAY) * DAY, (i128::from(LAST_DAY) + 1) * DAY - self.step),
+        }
+    }
+
+    #[cold]
+    fn too_fine(self, nanos: i128) -> FieldError {
+        let remedy = match self.format {
+            Format::UnixTime(_) => {
+                "store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or round down with `ts(floor)`"
+            }
+            _ => {
+                "round down with `ts(floor)`, or store a finer unit, such as `row_key(ts(unit = \"micros\"))`"
+            }
+        };
+        FieldError::new(format_args!(
+            "{} is finer than the {} that are stored; {remedy}",
+            Shown(nanos),
+            self.unit_name(),
+        ))
+    }
+
+    #[cold]
+    fn out_of_range(self, nanos: i128, outside: Outside) -> FieldError {
+        let (first, last) = self.ends();
+        if let Format::Date = self.format {
+            return FieldError::new(format_args!(
+                "{:#} is out of range; dates are stored as `YYYYMMDD`, {:#} to {:#}",
+                Shown(nanos),
+                Shown(first),
+                Shown(last),
+            ));
+        }
+        let remedy = match (self.format, self.order) {
+            (Format::UnixTime(TimeUnit::Secs), FieldOrder::ReversedFrom { .. }) => {
+                "; give `#[reverse_ts]` a greater `max`"
+            }
+            (Format::UnixTime(_), FieldOrder::ReversedFrom { .. }) => {
+                "; give `#[reverse_ts]` a greater `max`, or store a coarser unit with `row_key(ts(unit = \"secs\"))`"
+            }
+            (Format::UnixTime(_), _) => "; `row_key(ts(format = \"datetime17\"))` holds the years 1 to 9999",
+            _ => "",
+        };
+        FieldError::new(format_args!(
+            "{} is {}; {} digits of {} hold {} to {}{remedy}",
+            Shown(nanos),
+            match outside {
+                Outside::Early => "too early",
+                Outside::Late => "too late",
+            },
+            self.digits(),
+            self.unit_name(),
+            Shown(first),
+            Shown(last),
+        ))
+    }
+
+    #[cold]
+    fn not_on_the_scale(self, bytes: &[u8]) -> FieldError {
+        let what = match self.format {
+            Format::Date => "a date as `YYYYMMDD`",
+            Format::DateTime17 => "a time as `YYYYMMDDHHMMSSmmm`",
+            _ => "a count since 1970",
+        };
+        let order =
+            if self.order.is_reversed() { format!(" subtracted from {}", self.limit) } else { String::new() };
+        FieldError::new(format_args!(
+            "`{}` is not {what}{order}, in {} digits",
+            Readable(bytes),
+            self.digits(),
+        ))
+    }
+
+    fn unit_name(self) -> &'static str {
+        match self.format {
+            Format::UnixTime(unit) => unit.name(),
+            _ => "milliseconds",
+        }
+    }
+}
+
+/// The first day of the year 1.
+const FIRST_DAY: i64 = Civil { year: 1, month: 1, day: 1 }.days();
+/// The last day of the year 9999.
+const LAST_DAY: i64 = Civil { year: 9999, month: 12, day: 31 }.days();
+
+/// The day of a step as `YYYYMMDD`, and how far into the day it is.
+fn calendar_number(step: i128, steps_of_day: i128) -> Result<(u64, u64), Outside> {
+    let days = step.div_euclid(steps_of_day);
+    if days < i128::from(FIRST_DAY) {
+        return Err(Outside::Early);
+    }
+    if days > i128::from(LAST_DAY) {
+        return Err(Outside::Late);
+    }
+    // The years 1 to 9999 fit in any integer, and so does the time of a day.
+    let civil = Civil::from_days(days as i64);
+    let day = civil.year as u64 * 10_000 + u64::from(civil.month) * 100 + u64::from(civil.day);
+    Ok((day, step.rem_euclid(steps_of_day) as u64))
+}
+
+/// The days that `YYYYMMDD` stands for; none where the calendar has no such day.
+fn days_of(number: u64) -> Option<i64> {
+    let year = i64::try_from(number / 10_000).ok().filter(|year| (1..=9999).contains(year))?;
+    // Remainders of 100 fit in a byte.
+    let civil = Civil { year, month: (number / 100 % 100) as u8, day: (number % 100) as u8 };
+    let is_month = (1..=12).contains(&civil.month);
+    is_month.then(|| civil.days()).filter(|days| Civil::from_days(*days) == civil)
+}
+
+#[cold]
+fn leap_second(nanos: i128) -> FieldError {
+    FieldError::new(format_args!(
+        "it is in the leap second behind {}, which Unix time has no number for; move it to a second beside it",
+        Shown(nanos),
+    ))
+}
+
+/// What is read is an instant, but none of the type's.
+#[cold]
+pub(super) fn not_of_the_type(nanos: i128, type_name: &str) -> FieldError {
+    FieldError::new(format_args!("{} is out of the range of `{type_name}`", Shown(nanos)))
+}

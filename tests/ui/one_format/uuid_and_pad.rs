@@ -1,0 +1,11 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    #[pad(6)]
+    #[row_key(uuid(v4))]
+    id: u64,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    #[row_key(uuid(v7))]
+    id: u64,
+}
+
+fn main() {}
