@@ -7,7 +7,7 @@ pub(crate) const ON_STRUCT: &[&str] = &["tag", "delimiter", "crate", "allow"];
 /// What may stand in `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &["sequential"];
 /// What may stand in `#[salt(…)]`.
-pub(crate) const IN_SALT: &[&str] = &["range", "over"];
+pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
 
 /// The remedy for a name that is not one of `names`: the nearest, or all of them.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {

@@ -159,7 +159,7 @@ pub mod __private {
     pub use crate::key::codec::{Pad, ReverseTs, Text};
     pub use crate::key::{
         DecodeError, EncodeError, Field, KeyField, KeyReader, KeyWriter, OwnedRowKey, PrefixField,
-        RangeField, RowKey, Salt, Schema, decode_fields, encode_fields,
+        RangeField, RowKey, Salt, SaltHash, SaltPlace, Schema, decode_fields, encode_fields,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

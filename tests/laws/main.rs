@@ -7,3 +7,4 @@ mod plans;
 mod published;
 mod refused;
 mod round_trip;
+mod salts;

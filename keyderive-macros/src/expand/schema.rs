@@ -4,6 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
 use super::{key_field, respan};
+use crate::attr::SaltAttr;
 use crate::model::Key;
 
 /// The schema's value: its fields ask their types for format and width.
@@ -16,9 +17,8 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     };
     let salt = match key.salt() {
         Some(salt) => {
-            let range = salt.range;
-            let over = key.salted_fields();
-            quote!(#private::core::option::Option::Some(#private::Salt::new(#range, &[#(#over),*])))
+            let salt = salt_value(key, salt, private);
+            quote!(#private::core::option::Option::Some(#salt))
         }
         None => quote!(#private::core::option::Option::None),
     };
@@ -32,6 +32,15 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote! {
         #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*])
     }
+}
+
+fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStream {
+    let range = salt.range();
+    let over = key.salted_fields();
+    let place = key.salt_place(salt).tokens(private);
+    let sep = salt.sep.get().map(|sep| quote!(.with_sep(#sep)));
+    let hash = salt.java.get().map(|()| quote!(.with_hash(#private::SaltHash::Java)));
+    quote!(#private::Salt::new(#range, &[#(#over),*]).with_place(#place) #sep #hash)
 }
 
 /// The rules on widths, which only the field types know: each an error on the token at fault.

@@ -6,7 +6,7 @@ use super::MAX_KEY_LEN;
 use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
-use super::salt::{Span, bucket_of};
+use super::salt::{SaltPlace, Span, bucket_of};
 use super::schema::{Schema, Width};
 use super::show::{Byte, Readable};
 
@@ -18,7 +18,7 @@ pub struct KeyReader<'a, const N: usize> {
     schema: &'static Schema,
     key: &'a [u8],
     /// The bucket that the key says it is in.
-    bucket: Option<u32>,
+    bucket: Option<i32>,
     spans: [Span; N],
     next: usize,
     /// Where the unread bytes begin.
@@ -33,22 +33,31 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
         }
+        reader.salt_if_at(SaltPlace::Front)?;
         if let Some(tag) = schema.tag() {
-            if !(key.starts_with(tag.as_bytes()) && key.get(tag.len()) == Some(&schema.delimiter())) {
+            let rest = &key[reader.at..];
+            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&schema.delimiter())) {
                 return Err(reader.error(DecodeKind::Tag { expected: tag }));
             }
-            reader.at = tag.len() + 1;
+            reader.at += tag.len() + 1;
         }
-        if let Some(salt) = schema.salt() {
-            let end = reader.at + salt.width();
-            let digits = key.get(reader.at..end).filter(|_| key.get(end) == Some(&schema.delimiter()));
-            reader.bucket = digits.and_then(|digits| salt.read(digits));
-            if reader.bucket.is_none() {
-                return Err(reader.error(DecodeKind::Salt { range: salt.range() }));
-            }
-            reader.at = end + 1;
-        }
+        reader.salt_if_at(SaltPlace::BeforeFields)?;
         Ok(reader)
+    }
+
+    /// Reads the salt, where this is its place.
+    #[inline]
+    fn salt_if_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
+        let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
+            return Ok(());
+        };
+        let (rest, end) = (&self.key[self.at..], self.schema.salt_end(salt));
+        let Some((bucket, len)) = salt.read(rest).filter(|(_, len)| rest[*len..].starts_with(end)) else {
+            return Err(self.error(DecodeKind::Salt { schema: self.schema }));
+        };
+        self.bucket = Some(bucket);
+        self.at += len + end.len();
+        Ok(())
     }
 
     /// Reads the next field.
@@ -68,6 +77,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
                 self.spans[at] = Span { start: self.at, end: self.at + len };
                 // `take_field` found a delimiter behind each field but the last.
                 self.at += len + usize::from(!last);
+                self.salt_if_at(SaltPlace::After { field: at })?;
                 Ok(value)
             }
             Err(error) => {
@@ -84,7 +94,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
             return Err(self.error(DecodeKind::Trailing));
         }
         if let (Some(salt), Some(stored)) = (self.schema.salt(), self.bucket) {
-            let expected = bucket_of(salt, self.key, &self.spans, self.schema.delimiter());
+            let expected = bucket_of(self.schema, salt, self.key, &self.spans);
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }

@@ -11,6 +11,7 @@ mod encode;
 mod error;
 mod farm;
 mod field;
+mod java;
 mod row_key;
 mod salt;
 mod schema;
@@ -22,7 +23,7 @@ pub use error::{DecodeError, EncodeError, FieldError};
 pub use farm::fingerprint64;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use row_key::{OwnedRowKey, RowKey};
-pub use salt::Salt;
+pub use salt::{Salt, SaltHash, SaltPlace};
 pub use schema::{Field, FieldOrder, Format, Schema, Width};
 
 pub(crate) use encode::{check_len, write_field};
