@@ -145,6 +145,24 @@ fn a_salt_in_front_of_a_tag() {
     assert_eq!(format!("{:?}", requests[11].rows()), "Range([11::VISIT#alice#, 11::VISIT#alice$))");
 }
 
+/// What writes the same bytes is the same schema.
+#[test]
+fn one_layout_has_one_schema() {
+    #[derive(RowKey)]
+    #[salt(range = 4)]
+    struct Plain {
+        _id: u8,
+    }
+
+    #[derive(RowKey)]
+    #[salt(range = 4, sep = "#", position = "front")]
+    struct Spelled {
+        _id: u8,
+    }
+
+    assert_eq!(Plain::SCHEMA.salt(), Spelled::SCHEMA.salt());
+}
+
 #[test]
 fn a_salt_behind_a_field() {
     let key = Trade { exchange: 7, symbol: "abc".into(), at: 57, id: "x".into() };

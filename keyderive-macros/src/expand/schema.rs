@@ -38,7 +38,9 @@ fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStr
     let range = salt.range();
     let over = key.salted_fields();
     let place = key.salt_place(salt).tokens(private);
-    let sep = salt.sep.get().map(|sep| quote!(.with_sep(#sep)));
+    // The delimiter itself is the same layout as none.
+    let sep = salt.sep.get().filter(|sep| sep.as_bytes() != [key.delimiter()]);
+    let sep = sep.map(|sep| quote!(.with_sep(#sep)));
     let hash = salt.java.get().map(|()| quote!(.with_hash(#private::SaltHash::Java)));
     quote!(#private::Salt::new(#range, &[#(#over),*]).with_place(#place) #sep #hash)
 }

@@ -94,7 +94,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
             return Err(self.error(DecodeKind::Trailing));
         }
         if let (Some(salt), Some(stored)) = (self.schema.salt(), self.bucket) {
-            let expected = bucket_of(self.schema, salt, self.key, &self.spans);
+            let expected = bucket_of(salt, self.key, &self.spans, self.schema);
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }

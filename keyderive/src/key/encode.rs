@@ -52,7 +52,7 @@ impl<'a, const N: usize> KeyWriter<'a, N> {
         let Some(salt) = schema.salt() else {
             return;
         };
-        let bucket = bucket_of(schema, salt, out, &spans);
+        let bucket = bucket_of(salt, out, &spans, schema);
         if salt.is_padded() {
             Salt::patch(bucket, &mut out[salt_at..salt_at + salt.width()]);
         } else {

@@ -223,7 +223,7 @@ impl Salt {
 ///
 /// Fields that stand side by side are hashed where they are; others are copied together first.
 #[inline]
-pub(crate) fn bucket_of(schema: &Schema, salt: &Salt, key: &[u8], spans: &[Span]) -> i32 {
+pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
     let delimiter = schema.delimiter();
     if let SaltHash::Java = salt.hash {
         let tag = schema.tag().map(str::as_bytes);

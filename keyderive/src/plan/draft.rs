@@ -125,7 +125,7 @@ impl Draft {
         if salt.over().iter().any(|field| *field >= self.spans.len()) {
             return Buckets::All;
         }
-        Buckets::One(bucket_of(self.schema, salt, &self.fixed, &self.spans))
+        Buckets::One(bucket_of(salt, &self.fixed, &self.spans, self.schema))
     }
 
     /// The fields left of the salt as they stand in a key, where all of them are fixed.
