@@ -1,11 +1,13 @@
 //! The attributes as they are written. No reader here returns an error: faults go to the context, and
 //! what is left out is treated as not written, so that one run shows them all.
 
+mod salt;
+
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::parse::{ParseStream, Parser};
+use syn::parse::ParseStream;
 use syn::{Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
@@ -13,12 +15,9 @@ use crate::names;
 
 mod stored;
 
+pub(crate) use salt::{JAVA, SaltAttr};
 pub(crate) use stored::{TsAttr, Unit, UuidAttr};
 
-/// The least salt range: with one bucket, nothing is spread.
-const MIN_SALT_RANGE: u16 = 2;
-/// The greatest salt range: the four digits that a bucket may have.
-const MAX_SALT_RANGE: u16 = 4096;
 /// The longest row key that Bigtable allows, and so the widest field.
 pub(crate) const MAX_KEY_LEN: usize = 4096;
 
@@ -68,13 +67,6 @@ pub(crate) struct StructAttrs {
 pub(crate) enum Layout {
     Text,
     Ordered,
-}
-
-/// `#[salt(…)]` as it is written.
-pub(crate) struct SaltAttr {
-    pub(crate) range: u16,
-    /// The names in `over`, each with the tokens it can be blamed on; not given for all fields.
-    pub(crate) over: Attr<Vec<(TokenStream, String)>>,
 }
 
 /// The attributes of a field.
@@ -213,86 +205,6 @@ pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr
         }
     }
     Ok(())
-}
-
-impl SaltAttr {
-    /// Reads `#[salt(…)]`. A range with a fault is read as the least one, so that the rest is checked too.
-    fn read(cx: &Ctxt, attr: &Attribute) -> Self {
-        const MISSING: &str = "a salt needs its number of buckets; write `#[salt(range = 4)]`";
-        let mut range = Attr::none("range");
-        let mut over = Attr::none("over");
-        if let syn::Meta::Path(_) = attr.meta {
-            cx.error(attr, MISSING);
-            return Self { range: MIN_SALT_RANGE, over };
-        }
-        // A range that is there but wrong or misspelled has its error already.
-        let mut range_seen = false;
-        let read = each_meta(cx, attr, names::IN_SALT, |meta| {
-            // #[salt(range = 4)]
-            if meta.path.is_ident("range") {
-                range_seen = true;
-                if let Some(int) = value::<LitInt>(cx, &meta, "a number, such as range = 4")? {
-                    match int.base10_parse() {
-                        Ok(buckets @ MIN_SALT_RANGE..=MAX_SALT_RANGE) => range.set(cx, int, buckets),
-                        _ => cx.error(
-                            &int,
-                            format_args!(
-                                "a salt has {MIN_SALT_RANGE} to {MAX_SALT_RANGE} buckets, not {int}; \
-                                 a few for each node are enough"
-                            ),
-                        ),
-                    }
-                }
-            // #[salt(over(user_id, site))]
-            } else if meta.path.is_ident("over") && meta.input.peek(syn::token::Paren) {
-                let list;
-                syn::parenthesized!(list in meta.input);
-                let names = list_names(cx, &list)?;
-                over.set(cx, &meta.path, names);
-            // #[salt(over = "user_id,site")]
-            } else if meta.path.is_ident("over") {
-                if let Some(list) =
-                    value::<LitStr>(cx, &meta, "field names, such as over = \"user_id,site\"")?
-                {
-                    let names = split_names(&list);
-                    over.set(cx, &list, names);
-                }
-            } else {
-                range_seen = true;
-                unknown(cx, &meta.path, "salt", names::IN_SALT);
-                skip_value(meta.input)?;
-            }
-            Ok(())
-        });
-        if read && !range_seen {
-            cx.error(attr, MISSING);
-        }
-        Self { range: range.get().copied().unwrap_or(MIN_SALT_RANGE), over }
-    }
-}
-
-/// The names in `"user_id, site"`. All are blamed on the one literal they stand in.
-fn split_names(list: &LitStr) -> Vec<(TokenStream, String)> {
-    let value = list.value();
-    let names = value.split(',').map(str::trim);
-    let names = names.filter(|name| !(name.is_empty() && value.trim().is_empty()));
-    names.map(|name| (list.to_token_stream(), name.to_owned())).collect()
-}
-
-/// The names in `(user_id, site)`.
-fn list_names(cx: &Ctxt, list: ParseStream<'_>) -> syn::Result<Vec<(TokenStream, String)>> {
-    let mut names = Vec::new();
-    while !list.is_empty() {
-        let name = until_comma(list)?;
-        match Ident::parse_any.parse2(name.clone()) {
-            Ok(ident) => names.push((name, unraw(&ident))),
-            Err(_) => cx.error(name, "expected the name of a field, such as over(user_id, site)"),
-        }
-        if !list.is_empty() {
-            list.parse::<Token![,]>()?;
-        }
-    }
-    Ok(names)
 }
 
 impl FieldAttrs {

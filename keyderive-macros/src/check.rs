@@ -1,5 +1,7 @@
 //! The rules that need more than one part of a key type; one function each, the reason above it.
 
+mod salt;
+
 use std::collections::HashMap;
 
 use proc_macro2::{TokenStream, TokenTree};
@@ -9,11 +11,10 @@ use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
-use crate::names;
 
 /// Reports every broken rule.
 pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
-    salt_names_fields(cx, key);
+    salt::check(cx, key);
     tag_is_one_part(cx, key);
     not_a_hotspot(cx, key);
     methods_do_not_collide(cx, key);
@@ -34,32 +35,6 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
             cx.error(field.ty, fault);
         }
         borrows_from_the_key(cx, field);
-    }
-}
-
-/// The salt is a function of stored fields, so each name in `over` is one, once.
-fn salt_names_fields(cx: &Ctxt, key: &Key<'_>) {
-    let Some((written, over)) = key.salt().and_then(|salt| Some((salt.over.tokens()?, salt.over.get()?)))
-    else {
-        return;
-    };
-    if over.is_empty() {
-        cx.error(
-            written,
-            "`over` names no field; name the fields that choose the bucket, or leave `over` out for all",
-        );
-    }
-    let names = || key.fields.iter().map(|field| field.name.as_str());
-    for (at, (tokens, name)) in over.iter().enumerate() {
-        if !names().any(|field| field == name) {
-            let remedy = names::suggestion(name, names());
-            cx.error(
-                tokens,
-                format_args!("`over` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
-            );
-        } else if over[..at].iter().any(|(_, earlier)| earlier == name) {
-            cx.error(tokens, format_args!("`over` names `{name}` twice; remove one"));
-        }
     }
 }
 
@@ -92,7 +67,7 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
     let Some(first) = key.fields.first() else {
         return;
     };
-    if key.salt().is_some() || key.attrs.allow_hotspot.get().is_some() {
+    if key.begins_with_salt() || key.attrs.allow_hotspot.get().is_some() {
         return;
     }
     // Its reversed bits, or its hash, vary from the first one on.
@@ -107,10 +82,14 @@ fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
         format_args!(
             "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
              help: promote a field that varies, such as a user or a device, in front of `{name}`\n\
-             help: or spread the rows over buckets with `#[salt(range = 4)]` on the struct\n\
+             help: or {salt}\n\
              help: {randomize}\n\
              help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
             name = first.name,
+            salt = match key.salt() {
+                Some(_) => "put the salt in front: leave its `after` out",
+                None => "spread the rows over buckets with `#[salt(range = 4)]` on the struct",
+            },
         ),
     );
 }

@@ -39,6 +39,10 @@ use syn::DeriveInput;
 /// - `#[salt(range = 4, over = "user_id,site")]` puts a bucket of `0..range` in front, chosen by a hash of
 ///   the fields named, of all fields without `over`. `range` is 2 to 4096. `over(user_id, site)` is the
 ///   same with one token a field.
+///   It is followed by the delimiter, with `sep = "-"` by that. It stands behind a tag, with
+///   `position = "front"` before it, with `after = "user_id"` behind that field.
+///   `hash = "java"` reads and writes tables made with Google's published salting sample: the signed
+///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, in front of all.
 /// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, in front of the salt.
 /// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it.
 /// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows.

@@ -65,6 +65,13 @@ enum Order {
     BitReverse,
 }
 
+/// Where the salt stands.
+pub(crate) enum SaltPlace {
+    Front,
+    BeforeFields,
+    After { field: usize },
+}
+
 impl<'a> Key<'a> {
     /// Reads a key type; none where there are no fields to speak of.
     pub(crate) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Option<Self> {
@@ -98,6 +105,21 @@ impl<'a> Key<'a> {
 
     pub(crate) fn salt(&self) -> Option<&SaltAttr> {
         self.attrs.salt.get()
+    }
+
+    /// Whether the bucket is the first part that is not constant.
+    pub(crate) fn begins_with_salt(&self) -> bool {
+        self.salt().is_some_and(|salt| salt.after.get().is_none())
+    }
+
+    /// Where the salt stands. Without a tag there is one front.
+    pub(crate) fn salt_place(&self, salt: &SaltAttr) -> SaltPlace {
+        let after = salt.after.get();
+        if let Some(field) = self.fields.iter().position(|field| Some(&field.name) == after) {
+            return SaltPlace::After { field };
+        }
+        let front = salt.front.get().or(salt.java.get()).and(self.tag());
+        front.map_or(SaltPlace::BeforeFields, |_| SaltPlace::Front)
     }
 
     /// The indexes of the salted fields in key order; unknown names have their error from `check`.
@@ -149,6 +171,16 @@ impl<'a> Field<'a> {
     /// The type with all its lifetimes replaced by one.
     pub(crate) fn type_at(&self, lifetime: &Lifetime) -> TokenStream {
         replace_lifetimes(self.ty.to_token_stream(), lifetime)
+    }
+}
+
+impl SaltPlace {
+    pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
+        match self {
+            Self::Front => quote!(#private::SaltPlace::Front),
+            Self::BeforeFields => quote!(#private::SaltPlace::BeforeFields),
+            Self::After { field } => quote!(#private::SaltPlace::After { field: #field }),
+        }
     }
 }
 

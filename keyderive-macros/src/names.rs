@@ -11,7 +11,7 @@ pub(crate) const ON_FIELD: &[&str] =
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `#[salt(…)]`.
-pub(crate) const IN_SALT: &[&str] = &["range", "over"];
+pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
 /// What may stand in `ts(…)`.
 pub(crate) const IN_TS: &[&str] = &["unit", "floor", "format"];
 /// The units of `ts(unit = "…")`.

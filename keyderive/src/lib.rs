@@ -170,8 +170,8 @@ pub mod __private {
     };
     pub use crate::key::{
         Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyField, KeyReader, KeyWriter,
-        Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, Schema, Side, TableKey, Width,
-        decode_fields, display_key, encode_fields, read_custom, write_custom,
+        Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, SaltHash, SaltPlace, Schema,
+        Side, TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom,
     };
     pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
 }

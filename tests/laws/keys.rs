@@ -1,9 +1,10 @@
 //! The key types that the laws are tried on, and values for them: ordinary, extreme and nasty.
 
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use keyderive::RowKey;
-use keyderive::key::OwnedRowKey;
+use keyderive::key::{Layout, OwnedRowKey, SaltHash, SaltPlace, Schema, Width};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
@@ -64,6 +65,38 @@ pub(crate) struct Quote {
     pub(crate) symbol: String,
     #[pad(13)]
     pub(crate) at: i64,
+}
+
+/// As Google's salting sample writes it: Java's hash, negative buckets too, in front of the tag.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "phone")]
+#[salt(range = 4, sep = "-", hash = "java")]
+pub(crate) struct Phone {
+    pub(crate) device: String,
+    #[pad(8)]
+    pub(crate) date: u32,
+}
+
+/// The salt in front of a tag, with two bytes behind it, in two digits.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "VISIT")]
+#[salt(range = 12, sep = "::", over = "page", position = "front")]
+pub(crate) struct PageView {
+    pub(crate) user: String,
+    pub(crate) page: String,
+}
+
+/// The salt behind two fields, and over fields on both sides of it.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "TRADE", delimiter = '-')]
+#[salt(range = 3, over = "symbol,at", after = "symbol", sep = "/")]
+pub(crate) struct Trade {
+    #[pad(2)]
+    pub(crate) exchange: u8,
+    pub(crate) symbol: String,
+    #[reverse_ts(max = 99)]
+    pub(crate) at: u64,
+    pub(crate) id: String,
 }
 
 /// One delimited string in last place and nothing else, so that the key itself can be empty.
@@ -261,6 +294,23 @@ sample!(Quote {
     at: prop_oneof![0..5i64, 0..=9_999_999_999_999_i64, Just(9_999_999_999_999)], number!(i64);
 });
 
+sample!(Phone {
+    device: text(), nasty_text();
+    date: prop_oneof![0..5u32, 0..=99_999_999u32, Just(99_999_999)], number!(u32);
+});
+
+sample!(PageView {
+    user: text(), nasty_text();
+    page: text(), nasty_text();
+});
+
+sample!(Trade {
+    exchange: 0..=99u8, number!(u8);
+    symbol: string_regex("[.ab]{0,2}").unwrap(), nasty_text();
+    at: 0..=99u64, number!(u64);
+    id: string_regex("[.a]{0,2}").unwrap(), nasty_text();
+});
+
 sample!(Name {
     name: string_regex("[ab$]{1,3}").unwrap(), nasty_text();
 });
@@ -356,6 +406,38 @@ sample!(Visit {
         nanos().prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap());
 });
 
+/// Where the salt and what stands behind it lie in a row key; nowhere without a salt.
+pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
+    let Some(salt) = schema.salt() else { return 0..0 };
+    if schema.layout() == Layout::OrderedCode {
+        assert_eq!(schema.tag(), None, "the salt is the first part");
+        return 0..key.windows(2).position(|pair| pair == [0, 1]).unwrap_or(key.len());
+    }
+    let tag = schema.tag().map_or(0, |tag| tag.len() + 1);
+    let start = match salt.place() {
+        SaltPlace::Front => 0,
+        SaltPlace::After { field } => schema.fields()[..=field].iter().fold(tag, |at, field| {
+            let len = match field.width() {
+                Width::Fixed(len) => len,
+                _ => key[at..].iter().position(|byte| *byte == schema.delimiter()).unwrap(),
+            };
+            at + len + 1
+        }),
+        _ => tag,
+    };
+    let digits = match salt.hash() {
+        SaltHash::Java => 1 + key[start + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        _ => salt.width(),
+    };
+    start..start + digits + salt.sep().map_or(1, str::len)
+}
+
+/// The key without its salt.
+pub(crate) fn logical(schema: &Schema, key: &[u8]) -> Vec<u8> {
+    let salt = salt_span(schema, key);
+    [&key[..salt.start], &key[salt.end..]].concat()
+}
+
 /// Runs a law, a function generic over the key type, as one test for each key type.
 macro_rules! for_every_key {
     ($law:ident: $($name:ident $key:ident),*) => {$(
@@ -368,8 +450,9 @@ macro_rules! for_every_key {
         mod $law {
             use super::$law;
             $crate::keys::for_every_key!(
-                $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name, orders Orders,
-                escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames, ordered_mix OrderedMix, visit Visit
+                $law: event Event, names Names, integers Integers, battery Battery, quote Quote, name Name,
+                orders Orders, escaped Escaped, ordered_event OrderedEvent, ordered_names OrderedNames,
+                ordered_mix OrderedMix, visit Visit, phone Phone, page_view PageView, trade Trade
             );
         }
     };

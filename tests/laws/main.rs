@@ -9,4 +9,5 @@ mod plans;
 mod published;
 mod refused;
 mod round_trip;
+mod salts;
 mod times;

@@ -7,8 +7,8 @@ use keyderive::plan::{Plan, PlanError, Request, RequestRows};
 use proptest::prelude::*;
 
 use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, Quote,
-    Sample, Visit, check, for_every_key,
+    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
+    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical,
 };
 
 /// A plan, and what it means in words of the key's values.
@@ -162,6 +162,20 @@ candidates! {
         number end end_range end_prefix;
         number stored stored_range stored_prefix;
     }
+    Phone {
+        text device device_range device_prefix;
+        number date date_range date_prefix;
+    }
+    PageView {
+        text user user_range user_prefix;
+        text page page_range page_prefix;
+    }
+    Trade {
+        number exchange exchange_range exchange_prefix;
+        text symbol symbol_range symbol_prefix;
+        number at at_range at_prefix;
+        text id id_range id_prefix;
+    }
 }
 
 /// Every pair of kinds of bounds on two values.
@@ -212,6 +226,31 @@ fn plans_are_exact<K: Sample + Candidates>() {
     });
 }
 for_every_key!(plans_are_exact);
+
+/// What a plan says of the order of its rows is so: merged by what stands behind the salt, rows are in the
+/// order of their logical keys, and what stands in front differs in nothing but the bucket.
+fn requests_merge_into_logical_order<K: Sample + Candidates>() {
+    check(prop::collection::vec(K::key(), 2..12), |keys| {
+        for candidate in K::candidates(&keys[0], &keys[0], &keys[1]) {
+            let Ok(plan) = &candidate.plan else { continue };
+            let mut rows = Vec::new();
+            for request in plan.requests() {
+                let RequestRows::Range(range) = request.rows() else { continue };
+                let encoded = keys.iter().filter_map(|key| key.encode().ok());
+                // Where one request reads all buckets, the stored order is the only one.
+                let merged = request.bucket().is_some() || K::SCHEMA.salt().is_none();
+                let here = encoded.filter(|key| merged && range.contains(key));
+                rows.extend(
+                    here.map(|key| (key[request.logical_start()..].to_vec(), logical(K::SCHEMA, &key))),
+                );
+            }
+            rows.sort();
+            prop_assert!(rows.is_sorted_by_key(|(_, logical)| logical), "{:?}", plan);
+        }
+        Ok(())
+    });
+}
+for_every_key!(requests_merge_into_logical_order);
 
 /// Law 4: a fully fixed key is one row key. Law 7: a fixed value that no key can hold is an error.
 fn fixed_keys_are_point_reads_or_errors<K: Sample + Candidates>() {

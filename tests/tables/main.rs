@@ -3,5 +3,6 @@
 mod basics;
 mod handles;
 mod ordered;
+mod salts;
 mod servers;
 mod weather;

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 
 use super::{key_field, respan};
-use crate::attr::Layout;
+use crate::attr::{Layout, SaltAttr};
 use crate::model::Key;
 
 /// The schema's value: its fields ask their types for format and width.
@@ -17,9 +17,8 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     };
     let salt = match key.salt() {
         Some(salt) => {
-            let range = salt.range;
-            let over = key.salted_fields();
-            quote!(#private::core::option::Option::Some(#private::Salt::new(#range, &[#(#over),*])))
+            let salt = salt_value(key, salt, private);
+            quote!(#private::core::option::Option::Some(#salt))
         }
         None => quote!(#private::core::option::Option::None),
     };
@@ -45,6 +44,17 @@ fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         Layout::Text => quote!(#private::Layout::Delimited),
         Layout::Ordered => quote!(#private::Layout::OrderedCode),
     }
+}
+
+fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStream {
+    let range = salt.range();
+    let over = key.salted_fields();
+    let place = key.salt_place(salt).tokens(private);
+    // The delimiter itself is the same layout as none.
+    let sep = salt.sep.get().filter(|sep| sep.as_bytes() != [key.delimiter()]);
+    let sep = sep.map(|sep| quote!(.with_sep(#sep)));
+    let hash = salt.java.get().map(|()| quote!(.with_hash(#private::SaltHash::Java)));
+    quote!(#private::Salt::new(#range, &[#(#over),*]).with_place(#place) #sep #hash)
 }
 
 /// The rules on what only the field types know, such as widths: each an error on the token at fault.

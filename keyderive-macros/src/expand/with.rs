@@ -13,9 +13,7 @@ pub(super) fn codecs(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
 /// The marker that stands for the module on this field, so that its type may be foreign.
 fn codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
-    let Some(marker) = field.codec.with_marker() else {
-        return None;
-    };
+    let marker = field.codec.with_marker()?;
     let with = field.attrs.with.get()?;
     let (written, module, ty) = (&with.written, &with.module, field.ty);
     // What is amiss with the module is an error on its path, what is with the type on the type.

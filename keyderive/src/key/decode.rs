@@ -7,7 +7,7 @@ use super::encode::holds_forbidden;
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
 use super::ordered::Malformed;
-use super::salt::{Span, bucket_of};
+use super::salt::{SaltPlace, Span, bucket_of};
 use super::schema::{Layout, Schema, Width};
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
@@ -23,7 +23,7 @@ pub struct KeyReader<'a, const N: usize> {
     schema: &'static Schema,
     key: &'a [u8],
     /// The bucket that the key says it is in.
-    bucket: Option<u32>,
+    bucket: Option<i32>,
     spans: [Span; N],
     next: usize,
     /// Where the unread bytes begin.
@@ -44,21 +44,15 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         if let Layout::OrderedCode = schema.layout() {
             return reader.ordered_head();
         }
+        reader.salt_if_at(SaltPlace::Front)?;
         if let Some(tag) = schema.tag() {
-            if !(key.starts_with(tag.as_bytes()) && key.get(tag.len()) == Some(&schema.delimiter())) {
+            let rest = &key[reader.at..];
+            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&schema.delimiter())) {
                 return Err(reader.error(DecodeKind::Tag { expected: tag }));
             }
-            reader.at = tag.len() + 1;
+            reader.at += tag.len() + 1;
         }
-        if let Some(salt) = schema.salt() {
-            let end = reader.at + salt.width();
-            let digits = key.get(reader.at..end).filter(|_| key.get(end) == Some(&schema.delimiter()));
-            reader.bucket = digits.and_then(|digits| salt.read(digits));
-            if reader.bucket.is_none() {
-                return Err(reader.error(DecodeKind::Salt { range: salt.range() }));
-            }
-            reader.at = end + 1;
-        }
+        reader.salt_if_at(SaltPlace::BeforeFields)?;
         Ok(reader)
     }
 
@@ -72,9 +66,10 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         }
         if let Some(salt) = self.schema.salt() {
             let bucket = self.take_part().ok().and_then(|part| ordered::read_int(&part));
-            self.bucket = bucket.and_then(|bucket| u32::try_from(bucket).ok()).filter(|b| *b < salt.range());
+            let bucket = bucket.and_then(|bucket| i32::try_from(bucket).ok());
+            self.bucket = bucket.filter(|bucket| salt.buckets().contains(bucket));
             if self.bucket.is_none() {
-                return Err(self.error(DecodeKind::Salt { range: salt.range() }));
+                return Err(self.error(DecodeKind::Salt { schema: self.schema }));
             }
         }
         Ok(self)
@@ -104,6 +99,21 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         let end = self.at - if self.separated { ordered::SEPARATOR.len() } else { 0 };
         self.spans[self.next] = Span { start, end };
         T::read(part)
+    }
+
+    /// Reads the salt, where this is its place.
+    #[inline]
+    fn salt_if_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
+        let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
+            return Ok(());
+        };
+        let (rest, end) = (&self.key[self.at..], self.schema.salt_end(salt));
+        let Some((bucket, len)) = salt.read(rest).filter(|(_, len)| rest[*len..].starts_with(end)) else {
+            return Err(self.error(DecodeKind::Salt { schema: self.schema }));
+        };
+        self.bucket = Some(bucket);
+        self.at += len + end.len();
+        Ok(())
     }
 
     /// Reads the next field.
@@ -151,6 +161,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
                 self.spans[at] = Span { start: self.at, end: self.at + len };
                 // `take_field` found a delimiter behind each field but the last.
                 self.at += len + usize::from(!last);
+                self.salt_if_at(SaltPlace::After { field: at })?;
                 Ok(value)
             }
             Err(error) => {

@@ -5,7 +5,7 @@ use md5::{Digest as _, Md5};
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
 use super::field::KeyField;
-use super::salt::{Salt, Span, bucket_of};
+use super::salt::{Salt, SaltPlace, Span, bucket_of};
 use super::schema::{Layout, Schema, Width};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
@@ -19,9 +19,53 @@ pub struct KeyWriter<'a, const N: usize> {
     out: &'a mut Vec<u8>,
     spans: [Span; N],
     next: usize,
+    /// Where the salt stands in `out`.
+    salt_at: usize,
 }
 
-impl<const N: usize> KeyWriter<'_, N> {
+impl<'a, const N: usize> KeyWriter<'a, N> {
+    /// Writes what stands before the fields.
+    #[inline]
+    fn new(schema: &'static Schema, out: &'a mut Vec<u8>) -> Self {
+        let salt_at = out.len();
+        let mut writer = Self { schema, out, spans: [Span::default(); N], next: 0, salt_at };
+        writer.salt_if_at(SaltPlace::Front);
+        schema.write_tag(writer.out);
+        writer.salt_if_at(SaltPlace::BeforeFields);
+        writer
+    }
+
+    /// Keeps the salt's place, where this is it: the bucket is known once the fields are written. One that
+    /// is not padded is inserted then, since its length is not known either.
+    #[inline]
+    fn salt_if_at(&mut self, place: SaltPlace) {
+        let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
+            return;
+        };
+        self.salt_at = self.out.len();
+        if salt.is_padded() {
+            self.schema.write_salt(salt, 0, self.out);
+        }
+    }
+
+    /// Writes the bucket into its place.
+    #[inline]
+    fn finish(self) {
+        let Self { schema, out, spans, salt_at, .. } = self;
+        let Some(salt) = schema.salt() else {
+            return;
+        };
+        let bucket = bucket_of(salt, out, &spans, schema);
+        if salt.is_padded() {
+            Salt::patch(bucket, &mut out[salt_at..salt_at + salt.width()]);
+        } else {
+            let len = out.len();
+            schema.write_salt(salt, bucket, out);
+            let inserted = out.len() - len;
+            out[salt_at..].rotate_right(inserted);
+        }
+    }
+
     /// Writes the next field.
     ///
     /// # Errors
@@ -47,6 +91,7 @@ impl<const N: usize> KeyWriter<'_, N> {
         let at = self.next;
         if at > 0 {
             self.out.extend_from_slice(self.schema.separator());
+            self.salt_if_at(SaltPlace::After { field: at - 1 });
         }
         let start = self.out.len();
         write(self.schema, self.out).map_err(|error| {
@@ -130,7 +175,7 @@ pub fn encode<const N: usize>(
 ) -> Result<(), EncodeError> {
     let base = out.len();
     let result = match schema.layout() {
-        Layout::Delimited => encode_text(schema, out, base, fields),
+        Layout::Delimited => encode_text(schema, out, fields),
         Layout::OrderedCode => encode_ordered(schema, out, base, fields),
     };
     let result = result.and_then(|()| check_len(schema, out.len() - base));
@@ -144,20 +189,12 @@ pub fn encode<const N: usize>(
 fn encode_text<const N: usize>(
     schema: &'static Schema,
     out: &mut Vec<u8>,
-    base: usize,
     fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     out.reserve(schema.min_len());
-    // The bucket is known once the fields are written; until then bucket 0 keeps its place.
-    schema.write_head(0, out);
-    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0 };
+    let mut writer = KeyWriter::new(schema, out);
     fields(&mut writer)?;
-    let KeyWriter { out, spans, .. } = writer;
-    if let Some(salt) = schema.salt() {
-        let bucket = bucket_of(salt, out, &spans, schema);
-        let end = base + schema.head_len() - 1;
-        Salt::patch(bucket, &mut out[end - salt.width()..end]);
-    }
+    writer.finish();
     Ok(())
 }
 
@@ -168,13 +205,13 @@ fn encode_ordered<const N: usize>(
     base: usize,
     fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0 };
+    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0, salt_at: base };
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
-    let bucket = schema.salt().map_or(0, |salt| bucket_of(salt, out, &spans, schema));
+    let bucket = schema.salt().map(|salt| bucket_of(salt, out, &spans, schema));
     out.truncate(ordered_end(out, &spans).unwrap_or(base));
     let mut head = Vec::with_capacity(16);
-    schema.write_head(bucket, &mut head);
+    schema.write_head(bucket, &[], &mut head);
     match (head.is_empty(), out.len() == base) {
         (true, true) => out.extend_from_slice(&ordered::EMPTY),
         (true, false) => {}

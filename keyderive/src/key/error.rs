@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 
 use super::MAX_KEY_LEN;
-use super::show::ShownKey;
+use super::schema::Schema;
+use super::show::{Readable, ShownKey};
 
 /// Why one field's value cannot be written, or its bytes not be read.
 ///
@@ -151,10 +152,10 @@ pub(crate) enum DecodeKind {
     Field { name: &'static str, error: FieldError },
     /// The constant part in front.
     Tag { expected: &'static str },
-    /// The salt is not a number below its range in the salt's width.
-    Salt { range: u32 },
+    /// The salt is not one of its buckets as it is written, or has something else behind it.
+    Salt { schema: &'static Schema },
     /// The salt is a bucket, but not that of the fields it is taken over.
-    Bucket { stored: u32, expected: u32 },
+    Bucket { stored: i32, expected: i32 },
     /// More bytes after the last field.
     Trailing,
     /// No length that Bigtable allows.
@@ -204,9 +205,7 @@ impl fmt::Display for DecodeError {
         match kind {
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
             DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
-            DecodeKind::Salt { range } => {
-                write!(f, "it does not begin with a salt of 0 to {}, zero padded", range - 1)
-            }
+            DecodeKind::Salt { schema } => no_salt(schema, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
                 "its salt says bucket {stored}, its fields hash to bucket {expected}; \
@@ -218,6 +217,19 @@ impl fmt::Display for DecodeError {
             }
         }
     }
+}
+
+/// That a key has no salt, where it should be and what it looks like.
+fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Some(salt) = schema.salt() else {
+        return Ok(());
+    };
+    match salt.fields_left().checked_sub(1).and_then(|left| schema.fields().get(left)) {
+        Some(field) => write!(f, "behind `{}` it does not have", field.name())?,
+        None => f.write_str("it does not begin with")?,
+    }
+    let padding = if salt.is_padded() { "zero padded" } else { "not padded" };
+    write!(f, " a salt of {}, {padding}, and `{}` behind it", salt.bounds(), Readable(schema.salt_end(salt)))
 }
 
 impl fmt::Debug for DecodeError {

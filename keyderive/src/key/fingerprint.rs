@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::salt::{SaltHash, SaltPlace};
 use super::schema::{FieldOrder, Format, Layout, Schema, TimeUnit, Width};
 
 /// A number that stands for the layout of a key type.
@@ -79,6 +80,18 @@ impl Schema {
         }
         if let Some(salt) = self.salt() {
             hasher = hasher.text("salt").number(salt.range() as u64);
+            // What is as usual is left out, so that a key type is the same however it says so.
+            if let Some(sep) = salt.sep() {
+                hasher = hasher.text("sep").text(sep);
+            }
+            hasher = match salt.place() {
+                SaltPlace::BeforeFields => hasher,
+                SaltPlace::Front => hasher.text("front"),
+                SaltPlace::After { field } => hasher.text("after").number(field as u64),
+            };
+            if let SaltHash::Java = salt.hash() {
+                hasher = hasher.text("java");
+            }
             let mut at = 0;
             while at < salt.over().len() {
                 hasher = hasher.number(salt.over()[at] as u64);

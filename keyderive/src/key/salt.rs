@@ -1,28 +1,83 @@
-//! The salt: which bucket a key is in.
+//! The salt: which bucket a key is in, how that is written, and where.
+
+use std::fmt;
+use std::ops::Range;
 
 use super::farm::fingerprint64;
+use super::java::hash_code;
 use super::schema::{Layout, Schema};
 use super::{decimal, ordered};
 
-/// The salt of a key type: how many buckets, and the fields whose bytes choose one.
+/// The salt of a key type: how many buckets, what chooses one, and where it stands in the key.
 ///
-/// The bucket is the FarmHash fingerprint of the encoded fields, joined by the delimiter, taken as a
-/// signed number and reduced by `rem_euclid`, so that it is in `0..range` for every input. In BigQuery
-/// and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
+/// Unless [`hash`](Self::hash) says otherwise, the bucket is the FarmHash fingerprint of the encoded fields
+/// that the salt is over, in key order and joined by the delimiter, without tag and salt. It is taken as a
+/// signed number and reduced by `rem_euclid`, so that it is in `0..range` for every input. In BigQuery and
+/// Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
     over: &'static [usize],
+    sep: Option<&'static str>,
+    place: SaltPlace,
+    hash: SaltHash,
+}
+
+/// Where the salt stands in the key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SaltPlace {
+    /// In front of all, a tag too.
+    Front,
+    /// In front of the fields, behind the tag where there is one.
+    #[default]
+    BeforeFields,
+    /// Behind a field that is not the last one.
+    After {
+        /// The index of the field.
+        field: usize,
+    },
+}
+
+/// What turns the hashed bytes into a bucket.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SaltHash {
+    /// FarmHash's 64-bit fingerprint, signed, by `rem_euclid`: buckets `0..range`, zero padded.
+    #[default]
+    Farm,
+    /// Java's `String.hashCode` of the whole key without its salt, by the signed remainder: buckets
+    /// `-(range - 1)..range`, unpadded. For tables that were made with Google's published sample.
+    Java,
 }
 
 impl Salt {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(range: u16, over: &'static [usize]) -> Self {
-        Self { range, over }
+        Self { range, over, sep: None, place: SaltPlace::BeforeFields, hash: SaltHash::Farm }
     }
 
-    /// The number of buckets.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_sep(self, sep: &'static str) -> Self {
+        Self { sep: Some(sep), ..self }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_place(self, place: SaltPlace) -> Self {
+        Self { place, ..self }
+    }
+
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn with_hash(self, hash: SaltHash) -> Self {
+        Self { hash, ..self }
+    }
+
+    /// What the hash is reduced by: the number of buckets, but with [`SaltHash::Java`], which has buckets
+    /// on both sides of 0.
     #[must_use]
     pub const fn range(&self) -> u32 {
         self.range as u32
@@ -34,46 +89,133 @@ impl Salt {
         self.over
     }
 
-    /// How many digits a bucket is written in: those of the greatest one.
+    /// What stands behind the salt in place of the delimiter; none where the delimiter does.
+    #[must_use]
+    pub const fn sep(&self) -> Option<&'static str> {
+        self.sep
+    }
+
+    /// Where the salt stands.
+    #[must_use]
+    pub const fn place(&self) -> SaltPlace {
+        self.place
+    }
+
+    /// What turns the hashed bytes into a bucket.
+    #[must_use]
+    pub const fn hash(&self) -> SaltHash {
+        self.hash
+    }
+
+    /// All buckets, the least one first.
+    #[must_use]
+    pub const fn buckets(&self) -> Range<i32> {
+        let end = self.range as i32;
+        match self.hash {
+            SaltHash::Farm => 0..end,
+            SaltHash::Java => 1 - end..end,
+        }
+    }
+
+    /// The least and the greatest bucket, as a person writes them: `0 to 3`.
+    pub(crate) fn bounds(&self) -> impl fmt::Display {
+        let Range { start, end } = self.buckets();
+        fmt::from_fn(move |f| write!(f, "{start} to {}", end - 1))
+    }
+
+    /// How many digits the greatest bucket has. Smaller ones are zero padded to them, but with
+    /// [`SaltHash::Java`].
     #[must_use]
     pub const fn width(&self) -> usize {
         decimal::width(self.range as u128 - 1)
     }
 
-    /// The bucket of a key whose salted fields are encoded as `bytes`, joined by the delimiter.
+    /// The bucket of a key whose hashed part is `bytes`: the encoded fields that the salt is over, joined by
+    /// the delimiter; with [`SaltHash::Java`], the whole key without its salt.
     #[must_use]
     #[inline]
-    pub fn bucket(&self, bytes: &[u8]) -> u32 {
-        let signed = fingerprint64(bytes).cast_signed();
-        // A remainder by a u16 is below it.
-        signed.rem_euclid(i64::from(self.range)) as u32
+    pub fn bucket(&self, bytes: &[u8]) -> i32 {
+        match self.hash {
+            // A remainder by a u16 is below it.
+            SaltHash::Farm => fingerprint64(bytes).cast_signed().rem_euclid(i64::from(self.range)) as i32,
+            SaltHash::Java => self.java_bucket(hash_code(0, bytes)),
+        }
     }
 
-    /// Appends a bucket in exactly [`width`](Self::width) digits.
-    pub(crate) fn write(&self, bucket: u32, out: &mut Vec<u8>) {
+    /// The remainder of a hash code with its sign, as Java's `%` and Rust's both are.
+    #[inline]
+    fn java_bucket(&self, hash_code: i32) -> i32 {
+        hash_code % i32::from(self.range)
+    }
+
+    /// Whether a bucket is padded, so that its length is known before it is.
+    #[inline]
+    pub(crate) const fn is_padded(&self) -> bool {
+        matches!(self.hash, SaltHash::Farm)
+    }
+
+    /// How many digits a bucket is written in.
+    const fn digits(&self, bucket: i32) -> usize {
+        if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
+    }
+
+    /// How many bytes a bucket is written in; without one, the least number of them.
+    pub(crate) const fn len(&self, bucket: Option<i32>) -> usize {
+        match bucket {
+            Some(bucket) => self.digits(bucket) + (bucket < 0) as usize,
+            None => self.digits(0),
+        }
+    }
+
+    /// Appends a bucket.
+    pub(crate) fn write(&self, bucket: i32, out: &mut Vec<u8>) {
+        if bucket < 0 {
+            out.push(b'-');
+        }
         let start = out.len();
-        out.resize(start + self.width(), b'0');
-        decimal::fill(&mut out[start..], bucket.into());
+        out.resize(start + self.digits(bucket), b'0');
+        Self::patch(bucket, &mut out[start..]);
     }
 
     /// Overwrites the digits of a bucket.
     #[inline]
-    pub(crate) fn patch(bucket: u32, digits: &mut [u8]) {
-        decimal::fill(digits, bucket.into());
+    pub(crate) fn patch(bucket: i32, digits: &mut [u8]) {
+        decimal::fill(digits, bucket.unsigned_abs().into());
     }
 
-    /// Reads a bucket back; none for what is no number below the range.
+    /// The bucket that `bytes` begin with, and its length; none where encode would not have written it.
     #[inline]
-    pub(crate) fn read(&self, digits: &[u8]) -> Option<u32> {
-        let bucket = u32::try_from(decimal::parse(digits)?).ok()?;
-        (bucket < self.range()).then_some(bucket)
+    pub(crate) fn read(&self, bytes: &[u8]) -> Option<(i32, usize)> {
+        let negative = !self.is_padded() && bytes.first() == Some(&b'-');
+        let rest = &bytes[usize::from(negative)..];
+        let len = match self.is_padded() {
+            true => self.width(),
+            false => rest.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        };
+        let magnitude = i32::try_from(decimal::parse(rest.get(..len)?)?).ok()?;
+        let bucket = if negative { -magnitude } else { magnitude };
+        let len = len + usize::from(negative);
+        // A second form of a bucket, such as `-0` or `02`, is longer than the one that is written.
+        (self.buckets().contains(&bucket) && self.len(Some(bucket)) == len).then_some((bucket, len))
     }
 
-    /// Whether the salted fields stand side by side, so that their joined bytes are one piece of the key.
+    /// How many fields stand left of the salt.
     #[inline]
-    pub(crate) fn contiguous(&self) -> Option<(usize, usize)> {
+    pub(crate) const fn fields_left(&self) -> usize {
+        match self.place {
+            SaltPlace::After { field } => field + 1,
+            SaltPlace::Front | SaltPlace::BeforeFields => 0,
+        }
+    }
+
+    /// Whether the salted fields stand side by side without the salt among them, so that their joined bytes
+    /// are one piece of the key.
+    #[inline]
+    fn contiguous(&self) -> Option<(usize, usize)> {
         let (first, last) = (*self.over.first()?, *self.over.last()?);
-        (last - first + 1 == self.over.len()).then_some((first, last))
+        let left = self.fields_left();
+        let parted = first < left && left <= last;
+        (last - first + 1 == self.over.len() && !parted).then_some((first, last))
     }
 }
 
@@ -81,7 +223,16 @@ impl Salt {
 ///
 /// Fields that stand side by side are hashed where they are; others are copied together first.
 #[inline]
-pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> u32 {
+pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
+    if let SaltHash::Java = salt.hash {
+        let tag = schema.tag().map(str::as_bytes);
+        let fields = spans.iter().map(|span| &key[span.start..span.end]);
+        let mut parts = tag.into_iter().chain(fields);
+        let first = hash_code(0, parts.next().unwrap_or_default());
+        return salt.java_bucket(
+            parts.fold(first, |hash, part| hash_code(hash_code(hash, schema.separator()), part)),
+        );
+    }
     let ordered = matches!(schema.layout(), Layout::OrderedCode);
     // Of an ordered key, empty fields at the end are dropped.
     let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
@@ -108,4 +259,39 @@ pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema
 pub(crate) struct Span {
     pub(crate) start: usize,
     pub(crate) end: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JAVA: Salt = Salt::new(12, &[]).with_hash(SaltHash::Java);
+
+    /// Every bucket is read back from what is written, and has no second form.
+    #[test]
+    fn buckets_have_one_form() {
+        for salt in [JAVA, Salt::new(12, &[])] {
+            for bucket in salt.buckets() {
+                let mut out = Vec::new();
+                salt.write(bucket, &mut out);
+                assert_eq!(out.len(), salt.len(Some(bucket)));
+                out.extend_from_slice(b"-key");
+                assert_eq!(salt.read(&out), Some((bucket, out.len() - 4)), "{salt:?}");
+            }
+        }
+        for other in ["-0", "00", "01", "-01", "12", "-12", "", "-", "+1", "99999999999999999999999999"] {
+            assert_eq!(JAVA.read(other.as_bytes()), None, "{other}");
+        }
+        for other in ["1", "-1", "12", "+1", "1#"] {
+            assert_eq!(Salt::new(12, &[]).read(other.as_bytes()), None, "{other}");
+        }
+    }
+
+    /// The least hash code has no absolute value, which is where others lost rows.
+    #[test]
+    fn the_least_hash_code_has_a_bucket() {
+        assert_eq!(hash_code(0, b"polygenelubricants"), i32::MIN);
+        assert_eq!(JAVA.bucket(b"polygenelubricants"), -8);
+        assert_eq!(JAVA.buckets(), -11..12);
+    }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::salt::Salt;
+use super::salt::{Salt, SaltPlace};
+use super::show::Readable;
 use super::{MAX_KEY_LEN, ordered};
 
 /// How the parts of a key type are laid out in its bytes; a constant that the derive makes.
@@ -113,7 +114,7 @@ impl Schema {
         if let Layout::OrderedCode = self.layout {
             return self.ordered_min_len();
         }
-        let mut len = self.head_len() + self.fields.len().saturating_sub(1);
+        let mut len = self.head_len(None) + self.fields.len().saturating_sub(1);
         let mut at = 0;
         while at < self.fields.len() {
             len += self.fields[at].width.min();
@@ -149,52 +150,96 @@ impl Schema {
         if needed_parts == 0 { 1 } else { needed + 2 * (needed_parts - 1) }
     }
 
-    /// How many bytes stand before the fields: the tag and the salt, each with its delimiter.
-    pub(crate) const fn head_len(&self) -> usize {
+    /// How many bytes are not of the fields: the tag and the salt, each with what stands behind it. Without a
+    /// bucket, the least number.
+    pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
             Some(tag) => tag.len() + 1,
             None => 0,
         };
         let salt = match &self.salt {
-            Some(salt) => salt.width() + 1,
+            Some(salt) => salt.len(bucket) + self.salt_end(salt).len(),
             None => 0,
         };
         tag + salt
     }
 
-    /// Writes what stands before the fields. The bucket is that of a salted key, and not used for others.
-    ///
-    /// In the text layout it ends with the delimiter, in the ordered layout without a separator: there a key whose
-    /// fields are all empty goes no further.
-    pub(crate) fn write_head(&self, bucket: u32, out: &mut Vec<u8>) {
-        if let Layout::OrderedCode = self.layout {
-            return self.write_ordered_head(bucket, out);
+    /// What stands behind the salt.
+    pub(crate) const fn salt_end<'a>(&'a self, salt: &Salt) -> &'a [u8] {
+        match salt.sep() {
+            Some(sep) => sep.as_bytes(),
+            None => self.separator(),
         }
+    }
+
+    pub(crate) fn write_tag(&self, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend_from_slice(tag.as_bytes());
             out.push(self.delimiter());
         }
-        if let Some(salt) = &self.salt {
-            salt.write(bucket, out);
-            out.push(self.delimiter());
+    }
+
+    /// Writes a bucket with what stands behind it.
+    pub(crate) fn write_salt(&self, salt: &Salt, bucket: i32, out: &mut Vec<u8>) {
+        salt.write(bucket, out);
+        out.extend_from_slice(self.salt_end(salt));
+    }
+
+    /// Writes what the keys of a bucket begin with whose fields left of the salt are `left`, each with its
+    /// delimiter. Without a bucket, what they begin with left of it.
+    ///
+    /// In the text layout it ends with what stands behind the last part, in the ordered layout without a separator:
+    /// there a key whose fields are all empty goes no further.
+    pub(crate) fn write_head(&self, bucket: Option<i32>, left: &[u8], out: &mut Vec<u8>) {
+        if let Layout::OrderedCode = self.layout {
+            return self.write_ordered_head(bucket.unwrap_or(0), out);
+        }
+        let write_salt = |out: &mut Vec<u8>| {
+            if let (Some(salt), Some(bucket)) = (&self.salt, bucket) {
+                self.write_salt(salt, bucket, out);
+            }
+        };
+        let front = self.salt.is_some_and(|salt| salt.place() == SaltPlace::Front);
+        if front {
+            write_salt(out);
+        }
+        self.write_tag(out);
+        out.extend_from_slice(left);
+        if !front {
+            write_salt(out);
         }
     }
 
-    /// The row keys at which a new table is best split: the first of each bucket but the first one.
+    /// The row keys at which a new table is best split: the first of each bucket but the first one, in
+    /// order.
     ///
-    /// Empty for a key type without a salt.
+    /// Empty for a key type without a salt, and for a salt behind a field, since its buckets begin anew with
+    /// each value of that field.
     #[must_use]
     pub fn bucket_splits(&self) -> Vec<Vec<u8>> {
-        let buckets = self.salt.map_or(1, |salt| salt.range());
-        let split = |bucket| {
-            let mut head = Vec::with_capacity(self.head_len());
-            self.write_head(bucket, &mut head);
-            head
+        let Some(salt) = self.salt.as_ref().filter(|salt| salt.fields_left() == 0) else {
+            return Vec::new();
         };
-        (1..buckets).map(split).collect()
+        let mut starts: Vec<_> = salt.buckets().map(|bucket| self.bucket_start(salt, bucket)).collect();
+        starts.sort_unstable();
+        starts.into_iter().skip(1).collect()
     }
 
-    fn write_ordered_head(&self, bucket: u32, out: &mut Vec<u8>) {
+    /// What all keys of a bucket begin with. In front of a tag, key types with other tags share it.
+    fn bucket_start(&self, salt: &Salt, bucket: i32) -> Vec<u8> {
+        let mut start = Vec::with_capacity(64);
+        if let Layout::OrderedCode = self.layout {
+            self.write_ordered_head(bucket, &mut start);
+            return start;
+        }
+        if salt.place() != SaltPlace::Front {
+            self.write_tag(&mut start);
+        }
+        self.write_salt(salt, bucket, &mut start);
+        start
+    }
+
+    fn write_ordered_head(&self, bucket: i32, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend_from_slice(&ordered::escaped(tag.as_bytes()));
         }
@@ -272,15 +317,24 @@ impl fmt::Display for Schema {
             Layout::Delimited => char::from(self.delimiter()).to_string(),
             Layout::OrderedCode => " | ".to_owned(),
         };
+        let salt = |f: &mut fmt::Formatter<'_>, place| match (&self.salt, self.layout) {
+            (Some(salt), Layout::Delimited) if salt.place() == place => {
+                write!(f, "<salt {}>{}", salt.bounds(), Readable(self.salt_end(salt)))
+            }
+            (Some(salt), Layout::OrderedCode) if salt.place() == place => {
+                write!(f, "<salt {}>{delimiter}", salt.bounds())
+            }
+            _ => Ok(()),
+        };
+        salt(f, SaltPlace::Front)?;
         if let Some(tag) = self.tag {
             write!(f, "{tag}{delimiter}")?;
         }
-        if let Some(salt) = &self.salt {
-            write!(f, "<salt 0 to {}>{delimiter}", salt.range() - 1)?;
-        }
+        salt(f, SaltPlace::BeforeFields)?;
         for (at, field) in self.fields.iter().enumerate() {
             if at > 0 {
                 write!(f, "{delimiter}")?;
+                salt(f, SaltPlace::After { field: at - 1 })?;
             }
             write!(f, "<{}>", field.name)?;
         }

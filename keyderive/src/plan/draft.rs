@@ -9,7 +9,7 @@ use super::ordered;
 use super::parts::{Buckets, Constraint, Parts, Rows};
 use super::range::prefix_end;
 use crate::key::{
-    Cut, EncodeError, FieldError, KeyField, Layout, PrefixField, RangeField, Schema, Side, Span, Width,
+    Cut, EncodeError, FieldError, KeyField, Layout, PrefixField, RangeField, Salt, Schema, Side, Span, Width,
     bucket_of, check_len, write_field, write_hashed,
 };
 
@@ -118,9 +118,11 @@ impl Draft {
             return Err(error.into());
         }
         let buckets = self.buckets();
-        let rows = self.rows()?;
+        let left = self.left().to_vec();
+        let rows = self.rows(buckets)?.behind(&left);
         Ok(Parts {
             schema: self.schema,
+            left,
             rows,
             buckets,
             fixed: self.spans.len(),
@@ -132,29 +134,38 @@ impl Draft {
         let Some(salt) = self.schema.salt() else {
             return Buckets::Unsalted;
         };
+        if self.spans.len() < salt.fields_left() {
+            return Buckets::Interleaved;
+        }
         if salt.over().iter().any(|field| *field >= self.spans.len()) {
             return Buckets::All;
         }
         Buckets::One(bucket_of(salt, &self.fixed, &self.spans, self.schema))
     }
 
-    fn rows(&self) -> Result<Rows, EncodeError> {
+    /// The fields left of the salt as they stand in a key, where all of them are fixed.
+    fn left(&self) -> &[u8] {
+        let fields = self.schema.salt().map_or(0, Salt::fields_left);
+        let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
+        // The salt is never behind the last field, so a delimiter is there.
+        last.and_then(|last| self.fixed.get(..=last.end)).unwrap_or_default()
+    }
+
+    fn rows(&self, buckets: Buckets) -> Result<Rows, EncodeError> {
         let Self { schema, fixed, spans, .. } = self;
         if let Layout::OrderedCode = schema.layout() {
-            let bucket = match self.buckets() {
-                Buckets::One(bucket) => bucket,
-                Buckets::Unsalted | Buckets::All => 0,
-            };
+            let bucket = buckets.known();
             return ordered::Fixed { schema, bytes: fixed, spans, bucket }.rows(self.cuts.as_ref());
         }
+        let head_len = schema.head_len(buckets.known());
         if spans.len() == schema.fields().len() {
-            check_len(schema, schema.head_len() + fixed.len())?;
+            check_len(schema, head_len + fixed.len())?;
             return Ok(Rows::Key(fixed.clone()));
         }
         // No key begins with these fields where not even the least one does.
         let rest = &schema.fields()[spans.len()..];
         let least = rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len() - 1;
-        check_len(schema, (schema.head_len() + fixed.len() + least).max(1))?;
+        check_len(schema, (head_len + fixed.len() + least).max(1))?;
         let (start, end) = match &self.cuts {
             Some((start, end)) => (self.place(start), self.place(end)),
             None => (Some(fixed.clone()), prefix_end(fixed)),

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::parts::{Buckets, Parts, RequestRows, Rows};
-use crate::key::{Hex, Readable, Schema};
+use crate::key::{Hex, Readable, Salt, Schema};
 
 /// How many requests are printed before the rest is counted.
 const SHOWN_REQUESTS: usize = 8;
@@ -42,24 +42,25 @@ impl Explain {
         let Some(salt) = self.parts.schema.salt() else {
             return "the key type has no salt".into();
         };
-        let range = salt.range();
+        let count = salt.buckets().len();
+        let over = self.names(salt.over());
         match self.parts.buckets {
             Buckets::One(bucket) => {
-                format!(
-                    "bucket {bucket} of 0 to {}: the salt is over {}, fixed",
-                    range - 1,
-                    self.names(salt.over())
-                )
+                format!("bucket {bucket} of {}: the salt is over {over}, fixed", salt.bounds())
             }
             Buckets::Unsalted | Buckets::All => {
                 let free: Vec<_> = salt.over().iter().copied().filter(|at| *at >= self.parts.fixed).collect();
-                format!(
-                    "all {range}: the salt is over {}; not fixed: {}",
-                    self.names(salt.over()),
-                    self.names(&free)
-                )
+                format!("all {count}: the salt is over {over}; not fixed: {}", self.names(&free))
             }
+            Buckets::Interleaved => format!("all {count}, in one request: {}", self.free_left(salt)),
         }
+    }
+
+    /// Which fields left of the salt keep its buckets apart.
+    fn free_left(&self, salt: &Salt) -> String {
+        let left: Vec<_> = (0..salt.fields_left()).collect();
+        let free = left.get(self.parts.fixed..).unwrap_or_default();
+        format!("the salt stands behind {}; not fixed: {}", self.names(&left), self.names(free))
     }
 
     fn names(&self, fields: &[usize]) -> String {
@@ -68,6 +69,9 @@ impl Explain {
     }
 
     fn order(&self) -> String {
+        if let (Buckets::Interleaved, Some(salt)) = (self.parts.buckets, self.parts.schema.salt()) {
+            return format!("as stored, by row key, not by field: {}", self.free_left(salt));
+        }
         let free = self.parts.schema.fields().iter().skip(self.parts.fixed);
         let by = free.map(|field| match field.order().is_reversed() {
             true => format!("{}, greatest first", field.name()),

@@ -15,14 +15,14 @@ pub(super) struct Fixed<'a> {
     pub(super) bytes: &'a [u8],
     pub(super) spans: &'a [Span],
     /// Their bucket where it is known, which decides how long the salt is.
-    pub(super) bucket: u32,
+    pub(super) bucket: Option<i32>,
 }
 
 impl Fixed<'_> {
     /// The rows between two cuts of the next field, or of all that the fixed fields leave open.
     pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>) -> Result<Rows, EncodeError> {
         let mut head = Vec::new();
-        self.schema.write_head(self.bucket, &mut head);
+        self.schema.write_head(self.bucket, &[], &mut head);
         let canonical = self.canonical();
         check_len(self.schema, (head.len() + canonical.len()).max(1))?;
         if self.spans.len() == self.schema.fields().len() {

@@ -7,6 +7,8 @@ use crate::key::Schema;
 #[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) schema: &'static Schema,
+    /// The fields left of the salt, each with its delimiter, where all of them are fixed.
+    pub(super) left: Vec<u8>,
     pub(super) rows: Rows,
     pub(super) buckets: Buckets,
     /// How many fields are fixed.
@@ -14,7 +16,7 @@ pub(super) struct Parts {
     pub(super) constraints: Vec<Constraint>,
 }
 
-/// The rows of one bucket, by what stands behind the tag and the salt in their keys.
+/// The rows of one bucket, by what stands in their keys behind the tag, the salt and the fields left of it.
 #[derive(Clone, Debug)]
 pub(super) enum Rows {
     /// The row with this key.
@@ -31,9 +33,38 @@ pub(super) enum Buckets {
     /// The key type has no salt.
     Unsalted,
     /// All salted fields are fixed, so their bucket is known.
-    One(u32),
+    One(i32),
     /// Every one.
     All,
+    /// Every one, in the order of the stored keys: a field left of the salt is not fixed, so each of its
+    /// values begins with the first bucket again.
+    Interleaved,
+}
+
+impl Buckets {
+    /// The bucket, where only one can hold a row.
+    pub(super) fn known(self) -> Option<i32> {
+        match self {
+            Self::One(bucket) => Some(bucket),
+            Self::Unsalted | Self::All | Self::Interleaved => None,
+        }
+    }
+}
+
+impl Rows {
+    /// The same rows by what stands behind `left`, which all their keys begin with.
+    pub(super) fn behind(self, left: &[u8]) -> Self {
+        let behind = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
+        match self {
+            Self::Key(key) => behind(key).map_or(Self::None, Self::Key),
+            Self::Range { start, end } => match behind(start) {
+                // An end that does not begin so is behind all keys that do.
+                Some(start) => Self::Range { start, end: end.and_then(behind) },
+                None => Self::None,
+            },
+            Self::None => Self::None,
+        }
+    }
 }
 
 /// A constraint in the words of its field's values.
@@ -46,7 +77,8 @@ pub(super) struct Constraint {
 /// What a plan asks a table for in one request.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Request {
-    bucket: Option<u32>,
+    bucket: Option<i32>,
+    logical_start: usize,
     rows: RequestRows,
 }
 
@@ -61,10 +93,21 @@ pub enum RequestRows {
 }
 
 impl Request {
-    /// The bucket that is read; none for a key type without a salt.
+    /// The bucket that is read; none for a key type without a salt, and where one request reads them all,
+    /// since a field left of the salt is not fixed.
     #[must_use]
-    pub fn bucket(&self) -> Option<u32> {
+    pub fn bucket(&self) -> Option<i32> {
         self.bucket
+    }
+
+    /// Where what orders the plan's rows begins in each row key of this request: behind the salt.
+    ///
+    /// What stands in front of it is the same in all row keys of the request and, but for the bucket, in
+    /// those of all requests. So rows that are merged by their row keys from here on are in the order of
+    /// their logical keys, which are the keys without the salt.
+    #[must_use]
+    pub fn logical_start(&self) -> usize {
+        self.logical_start
     }
 
     /// The rows that are asked for.
@@ -85,31 +128,29 @@ impl Parts {
     pub(super) fn request_count(&self) -> usize {
         match (&self.rows, self.buckets) {
             (Rows::None, _) => 0,
-            (_, Buckets::Unsalted | Buckets::One(_)) => 1,
-            // 4096 buckets at most.
-            (_, Buckets::All) => self.schema.salt().map_or(1, |salt| salt.range() as usize),
+            (_, Buckets::Unsalted | Buckets::One(_) | Buckets::Interleaved) => 1,
+            (_, Buckets::All) => self.schema.salt().map_or(1, |salt| salt.buckets().len()),
         }
     }
 
     /// The requests in the order of their buckets.
     pub(super) fn requests(&self) -> impl Iterator<Item = Request> {
-        (0..self.request_count()).filter_map(|at| {
-            let bucket = match self.buckets {
-                Buckets::Unsalted => None,
-                Buckets::One(bucket) => Some(bucket),
-                Buckets::All => Some(at as u32),
-            };
-            Some(Request { bucket, rows: self.rows_of(bucket.unwrap_or(0))? })
-        })
+        let all = match (self.buckets, self.schema.salt()) {
+            (Buckets::All, Some(salt)) => salt.buckets(),
+            _ => 0..0,
+        };
+        let one = all.is_empty().then(|| self.buckets.known());
+        one.into_iter().chain(all.map(Some)).filter_map(|bucket| self.request(bucket))
     }
 
-    fn rows_of(&self, bucket: u32) -> Option<RequestRows> {
+    fn request(&self, bucket: Option<i32>) -> Option<Request> {
         let mut head = Vec::with_capacity(64);
-        self.schema.write_head(bucket, &mut head);
-        match &self.rows {
+        self.schema.write_head(bucket, &self.left, &mut head);
+        let logical_start = head.len();
+        let rows = match &self.rows {
             Rows::Key(key) => {
                 head.extend_from_slice(key);
-                Some(RequestRows::Key(head))
+                RequestRows::Key(head)
             }
             Rows::Range { start, end } => {
                 let end = match end {
@@ -117,9 +158,10 @@ impl Parts {
                     None => prefix_end(&head),
                 };
                 head.extend_from_slice(start);
-                Some(RequestRows::Range(KeyRange::new(head, end)))
+                RequestRows::Range(KeyRange::new(head, end))
             }
-            Rows::None => None,
-        }
+            Rows::None => return None,
+        };
+        Some(Request { bucket, logical_start, rows })
     }
 }

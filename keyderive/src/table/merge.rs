@@ -10,29 +10,33 @@ use futures_core::Stream;
 use crate::client::{Error, RowStream};
 use crate::row::Row;
 
+/// The rows of one request, in order.
+pub(super) struct Lane {
+    pub(super) rows: RowStream,
+    /// Where in their keys that begins which orders the rows of all lanes.
+    pub(super) logical_start: usize,
+}
+
 /// Streams that are each in order, as one that is.
 ///
 /// A stream is asked for its next row only when its last one has been handed out, so at most one row of
 /// each is held here; what arrives meanwhile waits in the transport, which is bounded for each stream.
 pub(super) struct Merge {
-    lanes: Vec<RowStream>,
+    lanes: Vec<Lane>,
     /// The lanes whose next row is not known yet.
     awaited: Vec<usize>,
     /// The next row of every other lane that has one.
     heads: BinaryHeap<Head>,
-    /// Where the logical key begins: behind the tag and the salt.
-    head_len: usize,
     /// How many rows may still be handed out.
     remaining: u64,
 }
 
 impl Merge {
-    pub(super) fn new(lanes: Vec<RowStream>, head_len: usize, limit: Option<u64>) -> Self {
+    pub(super) fn new(lanes: Vec<Lane>, limit: Option<u64>) -> Self {
         Self {
             awaited: (0..lanes.len()).collect(),
             heads: BinaryHeap::with_capacity(lanes.len()),
             lanes,
-            head_len,
             remaining: limit.unwrap_or(u64::MAX),
         }
     }
@@ -40,11 +44,11 @@ impl Merge {
     /// Asks all awaited lanes, so that their requests run side by side.
     fn poll_awaited(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let mut failed = None;
-        let Self { lanes, awaited, heads, head_len, .. } = self;
-        awaited.retain(|lane| match Pin::new(&mut lanes[*lane]).poll_next(cx) {
+        let Self { lanes, awaited, heads, .. } = self;
+        awaited.retain(|lane| match Pin::new(&mut lanes[*lane].rows).poll_next(cx) {
             Poll::Pending => true,
             Poll::Ready(Some(Ok(row))) => {
-                heads.push(Head { row, lane: *lane, head_len: *head_len });
+                heads.push(Head { row, lane: *lane, logical_start: lanes[*lane].logical_start });
                 false
             }
             Poll::Ready(Some(Err(error))) => {
@@ -93,15 +97,15 @@ impl Stream for Merge {
 struct Head {
     row: Row,
     lane: usize,
-    head_len: usize,
+    logical_start: usize,
 }
 
 impl Head {
     /// What rows are ordered by: the logical key, then the lane, so that equal ones keep an order.
     fn rank(&self) -> (&[u8], usize) {
         let key = self.row.key();
-        // A plan's ranges are within a bucket, so the tag and the salt are there.
-        (key.get(self.head_len..).unwrap_or_default(), self.lane)
+        // What stands in front of it is the same in all rows of a lane.
+        (key.get(self.logical_start..).unwrap_or_default(), self.lane)
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::de::DeserializeOwned;
 
-use super::merge::Merge;
+use super::merge::{Lane, Merge};
 use super::rows::Rows;
 use super::{Table, latest};
 use crate::client::{Error, ReadRows};
@@ -14,7 +14,8 @@ use crate::plan::{Explain, Plan, PlanError, Request, RequestRows};
 /// A scan of a table: a plan and how it is to be run.
 ///
 /// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in
-/// parallel, merged.
+/// parallel, merged. Where a field left of the salt is not fixed, they come in one stream, in the order of
+/// the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
 pub struct Scan<K, R> {
     table: Table<K, R>,
@@ -52,10 +53,11 @@ impl<K: TableKey, R> Scan<K, R> {
         let Self { table, plan, limit } = self;
         let merge = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
             let lanes = plan.requests().into_iter().map(|request| {
+                let start = request.logical_start();
                 let request = read_request(request, limit);
-                table.client.read_rows(&table.name, request)
+                Lane { rows: table.client.read_rows(&table.name, request), logical_start: start }
             });
-            Merge::new(lanes.collect(), K::SCHEMA.head_len(), limit)
+            Merge::new(lanes.collect(), limit)
         });
         Rows::new(table, merge)
     }

@@ -1,0 +1,11 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+#[salt(range = 4, after = "user_id", hash = "java", over(at))]
+struct EventKey {
+    user_id: String,
+    site: String,
+    at: u64,
+}
+
+fn main() {}
