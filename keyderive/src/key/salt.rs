@@ -11,6 +11,8 @@ use super::farm::fingerprint64;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
+    /// Kept, since a key type of another crate is no constant to the optimizer.
+    width: u8,
     over: &'static [usize],
 }
 
@@ -18,53 +20,78 @@ impl Salt {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(range: u16, over: &'static [usize]) -> Self {
-        Self { range, over }
+        // A range of 16 bits has 5 digits at most.
+        let width = decimal::width(range as u128 - 1) as u8;
+        Self { range, width, over }
     }
 
     /// The number of buckets.
     #[must_use]
+    #[inline]
     pub const fn range(&self) -> u32 {
         self.range as u32
     }
 
     /// The indexes of the fields that choose the bucket, in key order.
     #[must_use]
+    #[inline]
     pub const fn over(&self) -> &'static [usize] {
         self.over
     }
 
     /// How many digits a bucket is written in: those of the greatest one.
     #[must_use]
+    #[inline]
     pub const fn width(&self) -> usize {
-        decimal::width(self.range as u128 - 1)
+        self.width as usize
     }
 
     /// The bucket of a key whose salted fields are encoded as `bytes`, joined by the delimiter.
     #[must_use]
     #[inline]
     pub fn bucket(&self, bytes: &[u8]) -> u32 {
-        let signed = fingerprint64(bytes).cast_signed();
+        let hash = fingerprint64(bytes);
+        if self.range.is_power_of_two() {
+            // The same without a division, for a signed number too.
+            return hash as u32 & (self.range() - 1);
+        }
+        let signed = hash.cast_signed();
         // A remainder by a u16 is below it.
         signed.rem_euclid(i64::from(self.range)) as u32
     }
 
     /// Appends a bucket in exactly [`width`](Self::width) digits.
+    #[inline]
     pub(crate) fn write(&self, bucket: u32, out: &mut Vec<u8>) {
         let start = out.len();
-        out.resize(start + self.width(), b'0');
-        decimal::fill(&mut out[start..], bucket.into());
+        for _ in 0..self.width {
+            out.push(b'0');
+        }
+        Self::patch(bucket, &mut out[start..]);
     }
 
     /// Overwrites the digits of a bucket.
     #[inline]
-    pub(crate) fn patch(bucket: u32, digits: &mut [u8]) {
-        decimal::fill(digits, bucket.into());
+    pub(crate) fn patch(mut bucket: u32, digits: &mut [u8]) {
+        // Most often a single digit, for which `decimal::fill` is too much.
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (bucket % 10) as u8;
+            bucket /= 10;
+        }
     }
 
     /// Reads a bucket back; none for what is no number below the range.
     #[inline]
     pub(crate) fn read(&self, digits: &[u8]) -> Option<u32> {
-        let bucket = u32::try_from(decimal::parse(digits)?).ok()?;
+        let mut bucket = 0;
+        for byte in digits {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            // Four digits at most: those of the greatest bucket.
+            bucket = bucket * 10 + u32::from(digit);
+        }
         (bucket < self.range()).then_some(bucket)
     }
 
@@ -79,7 +106,7 @@ impl Salt {
 /// The bucket of a key whose fields lie at `spans` of `key`.
 ///
 /// Fields that stand side by side are hashed where they are; others are copied together first.
-#[inline]
+#[inline(always)]
 pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], delimiter: u8) -> u32 {
     if let Some((first, last)) = salt.contiguous() {
         return salt.bucket(&key[spans[first].start..spans[last].end]);

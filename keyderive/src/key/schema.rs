@@ -30,6 +30,9 @@ pub struct Schema {
     tag: Option<&'static str>,
     salt: Option<Salt>,
     fields: &'static [Field],
+    /// These two are kept, since a schema of another crate is no constant to the optimizer.
+    min_len: usize,
+    head_len: usize,
 }
 
 impl Schema {
@@ -42,7 +45,10 @@ impl Schema {
         salt: Option<Salt>,
         fields: &'static [Field],
     ) -> Self {
-        Self { key_type, delimiter, tag, salt, fields }
+        let mut schema = Self { key_type, delimiter, tag, salt, fields, min_len: 0, head_len: 0 };
+        schema.head_len = schema.sum_head();
+        schema.min_len = schema.head_len + schema.sum_fields();
+        schema
     }
 
     /// The name of the key's struct.
@@ -77,8 +83,13 @@ impl Schema {
 
     /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty.
     #[must_use]
+    #[inline]
     pub const fn min_len(&self) -> usize {
-        let mut len = self.head_len() + self.fields.len().saturating_sub(1);
+        self.min_len
+    }
+
+    const fn sum_fields(&self) -> usize {
+        let mut len = self.fields.len().saturating_sub(1);
         let mut at = 0;
         while at < self.fields.len() {
             len += self.fields[at].width.min();
@@ -88,7 +99,12 @@ impl Schema {
     }
 
     /// How many bytes stand before the fields: the tag and the salt, each with its delimiter.
+    #[inline]
     pub(crate) const fn head_len(&self) -> usize {
+        self.head_len
+    }
+
+    const fn sum_head(&self) -> usize {
         let tag = match self.tag {
             Some(tag) => tag.len() + 1,
             None => 0,
@@ -101,6 +117,7 @@ impl Schema {
     }
 
     /// Writes what stands before the fields. The bucket is that of a salted key, and not used for others.
+    #[inline]
     pub(crate) fn write_head(&self, bucket: u32, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend_from_slice(tag.as_bytes());
