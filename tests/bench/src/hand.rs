@@ -55,7 +55,7 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     let [bucket_digit, DELIMITER, names @ ..] = head else {
         return Err(Refused);
     };
-    let end = names.iter().position(|byte| *byte <= DELIMITER).ok_or(Refused)?;
+    let end = find_forbidden(names).ok_or(Refused)?;
     let (user, site) = (&names[..end], &names[end + 1..]);
     let [DELIMITER, t0, t1, t2, times @ .., DELIMITER, s0, s1, s2, s3, s4, s5] = tail else {
         return Err(Refused);
@@ -88,7 +88,29 @@ fn bucket(bytes: &[u8]) -> u8 {
 
 #[inline]
 fn holds_forbidden(bytes: &[u8]) -> bool {
-    bytes.iter().fold(false, |found, byte| found | (*byte <= DELIMITER))
+    let Some(last) = bytes.last_chunk::<8>() else {
+        return bytes.iter().any(|byte| *byte <= DELIMITER);
+    };
+    bytes.as_chunks::<8>().0.iter().fold(forbidden_in(*last), |found, word| found | forbidden_in(*word)) != 0
+}
+
+/// The high bits of the bytes at or below the delimiter; exact up to the first of them.
+#[inline]
+fn forbidden_in(word: [u8; 8]) -> u64 {
+    let word = u64::from_le_bytes(word);
+    word.wrapping_sub(0x2424_2424_2424_2424) & !word & 0x8080_8080_8080_8080
+}
+
+#[inline]
+fn find_forbidden(bytes: &[u8]) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let found = forbidden_in(*word);
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    Some(words.len() * 8 + rest.iter().position(|byte| *byte <= DELIMITER)?)
 }
 
 /// The digits of a number below 10^8, each in a lane of its own: 2 of 4 digits, 4 of 2, 8 of 1.
