@@ -50,8 +50,10 @@ pub(crate) fn write_field<C, T: KeyField<C>>(
     out: &mut Vec<u8>,
 ) -> Result<(), FieldError> {
     let start = out.len();
-    T::write(value, out)?;
-    if matches!(T::WIDTH, Width::Delimited) && holds_forbidden(&out[start..], delimiter) {
+    if !matches!(T::WIDTH, Width::Delimited) {
+        return T::write(value, out);
+    }
+    if T::write_delimited(value, delimiter, out)? {
         return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
     }
     Ok(())
@@ -68,6 +70,33 @@ pub(crate) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
     };
     forbidden_in(*last, delimiter) != 0
         || bytes.as_chunks::<8>().0.iter().any(|word| forbidden_in(*word, delimiter) != 0)
+}
+
+/// Appends `bytes`; whether some byte of them is at or below the delimiter.
+///
+/// Up to 32 bytes go as four words that overlap where there are fewer, so that no branch depends on the length.
+#[inline(always)]
+pub(crate) fn append_checked(bytes: &[u8], delimiter: u8, out: &mut Vec<u8>) -> bool {
+    const BLOCK: usize = 32;
+    let len = bytes.len();
+    if !(8..=BLOCK).contains(&len) {
+        out.extend_from_slice(bytes);
+        return holds_forbidden(bytes, delimiter);
+    }
+    let end = out.len() + len;
+    out.extend_from_slice(&[0; BLOCK]);
+    let mut found = 0;
+    if let Some(block) = out.last_chunk_mut::<BLOCK>() {
+        for at in [0, 8, 16, 24] {
+            let at = at.min(len - 8);
+            let mut word = [0; 8];
+            word.copy_from_slice(&bytes[at..at + 8]);
+            found |= forbidden_in(word, delimiter);
+            block[at..at + 8].copy_from_slice(&word);
+        }
+    }
+    out.truncate(end);
+    found != 0
 }
 
 /// The bytes at or below the delimiter, each by its high bit; exact up to the first of them.
