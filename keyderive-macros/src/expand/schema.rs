@@ -46,6 +46,6 @@ pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 
 /// Calls a check of the schema while compiling, its error at `span`.
 fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
-    let call = respan(quote!(#private::Schema::#check(&__SCHEMA)), span);
+    let call = respan(quote!(#private::Schema::#check(__SCHEMA)), span);
     quote!(const _: () = #call;)
 }

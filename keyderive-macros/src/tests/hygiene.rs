@@ -49,9 +49,9 @@ impl<'ast> Visit<'ast> for Declared {
         visit::visit_item_trait(self, item);
     }
 
-    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
         self.declare(&item.ident);
-        visit::visit_item_static(self, item);
+        visit::visit_item_const(self, item);
     }
 
     fn visit_type_param(&mut self, param: &'ast syn::TypeParam) {
