@@ -191,21 +191,4 @@ fn row_key(input: &DeriveInput) -> TokenStream {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const KEY: &str = "struct EventKey { user_id: String, #[reverse_ts] at: u64 }";
-
-    fn expand(attributes: &str) -> String {
-        let input = syn::parse_str(&format!("{attributes} {KEY}")).unwrap();
-        row_key(&input).to_string()
-    }
-
-    #[test]
-    fn the_runtime_is_found_by_the_crate_path_alone() {
-        assert!(expand("").contains(":: keyderive ::"));
-        assert!(!expand("#[row_key(crate = \"store\")]").contains(":: keyderive ::"));
-        // The stub impls too.
-        assert!(!expand("#[row_key(crate = \"store\", tag = \"\")]").contains(":: keyderive ::"));
-    }
-}
+mod tests;

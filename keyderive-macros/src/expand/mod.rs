@@ -55,7 +55,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             unused_qualifications,
         )]
         const _: () = {
-            static __SCHEMA: #private::Schema = #schema;
+            const __SCHEMA: &#private::Schema = &#schema;
 
             #assertions
 
@@ -63,7 +63,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
             impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
                 type Decoded<#lifetime> = #decoded;
                 type Scan = #scan;
-                const SCHEMA: &'static #private::Schema = &__SCHEMA;
+                const SCHEMA: &'static #private::Schema = __SCHEMA;
 
                 #encode
 
@@ -71,7 +71,7 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
 
                 #[inline]
                 fn scan() -> #scan {
-                    #scan { draft: #private::Draft::new(&__SCHEMA), stage: #private::core::marker::PhantomData }
+                    #scan { draft: #private::Draft::new(__SCHEMA), stage: #private::core::marker::PhantomData }
                 }
             }
 

@@ -59,12 +59,12 @@ fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStr
 
 /// The rules on what only the field types know, such as widths: each an error on the token at fault.
 pub(super) fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
-    let fits = assertion(&quote!(assert_fits(&__SCHEMA)), key.input.ident.span(), private);
+    let fits = assertion(&quote!(assert_fits(__SCHEMA)), key.input.ident.span(), private);
     let delimiter = key.attrs.delimiter.tokens().and_then(first_span);
-    let delimiter = delimiter.map(|span| assertion(&quote!(assert_delimiter(&__SCHEMA)), span, private));
+    let delimiter = delimiter.map(|span| assertion(&quote!(assert_delimiter(__SCHEMA)), span, private));
     let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
-    let fingerprint = pinned
-        .map(|(pinned, span)| assertion(&quote!(assert_fingerprint(&__SCHEMA, #pinned)), span, private));
+    let fingerprint =
+        pinned.map(|(pinned, span)| assertion(&quote!(assert_fingerprint(__SCHEMA, #pinned)), span, private));
     quote!(#fits #delimiter #fingerprint)
 }
 

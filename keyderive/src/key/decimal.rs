@@ -3,6 +3,11 @@
 /// The value that `u64::MAX` and its neighbours need past 19 digits: the split point of `u128`s.
 const TEN_TO_19: u128 = 10_u128.pow(19);
 
+const TEN_TO_8: u64 = 10_u64.pow(8);
+
+/// Eight digits `0`.
+const ZEROS: u64 = 0x3030_3030_3030_3030;
+
 /// Every pair of digits, so that two are written for one division.
 const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
@@ -12,6 +17,11 @@ const PAIRS: &[u8; 200] = b"0001020304050607080910111213141516171819202122232425
 /// callers check the width first.
 #[inline]
 pub(crate) fn fill(digits: &mut [u8], mut value: u64) {
+    let (digits, eights) = digits.as_rchunks_mut::<8>();
+    for eight in eights.iter_mut().rev() {
+        *eight = eight_digits(value % TEN_TO_8);
+        value /= TEN_TO_8;
+    }
     let mut chunks = digits.rchunks_exact_mut(2);
     for pair in &mut chunks {
         let at = (value % 100) as usize * 2;
@@ -21,6 +31,20 @@ pub(crate) fn fill(digits: &mut [u8], mut value: u64) {
     if let [first] = chunks.into_remainder() {
         *first = b'0' + (value % 10) as u8;
     }
+}
+
+/// The digits of a number below 10^8: a division of all lanes at once gives 2 numbers of 4 digits, then 4 of 2,
+/// then 8 of 1.
+///
+/// The divisions are by multiplication and shift, exact for what their lanes hold.
+#[inline]
+fn eight_digits(value: u64) -> [u8; 8] {
+    let fours = ((value / 10_000) << 32) | (value % 10_000);
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = (hundreds << 16) | (fours - 100 * hundreds);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = (tens << 8) | (twos - 10 * tens);
+    (ones | ZEROS).to_be_bytes()
 }
 
 /// [`fill`] for 128 bits, 19 digits at a time.
@@ -34,6 +58,7 @@ pub(crate) fn fill_wide(digits: &mut [u8], mut value: u128) {
 }
 
 /// How many digits `value` has; 1 for zero.
+#[inline]
 pub(crate) const fn width(value: u128) -> usize {
     match value.checked_ilog10() {
         Some(log) => log as usize + 1,
@@ -47,15 +72,34 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     if digits.len() > 19 {
         return parse_wide(digits)?.try_into().ok();
     }
+    let (head, eights) = digits.as_rchunks::<8>();
     let mut value = 0_u64;
     let mut all_digits = !digits.is_empty();
-    for byte in digits {
+    for byte in head {
         let digit = byte.wrapping_sub(b'0');
         all_digits &= digit < 10;
         // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
         value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
     }
+    for eight in eights {
+        let (eight, digits) = read_eight_digits(*eight);
+        all_digits &= digits;
+        value = value.wrapping_mul(TEN_TO_8).wrapping_add(eight);
+    }
     all_digits.then_some(value)
+}
+
+/// [`eight_digits`] backwards, and whether all are digits; of other bytes the value means nothing.
+#[inline]
+fn read_eight_digits(digits: [u8; 8]) -> (u64, bool) {
+    let word = u64::from_be_bytes(digits);
+    let ones = word.wrapping_sub(ZEROS);
+    // A byte above `9` carries into its high bit, one below `0` borrows from it.
+    let above = word.wrapping_add(0x4646_4646_4646_4646);
+    let all_digits = (ones | above) & 0x8080_8080_8080_8080 == 0;
+    let twos = (ones >> 8).wrapping_mul(10).wrapping_add(ones) & 0x00ff_00ff_00ff_00ff;
+    let fours = (twos >> 16).wrapping_mul(100).wrapping_add(twos) & 0x0000_ffff_0000_ffff;
+    ((fours >> 32).wrapping_mul(10_000).wrapping_add(fours) & 0xffff_ffff, all_digits)
 }
 
 /// [`parse`] for 128 bits.
@@ -100,12 +144,34 @@ mod tests {
 
     #[test]
     fn only_digits_are_read() {
-        for text in ["", "+1", "-1", " 1", "1 ", "1a", "/", ":"] {
+        for text in
+            ["", "+1", "-1", " 1", "1 ", "1a", "/", ":", "0000000/", ":0000000", "1234567\u{7f}", "12é456"]
+        {
             assert_eq!(parse(text.as_bytes()), None, "{text:?}");
             assert_eq!(parse_wide(text.as_bytes()), None, "{text:?}");
         }
         assert_eq!(parse(b"18446744073709551616"), None);
         assert_eq!(parse_wide(b"340282366920938463463374607431768211456"), None);
+    }
+
+    #[test]
+    fn every_byte_in_every_place_of_eight_digits() {
+        for at in 0..8 {
+            for byte in 0..=u8::MAX {
+                let mut digits = *b"97531864";
+                digits[at] = byte;
+                let expected = str::from_utf8(&digits).ok().and_then(|text| text.parse::<u32>().ok());
+                let expected = expected.filter(|_| byte.is_ascii_digit()).map(u64::from);
+                assert_eq!(parse(&digits), expected, "{}", digits.escape_ascii());
+            }
+        }
+        // All numbers of four digits, above and below the middle.
+        for value in (0..10_000_u64).flat_map(|four| [four, four * 10_000 + 9999, four * 10_001]) {
+            let mut digits = [0; 8];
+            fill(&mut digits, value);
+            assert_eq!(digits, *format!("{value:08}").as_bytes());
+            assert_eq!(parse(&digits), Some(value));
+        }
     }
 
     #[test]

@@ -1,9 +1,11 @@
 //! Reading a key: exactly the bytes that encode would write, and no others.
+//!
+//! What runs for each field is inlined always, for the reason given in `encode`.
 
 use std::borrow::Cow;
 
 use super::codec::{Ordered, Text};
-use super::encode::holds_forbidden;
+use super::encode::{forbidden_in, holds_forbidden};
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
 use super::ordered::Malformed;
@@ -34,7 +36,7 @@ pub struct KeyReader<'a, const N: usize> {
 
 impl<'a, const N: usize> KeyReader<'a, N> {
     /// Reads the tag and the salt of `key`.
-    #[inline]
+    #[inline(always)]
     fn new(schema: &'static Schema, key: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader =
             Self { schema, key, bucket: None, spans: [Span::default(); N], next: 0, at: 0, separated: false };
@@ -120,7 +122,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
-    #[inline]
+    #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
         match self.schema.layout() {
             Layout::Delimited => self.text_field::<C, T>(),
@@ -172,7 +174,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     }
 
     /// Checks what can only be seen at the end: that nothing is left, and that the bucket is right.
-    #[inline]
+    #[inline(always)]
     fn finish(self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
@@ -196,7 +198,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
 ///
 /// A field but the last has a delimiter behind it; the last one may have anything behind a fixed width,
 /// which [`KeyReader::finish`] refuses.
-#[inline]
+#[inline(always)]
 fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[u8], FieldError> {
     match width {
         Width::Fixed(width) => {
@@ -214,12 +216,26 @@ fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[
             }
             Ok(rest)
         }
-        Width::Delimited | Width::Between(..) => match rest.iter().position(|byte| *byte <= delimiter) {
+        Width::Delimited | Width::Between(..) => match find_forbidden(rest, delimiter) {
             Some(end) if rest[end] == delimiter => Ok(&rest[..end]),
             Some(end) => Err(forbidden(&rest[..=end], delimiter)),
             None => Err(unended(rest, delimiter)),
         },
     }
+}
+
+/// Where the first byte at or below the delimiter is.
+#[inline]
+fn find_forbidden(bytes: &[u8], delimiter: u8) -> Option<usize> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    for (at, word) in words.iter().enumerate() {
+        let found = forbidden_in(*word, delimiter);
+        if found != 0 {
+            return Some(at * 8 + found.trailing_zeros() as usize / 8);
+        }
+    }
+    let at = rest.iter().position(|byte| *byte <= delimiter)?;
+    Some(words.len() * 8 + at)
 }
 
 #[cold]

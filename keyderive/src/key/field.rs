@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::encode::holds_forbidden;
 use super::error::FieldError;
 use super::schema::{FieldOrder, Format, Width};
 
@@ -129,6 +130,20 @@ pub trait KeyField<C> {
     /// When the format cannot hold the value; nothing is truncated, wrapped or defaulted. What has been
     /// appended by then is the caller's to remove.
     fn write(value: Self::Arg<'_>, out: &mut Vec<u8>) -> Result<(), FieldError>;
+
+    /// Appends as [`write`](Self::write) does; whether a byte at or below the delimiter is among what was appended.
+    ///
+    /// Here so that a format that appends bytes as they are can look at them on the way.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    #[doc(hidden)]
+    #[inline]
+    fn write_delimited(value: Self::Arg<'_>, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
+        let start = out.len();
+        Self::write(value, out)?;
+        Ok(holds_forbidden(&out[start..], delimiter))
+    }
 
     /// Reads a value back from exactly the bytes of its encoding.
     ///

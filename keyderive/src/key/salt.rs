@@ -136,10 +136,19 @@ impl Salt {
     #[inline]
     pub fn bucket(&self, bytes: &[u8]) -> i32 {
         match self.hash {
-            // A remainder by a u16 is below it.
-            SaltHash::Farm => fingerprint64(bytes).cast_signed().rem_euclid(i64::from(self.range)) as i32,
+            SaltHash::Farm => self.farm_bucket(fingerprint64(bytes)),
             SaltHash::Java => self.java_bucket(hash_code(0, bytes)),
         }
+    }
+
+    #[inline]
+    fn farm_bucket(&self, hash: u64) -> i32 {
+        if self.range.is_power_of_two() {
+            // The same without a division, for a signed number too.
+            return (hash & u64::from(self.range - 1)) as i32;
+        }
+        // A remainder by a u16 is below it.
+        hash.cast_signed().rem_euclid(i64::from(self.range)) as i32
     }
 
     /// The remainder of a hash code with its sign, as Java's `%` and Rust's both are.
@@ -180,7 +189,12 @@ impl Salt {
     /// Overwrites the digits of a bucket.
     #[inline]
     pub(crate) fn patch(bucket: i32, digits: &mut [u8]) {
-        decimal::fill(digits, bucket.unsigned_abs().into());
+        // Most often a single digit, for which `decimal::fill` is too much.
+        let mut bucket = bucket.unsigned_abs();
+        for digit in digits.iter_mut().rev() {
+            *digit = b'0' + (bucket % 10) as u8;
+            bucket /= 10;
+        }
     }
 
     /// The bucket that `bytes` begin with, and its length; none where encode would not have written it.
@@ -222,7 +236,7 @@ impl Salt {
 /// The bucket of a key whose fields lie at `spans` of `key`.
 ///
 /// Fields that stand side by side are hashed where they are; others are copied together first.
-#[inline]
+#[inline(always)]
 pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
     if let SaltHash::Java = salt.hash {
         let tag = schema.tag().map(str::as_bytes);

@@ -71,7 +71,7 @@ macro_rules! integer {
                 Ok(())
             }
 
-            #[inline]
+            #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 decimal::$parse(&bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
@@ -118,7 +118,7 @@ macro_rules! integer {
                 Ok(())
             }
 
-            #[inline]
+            #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 decimal::parse(&bytes)
                     .and_then(|reversed| MAX.checked_sub(reversed))
@@ -181,7 +181,7 @@ macro_rules! unsigned {
                 Ok(())
             }
 
-            #[inline]
+            #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 decimal::$parse(&bytes)
                     .and_then(|digits| $type::try_from(digits).ok())
@@ -221,7 +221,7 @@ macro_rules! signed {
                 Ok(())
             }
 
-            #[inline]
+            #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
                 let value = match bytes.split_first() {
                     Some((b'0', digits)) => decimal::$parse(digits).and_then(|v| $type::try_from(v).ok()),

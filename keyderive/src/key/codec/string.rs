@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 
+use super::super::encode::{append_checked, holds_forbidden};
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::schema::{Format, Width};
@@ -15,7 +16,7 @@ use super::{Pad, Text};
 const PADDING: u8 = b' ';
 
 /// Reads UTF-8, or says where it is not.
-#[inline]
+#[inline(always)]
 fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
     str::from_utf8(bytes).map_err(|error| {
         FieldError::new(format_args!(
@@ -108,6 +109,18 @@ pub trait StrCodec {
     /// When the format cannot hold it.
     fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
+    /// Appends as `write` does; whether a byte at or below the delimiter is among what was appended.
+    ///
+    /// # Errors
+    /// Those of `write`.
+    #[doc(hidden)]
+    #[inline]
+    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
+        let start = out.len();
+        Self::write(value, out)?;
+        Ok(holds_forbidden(&out[start..], delimiter))
+    }
+
     /// Reads a string back, borrowed where its bytes stand in the key as they are.
     ///
     /// # Errors
@@ -141,6 +154,11 @@ impl StrCodec for Text {
     }
 
     #[inline]
+    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
+        Ok(append_checked(value.as_bytes(), delimiter, out))
+    }
+
+    #[inline(always)]
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
         match bytes {
             Cow::Borrowed(bytes) => Ok(Cow::Borrowed(utf8(bytes)?)),
@@ -216,6 +234,16 @@ macro_rules! string_type {
             }
 
             #[inline]
+            fn write_delimited(
+                $value: &str,
+                delimiter: u8,
+                out: &mut Vec<u8>,
+            ) -> Result<bool, FieldError> {
+                $check?;
+                C::write_delimited($value, delimiter, out)
+            }
+
+            #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError> {
                 let $read = C::read(bytes)?;
                 $take

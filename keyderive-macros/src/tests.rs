@@ -1,0 +1,99 @@
+//! What the derive prints, in the process and without a compiler.
+//!
+//! A change of the printed code is seen in review: `INSTA_UPDATE=always` rewrites the snapshots.
+
+mod hygiene;
+
+use syn::DeriveInput;
+
+use super::row_key;
+
+/// The structs that stand for all: each shape that is printed in another way.
+const KEYS: [(&str, &str); 6] = [
+    (
+        "salted",
+        r#"
+        #[salt(range = 4, over = "user_id,site")]
+        struct EventKey {
+            user_id: String,
+            site: String,
+            #[reverse_ts]
+            at: u64,
+            #[pad(6)]
+            seq: u32,
+        }
+        "#,
+    ),
+    (
+        "strings",
+        "
+        pub struct PathKey {
+            pub country: String,
+            pub city: String,
+            pub street: String,
+        }
+        ",
+    ),
+    (
+        "tagged",
+        r#"
+        #[row_key(tag = "BATTERY", delimiter = '-')]
+        #[salt(range = 20, over(at, user))]
+        pub(crate) struct BatteryKey {
+            user: String,
+            level: i16,
+            #[reverse_ts(max = 9999999999999)]
+            at: i64,
+        }
+        "#,
+    ),
+    (
+        "borrowed",
+        "
+        struct LentKey<'user, 'site: 'user> {
+            user: &'user str,
+            site: std::borrow::Cow<'site, str>,
+            at: u32,
+        }
+        ",
+    ),
+    (
+        "raw_identifiers",
+        r#"
+        #[row_key(crate = "bigtable_keys")]
+        #[salt(range = 4, over(type, r#match))]
+        struct r#struct {
+            r#type: String,
+            r#match: u64,
+        }
+        "#,
+    ),
+    ("one_field", "struct OrderKey { id: u64 }"),
+];
+
+fn parse(declaration: &str) -> DeriveInput {
+    syn::parse_str(declaration).unwrap()
+}
+
+#[test]
+fn printed_code() {
+    for (name, declaration) in KEYS {
+        let printed = syn::parse2(row_key(&parse(declaration))).unwrap();
+        insta::with_settings!({ omit_expression => true, prepend_module_to_snapshot => false }, {
+            insta::assert_snapshot!(name, prettyplease::unparse(&printed));
+        });
+    }
+}
+
+#[test]
+fn the_runtime_is_found_by_the_crate_path_alone() {
+    let print = |attributes: &str| {
+        let declaration =
+            format!("{attributes} struct EventKey {{ user_id: String, #[reverse_ts] at: u64 }}");
+        row_key(&parse(&declaration)).to_string()
+    };
+    assert!(print("").contains(":: keyderive ::"));
+    assert!(!print("#[row_key(crate = \"store\")]").contains(":: keyderive ::"));
+    // The stub impls too.
+    assert!(!print("#[row_key(crate = \"store\", tag = \"\")]").contains(":: keyderive ::"));
+}

@@ -1,0 +1,150 @@
+//! Nothing that is printed depends on what the user's names mean: every path begins at the runtime's
+//! private module, or at a name that the printed code itself declares.
+
+use std::collections::BTreeSet;
+
+use proc_macro2::TokenStream;
+use syn::punctuated::Punctuated;
+use syn::visit::{self, Visit};
+use syn::visit_mut::{self, VisitMut};
+use syn::{Attribute, DeriveInput, Ident, Path, Token};
+
+use super::{KEYS, parse};
+use crate::row_key;
+
+/// Stands before every path that the user wrote, to tell it from those that the derive prints.
+const USER: &str = "user";
+
+/// Puts [`USER`] before the paths of the field types.
+struct MarkTypes;
+
+impl VisitMut for MarkTypes {
+    fn visit_attribute_mut(&mut self, _: &mut Attribute) {}
+
+    fn visit_path_mut(&mut self, path: &mut Path) {
+        visit_mut::visit_path_mut(self, path);
+        let user = Ident::new(USER, proc_macro2::Span::call_site());
+        path.segments.insert(0, user.into());
+    }
+}
+
+/// The names that the printed code declares for itself.
+#[derive(Default)]
+struct Declared(BTreeSet<String>);
+
+impl Declared {
+    fn declare(&mut self, ident: &Ident) {
+        self.0.insert(ident.to_string());
+    }
+}
+
+impl<'ast> Visit<'ast> for Declared {
+    fn visit_item_struct(&mut self, item: &'ast syn::ItemStruct) {
+        self.declare(&item.ident);
+        visit::visit_item_struct(self, item);
+    }
+
+    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+        self.declare(&item.ident);
+        visit::visit_item_trait(self, item);
+    }
+
+    fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
+        self.declare(&item.ident);
+        visit::visit_item_const(self, item);
+    }
+
+    fn visit_type_param(&mut self, param: &'ast syn::TypeParam) {
+        self.declare(&param.ident);
+        visit::visit_type_param(self, param);
+    }
+
+    fn visit_pat_ident(&mut self, pat: &'ast syn::PatIdent) {
+        self.declare(&pat.ident);
+        visit::visit_pat_ident(self, pat);
+    }
+}
+
+/// The paths that begin at none of the names they may begin at.
+struct Strays<'a> {
+    krate: &'a str,
+    declared: &'a BTreeSet<String>,
+    found: Vec<String>,
+}
+
+impl Strays<'_> {
+    /// Whether the path goes through `__private` of the crate, from its root where it is the default one.
+    fn is_private(&self, path: &Path) -> bool {
+        let mut segments = path.segments.iter().map(|segment| &segment.ident);
+        path.leading_colon.is_some() == (self.krate == "keyderive")
+            && segments.next().is_some_and(|krate| krate == self.krate)
+            && segments.next().is_some_and(|private| private == "__private")
+    }
+
+    fn is_own(&self, path: &Path) -> bool {
+        let first = &path.segments[0].ident;
+        // `u8` is the one type that no declaration takes away but one of that very name.
+        let known = ["Self", "self", USER, "u8"];
+        path.leading_colon.is_none()
+            && (known.iter().any(|known| first == known) || self.declared.contains(&first.to_string()))
+    }
+}
+
+impl<'ast> Visit<'ast> for Strays<'_> {
+    fn visit_path(&mut self, path: &'ast Path) {
+        if !self.is_private(path) && !self.is_own(path) {
+            self.found.push(quote::quote!(#path).to_string());
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
+
+    /// Attributes are named by the language; only what `derive` lists is looked up.
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if attribute.path().is_ident("derive") {
+            let derives = attribute.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).unwrap();
+            for derive in &derives {
+                self.visit_path(derive);
+            }
+        }
+    }
+}
+
+fn strays(krate: &str, key: &DeriveInput, printed: TokenStream) -> Vec<String> {
+    let printed = syn::parse2(printed).unwrap();
+    let mut declared = Declared::default();
+    declared.declare(&key.ident);
+    declared.visit_file(&printed);
+    let mut strays = Strays { krate, declared: &declared.0, found: Vec::new() };
+    strays.visit_file(&printed);
+    strays.found
+}
+
+#[test]
+fn every_path_comes_through_the_private_module() {
+    for (name, declaration) in KEYS {
+        let mut key = parse(declaration);
+        MarkTypes.visit_data_mut(&mut key.data);
+        let krate = if declaration.contains("crate =") { "bigtable_keys" } else { "keyderive" };
+        assert_eq!(strays(krate, &key, row_key(&key)), [""; 0], "{name}");
+    }
+}
+
+#[test]
+fn names_of_the_prelude_are_seen() {
+    let key = parse("struct OrderKey { id: u64 }");
+    let printed = quote::quote! {
+        #[derive(Clone, ::keyderive::__private::core::fmt::Debug)]
+        struct OrderKeyScan;
+        fn encode(out: Vec<u8>) -> ::core::result::Result<(), ::keyderive::key::EncodeError> {
+            let own = OrderKey { id: 7 };
+            Ok(format!("{own:?}"))
+        }
+    };
+    let expected =
+        ["Clone", "Vec < u8 >", ":: core :: result :: Result < () , :: keyderive :: key :: EncodeError >"];
+    let found = strays("keyderive", &key, printed);
+    assert_eq!(found[..3], expected);
+    assert_eq!(found[3..], [":: keyderive :: key :: EncodeError", "Ok", "format"]);
+}
