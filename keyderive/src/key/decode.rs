@@ -104,7 +104,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     }
 
     /// Reads the salt, where this is its place.
-    #[inline]
+    #[inline(always)]
     fn salt_if_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
         let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
             return Ok(());
@@ -150,7 +150,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         .map(drop)
     }
 
-    #[inline]
+    #[inline(always)]
     fn text_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
         let at = self.next;
         self.next = at + 1;

@@ -93,7 +93,10 @@ impl<'a, const N: usize> KeyWriter<'a, N> {
     ) -> Result<(), EncodeError> {
         let at = self.next;
         if at > 0 {
-            self.out.extend_from_slice(self.schema.separator());
+            match self.schema.layout() {
+                Layout::Delimited => self.out.push(self.schema.delimiter()),
+                Layout::OrderedCode => self.out.extend_from_slice(&ordered::SEPARATOR),
+            }
             self.salt_if_at(SaltPlace::After { field: at - 1 });
         }
         let start = self.out.len();

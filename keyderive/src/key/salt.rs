@@ -177,12 +177,15 @@ impl Salt {
     }
 
     /// Appends a bucket.
+    #[inline(always)]
     pub(crate) fn write(&self, bucket: i32, out: &mut Vec<u8>) {
         if bucket < 0 {
             out.push(b'-');
         }
         let start = out.len();
-        out.resize(start + self.digits(bucket), b'0');
+        for _ in 0..self.digits(bucket) {
+            out.push(b'0');
+        }
         Self::patch(bucket, &mut out[start..]);
     }
 
@@ -198,15 +201,33 @@ impl Salt {
     }
 
     /// The bucket that `bytes` begin with, and its length; none where encode would not have written it.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<(i32, usize)> {
-        let negative = !self.is_padded() && bytes.first() == Some(&b'-');
+        match self.hash {
+            SaltHash::Farm => self.read_padded(bytes),
+            SaltHash::Java => self.read_signed(bytes),
+        }
+    }
+
+    #[inline(always)]
+    fn read_padded(&self, bytes: &[u8]) -> Option<(i32, usize)> {
+        let mut bucket = 0;
+        for byte in bytes.get(..self.width())? {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                return None;
+            }
+            // Four digits at most: those of the greatest bucket.
+            bucket = bucket * 10 + i32::from(digit);
+        }
+        (bucket < i32::from(self.range)).then_some((bucket, self.width()))
+    }
+
+    fn read_signed(&self, bytes: &[u8]) -> Option<(i32, usize)> {
+        let negative = bytes.first() == Some(&b'-');
         let rest = &bytes[usize::from(negative)..];
-        let len = match self.is_padded() {
-            true => self.width(),
-            false => rest.iter().take_while(|byte| byte.is_ascii_digit()).count(),
-        };
-        let magnitude = i32::try_from(decimal::parse(rest.get(..len)?)?).ok()?;
+        let len = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let magnitude = i32::try_from(decimal::parse(&rest[..len])?).ok()?;
         let bucket = if negative { -magnitude } else { magnitude };
         let len = len + usize::from(negative);
         // A second form of a bucket, such as `-0` or `02`, is longer than the one that is written.

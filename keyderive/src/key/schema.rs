@@ -165,6 +165,7 @@ impl Schema {
     }
 
     /// What stands behind the salt.
+    #[inline(always)]
     pub(crate) const fn salt_end<'a>(&'a self, salt: &Salt) -> &'a [u8] {
         match salt.sep() {
             Some(sep) => sep.as_bytes(),
@@ -172,6 +173,7 @@ impl Schema {
         }
     }
 
+    #[inline(always)]
     pub(crate) fn write_tag(&self, out: &mut Vec<u8>) {
         if let Some(tag) = self.tag {
             out.extend_from_slice(tag.as_bytes());
@@ -180,6 +182,7 @@ impl Schema {
     }
 
     /// Writes a bucket with what stands behind it.
+    #[inline(always)]
     pub(crate) fn write_salt(&self, salt: &Salt, bucket: i32, out: &mut Vec<u8>) {
         salt.write(bucket, out);
         out.extend_from_slice(self.salt_end(salt));

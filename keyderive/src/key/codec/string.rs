@@ -114,7 +114,7 @@ pub trait StrCodec {
     /// # Errors
     /// Those of `write`.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
         let start = out.len();
         Self::write(value, out)?;
@@ -153,7 +153,7 @@ impl StrCodec for Text {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
         Ok(append_checked(value.as_bytes(), delimiter, out))
     }
@@ -222,18 +222,18 @@ macro_rules! string_type {
             const FORMAT: Format = C::FORMAT;
             const WIDTH: Width = C::WIDTH;
 
-            #[inline]
+            #[inline(always)]
             fn arg(&self) -> &str {
                 self
             }
 
-            #[inline]
+            #[inline(always)]
             fn write($value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
                 $check?;
                 C::write($value, out)
             }
 
-            #[inline]
+            #[inline(always)]
             fn write_delimited(
                 $value: &str,
                 delimiter: u8,
