@@ -49,6 +49,8 @@ use syn::DeriveInput;
 /// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
 ///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without
 ///   it there are `key.to_text()` and `EventKey::from_text(…)`.
+/// - `#[row_key(layout = "ordered")]` writes Bigtable's `Struct.OrderedCodeBytes` in place of delimited text.
+/// - `#[row_key(fingerprint = "…")]` pins the layout: any change of it fails the build.
 /// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field
@@ -61,6 +63,10 @@ use syn::DeriveInput;
 ///   writes `YYYYMMDDHHMMSSmmm`. With `#[reverse_ts]` the count is reversed.
 /// - `#[row_key(uuid(simple))]` a UUID without hyphens; `#[row_key(uuid(v4))]` random ones only, which may come
 ///   first in a key.
+/// - `#[row_key(desc)]` greatest first: integers, `bool`, dates and times.
+/// - `#[row_key(bit_reverse)]` a sequential `u32` or `u64` with its bits reversed, spread over the key space.
+/// - `#[row_key(escape)]` any string in a delimited field: every byte up to `%` as `%XX`.
+/// - `#[row_key(hash(md5))]` the MD5 of what the field would write; such a key encodes and does not decode.
 /// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
 ///   by the name in the struct.
 /// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_range`, `by_user_prefix`.

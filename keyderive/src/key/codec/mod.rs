@@ -7,6 +7,13 @@
 //! | [`Text`] | none | `String`, `&str`, `Cow<str>` | UTF-8, ended by the delimiter |
 //! | [`Text`] | none | `#[derive(KeyField)]` enums | the code of the variant, zero padded to the digits of the greatest |
 //! | all | | `#[derive(KeyField)]` newtypes | what the inner type writes |
+//! | [`Text`] | none | `bool`, `char` | `0` or `1`; UTF-8 |
+//! | [`Text`] | none | `Vec<u8>`, `Cow<[u8]>`, `[u8; N]` | lower-case hexadecimal |
+//! | [`Ordered`] | `layout = "ordered"` | integers up to 64 bits, `bool`, enums | `OrderedCodeBytes` of the Int64 |
+//! | [`Ordered`] | `layout = "ordered"` | text, bytes | as they are |
+//! | [`Desc`] | `row_key(desc)` | integers, `bool`, dates, times | the format of `!v`, or the difference from the greatest value of the width |
+//! | [`BitReverse`] | `row_key(bit_reverse)` | `u32`, `u64` | the format of the number with its bits reversed |
+//! | [`Escape`] | `row_key(escape)` | `String`, `Cow<str>`, `char` | UTF-8, every byte up to `%` as `%XX` |
 //! | [`Pad`] | `#[pad(n)]` | integers | n digits, zero padded; no sign |
 //! | [`Pad`] | `#[pad(n)]` | `String`, `&str`, `Cow<str>` | n bytes of UTF-8, space padded on the right |
 //! | [`ReverseTs`] | `#[reverse_ts]`, `#[reverse_ts(max = m)]` | integers | `max - t`, in the digits of max |
