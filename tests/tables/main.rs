@@ -2,6 +2,7 @@
 
 mod basics;
 mod handles;
+mod layouts;
 mod ordered;
 mod salts;
 mod servers;
