@@ -42,11 +42,11 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                 pub fn into_plan(
                     self,
                 ) -> #private::core::result::Result<#private::Plan<#fixed>, #private::PlanError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
 
                 pub fn explain(&self) -> #private::core::result::Result<#private::Explain, #private::PlanError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
             }
 
@@ -54,7 +54,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                 fn into_plan(
                     self,
                 ) -> #private::core::result::Result<#private::Plan<#fixed>, #private::PlanError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
             }
 
@@ -71,13 +71,13 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
                     &self,
                     _: &mut #private::Vec<u8>,
                 ) -> #private::core::result::Result<(), #private::EncodeError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
 
                 fn decode(
                     _: &[u8],
                 ) -> #private::core::result::Result<Self::Decoded<'_>, #private::DecodeError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
 
                 fn scan() -> #scan {

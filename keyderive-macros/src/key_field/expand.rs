@@ -221,20 +221,20 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 const WIDTH: #private::Width = #private::Width::Fixed(0);
 
                 fn arg(&self) -> #arg {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
 
                 fn write(
                     _: #arg,
                     _: &mut #private::Vec<u8>,
                 ) -> #private::core::result::Result<(), #private::FieldError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
 
                 fn read(
                     _: #private::Cow<'_, [u8]>,
                 ) -> #private::core::result::Result<Self, #private::FieldError> {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
             }
 
@@ -244,7 +244,7 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 #is_value
             {
                 fn cut(_: #arg, _: #private::Side) -> #private::Cut {
-                    #private::core::unimplemented!()
+                    #private::core::unreachable!()
                 }
             }
         };
