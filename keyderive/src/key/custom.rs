@@ -5,7 +5,7 @@
 
 use super::error::FieldError;
 use super::field::KeyField;
-use super::schema::Width;
+use super::format::Width;
 use super::show::Readable;
 
 /// Appends what `write` writes for `value`.

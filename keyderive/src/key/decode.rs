@@ -8,9 +8,10 @@ use super::codec::{Ordered, Text};
 use super::encode::{forbidden_in, holds_forbidden};
 use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
+use super::format::Width;
 use super::ordered::Malformed;
 use super::salt::{SaltPlace, Span, bucket_of};
-use super::schema::{Layout, Schema, Width};
+use super::schema::{Layout, Schema};
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 

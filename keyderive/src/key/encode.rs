@@ -8,8 +8,9 @@ use md5::{Digest as _, Md5};
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
 use super::field::KeyField;
+use super::format::Width;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
-use super::schema::{Layout, Schema, Width};
+use super::schema::{Layout, Schema};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::encode::holds_forbidden;
 use super::error::FieldError;
-use super::schema::{FieldOrder, Format, Width};
+use super::format::{FieldOrder, Format, Width};
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
 ///

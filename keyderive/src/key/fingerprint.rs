@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use super::format::{FieldOrder, Format, TimeUnit, Width};
 use super::salt::{SaltHash, SaltPlace};
-use super::schema::{FieldOrder, Format, Layout, Schema, TimeUnit, Width};
+use super::schema::{Layout, Schema};
 
 /// A number that stands for the layout of a key type.
 ///

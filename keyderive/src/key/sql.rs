@@ -3,7 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use super::schema::{Field, FieldOrder, Format, Layout, Schema, TimeUnit, Width};
+use super::format::{Field, FieldOrder, Format, TimeUnit, Width};
+use super::schema::{Layout, Schema};
 use super::show::Byte;
 
 /// The names that SQL reserves in a table.

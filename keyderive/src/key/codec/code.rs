@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::schema::{Format, Width};
+use super::super::format::{Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Text};
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::super::error::FieldError;
 use super::super::field::{Cut, Side};
-use super::super::schema::{Format, Width};
+use super::super::format::{Format, Width};
 use super::super::show::Readable;
 use super::{Escape, StrCodec, Text};
 

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
+use super::super::format::{FieldOrder, Format, Width};
 use super::super::ordered::{read_int, write_int};
-use super::super::schema::{FieldOrder, Format, Width};
 use super::super::show::Hex;
 use super::integer::{cut_before, first_behind, not_reversible};
 use super::reversed::last_before;

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::schema::{FieldOrder, Format, Width};
+use super::super::format::{FieldOrder, Format, Width};
 use super::integer::{cut_before, negative_padded, not_digits, too_many_digits};
 use super::{BitReverse, Desc, Pad, Text};
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use super::super::encode::{append_checked, holds_forbidden};
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
-use super::super::schema::{Format, Width};
+use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
 use super::{Pad, Text};
 

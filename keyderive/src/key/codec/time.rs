@@ -15,7 +15,7 @@ mod scale;
 
 pub use scale::Scale;
 
-use super::super::schema::TimeUnit;
+use super::super::format::TimeUnit;
 use super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, ReverseTs, Secs, Text, Ts};
 
 /// A unit of time: [`Secs`], [`Millis`], [`Micros`], [`Nanos`], or [`Floor`] of one.

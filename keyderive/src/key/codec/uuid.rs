@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::schema::{Format, Width};
+use super::super::format::{Format, Width};
 use super::super::show::Readable;
 use super::{Simple, Text, V4};
 

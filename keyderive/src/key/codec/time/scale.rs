@@ -3,7 +3,7 @@
 use super::super::super::decimal;
 use super::super::super::error::FieldError;
 use super::super::super::field::{Cut, Side};
-use super::super::super::schema::{FieldOrder, Format, TimeUnit, Width};
+use super::super::super::format::{FieldOrder, Format, TimeUnit, Width};
 use super::super::super::show::Readable;
 use super::calendar::{Civil, DAY, SECOND, Shown};
 
