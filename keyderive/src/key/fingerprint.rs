@@ -70,7 +70,7 @@ impl Schema {
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         const START: u64 = 0xcbf2_9ce4_8422_2325;
-        // The version of the format, which is that of the page FORMAT.md.
+        // A change of what a format writes is another version, and so another fingerprint.
         let mut hasher = Hasher(START).text("keyderive key format 1");
         hasher = match self.layout() {
             Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),

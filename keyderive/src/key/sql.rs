@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::format::{Field, FieldOrder, Format, TimeUnit, Width};
+use super::salt::{Salt, SaltHash, SaltPlace};
 use super::schema::{Layout, Schema};
 use super::show::Byte;
 
@@ -133,18 +134,20 @@ impl Schema {
     /// When a part has a name that SQL reserves, or bytes that its encoding cannot hold in sorted mode.
     pub fn row_key_schema(&self) -> Result<RowKeySchema, SqlError> {
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
+        let place_salt = |columns: &mut Vec<Column>, place| {
+            if self.salt().is_some_and(|salt| salt.place() == place) {
+                columns.push(Column { name: self.free_name("salt"), kind: self.kind_of_salt()? });
+            }
+            Ok(())
+        };
+        place_salt(&mut columns, SaltPlace::Front)?;
         if self.tag().is_some() {
             columns.push(Column { name: self.free_name("tag"), kind: Kind::String });
         }
-        if self.salt().is_some() {
-            let kind = match self.layout() {
-                Layout::Delimited => Kind::String,
-                Layout::OrderedCode => Kind::Int64,
-            };
-            columns.push(Column { name: self.free_name("salt"), kind });
-        }
-        for field in self.fields() {
+        place_salt(&mut columns, SaltPlace::BeforeFields)?;
+        for (at, field) in self.fields().iter().enumerate() {
             columns.push(Column { name: field.name().to_owned(), kind: self.kind_of(field)? });
+            place_salt(&mut columns, SaltPlace::After { field: at })?;
         }
         let encoding = match self.layout() {
             Layout::OrderedCode => Encoding::OrderedCode,
@@ -163,11 +166,36 @@ impl Schema {
         name
     }
 
+    /// The salt is a part as the fields are, so it must end as they do, and hold no byte that they may not.
+    fn kind_of_salt(&self) -> Result<Kind, SqlError> {
+        let fault = |reason: String| SqlError(format!("the salt of `{}` {reason}", self.key_type()));
+        if let Layout::OrderedCode = self.layout() {
+            return Ok(Kind::Int64);
+        }
+        if let Some(sep) = self.salt().and_then(Salt::sep) {
+            return Err(fault(format!(
+                "ends with `{sep}`, and a row key schema has one delimiter for all parts, which is {}",
+                Byte(self.delimiter())
+            )));
+        }
+        let least = match self.salt().map(Salt::hash) {
+            Some(SaltHash::Java) => b'-',
+            _ => b'0',
+        };
+        match least <= self.delimiter() {
+            true => Err(fault(below_delimiter(least, self.delimiter()))),
+            false => Ok(Kind::String),
+        }
+    }
+
     fn kind_of(&self, field: &Field) -> Result<Kind, SqlError> {
         let fault =
             |reason: String| SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()));
         if RESERVED.contains(&field.name()) {
             return Err(fault("has a name that SQL reserves; rename it".into()));
+        }
+        if !field.name().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            return Err(fault("has a name that is no column's; use letters, digits and `_`".into()));
         }
         if let Layout::OrderedCode = self.layout() {
             return Ok(match field.format() {
@@ -179,11 +207,7 @@ impl Schema {
         let least = least_byte(field.format()).filter(|least| *least <= self.delimiter());
         match least {
             None => Ok(Kind::String),
-            Some(byte) => Err(fault(format!(
-                "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}",
-                Byte(byte),
-                Byte(self.delimiter()),
-            ))),
+            Some(byte) => Err(fault(below_delimiter(byte, self.delimiter()))),
         }
     }
 
@@ -242,6 +266,13 @@ impl Schema {
         let Some(salt) = self.salt() else {
             return Ok(String::new());
         };
+        if let SaltHash::Java = salt.hash() {
+            return Err(SqlError(format!(
+                "the salt of `{}` is Java's `String.hashCode`, which SQL has no function for; the other hash is one \
+                 that SQL has",
+                self.key_type()
+            )));
+        }
         let mut parts = Vec::with_capacity(salt.over().len());
         for at in salt.over() {
             let field = &self.fields()[*at];
@@ -262,6 +293,10 @@ impl Schema {
             });
         }
         let separator = match self.layout() {
+            // As a number, since the delimiter may be a quote or a control character.
+            Layout::Delimited if !self.delimiter().is_ascii_graphic() || self.delimiter() == b'\'' => {
+                format!(r"'\x{:02x}'", self.delimiter())
+            }
             Layout::Delimited => format!("'{}'", char::from(self.delimiter())),
             Layout::OrderedCode => r"b'\x00\x01'".to_owned(),
         };
@@ -322,6 +357,15 @@ fn signed(name: &str, width: usize) -> String {
     )
 }
 
+/// Why a part with this byte cannot be declared.
+fn below_delimiter(byte: u8, delimiter: u8) -> String {
+    format!(
+        "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}",
+        Byte(byte),
+        Byte(delimiter)
+    )
+}
+
 /// A name as SQL takes any name.
 fn quoted(name: &str) -> String {
     format!("`{name}`")
@@ -366,100 +410,4 @@ impl fmt::Display for Sql {
 }
 
 #[cfg(test)]
-mod tests {
-    use crate::RowKey;
-
-    #[derive(RowKey)]
-    #[row_key(tag = "EVENT")]
-    #[salt(range = 4, over = "user_id,site")]
-    struct EventKey {
-        user_id: String,
-        site: String,
-        #[reverse_ts]
-        at: u64,
-        #[pad(6)]
-        seq: u32,
-        level: i16,
-    }
-
-    #[derive(RowKey)]
-    #[row_key(layout = "ordered")]
-    #[salt(range = 4, over = "user_id")]
-    struct OrderedKey {
-        user_id: String,
-        #[row_key(desc)]
-        rank: u32,
-        blob: Vec<u8>,
-    }
-
-    #[derive(RowKey)]
-    struct PaddedKey {
-        #[pad(6)]
-        exchange: String,
-    }
-
-    #[test]
-    fn text_is_declared_as_strings() {
-        let schema = EventKey::SCHEMA.row_key_schema().unwrap();
-        let column = |name: &str| {
-            format!(r#"{{"fieldName":"{name}","type":{{"stringType":{{"encoding":{{"utf8Bytes":{{}}}}}}}}}}"#)
-        };
-        let columns = ["tag", "salt", "user_id", "site", "at", "seq", "level"].map(column).join(",");
-        let expected =
-            format!(r#"{{"fields":[{columns}],"encoding":{{"delimitedBytes":{{"delimiter":"Iw=="}}}}}}"#);
-        assert_eq!(schema.to_json(), expected);
-        assert!(schema.to_yaml().starts_with(
-            "fields:\n- fieldName: tag\n  type:\n    stringType:\n      encoding:\n        utf8Bytes: {}\n"
-        ));
-        assert!(schema.to_yaml().ends_with("encoding:\n  delimitedBytes:\n    delimiter: Iw==\n"));
-    }
-
-    #[test]
-    fn the_ordered_layout_is_declared_by_type() {
-        let json = OrderedKey::SCHEMA.row_key_schema().unwrap().to_json();
-        for (name, kind) in [
-            ("salt", r#""int64Type":{"encoding":{"orderedCodeBytes":{}}}"#),
-            ("user_id", r#""stringType":{"encoding":{"utf8Bytes":{}}}"#),
-            ("rank", r#""int64Type":{"encoding":{"orderedCodeBytes":{}}}"#),
-            ("blob", r#""bytesType":{"encoding":{"raw":{}}}"#),
-        ] {
-            assert!(
-                json.contains(&format!(r#"{{"fieldName":"{name}","type":{{{kind}}}}}"#)),
-                "{name}: {json}"
-            );
-        }
-        assert!(json.ends_with(r#""encoding":{"orderedCodeBytes":{}}}"#));
-    }
-
-    #[test]
-    fn space_padded_strings_cannot_be_declared() {
-        let error = PaddedKey::SCHEMA.row_key_schema().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "field `exchange` of `PaddedKey` can hold a space (0x20), and a delimited row key schema takes no byte \
-             at or below its delimiter `#` (0x23)"
-        );
-    }
-
-    #[test]
-    fn expressions_over_the_columns() {
-        let sql = EventKey::SCHEMA.sql().unwrap();
-        assert_eq!(sql.salt(), Some("MOD(MOD(FARM_FINGERPRINT(CONCAT(`user_id`, '#', `site`)), 4) + 4, 4)"));
-        assert_eq!(sql.field("user_id"), Some("`user_id`"));
-        assert_eq!(
-            sql.field("at"),
-            Some("CAST(NUMERIC '9223372036854775807' - CAST(`at` AS NUMERIC) AS INT64)")
-        );
-        assert_eq!(sql.field("seq"), Some("CAST(`seq` AS INT64)"));
-        assert_eq!(
-            sql.field("level"),
-            Some(
-                "IF(STARTS_WITH(`level`, '-'), CAST(CAST(SUBSTR(`level`, 2) AS NUMERIC) - NUMERIC '100000' AS INT64), \
-                 CAST(`level` AS INT64))"
-            )
-        );
-        let sql = OrderedKey::SCHEMA.sql().unwrap();
-        assert_eq!(sql.field("rank"), Some("-1 - `rank`"));
-        assert!(sql.salt().is_some_and(|salt| salt.contains("REPLACE(CAST(`user_id` AS BYTES)")));
-    }
-}
+mod tests;
