@@ -195,3 +195,56 @@ fn ranges_of_fixed_fields() {
         assert_eq!(range(plan.unwrap()), (start.to_owned(), end.to_owned()));
     }
 }
+
+/// Times count from 1970 in either direction, dates are the number `YYYYMMDD`, UUIDs and hashes their 16 bytes.
+#[test]
+fn times_dates_and_uuids() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[row_key(layout = "ordered")]
+    struct VisitKey {
+        #[row_key(uuid(v4))]
+        id: uuid::Uuid,
+        day: chrono::NaiveDate,
+        #[row_key(desc)]
+        last_day: chrono::NaiveDate,
+        #[row_key(ts(unit = "secs"))]
+        before: std::time::SystemTime,
+        #[row_key(ts(unit = "secs"))]
+        #[reverse_ts(max = 64)]
+        at: jiff::Timestamp,
+        #[row_key(desc)]
+        last: jiff::Timestamp,
+    }
+
+    let day = |day| chrono::NaiveDate::from_ymd_opt(1, 1, day).unwrap();
+    let key = VisitKey {
+        id: uuid::Uuid::from_bytes([0, 1, 2, 3, 4, 5, 0x46, 7, 0x88, 9, 10, 11, 12, 13, 14, 255]),
+        day: day(1),
+        last_day: day(1),
+        before: std::time::UNIX_EPOCH - std::time::Duration::from_secs(65),
+        at: jiff::Timestamp::UNIX_EPOCH,
+        last: jiff::Timestamp::from_microsecond(64).unwrap(),
+    };
+    // 10101 is 0x2775 and in three bytes.
+    let parts = ["00ff010203040546078809".to_owned() + "0a0b0c0d0eff", "e02775".into(), "1fd88a".into()];
+    let times = ["3fbf", "c040", "3fbf"];
+    assert_stored(&key, &[parts.join("0001"), times.join("0001")].join("0001"));
+}
+
+/// The 16 bytes of the MD5, of what the layout writes for the field.
+#[test]
+fn hashed_fields() {
+    #[derive(RowKey, Debug, PartialEq)]
+    #[row_key(layout = "ordered")]
+    struct HashedKey {
+        #[row_key(hash(md5))]
+        user: String,
+        count: i64,
+    }
+
+    let key = HashedKey { user: "20150301124501003".into(), count: 64 };
+    let bytes = key.encode().unwrap();
+    assert_eq!(hex(&bytes), "5cbed828691915bd3ab68145f00b489d0001c040");
+    assert_eq!(HashedKey::decode(&bytes).unwrap().as_bytes(), bytes);
+    assert!(HashedKey::decode(&bytes[1..]).is_err());
+}

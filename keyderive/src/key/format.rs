@@ -80,13 +80,13 @@ pub enum Format {
     /// What the module of this path writes, by `#[row_key(with = "…")]`, or the type of this name by its own
     /// [`KeyField`](crate::KeyField).
     Custom(&'static str),
-    /// The decimal count of a unit since 1970-01-01T00:00:00Z, zero padded.
+    /// The count of a unit since 1970-01-01T00:00:00Z: zero padded digits in text, an Int64 in the ordered layout.
     UnixTime(TimeUnit),
     /// A time as `YYYYMMDDHHMMSSmmm`, in UTC.
     DateTime17,
-    /// A date as `YYYYMMDD`.
+    /// A date as `YYYYMMDD`, which is an Int64 in the ordered layout.
     Date,
-    /// A UUID in hyphenated lower-case hexadecimal.
+    /// A UUID: hyphenated lower-case hexadecimal in text, its 16 bytes in the ordered layout.
     Uuid,
     /// A UUID in lower-case hexadecimal without hyphens.
     UuidSimple,

@@ -1,9 +1,13 @@
 //! The key as SQL sees it: the row key schema of its table, and the expressions over its columns.
 
+mod expressions;
+
+pub use expressions::Sql;
+
 use std::error::Error;
 use std::fmt;
 
-use super::format::{Field, FieldOrder, Format, TimeUnit, Width};
+use super::format::{Field, Format};
 use super::salt::{Salt, SaltHash, SaltPlace};
 use super::schema::{Layout, Schema};
 use super::show::Byte;
@@ -199,7 +203,7 @@ impl Schema {
         }
         if let Layout::OrderedCode = self.layout() {
             return Ok(match field.format() {
-                Format::Int64 => Kind::Int64,
+                Format::Int64 | Format::UnixTime(_) | Format::Date => Kind::Int64,
                 Format::Utf8 => Kind::String,
                 _ => Kind::Bytes,
             });
@@ -209,103 +213,6 @@ impl Schema {
             None => Ok(Kind::String),
             Some(byte) => Err(fault(below_delimiter(byte, self.delimiter()))),
         }
-    }
-
-    /// The expressions that give the typed fields and the salt over the columns of the row key schema.
-    ///
-    /// # Errors
-    /// When the key type has no row key schema, a field's number is wider than an `INT64`, or the salt is over
-    /// numbers of the ordered layout, which SQL cannot encode.
-    pub fn sql(&self) -> Result<Sql, SqlError> {
-        self.row_key_schema()?;
-        let mut columns = Vec::with_capacity(self.fields().len());
-        for field in self.fields() {
-            columns.push((field.name(), self.typed(field)?));
-        }
-        let salt = match self.salt() {
-            Some(_) => Some(self.salt_expression()?),
-            None => None,
-        };
-        Ok(Sql { columns, salt })
-    }
-
-    fn typed(&self, field: &Field) -> Result<String, SqlError> {
-        let name = quoted(field.name());
-        let too_wide = || {
-            let reason = "can be wider than an `INT64`, so SQL cannot give its number";
-            SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()))
-        };
-        Ok(match (field.format(), field.order(), field.width()) {
-            (Format::Decimal, FieldOrder::Ascending, Width::Fixed(..=20)) => format!("CAST({name} AS INT64)"),
-            (Format::Decimal, order @ FieldOrder::ReversedFrom { .. }, Width::Fixed(width)) => {
-                counted(&name, order, width)
-            }
-            (Format::SignedDecimal, FieldOrder::Ascending, Width::Fixed(width @ ..=20)) => {
-                signed(&name, width)
-            }
-            (Format::SignedDecimal, FieldOrder::Descending, Width::Fixed(width @ ..=20)) => {
-                format!("-1 - {}", signed(&name, width))
-            }
-            (Format::Decimal | Format::SignedDecimal, ..) => return Err(too_wide()),
-            (Format::UnixTime(unit), order, Width::Fixed(width)) => {
-                timestamp(unit, &counted(&name, order, width))
-            }
-            (Format::Date, FieldOrder::Ascending, _) => format!("PARSE_DATE('%Y%m%d', {name})"),
-            (Format::Date, order, Width::Fixed(width)) => {
-                format!("PARSE_DATE('%Y%m%d', CAST({} AS STRING))", counted(&name, order, width))
-            }
-            (Format::Bool, FieldOrder::Descending, _) => format!("{name} = '0'"),
-            (Format::Bool, ..) => format!("{name} = '1'"),
-            (Format::Int64, FieldOrder::Descending, _) => format!("-1 - {name}"),
-            (Format::Int64, FieldOrder::ReversedFrom { max }, _) => format!("{max} - {name}"),
-            _ => name,
-        })
-    }
-
-    fn salt_expression(&self) -> Result<String, SqlError> {
-        let Some(salt) = self.salt() else {
-            return Ok(String::new());
-        };
-        if let SaltHash::Java = salt.hash() {
-            return Err(SqlError(format!(
-                "the salt of `{}` is Java's `String.hashCode`, which SQL has no function for; the other hash is one \
-                 that SQL has",
-                self.key_type()
-            )));
-        }
-        let mut parts = Vec::with_capacity(salt.over().len());
-        for at in salt.over() {
-            let field = &self.fields()[*at];
-            let name = quoted(field.name());
-            parts.push(match (self.layout(), field.format()) {
-                (Layout::Delimited, _) => name,
-                (Layout::OrderedCode, Format::Utf8 | Format::Bytes) => format!(
-                    r"IF({name} = '', b'\x00\x00', REPLACE(CAST({name} AS BYTES), b'\x00', b'\x00\xff'))"
-                ),
-                (Layout::OrderedCode, _) => {
-                    return Err(SqlError(format!(
-                        "the salt of `{}` is over `{}`, whose ordered code SQL has no function for; \
-                         salt over text or bytes",
-                        self.key_type(),
-                        field.name()
-                    )));
-                }
-            });
-        }
-        let separator = match self.layout() {
-            // As a number, since the delimiter may be a quote or a control character.
-            Layout::Delimited if !self.delimiter().is_ascii_graphic() || self.delimiter() == b'\'' => {
-                format!(r"'\x{:02x}'", self.delimiter())
-            }
-            Layout::Delimited => format!("'{}'", char::from(self.delimiter())),
-            Layout::OrderedCode => r"b'\x00\x01'".to_owned(),
-        };
-        let bytes = match &parts[..] {
-            [one] => one.clone(),
-            all => format!("CONCAT({})", all.join(&format!(", {separator}, "))),
-        };
-        let range = salt.range();
-        Ok(format!("MOD(MOD(FARM_FINGERPRINT({bytes}), {range}) + {range}, {range})"))
     }
 }
 
@@ -328,35 +235,6 @@ fn least_byte(format: Format) -> Option<u8> {
     }
 }
 
-/// The number of an unsigned field in text, turned around where its order is.
-fn counted(name: &str, order: FieldOrder, width: usize) -> String {
-    let greatest = match order {
-        FieldOrder::ReversedFrom { max } => max.to_string(),
-        FieldOrder::Descending => "9".repeat(width),
-        _ => return format!("CAST({name} AS INT64)"),
-    };
-    format!("CAST(NUMERIC '{greatest}' - CAST({name} AS NUMERIC) AS INT64)")
-}
-
-/// A count of a unit since the epoch as a `TIMESTAMP`, which holds microseconds.
-fn timestamp(unit: TimeUnit, count: &str) -> String {
-    match unit {
-        TimeUnit::Secs => format!("TIMESTAMP_SECONDS({count})"),
-        TimeUnit::Millis => format!("TIMESTAMP_MILLIS({count})"),
-        TimeUnit::Micros => format!("TIMESTAMP_MICROS({count})"),
-        TimeUnit::Nanos => format!("TIMESTAMP_MICROS(DIV({count}, 1000))"),
-    }
-}
-
-/// The number of a signed field in text: its digits, less a power of ten behind a `-`.
-fn signed(name: &str, width: usize) -> String {
-    format!(
-        "IF(STARTS_WITH({name}, '-'), CAST(CAST(SUBSTR({name}, 2) AS NUMERIC) - NUMERIC '1{}' AS INT64), \
-         CAST({name} AS INT64))",
-        "0".repeat(width - 1)
-    )
-}
-
 /// Why a part with this byte cannot be declared.
 fn below_delimiter(byte: u8, delimiter: u8) -> String {
     format!(
@@ -364,49 +242,6 @@ fn below_delimiter(byte: u8, delimiter: u8) -> String {
         Byte(byte),
         Byte(delimiter)
     )
-}
-
-/// A name as SQL takes any name.
-fn quoted(name: &str) -> String {
-    format!("`{name}`")
-}
-
-/// The typed fields of a key, and its salt, as SQL expressions.
-///
-/// Their text is a list of `SELECT`ed expressions over the columns that the row key schema declares. They hold in
-/// GoogleSQL of BigQuery and Spanner; Bigtable's own SQL documents the same functions but for `FARM_FINGERPRINT`,
-/// which has not been verified there.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sql {
-    columns: Vec<(&'static str, String)>,
-    salt: Option<String>,
-}
-
-impl Sql {
-    /// The expression that recomputes the bucket of a row from its salted columns.
-    #[must_use]
-    pub fn salt(&self) -> Option<&str> {
-        self.salt.as_deref()
-    }
-
-    /// The expression of a field's value, by the field's name.
-    #[must_use]
-    pub fn field(&self, name: &str) -> Option<&str> {
-        self.columns.iter().find(|(known, _)| *known == name).map(|(_, expression)| expression.as_str())
-    }
-}
-
-impl fmt::Display for Sql {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(salt) = &self.salt {
-            writeln!(f, "{salt} AS salt,")?;
-        }
-        for (at, (name, expression)) in self.columns.iter().enumerate() {
-            let comma = if at + 1 == self.columns.len() { "" } else { "," };
-            writeln!(f, "{expression} AS {}{comma}", quoted(name))?;
-        }
-        Ok(())
-    }
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ mod scale;
 pub use scale::Scale;
 
 use super::super::format::TimeUnit;
-use super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, ReverseTs, Secs, Text, Ts};
+use super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
 
 /// A unit of time: [`Secs`], [`Millis`], [`Micros`], [`Nanos`], or [`Floor`] of one.
 pub trait Unit {
@@ -74,6 +74,19 @@ impl<U: Unit> TimeCodec for Ts<U> {
 
 impl<U: Unit> UnixCodec for Ts<U> {}
 
+/// The Int64 of the count.
+impl TimeCodec for Ordered {
+    const SCALE: Scale = <Text as TimeCodec>::SCALE.ordered();
+}
+
+impl UnixCodec for Ordered {}
+
+impl<U: Unit> TimeCodec for Ts<U, Ordered> {
+    const SCALE: Scale = Ts::<U>::SCALE.ordered();
+}
+
+impl<U: Unit> UnixCodec for Ts<U, Ordered> {}
+
 impl TimeCodec for DateTime17 {
     const SCALE: Scale = Scale::datetime17(false);
 }
@@ -104,6 +117,15 @@ impl DateCodec for Text {
 
 impl DateCodec for Desc {
     const SCALE: Scale = Scale::date().descending();
+}
+
+/// The Int64 of the number `YYYYMMDD`.
+impl DateCodec for Ordered {
+    const SCALE: Scale = Scale::date().ordered();
+}
+
+impl DateCodec for Desc<Ordered> {
+    const SCALE: Scale = Scale::date().ordered().descending();
 }
 
 /// Makes a type a field in every format of `$codec`, through its conversions: to an [`Instant`](scale::Instant), and

@@ -1,4 +1,4 @@
-//! `Uuid`, hyphenated or not, of any version or random ones only.
+//! `Uuid`: in text hyphenated or not, ordered as its 16 bytes; of any version or random ones only.
 
 use std::borrow::Cow;
 
@@ -8,39 +8,68 @@ use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::Readable;
-use super::{Simple, Text, V4};
+use super::{Ordered, Simple, Text, V4};
 
-/// A format for UUIDs. The order of the text is that of the 16 bytes.
+/// A format for UUIDs. The order of each is that of the 16 bytes.
 pub trait UuidCodec {
-    /// Whether the groups are set apart by hyphens.
-    const HYPHENATED: bool;
+    /// What is written, for the schema.
+    const FORMAT: Format;
+    /// How many bytes are written.
+    const WIDTH: usize;
     /// Whether UUIDs that are not of version 4 are errors.
     const V4: bool = false;
+
+    /// Appends the encoding of any UUID.
+    fn append(value: &Uuid, out: &mut Vec<u8>);
 }
 
 impl UuidCodec for Text {
-    const HYPHENATED: bool = true;
+    const FORMAT: Format = Format::Uuid;
+    const WIDTH: usize = 36;
+
+    #[inline]
+    fn append(value: &Uuid, out: &mut Vec<u8>) {
+        out.extend_from_slice(value.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
+    }
 }
 
 impl UuidCodec for Simple {
-    const HYPHENATED: bool = false;
+    const FORMAT: Format = Format::UuidSimple;
+    const WIDTH: usize = 32;
+
+    #[inline]
+    fn append(value: &Uuid, out: &mut Vec<u8>) {
+        out.extend_from_slice(value.simple().encode_lower(&mut [0; 32]).as_bytes());
+    }
+}
+
+impl UuidCodec for Ordered {
+    const FORMAT: Format = Format::Uuid;
+    const WIDTH: usize = 16;
+
+    #[inline]
+    fn append(value: &Uuid, out: &mut Vec<u8>) {
+        out.extend_from_slice(value.as_bytes());
+    }
 }
 
 impl<C: UuidCodec> UuidCodec for V4<C> {
-    const HYPHENATED: bool = C::HYPHENATED;
+    const FORMAT: Format = C::FORMAT;
+    const WIDTH: usize = C::WIDTH;
     const V4: bool = true;
+
+    #[inline]
+    fn append(value: &Uuid, out: &mut Vec<u8>) {
+        C::append(value, out);
+    }
 }
 
-/// Appends the lower-case hexadecimal form.
-#[inline]
-fn append(value: &Uuid, hyphenated: bool, out: &mut Vec<u8>) {
-    let mut buffer = [0; 36];
-    let text = if hyphenated {
-        value.hyphenated().encode_lower(&mut buffer)
-    } else {
-        value.simple().encode_lower(&mut buffer)
-    };
-    out.extend_from_slice(text.as_bytes());
+/// The UUID that these bytes, of a length that a codec writes, may be an encoding of.
+fn parse(bytes: &[u8]) -> Option<Uuid> {
+    match bytes.try_into() {
+        Ok(bytes) => Some(Uuid::from_bytes(bytes)),
+        Err(_) => Uuid::try_parse_ascii(bytes).ok(),
+    }
 }
 
 /// Version 4 of the variant that has versions, that of RFC 9562.
@@ -73,8 +102,8 @@ impl std::fmt::Display for Version<'_> {
 impl<C: UuidCodec> KeyField<C> for Uuid {
     type Arg<'a> = Uuid;
     type Decoded<'a> = Uuid;
-    const FORMAT: Format = if C::HYPHENATED { Format::Uuid } else { Format::UuidSimple };
-    const WIDTH: Width = Width::Fixed(if C::HYPHENATED { 36 } else { 32 });
+    const FORMAT: Format = C::FORMAT;
+    const WIDTH: Width = Width::Fixed(C::WIDTH);
 
     #[inline]
     fn arg(&self) -> Uuid {
@@ -86,18 +115,18 @@ impl<C: UuidCodec> KeyField<C> for Uuid {
         if C::V4 {
             check_v4(&value)?;
         }
-        append(&value, C::HYPHENATED, out);
+        C::append(&value, out);
         Ok(())
     }
 
     #[inline]
     fn read(bytes: Cow<'_, [u8]>) -> Result<Uuid, FieldError> {
         let mut canonical = Vec::with_capacity(36);
-        let value = Uuid::try_parse_ascii(&bytes).ok().filter(|value| {
-            append(value, C::HYPHENATED, &mut canonical);
+        let value = parse(&bytes).filter(|value| {
+            C::append(value, &mut canonical);
             canonical == *bytes
         });
-        let value = value.ok_or_else(|| not_a_uuid(&bytes, C::HYPHENATED))?;
+        let value = value.ok_or_else(|| not_a_uuid::<C>(&bytes))?;
         if C::V4 {
             check_v4(&value)?;
         }
@@ -117,18 +146,19 @@ impl<C: UuidCodec> RangeField<C> for Uuid {
             return Cut::Last;
         };
         let mut encoding = Vec::with_capacity(36);
-        append(&next, C::HYPHENATED, &mut encoding);
+        C::append(&next, &mut encoding);
         Cut::Before(encoding)
     }
 }
 
 #[cold]
-fn not_a_uuid(bytes: &[u8], hyphenated: bool) -> FieldError {
-    FieldError::new(format_args!(
-        "`{}` is not a UUID in lower-case hexadecimal {}",
-        Readable(bytes),
-        if hyphenated { "with hyphens, 36 bytes" } else { "without hyphens, 32 bytes" },
-    ))
+fn not_a_uuid<C: UuidCodec>(bytes: &[u8]) -> FieldError {
+    let form = match C::WIDTH {
+        16 => "as its 16 bytes",
+        32 => "in lower-case hexadecimal without hyphens, 32 bytes",
+        _ => "in lower-case hexadecimal with hyphens, 36 bytes",
+    };
+    FieldError::new(format_args!("`{}` is not a UUID {form}", Readable(bytes)))
 }
 
 #[cfg(test)]

@@ -148,3 +148,92 @@ fn names_and_delimiters_do_not_end_a_literal() {
     assert!(sql.salt().unwrap().contains(r"CONCAT(`user_id`, '\x27', `site`)"), "{sql}");
     assert!(NamedKey::SCHEMA.row_key_schema().unwrap_err().to_string().contains("letters, digits and `_`"));
 }
+
+#[cfg(feature = "chrono")]
+mod times {
+    use std::time::SystemTime;
+
+    use chrono::NaiveDate;
+
+    use super::*;
+
+    #[derive(RowKey)]
+    struct TextKey {
+        user_id: String,
+        day: NaiveDate,
+        #[row_key(desc)]
+        last_day: NaiveDate,
+        #[reverse_ts]
+        #[row_key(ts(unit = "millis"))]
+        at: SystemTime,
+        #[row_key(ts(format = "datetime17"))]
+        begin: SystemTime,
+        hash: [u8; 4],
+    }
+
+    #[derive(RowKey)]
+    #[row_key(layout = "ordered")]
+    struct OrderedKey {
+        user_id: String,
+        day: NaiveDate,
+        #[row_key(desc)]
+        last_day: NaiveDate,
+        #[reverse_ts]
+        at: SystemTime,
+        #[row_key(ts(unit = "nanos"))]
+        begin: SystemTime,
+    }
+
+    #[test]
+    fn of_text() {
+        let sql = TextKey::SCHEMA.sql().unwrap();
+        for (field, expression) in [
+            ("day", "PARSE_DATE('%Y%m%d', `day`)"),
+            (
+                "last_day",
+                "PARSE_DATE('%Y%m%d', LPAD(CAST(CAST(NUMERIC '99999999' - CAST(`last_day` AS NUMERIC) AS INT64) \
+                 AS STRING), 8, '0'))",
+            ),
+            ("at", "TIMESTAMP_MILLIS(CAST(NUMERIC '9223372036854775807' - CAST(`at` AS NUMERIC) AS INT64))"),
+            (
+                "begin",
+                "TIMESTAMP_ADD(PARSE_TIMESTAMP('%Y%m%d%H%M%S', SUBSTR(`begin`, 1, 14)), \
+                 INTERVAL CAST(SUBSTR(`begin`, 15) AS INT64) MILLISECOND)",
+            ),
+            ("hash", "FROM_HEX(`hash`)"),
+        ] {
+            assert_eq!(sql.field(field), Some(expression));
+        }
+    }
+
+    #[test]
+    fn of_the_ordered_layout() {
+        let json = OrderedKey::SCHEMA.row_key_schema().unwrap().to_json();
+        assert_eq!(
+            json.matches(r#"{"int64Type":{"encoding":{"orderedCodeBytes":{}}}}"#).count(),
+            4,
+            "{json}"
+        );
+        let sql = OrderedKey::SCHEMA.sql().unwrap();
+        for (field, expression) in [
+            ("day", "PARSE_DATE('%Y%m%d', LPAD(CAST(`day` AS STRING), 8, '0'))"),
+            ("last_day", "PARSE_DATE('%Y%m%d', LPAD(CAST(-1 - `last_day` AS STRING), 8, '0'))"),
+            ("at", "TIMESTAMP_MICROS(CAST(NUMERIC '9223372036854775807' - `at` AS INT64))"),
+            ("begin", "TIMESTAMP_MICROS(DIV(`begin` - MOD(MOD(`begin`, 1000) + 1000, 1000), 1000))"),
+        ] {
+            assert_eq!(sql.field(field), Some(expression));
+        }
+    }
+}
+
+#[derive(RowKey)]
+struct SpreadKey {
+    #[row_key(bit_reverse)]
+    id: u32,
+}
+
+#[test]
+fn what_sql_cannot_undo_is_named() {
+    let error = SpreadKey::SCHEMA.sql().unwrap_err().to_string();
+    assert!(error.contains("field `id` of `SpreadKey` has its bits reversed"), "{error}");
+}

@@ -4,7 +4,8 @@ use super::super::super::decimal;
 use super::super::super::error::FieldError;
 use super::super::super::field::{Cut, Side};
 use super::super::super::format::{FieldOrder, Format, TimeUnit, Width};
-use super::super::super::show::Readable;
+use super::super::super::ordered::{read_int, write_int};
+use super::super::super::show::{Hex, Readable};
 use super::calendar::{Civil, DAY, SECOND, Shown};
 
 /// How an instant becomes digits: in which steps it is counted, in which numbers they are written and
@@ -16,9 +17,21 @@ pub struct Scale {
     step: i128,
     /// Whether an instant between two steps is written as the earlier one.
     floor: bool,
+    /// The least number.
+    least: i128,
     /// The greatest number.
-    limit: u64,
+    greatest: i128,
     order: FieldOrder,
+    form: Form,
+}
+
+/// What a number is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// The decimal digits of the text layout, as many as the greatest number has.
+    Digits,
+    /// The Int64 of the ordered layout.
+    Int64,
 }
 
 /// An instant as a time type gives it.
@@ -47,45 +60,54 @@ impl Scale {
     /// Steps of a unit, counted from the epoch.
     pub(super) const fn unix(unit: TimeUnit, floor: bool) -> Self {
         let step = SECOND / 10_i128.pow(unit.fraction_digits());
-        Self {
-            format: Format::UnixTime(unit),
-            step,
-            floor,
-            limit: 10_u64.pow(10 + unit.fraction_digits()) - 1,
-            order: FieldOrder::Ascending,
-        }
+        Self { step, floor, ..Self::digits_of(Format::UnixTime(unit), 10 + unit.fraction_digits()) }
     }
 
     /// Milliseconds of the calendar.
     pub(super) const fn datetime17(floor: bool) -> Self {
-        Self {
-            format: Format::DateTime17,
-            step: SECOND / 1000,
-            floor,
-            limit: 10_u64.pow(17) - 1,
-            order: FieldOrder::Ascending,
-        }
+        Self { step: SECOND / 1000, floor, ..Self::digits_of(Format::DateTime17, 17) }
     }
 
     /// Days of the calendar.
     pub(super) const fn date() -> Self {
+        Self { step: DAY, ..Self::digits_of(Format::Date, 8) }
+    }
+
+    const fn digits_of(format: Format, digits: u32) -> Self {
         Self {
-            format: Format::Date,
-            step: DAY,
+            format,
+            step: 1,
             floor: false,
-            limit: 10_u64.pow(8) - 1,
+            least: 0,
+            greatest: 10_i128.pow(digits) - 1,
             order: FieldOrder::Ascending,
+            form: Form::Digits,
         }
     }
 
-    /// The same steps, greatest first in the same digits.
+    /// The same steps as numbers of the ordered layout, where a count can be negative.
+    pub(super) const fn ordered(self) -> Self {
+        let (least, greatest) = match self.format {
+            Format::UnixTime(_) => (i64::MIN as i128, i64::MAX as i128),
+            _ => (self.least, self.greatest),
+        };
+        Self { form: Form::Int64, least, greatest, ..self }
+    }
+
+    /// The same steps, greatest first in the same digits; as the Int64 of `!v`.
     pub(super) const fn descending(self) -> Self {
         Self { order: FieldOrder::Descending, ..self }
     }
 
     /// The same steps as `max - t`, in the digits of `max`.
     pub(super) const fn reversed_from(self, max: u64) -> Self {
-        Self { order: FieldOrder::ReversedFrom { max }, limit: max, ..self }
+        let greatest = max as i128;
+        // A difference over the greatest Int64 is not written.
+        let least = match self.form {
+            Form::Int64 if greatest > i64::MAX as i128 => greatest - i64::MAX as i128,
+            _ => 0,
+        };
+        Self { order: FieldOrder::ReversedFrom { max }, least, greatest, ..self }
     }
 
     pub(super) const fn format(self) -> Format {
@@ -97,11 +119,14 @@ impl Scale {
     }
 
     pub(super) const fn width(self) -> Width {
-        Width::Fixed(self.digits())
+        match self.form {
+            Form::Digits => Width::Fixed(self.digits()),
+            Form::Int64 => Width::Between(1, 10),
+        }
     }
 
     const fn digits(self) -> usize {
-        decimal::width(self.limit as u128)
+        decimal::width(self.greatest as u128)
     }
 
     /// Appends the digits of an instant.
@@ -122,9 +147,13 @@ impl Scale {
     /// Reads the nanoseconds of the Unix epoch back.
     #[inline]
     pub(super) fn read(self, bytes: &[u8]) -> Result<i128, FieldError> {
-        decimal::parse(bytes)
-            .filter(|_| bytes.len() == self.digits())
-            .and_then(|written| self.turned(written))
+        let written = match self.form {
+            Form::Digits => decimal::parse(bytes).filter(|_| bytes.len() == self.digits()).map(i128::from),
+            Form::Int64 => read_int(bytes).map(i128::from),
+        };
+        written
+            .map(|written| self.turned(written))
+            .filter(|number| (self.least..=self.greatest).contains(number))
             .and_then(|number| self.step_of(number))
             .map(|step| step * self.step)
             .ok_or_else(|| self.not_on_the_scale(bytes))
@@ -153,40 +182,56 @@ impl Scale {
     }
 
     #[inline]
-    fn write_number(self, number: u64, out: &mut Vec<u8>) {
-        // 20 digits hold every u64. A number is never over the limit.
-        let mut buffer = [b'0'; 20];
-        decimal::fill(&mut buffer, self.turned(number).unwrap_or_default());
-        out.extend_from_slice(&buffer[20 - self.digits()..]);
+    fn write_number(self, number: i128, out: &mut Vec<u8>) {
+        let written = self.turned(number);
+        match self.form {
+            Form::Digits => {
+                // 20 digits hold every u64, and the greatest number is one.
+                let mut buffer = [b'0'; 20];
+                decimal::fill(&mut buffer, written as u64);
+                out.extend_from_slice(&buffer[20 - self.digits()..]);
+            }
+            // From the least to the greatest number, each is written as an i64.
+            Form::Int64 => write_int(written as i64, out),
+        }
     }
 
-    /// A number in the order it is written in, and back; none over the limit.
-    fn turned(self, number: u64) -> Option<u64> {
-        let difference = self.limit.checked_sub(number)?;
-        Some(if self.order.is_reversed() { difference } else { number })
+    /// A number in the order it is written in, and back.
+    fn turned(self, number: i128) -> i128 {
+        match (self.order, self.form) {
+            (FieldOrder::ReversedFrom { .. }, _) | (FieldOrder::Descending, Form::Digits) => {
+                self.greatest - number
+            }
+            (FieldOrder::Descending, Form::Int64) => !number,
+            _ => number,
+        }
     }
 
     /// The number of a step.
     #[inline]
-    fn number(self, step: i128) -> Result<u64, Outside> {
+    fn number(self, step: i128) -> Result<i128, Outside> {
         let number = match self.format {
             Format::DateTime17 => calendar_number(step, 86_400_000).map(|(day, in_day)| {
                 let (second, millis) = (in_day / 1000, in_day % 1000);
                 let clock = second / 3600 * 10_000 + second / 60 % 60 * 100 + second % 60;
-                day * 1_000_000_000 + clock * 1000 + millis
+                i128::from(day * 1_000_000_000 + clock * 1000 + millis)
             })?,
-            Format::Date => calendar_number(step, 1).map(|(day, _)| day)?,
-            _ if step < 0 => return Err(Outside::Early),
-            _ => u64::try_from(step).map_err(|_| Outside::Late)?,
+            Format::Date => calendar_number(step, 1).map(|(day, _)| i128::from(day))?,
+            _ => step,
         };
-        if number > self.limit { Err(Outside::Late) } else { Ok(number) }
+        match number {
+            number if number < self.least => Err(Outside::Early),
+            number if number > self.greatest => Err(Outside::Late),
+            number => Ok(number),
+        }
     }
 
     /// The step that a number stands for; none where the calendar has no such day or time.
     #[inline]
-    fn step_of(self, number: u64) -> Option<i128> {
+    fn step_of(self, number: i128) -> Option<i128> {
         match self.format {
             Format::DateTime17 => {
+                let number = u64::try_from(number).ok()?;
                 let clock = number / 1000 % 1_000_000;
                 let (hour, minute, second) = (clock / 10_000, clock / 100 % 100, clock % 100);
                 let is_clock = hour < 24 && minute < 60 && second < 60;
@@ -194,15 +239,15 @@ impl Scale {
                 let days = days_of(number / 1_000_000_000).filter(|_| is_clock)?;
                 Some(i128::from(days) * 86_400_000 + i128::from(in_day))
             }
-            Format::Date => days_of(number).map(i128::from),
-            _ => Some(number.into()),
+            Format::Date => u64::try_from(number).ok().and_then(days_of).map(i128::from),
+            _ => Some(number),
         }
     }
 
     /// The first and the last instant that have a number.
     fn ends(self) -> (i128, i128) {
         match self.format {
-            Format::UnixTime(_) => (0, i128::from(self.limit) * self.step),
+            Format::UnixTime(_) => (self.least * self.step, self.greatest * self.step),
             _ => (i128::from(FIRST_DAY) * DAY, (i128::from(LAST_DAY) + 1) * DAY - self.step),
         }
     }
@@ -235,28 +280,38 @@ impl Scale {
                 Shown(last),
             ));
         }
-        let remedy = match (self.format, self.order) {
-            (Format::UnixTime(TimeUnit::Secs), FieldOrder::ReversedFrom { .. }) => {
-                "; give `#[reverse_ts]` a greater `max`"
-            }
-            (Format::UnixTime(_), FieldOrder::ReversedFrom { .. }) => {
-                "; give `#[reverse_ts]` a greater `max`, or store a coarser unit with `row_key(ts(unit = \"secs\"))`"
-            }
-            (Format::UnixTime(_), _) => "; `row_key(ts(format = \"datetime17\"))` holds the years 1 to 9999",
-            _ => "",
+        let held = match self.form {
+            Form::Digits => format!("{} digits of {} hold", self.digits(), self.unit_name()),
+            Form::Int64 => format!("an Int64 of {} holds", self.unit_name()),
         };
         FieldError::new(format_args!(
-            "{} is {}; {} digits of {} hold {} to {}{remedy}",
+            "{} is {}; {held} {} to {}{}",
             Shown(nanos),
             match outside {
                 Outside::Early => "too early",
                 Outside::Late => "too late",
             },
-            self.digits(),
-            self.unit_name(),
             Shown(first),
             Shown(last),
+            self.remedy_for_range(),
         ))
+    }
+
+    /// What holds more instants.
+    fn remedy_for_range(self) -> &'static str {
+        match (self.format, self.order, self.form) {
+            (Format::UnixTime(TimeUnit::Secs), FieldOrder::ReversedFrom { .. }, _) => {
+                "; give `#[reverse_ts]` a greater `max`"
+            }
+            (Format::UnixTime(_), FieldOrder::ReversedFrom { .. }, _) => {
+                "; give `#[reverse_ts]` a greater `max`, or store a coarser unit with `row_key(ts(unit = \"secs\"))`"
+            }
+            (Format::UnixTime(_), _, Form::Int64) => "; `row_key(ts(unit = \"secs\"))` holds every time",
+            (Format::UnixTime(_), _, Form::Digits) => {
+                "; `row_key(ts(format = \"datetime17\"))` holds the years 1 to 9999"
+            }
+            _ => "",
+        }
     }
 
     #[cold]
@@ -266,13 +321,22 @@ impl Scale {
             Format::DateTime17 => "a time as `YYYYMMDDHHMMSSmmm`",
             _ => "a count since 1970",
         };
-        let order =
-            if self.order.is_reversed() { format!(" subtracted from {}", self.limit) } else { String::new() };
-        FieldError::new(format_args!(
-            "`{}` is not {what}{order}, in {} digits",
-            Readable(bytes),
-            self.digits(),
-        ))
+        let order = match (self.order, self.form) {
+            (FieldOrder::Ascending, _) => String::new(),
+            (FieldOrder::Descending, Form::Int64) => " with all bits inverted".to_owned(),
+            _ => format!(" subtracted from {}", self.greatest),
+        };
+        match self.form {
+            Form::Digits => FieldError::new(format_args!(
+                "`{}` is not {what}{order}, in {} digits",
+                Readable(bytes),
+                self.digits(),
+            )),
+            Form::Int64 => FieldError::new(format_args!(
+                "hex {} is not the shortest OrderedCode of {what}{order}",
+                Hex(bytes),
+            )),
+        }
     }
 
     fn unit_name(self) -> &'static str {
