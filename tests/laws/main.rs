@@ -1,6 +1,7 @@
 //! The laws of row keys and plans, as property tests that need no table.
 
 mod fingerprint;
+mod formats;
 mod fuzz;
 mod key_field;
 mod keys;

@@ -37,6 +37,7 @@ mod bytes;
 mod code;
 mod escape;
 mod integer;
+mod list;
 mod ordered;
 mod reversed;
 mod single;

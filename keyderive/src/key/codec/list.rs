@@ -1,0 +1,156 @@
+//! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of
+//! what it writes, and the types that have it.
+//!
+//! What `FORMAT.md` and the laws say of every format, they say of the rows of this list, and a codec that is in none
+//! of them fails the tests.
+
+/// Hands the rows to a macro.
+///
+/// A row is the layout, the attributes, the codec, the order of its bytes (`ascending`, `descending`, `unordered`),
+/// whether values are written as they are or rounded down (`exact`, `rounded`), and the sets of types that have it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __every_format {
+    ($then:ident) => {
+        $then! {
+            // Every type in its own format.
+            text [] [Text] ascending exact: integers bool char strings bytes codes times dates uuids;
+
+            // A width of digits, or of bytes of text.
+            text [#[pad(6)]] [Pad<6>] ascending exact: integers strings;
+            text [#[pad(30)]] [Pad<30>] ascending exact: integers strings;
+
+            // Numbers and times, the greatest first.
+            text [#[reverse_ts]] [ReverseTs<GREATEST>] descending exact: integers times;
+            text [#[reverse_ts(max = 9999)]] [ReverseTs<9999>] descending exact: integers times;
+            text [#[row_key(desc)]] [Desc] descending exact: integers bool times dates;
+            text [#[row_key(desc)] #[pad(6)]] [Desc<Pad<6>>] descending exact: integers;
+            text [#[row_key(desc)] #[pad(30)]] [Desc<Pad<30>>] descending exact: integers;
+
+            // Sequential numbers over the whole key space.
+            text [#[row_key(bit_reverse)]] [BitReverse] unordered exact: counters;
+
+            // Text of every kind.
+            text [#[row_key(escape)]] [Escape] ascending exact: char owned_strings;
+
+            // UUIDs by their form and version.
+            text [#[row_key(uuid(simple))]] [Simple] ascending exact: uuids;
+            text [#[row_key(uuid(v4))]] [V4] ascending exact: uuids;
+            text [#[row_key(uuid(simple, v4))]] [V4<Simple>] ascending exact: uuids;
+
+            // Times by their unit.
+            text [#[row_key(ts(unit = "secs"))]] [Ts<Secs>] ascending exact: times;
+            text [#[row_key(ts(unit = "secs", floor))]] [Ts<Floor<Secs>>] ascending rounded: times;
+            text [#[row_key(ts(unit = "millis"))]] [Ts<Millis>] ascending exact: times;
+            text [#[row_key(ts(unit = "millis", floor))]] [Ts<Floor<Millis>>] ascending rounded: times;
+            text [#[row_key(ts(unit = "micros"))]] [Ts<Micros>] ascending exact: times;
+            text [#[row_key(ts(unit = "micros", floor))]] [Ts<Floor<Micros>>] ascending rounded: times;
+            text [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos>] ascending exact: times;
+            text [#[row_key(ts(unit = "nanos", floor))]] [Ts<Floor<Nanos>>] ascending rounded: times;
+            text [#[row_key(ts(format = "datetime17"))]] [DateTime17] ascending exact: times;
+            text [#[row_key(ts(format = "datetime17", floor))]] [DateTime17<Floor<Millis>>] ascending rounded: times;
+
+            // The same, the latest first.
+            text [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "secs", floor))]] [ReverseTs<GREATEST, Ts<Floor<Secs>>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "millis", floor))]] [ReverseTs<GREATEST, Ts<Floor<Millis>>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "micros", floor))]] [ReverseTs<GREATEST, Ts<Floor<Micros>>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "nanos", floor))]] [ReverseTs<GREATEST, Ts<Floor<Nanos>>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "secs", floor))]] [Desc<Ts<Floor<Secs>>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "millis", floor))]] [Desc<Ts<Floor<Millis>>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "micros", floor))]] [Desc<Ts<Floor<Micros>>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "nanos", floor))]] [Desc<Ts<Floor<Nanos>>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(format = "datetime17"))]] [Desc<DateTime17>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(format = "datetime17", floor))]] [Desc<DateTime17<Floor<Millis>>>] descending rounded: times;
+
+            // Every type in its own format of the ordered layout.
+            ordered [] [Ordered] ascending exact: small_integers bool char strings bytes codes times dates uuids;
+            ordered [#[row_key(uuid(v4))]] [V4<Ordered>] ascending exact: uuids;
+
+            // Numbers and times of the ordered layout, the greatest first.
+            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending exact: small_integers times;
+            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending exact: small_integers times;
+            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: small_integers bool times dates;
+
+            // Times by their unit in the ordered layout.
+            ordered [#[row_key(ts(unit = "secs"))]] [Ts<Secs, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "secs", floor))]] [Ts<Floor<Secs>, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "millis"))]] [Ts<Millis, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "millis", floor))]] [Ts<Floor<Millis>, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "micros"))]] [Ts<Micros, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "micros", floor))]] [Ts<Floor<Micros>, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "nanos", floor))]] [Ts<Floor<Nanos>, Ordered>] ascending rounded: times;
+
+            // The same, the latest first in the ordered layout.
+            ordered [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "secs", floor))]] [ReverseTs<GREATEST, Ts<Floor<Secs>, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "millis", floor))]] [ReverseTs<GREATEST, Ts<Floor<Millis>, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "micros", floor))]] [ReverseTs<GREATEST, Ts<Floor<Micros>, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos", floor))]] [ReverseTs<GREATEST, Ts<Floor<Nanos>, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs", floor))]] [Desc<Ts<Floor<Secs>, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis", floor))]] [Desc<Ts<Floor<Millis>, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros", floor))]] [Desc<Ts<Floor<Micros>, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos", floor))]] [Desc<Ts<Floor<Nanos>, Ordered>>] descending rounded: times;
+        }
+    };
+}
+
+/// Hands the types of a set to a macro, behind what else it shall be given.
+///
+/// The types come behind the lifetime of what they borrow, and are those in scope where the macro is used; `Kind` is
+/// an enum of codes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __every_type {
+    (integers $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [u8, u16, u32, u64, u128, i8, i16, i32, i64, i128] }
+    };
+    (small_integers $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [u8, u16, u32, u64, i8, i16, i32, i64] }
+    };
+    (counters $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [u32, u64] }
+    };
+    (bool $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [bool] }
+    };
+    (char $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [char] }
+    };
+    (strings $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [String, Cow<'a, str>, &'a str] }
+    };
+    (owned_strings $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [String, Cow<'a, str>] }
+    };
+    (bytes $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [Vec<u8>, Cow<'a, [u8]>, [u8; 4]] }
+    };
+    (codes $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [Kind] }
+    };
+    (times $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [SystemTime, DateTime<Utc>, Timestamp, OffsetDateTime, UtcDateTime] }
+    };
+    (dates $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [NaiveDate, civil::Date, time::Date] }
+    };
+    (uuids $then:ident $($given:tt)*) => {
+        $then! { $($given)* 'a [Uuid] }
+    };
+}

@@ -1,0 +1,156 @@
+//! A key type for each type of each row of the list.
+
+use std::borrow::Cow;
+use std::ops::Bound;
+use std::time::SystemTime;
+
+use chrono::{DateTime, NaiveDate, Utc};
+use jiff::{Timestamp, civil};
+use keyderive::key::codec::{
+    BitReverse, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad, ReverseTs, Secs,
+    Simple, Text, Ts, V4,
+};
+use keyderive::key::{DecodeError, EncodeError, Field};
+use keyderive::plan::{PlanError, Request};
+use keyderive::{KeyField, RowKey};
+use time::{OffsetDateTime, UtcDateTime};
+use uuid::Uuid;
+
+use super::model::{Kind, Model, Value, Values};
+use super::{Case, Key, Order};
+
+/// The `max` of a bare `#[reverse_ts]`.
+pub(super) const GREATEST: u64 = i64::MAX as u64;
+
+macro_rules! order {
+    (ascending) => {
+        Order::Ascending
+    };
+    (descending) => {
+        Order::Descending
+    };
+    (unordered) => {
+        Order::Unordered
+    };
+}
+
+macro_rules! rounds {
+    (exact) => {
+        false
+    };
+    (rounded) => {
+        true
+    };
+}
+
+macro_rules! key_type {
+    (text [$(#[$($attr:tt)*])*] $a:lifetime $type:ty) => {
+        #[derive(RowKey)]
+        #[salt(range = 7, over = "first,value")]
+        struct Stored<$a> {
+            first: Cow<$a, str>,
+            $(#[$($attr)*])*
+            value: $type,
+            last: Cow<$a, str>,
+        }
+    };
+    (ordered [$(#[$($attr:tt)*])*] $a:lifetime $type:ty) => {
+        #[derive(RowKey)]
+        #[salt(range = 7, over = "first,value")]
+        #[row_key(layout = "ordered")]
+        struct Stored<$a> {
+            first: Cow<$a, str>,
+            $(#[$($attr)*])*
+            value: $type,
+            last: Cow<$a, str>,
+        }
+    };
+}
+
+macro_rules! range {
+    (unordered $($_:tt)*) => {
+        None
+    };
+    ($order:ident $codec:ty, $a:lifetime $type:ty) => {{
+        fn range<$a>(
+            first: &$a str,
+            lo: Bound<&$a Value>,
+            hi: Bound<&$a Value>,
+        ) -> Option<Result<Vec<Request>, PlanError>> {
+            let (lo, hi) = (bound::<$type>(lo)?, bound::<$type>(hi)?);
+            let args = (lo.as_ref().map(<$type as KeyField<$codec>>::arg), hi.as_ref().map(<$type as KeyField<$codec>>::arg));
+            let plan = Stored::scan().first(first).value_range(args).into_plan();
+            Some(plan.map(|plan| plan.requests()))
+        }
+        Some(range)
+    }};
+}
+
+/// A bound of a type; none where it has no such value.
+fn bound<'v, T: Model<'v>>(bound: Bound<&'v Value>) -> Option<Bound<T>> {
+    Some(match bound {
+        Bound::Included(value) => Bound::Included(T::of(value)?),
+        Bound::Excluded(value) => Bound::Excluded(T::of(value)?),
+        Bound::Unbounded => Bound::Unbounded,
+    })
+}
+
+macro_rules! case {
+    ($cases:ident $layout:ident $attrs:tt [$codec:ty] $order:ident $exact:ident $a:lifetime [$($type:ty),*]) => {$(
+        $cases.push({
+            key_type!($layout $attrs $a $type);
+
+            fn encode<$a>(key: &$a Key) -> Option<Result<Vec<u8>, EncodeError>> {
+                let value = <$type as Model<$a>>::of(&key.value)?;
+                let (first, last) = (Cow::Borrowed(key.first.as_str()), Cow::Borrowed(key.last.as_str()));
+                Some(Stored { first, value, last }.encode())
+            }
+
+            fn decode<$a>(bytes: &$a [u8]) -> Result<Key, DecodeError> {
+                let Stored { first, value, last } = Stored::<$a>::decode(bytes)?;
+                Ok(Key { first: first.into_owned(), value: value.value(), last: last.into_owned() })
+            }
+
+            fn declared<$a>(_: &$a ()) -> Field {
+                let format = <$type as KeyField<$codec>>::FORMAT;
+                let width = <$type as KeyField<$codec>>::WIDTH;
+                Field::new("value", format, width, <$type as KeyField<$codec>>::ORDER)
+            }
+
+            fn values<$a>(_: &$a ()) -> Values {
+                <$type as Model<$a>>::values()
+            }
+
+            let values = values(&());
+            Case {
+                layout: stringify!($layout),
+                attributes: stringify!($attrs),
+                codec: stringify!($codec),
+                type_name: stringify!($type),
+                order: order!($order),
+                rounds: rounds!($exact),
+                schema: Stored::SCHEMA,
+                declared: declared(&()),
+                values,
+                encode,
+                decode,
+                range: range!($order $codec, $a $type),
+            }
+        });
+    )*};
+}
+
+macro_rules! cases {
+    ($($layout:ident $attrs:tt $codec:tt $order:ident $exact:ident: $($set:ident)*;)*) => {
+        /// Every case.
+        pub(super) fn cases() -> Vec<Case> {
+            let mut cases = Vec::new();
+            $($(
+                keyderive::__every_type!($set case cases $layout $attrs $codec $order $exact);
+            )*)*
+            cases
+        }
+    };
+}
+
+keyderive::__every_format!(cases);

@@ -1,0 +1,62 @@
+//! The laws for every format: each type in each codec in each layout, by the list that the crate keeps of them.
+//!
+//! A row of the list becomes a key type for each of its types: the value between two strings, behind a salt over
+//! the first two fields. [`Case`] is what such a key type can do, in terms of [`Value`]s, so that a law is written once.
+
+mod cases;
+mod laws;
+mod list;
+mod model;
+
+use std::ops::Bound;
+
+use keyderive::key::{DecodeError, EncodeError, Field, Schema};
+use keyderive::plan::{PlanError, Request};
+use model::{Value, Values};
+
+/// A key of any format.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+struct Key {
+    first: String,
+    value: Value,
+    last: String,
+}
+
+/// The order of a format's bytes, as the list has it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    Ascending,
+    Descending,
+    Unordered,
+}
+
+/// A row of the list with one of its types: a key type.
+struct Case {
+    layout: &'static str,
+    attributes: &'static str,
+    codec: &'static str,
+    type_name: &'static str,
+    order: Order,
+    rounds: bool,
+    schema: &'static Schema,
+    /// What the type itself says of the codec, which the derive shall have chosen.
+    declared: Field,
+    values: Values,
+    /// None where the type has no such value.
+    encode: Encode,
+    decode: fn(&[u8]) -> Result<Key, DecodeError>,
+    range: Option<Range>,
+}
+
+type Encode = fn(&Key) -> Option<Result<Vec<u8>, EncodeError>>;
+
+/// The requests of a scan with a fixed first field and a range of values; none where the type has no such bound.
+type Range =
+    for<'a> fn(&'a str, Bound<&'a Value>, Bound<&'a Value>) -> Option<Result<Vec<Request>, PlanError>>;
+
+impl Case {
+    /// How a reader finds it in the list.
+    fn name(&self) -> String {
+        format!("{} {} {}", self.layout, self.attributes, self.type_name)
+    }
+}
