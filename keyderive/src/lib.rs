@@ -64,7 +64,8 @@
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
 //! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.
-//! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
+//! It does not compile without a salt or `#[row_key(allow(hotspot))]`. [`designs`] has the published schema designs
+//! as key types.
 //!
 //! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;
 //! [`RowKey::decode`] accepts exactly what encode writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode
@@ -137,6 +138,7 @@ extern crate self as keyderive;
 
 #[cfg(feature = "client")]
 mod client;
+pub mod designs;
 #[cfg(feature = "embedded")]
 mod embedded;
 pub mod key;

@@ -173,7 +173,24 @@ fn users_by_shard_and_access() {
     }
 
     let key = AccessKey { last_access: 1_426_535_612_156, user_id: 7 };
-    let stored = String::from_utf8(key.encode().unwrap()).unwrap();
-    assert_eq!(&stored[1..], "#00000001426535612156#00000000000000000007");
-    assert_eq!(AccessKey::decode(stored.as_bytes()).unwrap(), key);
+    assert_stored(&key, "3#00000001426535612156#00000000000000000007");
+    // The fingerprint of the two fields, by its definition.
+    let hash = keyderive::key::fingerprint64(b"00000001426535612156#00000000000000000007");
+    assert_eq!(hash.cast_signed().rem_euclid(10), 3);
+}
+
+/// A random UUID needs no salt.
+#[test]
+fn orders_by_random_uuid() {
+    #[derive(RowKey, Debug, PartialEq)]
+    struct OrderKey {
+        #[row_key(uuid(v4))]
+        id: uuid::Uuid,
+    }
+
+    let id = uuid::uuid!("67e55044-10b1-426f-9247-bb680e5fe0c8");
+    assert_stored(&OrderKey { id }, "67e55044-10b1-426f-9247-bb680e5fe0c8");
+    let of_time = uuid::uuid!("01905c2e-8d7a-7b3c-9247-bb680e5fe0c8");
+    let error = OrderKey { id: of_time }.encode().unwrap_err().to_string();
+    assert!(error.contains("`id`") && error.contains("version 7"), "{error}");
 }
