@@ -248,3 +248,13 @@ fn hashed_fields() {
     assert_eq!(HashedKey::decode(&bytes).unwrap().as_bytes(), bytes);
     assert!(HashedKey::decode(&bytes[1..]).is_err());
 }
+
+/// Also where all its bytes happen to be UTF-8.
+#[test]
+fn an_ordered_key_is_not_text() {
+    let error = One { a: "alice".to_owned() }.to_text().unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "the row key of this `One` is not text: the ordered layout writes bytes; use `encode` and `decode`"
+    );
+}

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use super::MAX_KEY_LEN;
-use super::schema::Schema;
+use super::schema::{Layout, Schema};
 use super::show::{Readable, ShownKey};
 
 /// Why one field's value cannot be written, or its bytes not be read.
@@ -48,7 +48,7 @@ enum EncodeKind {
     Field { name: &'static str, error: FieldError },
     TooLong { len: usize },
     Empty,
-    NotText,
+    NotText { why: &'static str },
 }
 
 impl EncodeError {
@@ -68,8 +68,12 @@ impl EncodeError {
     }
 
     #[cold]
-    pub(crate) fn not_text(key_type: &'static str) -> Self {
-        Self::new(key_type, EncodeKind::NotText)
+    pub(crate) fn not_text(key_type: &'static str, layout: Layout) -> Self {
+        let why = match layout {
+            Layout::Delimited => "a format of its own writes bytes that are not UTF-8",
+            Layout::OrderedCode => "the ordered layout writes bytes",
+        };
+        Self::new(key_type, EncodeKind::NotText { why })
     }
 
     fn new(key_type: &'static str, kind: EncodeKind) -> Self {
@@ -81,7 +85,7 @@ impl EncodeError {
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {
             EncodeKind::Field { name, .. } => Some(name),
-            EncodeKind::TooLong { .. } | EncodeKind::Empty | EncodeKind::NotText => None,
+            EncodeKind::TooLong { .. } | EncodeKind::Empty | EncodeKind::NotText { .. } => None,
         }
     }
 
@@ -113,11 +117,9 @@ impl fmt::Display for EncodeError {
                 "the row key of this `{key_type}` is empty; Bigtable needs 1 byte at least: \
                  give its only field a value, or the key a tag",
             ),
-            EncodeKind::NotText => write!(
-                f,
-                "the row key of this `{key_type}` is not UTF-8, since a format of its own writes other bytes; \
-                 use `encode` and `decode`",
-            ),
+            EncodeKind::NotText { why } => {
+                write!(f, "the row key of this `{key_type}` is not text: {why}; use `encode` and `decode`")
+            }
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
 use super::fingerprint::Fingerprint;
-use super::schema::Schema;
+use super::schema::{Layout, Schema};
 use super::show::Readable;
 use super::sql::{RowKeySchema, Sql, SqlError};
 
@@ -84,9 +84,15 @@ pub trait RowKey {
     /// ```
     ///
     /// # Errors
-    /// Those of [`encode_into`](Self::encode_into), and where a format of the user's own wrote other bytes.
+    /// Those of [`encode_into`](Self::encode_into), and where a format of the user's own wrote other bytes. A key of
+    /// the ordered layout is never text.
     fn to_text(&self) -> Result<String, EncodeError> {
-        String::from_utf8(self.encode()?).map_err(|_| EncodeError::not_text(Self::SCHEMA.key_type()))
+        let schema = Self::SCHEMA;
+        let text = match schema.layout() {
+            Layout::Delimited => String::from_utf8(self.encode()?).ok(),
+            Layout::OrderedCode => None,
+        };
+        text.ok_or_else(|| EncodeError::not_text(schema.key_type(), schema.layout()))
     }
 
     /// Reads a row key from its text, as [`to_text`](Self::to_text) gives it.

@@ -121,7 +121,16 @@ macro_rules! case {
                 <$type as Model<$a>>::values()
             }
 
-            let values = values(&());
+            fn examples<$a>(_: &$a ()) -> Vec<Value> {
+                <$type as Model<$a>>::examples()
+            }
+
+            fn write<$a>(value: &$a Value) -> Option<Vec<u8>> {
+                let (value, mut out) = (<$type as Model<$a>>::of(value)?, Vec::new());
+                <$type as KeyField<$codec>>::write(<$type as KeyField<$codec>>::arg(&value), &mut out).ok()?;
+                Some(out)
+            }
+
             Case {
                 layout: stringify!($layout),
                 attributes: stringify!($attrs),
@@ -131,7 +140,9 @@ macro_rules! case {
                 rounds: rounds!($exact),
                 schema: Stored::SCHEMA,
                 declared: declared(&()),
-                values,
+                values: values(&()),
+                examples: examples(&()),
+                write,
                 encode,
                 decode,
                 range: range!($order $codec, $a $type),

@@ -7,6 +7,7 @@ mod cases;
 mod laws;
 mod list;
 mod model;
+mod page;
 
 use std::ops::Bound;
 
@@ -42,6 +43,9 @@ struct Case {
     /// What the type itself says of the codec, which the derive shall have chosen.
     declared: Field,
     values: Values,
+    examples: Vec<Value>,
+    /// The value as the field is written before a layout escapes it; none where it is refused.
+    write: fn(&Value) -> Option<Vec<u8>>,
     /// None where the type has no such value.
     encode: Encode,
     decode: fn(&[u8]) -> Result<Key, DecodeError>,

@@ -43,12 +43,12 @@ pub(super) trait Model<'v>: Sized {
     /// None where the type has no such value.
     fn of(value: &'v Value) -> Option<Self>;
     fn value(&self) -> Value;
-    /// The value that the pages show.
-    fn example() -> Value;
+    /// Values that the page shows: the first one that the format holds.
+    fn examples() -> Vec<Value>;
 }
 
 macro_rules! integers {
-    ($variant:ident $wide:ident $example:literal: $($type:ident)*) => {$(
+    ($variant:ident $wide:ident $examples:tt: $($type:ident)*) => {$(
         impl Model<'_> for $type {
             fn values() -> Values {
                 let any = prop_oneof![
@@ -72,15 +72,15 @@ macro_rules! integers {
                 Value::$variant((*self).into())
             }
 
-            fn example() -> Value {
-                Value::$variant($example)
+            fn examples() -> Vec<Value> {
+                $examples.map(Value::$variant).to_vec()
             }
         }
     )*};
 }
 
-integers!(Unsigned u128 42: u8 u16 u32 u64 u128);
-integers!(Signed i128 -42: i8 i16 i32 i64 i128);
+integers!(Unsigned u128 [42]: u8 u16 u32 u64 u128);
+integers!(Signed i128 [-42, 42]: i8 i16 i32 i64 i128);
 
 impl Model<'_> for bool {
     fn values() -> Values {
@@ -98,8 +98,8 @@ impl Model<'_> for bool {
         Value::Bool(*self)
     }
 
-    fn example() -> Value {
-        Value::Bool(true)
+    fn examples() -> Vec<Value> {
+        vec![Value::Bool(true)]
     }
 }
 
@@ -119,8 +119,8 @@ impl Model<'_> for char {
         Value::Char(*self)
     }
 
-    fn example() -> Value {
-        Value::Char('é')
+    fn examples() -> Vec<Value> {
+        vec![Value::Char('é')]
     }
 }
 
@@ -142,8 +142,8 @@ impl Model<'_> for Kind {
         Value::Unsigned(*self as u128)
     }
 
-    fn example() -> Value {
-        Value::Unsigned(2)
+    fn examples() -> Vec<Value> {
+        vec![Value::Unsigned(2)]
     }
 }
 
@@ -177,8 +177,8 @@ macro_rules! texts {
                 Value::Text(self.to_string())
             }
 
-            fn example() -> Value {
-                Value::Text("Köln".to_owned())
+            fn examples() -> Vec<Value> {
+                vec![Value::Text("Köln".to_owned())]
             }
         }
     )*};
@@ -215,8 +215,8 @@ macro_rules! blobs {
                 Value::Bytes(self.to_vec())
             }
 
-            fn example() -> Value {
-                Value::Bytes(vec![0, 42, 128, 255])
+            fn examples() -> Vec<Value> {
+                vec![Value::Bytes(vec![0, 42, 128, 255])]
             }
         }
     )*};
@@ -268,8 +268,8 @@ macro_rules! times {
                 Value::Time($value)
             }
 
-            fn example() -> Value {
-                Value::Time(EXAMPLE)
+            fn examples() -> Vec<Value> {
+                vec![Value::Time(EXAMPLE), Value::Time(42_000)]
             }
         }
     )*};
@@ -322,8 +322,8 @@ macro_rules! days {
                 Value::Day($value)
             }
 
-            fn example() -> Value {
-                Value::Day(16_510)
+            fn examples() -> Vec<Value> {
+                vec![Value::Day(16_510)]
             }
         }
     )*};
@@ -360,7 +360,30 @@ impl Model<'_> for Uuid {
         Value::Unsigned(self.as_u128())
     }
 
-    fn example() -> Value {
-        Value::Unsigned(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8)
+    fn examples() -> Vec<Value> {
+        vec![Value::Unsigned(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8)]
+    }
+}
+
+/// As the page shows it: instants and days by the calendar, the rest as in a program.
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Signed(value) => write!(f, "{value}"),
+            Self::Unsigned(value) if *value > u128::from(u64::MAX) => write!(f, "{}", Uuid::from_u128(*value)),
+            Self::Unsigned(value) => write!(f, "{value}"),
+            Self::Bool(value) => write!(f, "{value}"),
+            Self::Char(value) => write!(f, "{value}"),
+            Self::Text(value) => write!(f, "{value}"),
+            Self::Bytes(value) => write!(f, "{value:?}"),
+            Self::Time(nanos) => match Timestamp::from_nanosecond(*nanos) {
+                Ok(time) => write!(f, "{time}"),
+                Err(_) => write!(f, "{nanos} ns"),
+            },
+            Self::Day(days) => match time::Date::from_julian_day(days + 2_440_588) {
+                Ok(date) => write!(f, "{date}"),
+                Err(_) => write!(f, "day {days}"),
+            },
+        }
     }
 }
