@@ -294,7 +294,7 @@ fn modules_are_held_to_their_word() {
 /// `name` is what the schema, errors and explain say; `method` what scans call.
 #[test]
 fn names_and_methods() {
-    assert_eq!(Probe::SCHEMA.to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
+    assert_eq!(Probe::SCHEMA.template().to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
     let scan = Probe::scan().peer(&probe().peer).lost(&0.125);
     assert!(scan.clone().explain().unwrap().to_string().contains("loss = 0.125"));
     let plan = scan.clone().from_range(5..=9).into_plan().unwrap();
@@ -312,7 +312,7 @@ fn names_and_methods() {
         at: u64,
     }
     assert_eq!(Swapped::SCHEMA.salt().unwrap().over(), [0, 1]);
-    assert_eq!(Swapped::SCHEMA.to_string(), "<salt 0 to 3>#<item>#<user>#<at>");
+    assert_eq!(Swapped::SCHEMA.template().to_string(), "<salt 0 to 3>#<item>#<user>#<at>");
 }
 
 #[test]
