@@ -2,15 +2,18 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use super::schema::Layout;
 
 /// One field of a key: its name, what is written and how wide it is.
 ///
 /// Two are equal where all of that is and the Rust type has the same text; what is stored does not depend on that
 /// text, and neither does the [`Fingerprint`](super::Fingerprint).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
     name: &'static str,
+    #[serde(rename = "type")]
     rust_type: &'static str,
     format: Format,
     width: Width,
@@ -108,7 +111,8 @@ impl Field {
 }
 
 /// What is written for a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Format {
     /// Decimal digits, zero padded.
@@ -137,6 +141,7 @@ pub enum Format {
     /// The decimal count of a unit since 1970-01-01T00:00:00Z, zero padded.
     UnixTime(TimeUnit),
     /// A time as `YYYYMMDDHHMMSSmmm`, in UTC.
+    #[serde(rename = "datetime17")]
     DateTime17,
     /// A date as `YYYYMMDD`.
     Date,
@@ -181,7 +186,8 @@ impl fmt::Display for Format {
 }
 
 /// The unit that a time is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimeUnit {
     /// Seconds.
@@ -217,7 +223,8 @@ impl TimeUnit {
 }
 
 /// How the order of a field's bytes follows from the order of its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldOrder {
     /// Least first.
@@ -231,8 +238,14 @@ pub enum FieldOrder {
     /// Greatest first: what is written is `max - v`.
     ReversedFrom {
         /// The greatest value, written as zeros.
+        #[serde(serialize_with = "as_text")]
         max: u64,
     },
+}
+
+/// A number as text: many readers of JSON hold numbers as floats, in which `i64::MAX` is another one.
+fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(number)
 }
 
 impl FieldOrder {
@@ -244,7 +257,8 @@ impl FieldOrder {
 }
 
 /// How many bytes a field takes in the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Width {
     /// This many, always.

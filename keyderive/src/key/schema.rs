@@ -1,7 +1,10 @@
 //! The schema of a key type: its parts in order, as constant data.
 
+mod data;
 mod len;
 mod table;
+
+use serde::Serialize;
 
 use super::format::{Field, Format, Width};
 use super::salt::{Salt, SaltPlace};
@@ -41,6 +44,35 @@ use super::{MAX_KEY_LEN, ordered};
 /// Printed with `{}`, it has a line for each part: the name, the Rust type, where the part begins, its width and what
 /// is written. `v` is the field's value. The text is for people: its wording may change in any release.
 ///
+/// # As data
+/// It is [`serde::Serialize`], for programs in other languages that read or write the same keys. In JSON:
+///
+/// | name | value |
+/// |---|---|
+/// | `key_type` | the name of the struct |
+/// | `format_version` | [`Schema::FORMAT_VERSION`] |
+/// | `layout` | `"delimited"` or `"ordered_code"` |
+/// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
+/// | `tag` | the constant in front, or `null` |
+/// | `salt` | `null`, or an object of the five below |
+/// | `salt.range` | what the hash is reduced by |
+/// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
+/// | `salt.place` | `"front"`, `"before_fields"`, or `{"after": "…"}` with the name of a field |
+/// | `salt.sep` | the text behind the salt; `null` in the ordered layout |
+/// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
+/// | `fields` | an object of the six below for each field, from left to right |
+/// | `name`, `type` | the field's name, and its Rust type |
+/// | `format` | a [`Format`] in snake case: `"decimal"`, `{"unix_time": "millis"}`, `{"custom": "…"}` |
+/// | `order` | a [`FieldOrder`](super::FieldOrder): `"ascending"`, `{"reversed_from": {"max": "9223372036854775807"}}`, whose number is text |
+/// | `width` | a [`Width`]: `{"fixed": 6}`, `"delimited"`, `{"between": [1, 10]}` |
+/// | `offset` | the byte that the field begins at, or `null` where that differs from key to key |
+/// | `fingerprint` | the [`Fingerprint`](super::Fingerprint), 16 hexadecimal digits |
+/// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
+/// | `template` | the text of [`Schema::template`] |
+///
+/// All names are always there. A salt by itself refers to its fields by index, so it is data only as a part of its
+/// schema. Releases add names, and a change of what one means is another `format_version`.
+///
 /// # Equality
 /// Two schemas are equal where all of this is, names of Rust types too. Whether two key types store the same bytes is
 /// asked of [`fingerprint`](Schema::fingerprint).
@@ -55,7 +87,8 @@ pub struct Schema {
 }
 
 /// How the parts of a key are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layout {
     /// Readable text, joined by a delimiter.
@@ -74,6 +107,10 @@ enum Part {
 }
 
 impl Schema {
+    /// The version of the key format: the rules by which a schema becomes bytes, those of `FORMAT.md` in the
+    /// repository. Another version has other fingerprints.
+    pub const FORMAT_VERSION: u32 = 1;
+
     #[doc(hidden)]
     #[must_use]
     pub const fn new(

@@ -1,9 +1,10 @@
 use std::time::SystemTime;
 
 use proptest::prelude::*;
+use serde_json::{Value, json};
 
 use crate::RowKey;
-use crate::key::{Field, Schema};
+use crate::key::{Field, Format, Schema, TimeUnit};
 
 /// Fields of most formats, behind a tag and around the salt.
 #[derive(RowKey)]
@@ -140,6 +141,101 @@ fn a_salt_without_a_width_as_a_table() {
         "  date  u32       after delimiter  8 bytes       decimal, zero padded",
     ];
     assert_eq!(PhoneKey::SCHEMA.to_string().lines().collect::<Vec<_>>(), lines);
+}
+
+#[test]
+fn text_keys_as_json() {
+    let field = |name: &str, ty: &str, format: Value, order: &str, width: Value, offset: Option<usize>| {
+        json!({
+            "name": name, "type": ty, "format": format, "order": order, "width": width, "offset": offset,
+        })
+    };
+    let fixed = |width: usize| json!({ "fixed": width });
+    let delimited = || json!("delimited");
+    let expected = json!({
+        "key_type": "TradeKey",
+        "format_version": 1,
+        "layout": "delimited",
+        "delimiter": "#",
+        "tag": "TRADE",
+        "salt": {
+            "range": 20,
+            "hash": "farm",
+            "place": { "after": "exchange" },
+            "sep": "/",
+            "over": ["exchange", "symbol"],
+        },
+        "fields": [
+            field("exchange", "u16", json!("decimal"), "ascending", fixed(4), Some(6)),
+            field("symbol", "std::borrow::Cow<'a, str>", json!("escaped_utf8"), "ascending", delimited(), Some(14)),
+            field("change", "i32", json!("signed_decimal"), "ascending", fixed(11), None),
+            field("at", "SystemTime", json!({ "unix_time": "millis" }), "descending", fixed(13), None),
+            field("level", "i16", json!("signed_decimal"), "descending", fixed(6), None),
+            field("open", "bool", json!("bool"), "descending", fixed(1), None),
+            field("id", "u32", json!("decimal"), "bit_reversed", fixed(10), None),
+            field("count", "u128", json!("decimal"), "descending", fixed(24), None),
+            field("owner", "String", json!("md5"), "hashed", fixed(32), None),
+            field("blob", "[u8; 2]", json!("hex"), "ascending", fixed(4), None),
+            field("grade", "u8", json!({ "custom": "letter" }), "ascending", fixed(1), None),
+            field("note", "&'a str", json!("utf8"), "ascending", delimited(), None),
+        ],
+        "fingerprint": "1f50aeecbcfd27e8",
+        "min_len": 126,
+        "max_len": 4096,
+        "template": TradeKey::SCHEMA.template().to_string(),
+    });
+    assert_eq!(serde_json::to_value(TradeKey::SCHEMA).unwrap(), expected);
+}
+
+/// What only some keys have is there in all, and the order of the names is that of the documentation.
+#[test]
+fn ordered_keys_as_json() {
+    let expected = concat!(
+        r#"{"key_type":"OrderedKey","format_version":1,"layout":"ordered_code","delimiter":null,"tag":"E","#,
+        r#""salt":{"range":300,"hash":"farm","place":"before_fields","sep":null,"over":["open","user"]},"fields":["#,
+        r#"{"name":"open","type":"bool","format":"int64","order":"ascending","width":{"fixed":1},"offset":null},"#,
+        r#"{"name":"pair","type":"[u8; 2]","format":"bytes","order":"ascending","width":{"fixed":2},"offset":null},"#,
+        r#"{"name":"user","type":"String","format":"utf8","order":"ascending","width":"delimited","offset":null},"#,
+        r#"{"name":"at","type":"u64","format":"int64","order":{"reversed_from":{"max":"9223372036854775807"}},"#,
+        r#""width":{"between":[1,10]},"offset":null},"#,
+        r#"{"name":"rank","type":"i32","format":"int64","order":"descending","width":{"between":[1,10]},"#,
+        r#""offset":null},"#,
+        r#"{"name":"blob","type":"Vec<u8>","format":"bytes","order":"ascending","width":"delimited","offset":null}],"#,
+        r#""fingerprint":"69fa13946a9d3cf4","min_len":20,"max_len":4096,"#,
+        r#""template":"E | <salt 0 to 299> | <open> | <pair> | <user> | <at> | <rank> | <blob>"}"#,
+    );
+    assert_eq!(serde_json::to_string(OrderedKey::SCHEMA).unwrap(), expected);
+}
+
+/// A format of each kind by its name, which programs in other languages compare.
+#[test]
+fn names_in_json() {
+    let name = |value| serde_json::to_string(&value).unwrap();
+    let formats = [
+        (Format::Decimal, "decimal"),
+        (Format::SignedDecimal, "signed_decimal"),
+        (Format::Utf8, "utf8"),
+        (Format::PaddedUtf8, "padded_utf8"),
+        (Format::Int64, "int64"),
+        (Format::Bytes, "bytes"),
+        (Format::EscapedUtf8, "escaped_utf8"),
+        (Format::Hex, "hex"),
+        (Format::Bool, "bool"),
+        (Format::Md5, "md5"),
+        (Format::DateTime17, "datetime17"),
+        (Format::Date, "date"),
+        (Format::Uuid, "uuid"),
+        (Format::UuidSimple, "uuid_simple"),
+    ];
+    for (format, expected) in formats {
+        assert_eq!(name(format), format!("\"{expected}\""));
+    }
+    let units = [TimeUnit::Secs, TimeUnit::Millis, TimeUnit::Micros, TimeUnit::Nanos];
+    let units = units.map(|unit| name(Format::UnixTime(unit)));
+    assert_eq!(
+        units.join(" "),
+        r#"{"unix_time":"secs"} {"unix_time":"millis"} {"unix_time":"micros"} {"unix_time":"nanos"}"#
+    );
 }
 
 /// The names of the Rust types are shown, and are no part of the layout.
