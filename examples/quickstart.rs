@@ -33,7 +33,7 @@ struct Observation {
 async fn main() -> Result<(), Box<dyn Error>> {
     let client = Client::from_env_or_embedded().await?;
     println!("target: {}", client.target());
-    println!("row key: {}", ObservationKey::SCHEMA);
+    println!("row key: {}", ObservationKey::SCHEMA.template());
 
     let weather = client.table::<ObservationKey, Observation>("quickstart-weather");
     weather.create_if_absent().await?;

@@ -61,6 +61,7 @@
 //! | store a newtype, or an enum by its codes | [`#[derive(KeyField)]`](derive@KeyField) on it |
 //! | store a type of another crate | `#[row_key(with = "module")]`, with a module that writes and reads it |
 //! | rename a field, and keep the schema | `#[row_key(name = "…")]` |
+//! | see where each field lies in the bytes | `println!("{}", EventKey::SCHEMA)`; it is [`serde::Serialize`] too |
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
 //! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.

@@ -237,6 +237,22 @@ mod thousandths {
     }
 }
 
+/// One digit or two, where the value has no more.
+mod short {
+    use keyderive::key::{FieldError, Width};
+
+    pub(super) const WIDTH: Width = Width::Between(1, 2);
+
+    pub(super) fn write(value: &u32, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        out.extend_from_slice(value.to_string().as_bytes());
+        Ok(())
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Result<u32, FieldError> {
+        str::from_utf8(bytes).map_err(FieldError::new)?.parse().map_err(FieldError::new)
+    }
+}
+
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "peer")]
 #[row_key(display)]
@@ -282,6 +298,16 @@ fn modules_are_held_to_their_word() {
     assert_eq!(field, Some("loss"));
     assert!(text.contains("1.5 is written as 4 bytes, and the `WIDTH` of its module is 3"), "{text}");
 
+    #[derive(RowKey)]
+    struct Level {
+        #[row_key(with = "short")]
+        level: u32,
+        at: u8,
+    }
+    assert_eq!(Level { level: 99, at: 1 }.encode().unwrap(), b"99#001");
+    let text = Level { level: 100, at: 1 }.encode().unwrap_err().to_string();
+    assert!(text.contains("100 is written as 3 bytes, and the `WIDTH` of its module is 1 to 2"), "{text}");
+
     // A second form of a value is not a key.
     let bytes = probe().encode().unwrap();
     let key = String::from_utf8(bytes).unwrap().replace("443", "+443");
@@ -294,7 +320,7 @@ fn modules_are_held_to_their_word() {
 /// `name` is what the schema, errors and explain say; `method` what scans call.
 #[test]
 fn names_and_methods() {
-    assert_eq!(Probe::SCHEMA.to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
+    assert_eq!(Probe::SCHEMA.template().to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
     let scan = Probe::scan().peer(&probe().peer).lost(&0.125);
     assert!(scan.clone().explain().unwrap().to_string().contains("loss = 0.125"));
     let plan = scan.clone().from_range(5..=9).into_plan().unwrap();
@@ -312,7 +338,7 @@ fn names_and_methods() {
         at: u64,
     }
     assert_eq!(Swapped::SCHEMA.salt().unwrap().over(), [0, 1]);
-    assert_eq!(Swapped::SCHEMA.to_string(), "<salt 0 to 3>#<item>#<user>#<at>");
+    assert_eq!(Swapped::SCHEMA.template().to_string(), "<salt 0 to 3>#<item>#<user>#<at>");
 }
 
 #[test]

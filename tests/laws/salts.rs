@@ -66,7 +66,7 @@ fn the_guides_battery_levels() {
 
     assert_stored(&BatteryKey { at: 20_150_301_124_501_003 }, "BATTERY#0#20150301124501003");
     assert_eq!(splits::<BatteryKey>(), ["BATTERY#1#", "BATTERY#2#"]);
-    assert_eq!(BatteryKey::SCHEMA.to_string(), "BATTERY#<salt 0 to 2>#<at>");
+    assert_eq!(BatteryKey::SCHEMA.template().to_string(), "BATTERY#<salt 0 to 2>#<at>");
 }
 
 /// The keys that the sample itself gives its rows.
@@ -74,7 +74,7 @@ fn the_guides_battery_levels() {
 fn the_samples_phones() {
     assert_stored(&phone("5c10102", 20_190_501), "-2-phone#5c10102#20190501");
     assert_stored(&phone("5c10102", 20_190_502), "-1-phone#5c10102#20190502");
-    assert_eq!(Phone::SCHEMA.to_string(), "<salt -3 to 3>-phone#<device>#<date>");
+    assert_eq!(Phone::SCHEMA.template().to_string(), "<salt -3 to 3>-phone#<device>#<date>");
     assert_eq!(splits::<Phone>(), ["-2-", "-3-", "0-", "1-", "2-", "3-"]);
 }
 
@@ -137,7 +137,7 @@ fn keys_of_other_buckets_are_refused() {
 fn a_salt_in_front_of_a_tag() {
     let key = PageView { user: "alice".into(), page: "home".into() };
     assert_stored(&key, "09::VISIT#alice#home");
-    assert_eq!(PageView::SCHEMA.to_string(), "<salt 0 to 11>::VISIT#<user>#<page>");
+    assert_eq!(PageView::SCHEMA.template().to_string(), "<salt 0 to 11>::VISIT#<user>#<page>");
     // Other tags in the bucket are on one tablet with this one.
     assert_eq!(splits::<PageView>()[..2], ["01::", "02::"]);
     let requests = PageView::scan().user("alice").into_plan().unwrap().requests();
@@ -167,7 +167,7 @@ fn one_layout_has_one_schema() {
 fn a_salt_behind_a_field() {
     let key = Trade { exchange: 7, symbol: "abc".into(), at: 57, id: "x".into() };
     assert_stored(&key, "TRADE-07-abc-0/42-x");
-    assert_eq!(Trade::SCHEMA.to_string(), "TRADE-<exchange>-<symbol>-<salt 0 to 2>/<at>-<id>");
+    assert_eq!(Trade::SCHEMA.template().to_string(), "TRADE-<exchange>-<symbol>-<salt 0 to 2>/<at>-<id>");
     assert_eq!(splits::<Trade>(), [""; 0]);
 }
 

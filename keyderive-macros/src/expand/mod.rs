@@ -5,6 +5,7 @@ mod display;
 mod encode;
 mod scan;
 mod schema;
+mod type_name;
 mod with;
 
 pub(crate) use display::display;

@@ -1,8 +1,9 @@
 //! The schema constant, and what is checked of it while compiling.
 
 use proc_macro2::{Span, TokenStream};
-use quote::quote;
+use quote::{ToTokens, quote};
 
+use super::type_name::type_name;
 use super::{key_field, respan};
 use crate::attr::{Layout, SaltAttr};
 use crate::model::Key;
@@ -24,14 +25,15 @@ pub(super) fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     };
     let fields = key.fields.iter().map(|field| {
         let name = field.schema_name();
+        let rust_type = type_name(field.ty.to_token_stream());
         let format = key_field(field, "FORMAT", private);
         let width = key_field(field, "WIDTH", private);
         if field.is_hashed() {
             let layout = layout(key, private);
-            return quote!({ let _ = #width; #private::Field::hashed(#name, #layout) });
+            return quote!({ let _ = #width; #private::Field::hashed(#name, #rust_type, #layout) });
         }
         let order = key_field(field, "ORDER", private);
-        quote!(#private::Field::new(#name, #format, #width, #order))
+        quote!(#private::Field::new(#name, #rust_type, #format, #width, #order))
     });
     let layout = layout(key, private);
     quote! {

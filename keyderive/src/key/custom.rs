@@ -24,6 +24,12 @@ pub fn write_custom<C, T: KeyField<C>>(
             "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {width}: \
              write as many, or use `Width::Delimited`",
         ))),
+        (Width::Between(min, max), Some(len)) if !(min..=max).contains(&len) => {
+            Err(FieldError::new(format_args!(
+                "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {min} to {max}: \
+                 write as many, or use `Width::Delimited`",
+            )))
+        }
         (_, Some(_)) => Ok(()),
         (_, None) => Err(FieldError::new(format_args!(
             "the module that writes {value:?} took bytes of the fields before it; append to `out`",

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use serde::{Serialize, Serializer};
+
 use super::format::{FieldOrder, Format, TimeUnit, Width};
 use super::salt::{SaltHash, SaltPlace};
 use super::schema::{Layout, Schema};
@@ -32,6 +34,13 @@ pub struct Fingerprint(u64);
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)
+    }
+}
+
+/// The text of 16 hexadecimal digits.
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 
@@ -70,7 +79,7 @@ impl Schema {
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         const START: u64 = 0xcbf2_9ce4_8422_2325;
-        // A change of what a format writes is another version, and so another fingerprint.
+        // A change of what a format writes is another `FORMAT_VERSION`, and so another fingerprint.
         let mut hasher = Hasher(START).text("keyderive key format 1");
         hasher = match self.layout() {
             Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),

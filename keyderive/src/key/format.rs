@@ -1,11 +1,20 @@
 //! What a field writes: its format, its width and its order.
 
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
 use super::schema::Layout;
 
 /// One field of a key: its name, what is written and how wide it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+///
+/// Two are equal where all of that is and the Rust type has the same text; what is stored does not depend on that
+/// text, and neither does the [`Fingerprint`](super::Fingerprint).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
     name: &'static str,
+    #[serde(rename = "type")]
+    rust_type: &'static str,
     format: Format,
     width: Width,
     order: FieldOrder,
@@ -14,24 +23,36 @@ pub struct Field {
 impl Field {
     #[doc(hidden)]
     #[must_use]
-    pub const fn new(name: &'static str, format: Format, width: Width, order: FieldOrder) -> Self {
-        Self { name, format, width, order }
+    pub const fn new(
+        name: &'static str,
+        rust_type: &'static str,
+        format: Format,
+        width: Width,
+        order: FieldOrder,
+    ) -> Self {
+        Self { name, rust_type, format, width, order }
     }
 
     #[doc(hidden)]
     #[must_use]
-    pub const fn hashed(name: &'static str, layout: Layout) -> Self {
+    pub const fn hashed(name: &'static str, rust_type: &'static str, layout: Layout) -> Self {
         let width = match layout {
             Layout::Delimited => 32,
             Layout::OrderedCode => 16,
         };
-        Self::new(name, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
+        Self::new(name, rust_type, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
     }
 
     /// The field's name: that in the struct, or that in `#[row_key(name = "…")]`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
+    }
+
+    /// The field's Rust type as the struct has it, such as `&'a str` or `chrono::NaiveDate`.
+    #[must_use]
+    pub const fn rust_type(&self) -> &'static str {
+        self.rust_type
     }
 
     /// What is written.
@@ -51,10 +72,47 @@ impl Field {
     pub const fn order(&self) -> FieldOrder {
         self.order
     }
+
+    /// What is written in words: the format, and what the order makes of the value `v`.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// let words = EventKey::SCHEMA.fields()[1].written().to_string();
+    /// assert_eq!(words, "decimal, zero padded, descending as 9223372036854775807 - v");
+    /// ```
+    ///
+    /// The text is for people: its wording may change in any release.
+    #[must_use]
+    pub fn written(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            match self.width {
+                // The sign stands in front of the digits.
+                Width::Fixed(width) => self.format.write_words(f, &width.saturating_sub(1))?,
+                Width::Delimited | Width::Between(..) => write!(f, "{}", self.format)?,
+            }
+            match (self.order, self.format, self.width) {
+                (FieldOrder::Ascending | FieldOrder::Hashed, ..) => Ok(()),
+                (FieldOrder::BitReversed, ..) => f.write_str(", bits reversed"),
+                (FieldOrder::ReversedFrom { max }, ..) => write!(f, ", descending as {max} - v"),
+                (FieldOrder::Descending, Format::SignedDecimal | Format::Int64, _) => {
+                    f.write_str(", descending as -1 - v")
+                }
+                (FieldOrder::Descending, Format::Bool, _) => f.write_str(", descending as 1 - v"),
+                (
+                    FieldOrder::Descending,
+                    Format::UnixTime(_) | Format::DateTime17 | Format::Date,
+                    Width::Fixed(width),
+                ) => write!(f, ", descending as {} - v", "9".repeat(width)),
+                (FieldOrder::Descending, ..) => f.write_str(", descending"),
+            }
+        })
+    }
 }
 
 /// What is written for a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Format {
     /// Decimal digits, zero padded.
@@ -83,6 +141,7 @@ pub enum Format {
     /// The count of a unit since 1970-01-01T00:00:00Z: zero padded digits in text, an Int64 in the ordered layout.
     UnixTime(TimeUnit),
     /// A time as `YYYYMMDDHHMMSSmmm`, in UTC.
+    #[serde(rename = "datetime17")]
     DateTime17,
     /// A date as `YYYYMMDD`, which is an Int64 in the ordered layout.
     Date,
@@ -92,8 +151,43 @@ pub enum Format {
     UuidSimple,
 }
 
+impl Format {
+    /// What is written in words, with `w` for the number of a signed decimal's digits.
+    fn write_words(self, f: &mut fmt::Formatter<'_>, w: &dyn fmt::Display) -> fmt::Result {
+        f.write_str(match self {
+            Self::SignedDecimal => {
+                return write!(f, "`0` and {w} digits; below 0, `-` and the {w} digits of 10^{w} + v");
+            }
+            Self::Custom(name) => return write!(f, "what `{name}` writes"),
+            Self::UnixTime(unit) => return write!(f, "{} since 1970, zero padded", unit.name()),
+            Self::Decimal => "decimal, zero padded",
+            Self::Utf8 => "UTF-8",
+            Self::PaddedUtf8 => "UTF-8, padded with spaces on the right",
+            Self::Int64 => "Int64 as OrderedCode",
+            Self::Bytes => "bytes as they are",
+            Self::EscapedUtf8 => "UTF-8, each byte up to `%` as `%XX`",
+            Self::Hex => "hexadecimal",
+            Self::Bool => "`0` or `1`",
+            Self::Md5 => "MD5 of the field",
+            Self::DateTime17 => "UTC time as YYYYMMDDHHMMSSmmm",
+            Self::Date => "date as YYYYMMDD",
+            Self::Uuid => "UUID with hyphens",
+            Self::UuidSimple => "UUID without hyphens",
+        })
+    }
+}
+
+/// What is written in words, for people: the wording may change in any release, unlike that of
+/// [`name`](Format::name).
+impl fmt::Display for Format {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_words(f, &"w")
+    }
+}
+
 /// The unit that a time is counted in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum TimeUnit {
     /// Seconds.
@@ -129,7 +223,8 @@ impl TimeUnit {
 }
 
 /// How the order of a field's bytes follows from the order of its values.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum FieldOrder {
     /// Least first.
@@ -143,8 +238,14 @@ pub enum FieldOrder {
     /// Greatest first: what is written is `max - v`.
     ReversedFrom {
         /// The greatest value, written as zeros.
+        #[serde(serialize_with = "as_text")]
         max: u64,
     },
+}
+
+/// A number as text: many readers of JSON hold numbers as floats, in which `i64::MAX` is another one.
+fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(number)
 }
 
 impl FieldOrder {
@@ -156,7 +257,8 @@ impl FieldOrder {
 }
 
 /// How many bytes a field takes in the key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Width {
     /// This many, always.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use serde::Serialize;
+
 use super::farm::fingerprint64;
 use super::java::hash_code;
 use super::schema::{Layout, Schema};
@@ -40,7 +42,8 @@ pub enum SaltPlace {
 }
 
 /// What turns the hashed bytes into a bucket.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SaltHash {
     /// FarmHash's 64-bit fingerprint, signed, by `rem_euclid`: buckets `0..range`, zero padded.

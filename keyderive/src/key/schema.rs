@@ -1,10 +1,13 @@
 //! The schema of a key type: its parts in order, as constant data.
 
-use std::fmt;
+mod data;
+mod len;
+mod table;
+
+use serde::Serialize;
 
 use super::format::{Field, Format, Width};
 use super::salt::{Salt, SaltPlace};
-use super::show::Readable;
 use super::{MAX_KEY_LEN, ordered};
 
 /// How the parts of a key type are laid out in its bytes; a constant that the derive makes.
@@ -13,18 +16,66 @@ use super::{MAX_KEY_LEN, ordered};
 /// use keyderive::RowKey;
 ///
 /// #[derive(RowKey)]
-/// #[salt(range = 4, over = "user_id")]
+/// #[salt(range = 4, over = "user_id,site")]
 /// struct EventKey {
 ///     user_id: String,
+///     site: String,
 ///     #[reverse_ts]
 ///     at: u64,
+///     #[pad(6)]
+///     seq: u32,
 /// }
 ///
 /// let schema = EventKey::SCHEMA;
-/// assert_eq!(schema.to_string(), "<salt 0 to 3>#<user_id>#<at>");
+/// assert_eq!(schema.template().to_string(), "<salt 0 to 3>#<user_id>#<site>#<at>#<seq>");
 /// assert_eq!(schema.salt().map(|salt| salt.range()), Some(4));
-/// assert_eq!(schema.fields()[1].name(), "at");
+/// assert_eq!(schema.fields()[2].name(), "at");
+///
+/// let table = "
+/// EventKey: text layout, delimiter `#` (0x23), 30 to 4096 bytes, fingerprint 6c1705375cfbd9b0
+///   salt     bucket  byte 0           1 byte               0 to 3, FarmHash of user_id#site
+///   user_id  String  byte 2           up to the delimiter  UTF-8
+///   site     String  after delimiter  up to the delimiter  UTF-8
+///   at       u64     after delimiter  19 bytes             decimal, zero padded, descending as 9223372036854775807 - v
+///   seq      u32     after delimiter  6 bytes              decimal, zero padded";
+/// assert_eq!(format!("\n{schema}"), table);
 /// ```
+///
+/// Printed with `{}`, it has a line for each part: the name, the Rust type, where the part begins, its width and what
+/// is written. `v` is the field's value. The text is for people: its wording may change in any release.
+///
+/// # As data
+/// It is [`serde::Serialize`], for programs in other languages that read or write the same keys. In JSON:
+///
+/// | name | value |
+/// |---|---|
+/// | `key_type` | the name of the struct |
+/// | `format_version` | [`Schema::FORMAT_VERSION`] |
+/// | `layout` | `"delimited"` or `"ordered_code"` |
+/// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
+/// | `tag` | the constant in front, or `null` |
+/// | `salt` | `null`, or an object of the five below |
+/// | `salt.range` | what the hash is reduced by |
+/// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
+/// | `salt.place` | `"front"`, `"before_fields"`, or `{"after": "…"}` with the name of a field |
+/// | `salt.sep` | the text behind the salt; `null` in the ordered layout |
+/// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
+/// | `fields` | an object of the six below for each field, from left to right |
+/// | `name`, `type` | the field's name, and its Rust type |
+/// | `format` | a [`Format`] in snake case: `"decimal"`, `{"unix_time": "millis"}`, `{"custom": "…"}` |
+/// | `order` | a [`FieldOrder`](super::FieldOrder): `"ascending"`, `{"reversed_from": {"max": "9223372036854775807"}}`, whose number is text |
+/// | `width` | a [`Width`]: `{"fixed": 6}`, `"delimited"`, `{"between": [1, 10]}` |
+/// | `offset` | the byte that the field begins at, or `null` where that differs from key to key |
+/// | `fingerprint` | the [`Fingerprint`](super::Fingerprint), 16 hexadecimal digits |
+/// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
+/// | `template` | the text of [`Schema::template`] |
+///
+/// All names are always there. A salt by itself refers to its fields by index, so it is data only as a part of its
+/// schema. Releases add names, and a change of what one means is another `format_version`.
+///
+/// # Equality
+/// Two schemas are equal where all of this is, names of Rust types too. Whether two key types store the same bytes is
+/// asked of [`fingerprint`](Schema::fingerprint).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Schema {
     key_type: &'static str,
@@ -36,7 +87,8 @@ pub struct Schema {
 }
 
 /// How the parts of a key are put together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Layout {
     /// Readable text, joined by a delimiter.
@@ -45,7 +97,20 @@ pub enum Layout {
     OrderedCode,
 }
 
+/// A part of a key.
+#[derive(Clone, Copy)]
+enum Part {
+    Tag(&'static str),
+    Salt(Salt),
+    /// The field at this index.
+    Field(usize),
+}
+
 impl Schema {
+    /// The version of the key format: the rules by which a schema becomes bytes, those of `FORMAT.md` in the
+    /// repository. Another version has other fingerprints.
+    pub const FORMAT_VERSION: u32 = 1;
+
     #[doc(hidden)]
     #[must_use]
     pub const fn new(
@@ -82,6 +147,23 @@ impl Schema {
         self.delimiter[0]
     }
 
+    /// The parts from left to right.
+    fn parts(&self) -> impl Iterator<Item = Part> {
+        let salt = |place| self.salt.filter(|salt| salt.place() == place).map(Part::Salt);
+        let fields = (0..self.fields.len())
+            .flat_map(move |field| [Some(Part::Field(field)), salt(SaltPlace::After { field })]);
+        let tag = self.tag.map(Part::Tag);
+        [salt(SaltPlace::Front), tag, salt(SaltPlace::BeforeFields)].into_iter().chain(fields).flatten()
+    }
+
+    /// What stands behind a part that is not the last one.
+    fn separator_behind(&self, part: Part) -> &[u8] {
+        match part {
+            Part::Salt(salt) => self.salt_end(&salt),
+            Part::Tag(_) | Part::Field(_) => self.separator(),
+        }
+    }
+
     /// What stands between two parts.
     #[inline]
     pub(crate) const fn separator(&self) -> &[u8] {
@@ -107,48 +189,6 @@ impl Schema {
     #[must_use]
     pub const fn fields(&self) -> &'static [Field] {
         self.fields
-    }
-
-    /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty.
-    #[must_use]
-    pub const fn min_len(&self) -> usize {
-        if let Layout::OrderedCode = self.layout {
-            return self.ordered_min_len();
-        }
-        let mut len = self.head_len(None) + self.fields.len().saturating_sub(1);
-        let mut at = 0;
-        while at < self.fields.len() {
-            len += self.fields[at].width().min();
-            at += 1;
-        }
-        len
-    }
-
-    /// Fields behind the last one that is never empty may be dropped.
-    const fn ordered_min_len(&self) -> usize {
-        let mut len = match self.tag {
-            Some(tag) => tag.len(),
-            None => 0,
-        };
-        let mut parts = self.tag.is_some() as usize;
-        if self.salt.is_some() {
-            len += 1;
-            parts += 1;
-        }
-        let mut needed = len;
-        let mut needed_parts = parts;
-        let mut at = 0;
-        while at < self.fields.len() {
-            parts += 1;
-            let least = self.fields[at].width().min();
-            // An empty part in between is written in two bytes, so the least one has one.
-            len += if least == 0 { 1 } else { least };
-            if least > 0 {
-                (needed, needed_parts) = (len, parts);
-            }
-            at += 1;
-        }
-        if needed_parts == 0 { 1 } else { needed + 2 * (needed_parts - 1) }
     }
 
     /// How many bytes are not of the fields: the tag and the salt, each with what stands behind it. Without a
@@ -313,35 +353,5 @@ impl Schema {
     }
 }
 
-/// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; with ` | ` for the separator of the
-/// ordered layout.
-impl fmt::Display for Schema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let delimiter = match self.layout {
-            Layout::Delimited => char::from(self.delimiter()).to_string(),
-            Layout::OrderedCode => " | ".to_owned(),
-        };
-        let salt = |f: &mut fmt::Formatter<'_>, place| match (&self.salt, self.layout) {
-            (Some(salt), Layout::Delimited) if salt.place() == place => {
-                write!(f, "<salt {}>{}", salt.bounds(), Readable(self.salt_end(salt)))
-            }
-            (Some(salt), Layout::OrderedCode) if salt.place() == place => {
-                write!(f, "<salt {}>{delimiter}", salt.bounds())
-            }
-            _ => Ok(()),
-        };
-        salt(f, SaltPlace::Front)?;
-        if let Some(tag) = self.tag {
-            write!(f, "{tag}{delimiter}")?;
-        }
-        salt(f, SaltPlace::BeforeFields)?;
-        for (at, field) in self.fields.iter().enumerate() {
-            if at > 0 {
-                write!(f, "{delimiter}")?;
-                salt(f, SaltPlace::After { field: at - 1 })?;
-            }
-            write!(f, "<{}>", field.name())?;
-        }
-        Ok(())
-    }
-}
+#[cfg(test)]
+mod tests;

@@ -96,7 +96,7 @@ impl fmt::Display for Explain {
         let schema: &Schema = parts.schema;
         let kind = if matches!(parts.rows, Rows::Key(_)) { "point read" } else { "scan" };
         write!(f, "{kind} of {}", schema.key_type())?;
-        line(f, "key", schema)?;
+        line(f, "key", &schema.template())?;
         line(f, "constraints", &self.constraints())?;
         line(f, "buckets", &self.buckets())?;
         if *limit == Some(0) {

@@ -1,0 +1,183 @@
+//! The schema for people: in one line, and as a table.
+
+use std::fmt;
+
+use super::super::format::{Field, Width};
+use super::super::salt::{Salt, SaltHash};
+use super::super::show::{Byte, Readable};
+use super::len::Bounds;
+use super::{Layout, Part, Schema};
+
+impl Schema {
+    /// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; with ` | ` for the separator of the
+    /// ordered layout.
+    #[must_use]
+    pub fn template(&self) -> impl fmt::Display {
+        fmt::from_fn(|f| {
+            let mut parts = self.parts().peekable();
+            while let Some(part) = parts.next() {
+                match part {
+                    Part::Tag(tag) => f.write_str(tag)?,
+                    Part::Salt(salt) => write!(f, "<salt {}>", salt.bounds())?,
+                    Part::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
+                }
+                if parts.peek().is_some() {
+                    self.write_separator(f, self.separator_behind(part))?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn write_separator(&self, f: &mut fmt::Formatter<'_>, separator: &[u8]) -> fmt::Result {
+        match self.layout {
+            Layout::Delimited => write!(f, "{}", Readable(separator)),
+            Layout::OrderedCode => f.write_str(" | "),
+        }
+    }
+
+    /// A line of the table for each part.
+    fn lines(&self) -> Vec<Line> {
+        let mut behind = None;
+        let line = |(part, offset): (Part, Option<usize>)| {
+            let begins = match (offset, behind.replace(part)) {
+                (Some(offset), _) => format!("byte {offset}"),
+                (None, Some(Part::Salt(salt))) if salt.sep().is_some() => {
+                    format!("after `{}`", Readable(self.salt_end(&salt)))
+                }
+                (None, _) => format!("after {}", self.separator_name()),
+            };
+            let bounds = self.bounds(part);
+            match part {
+                Part::Tag(tag) => Line {
+                    name: "tag",
+                    rust_type: "constant",
+                    begins,
+                    width: Bytes(bounds.min, bounds.max).to_string(),
+                    written: format!("`{}`", Readable(tag.as_bytes())),
+                },
+                Part::Salt(salt) => Line {
+                    name: "salt",
+                    rust_type: "bucket",
+                    begins,
+                    width: Bytes(bounds.min, bounds.max).to_string(),
+                    written: self.salt_written(&salt),
+                },
+                Part::Field(at) => {
+                    let field = &self.fields[at];
+                    Line {
+                        name: field.name(),
+                        rust_type: field.rust_type(),
+                        begins,
+                        width: self.width_words(field, bounds, at + 1 == self.fields.len()),
+                        written: field.written().to_string(),
+                    }
+                }
+            }
+        };
+        self.offsets().map(line).collect()
+    }
+
+    fn separator_name(&self) -> &'static str {
+        match self.layout {
+            Layout::Delimited => "delimiter",
+            Layout::OrderedCode => "separator",
+        }
+    }
+
+    fn width_words(&self, field: &Field, bounds: Bounds, last: bool) -> String {
+        let (min, max) = match field.width() {
+            Width::Delimited if last => return "to the end".to_owned(),
+            Width::Delimited => return format!("up to the {}", self.separator_name()),
+            Width::Fixed(width) => (width, width),
+            Width::Between(min, max) => (min, max),
+        };
+        let escaped = if max == bounds.max { "" } else { " before escaping" };
+        format!("{}{escaped}", Bytes(min, max))
+    }
+
+    /// The buckets as they are written, and what chooses one.
+    fn salt_written(&self, salt: &Salt) -> String {
+        let buckets = salt.buckets();
+        let (first, last) = (buckets.start, buckets.end - 1);
+        let over = fmt::from_fn(|f| {
+            for (at, field) in salt.over().iter().enumerate() {
+                if at > 0 {
+                    self.write_separator(f, self.separator())?;
+                }
+                f.write_str(self.fields[*field].name())?;
+            }
+            Ok(())
+        });
+        let sep = fmt::from_fn(|f| match salt.sep() {
+            Some(sep) => write!(f, ", `{}` behind it", Readable(sep.as_bytes())),
+            None => Ok(()),
+        });
+        match (self.layout, salt.hash()) {
+            (Layout::OrderedCode, _) => format!("{first} to {last} as an Int64, FarmHash of {over}"),
+            (Layout::Delimited, SaltHash::Farm) => {
+                let digits = salt.width();
+                format!("{first:0digits$} to {last}, FarmHash of {over}{sep}")
+            }
+            (Layout::Delimited, SaltHash::Java) => {
+                format!("{first} to {last}, `String.hashCode` of the key without its salt{sep}")
+            }
+        }
+    }
+}
+
+/// A line of the table.
+struct Line {
+    name: &'static str,
+    rust_type: &'static str,
+    begins: String,
+    width: String,
+    written: String,
+}
+
+impl Line {
+    /// The columns that are padded; what is written comes last.
+    fn columns(&self) -> [&str; 4] {
+        [self.name, self.rust_type, &self.begins, &self.width]
+    }
+}
+
+/// A number of bytes, or the least and the greatest.
+struct Bytes(usize, usize);
+
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self(1, 1) => f.write_str("1 byte"),
+            Self(min, max) if min == max => write!(f, "{max} bytes"),
+            Self(min, max) => write!(f, "{min} to {max} bytes"),
+        }
+    }
+}
+
+/// The layout as a table, with a line for each part.
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.key_type)?;
+        match self.layout {
+            Layout::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
+            Layout::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
+        }
+        write!(f, ", {}, fingerprint {}", Bytes(self.min_len(), self.max_len()), self.fingerprint())?;
+        let lines = self.lines();
+        let mut widths = [0; 4];
+        for line in &lines {
+            for (width, text) in widths.iter_mut().zip(line.columns()) {
+                *width = text.chars().count().max(*width);
+            }
+        }
+        for line in &lines {
+            f.write_str("\n")?;
+            for (width, text) in widths.iter().zip(line.columns()) {
+                write!(f, "  {text:<width$}")?;
+            }
+            write!(f, "  {}", line.written)?;
+        }
+        Ok(())
+    }
+}
