@@ -72,7 +72,7 @@ fn exact_bytes() {
     let [user_id, kind, at, place] = Task::SCHEMA.fields() else { panic!() };
     assert_eq!((user_id.format(), user_id.width()), (Format::Utf8, Width::Delimited));
     assert_eq!((kind.format(), kind.width()), (Format::Decimal, Width::Fixed(2)));
-    assert_eq!(at.order(), FieldOrder::ReversedFrom { max: i64::MAX.unsigned_abs() });
+    assert_eq!(at.order(), FieldOrder::ReversedFrom { max: i64::MAX.unsigned_abs().into() });
     assert_eq!((place.format(), place.width()), (Format::PaddedUtf8, Width::Fixed(4)));
 }
 
@@ -393,5 +393,25 @@ fn bytes_that_are_no_text() {
     }
     assert_eq!(Raw { byte: 0xff }.encode().unwrap(), [0xff]);
     let error = Raw { byte: 0xff }.to_text().unwrap_err();
-    assert!(error.to_string().contains("is not UTF-8"), "{error}");
+    assert!(error.to_string().contains("bytes that are not UTF-8"), "{error}");
+}
+
+/// Two ways down from the greatest number: of the type, and of the digits.
+#[test]
+fn descending_numbers_of_one_width_differ() {
+    #[derive(RowKey)]
+    struct OfType {
+        #[row_key(desc)]
+        n: u128,
+    }
+
+    #[derive(RowKey)]
+    struct OfDigits {
+        #[pad(39)]
+        #[row_key(desc)]
+        n: u128,
+    }
+
+    assert_ne!(OfType { n: 5 }.encode().unwrap(), OfDigits { n: 5 }.encode().unwrap());
+    assert_ne!(OfType::fingerprint(), OfDigits::fingerprint());
 }

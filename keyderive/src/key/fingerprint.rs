@@ -123,7 +123,10 @@ impl Schema {
             };
             hasher = hasher.text(field.order().name());
             if let FieldOrder::ReversedFrom { max } = field.order() {
-                hasher = hasher.number(max);
+                hasher = hasher.number(max as u64);
+                if max > u64::MAX as u128 {
+                    hasher = hasher.number((max >> u64::BITS) as u64);
+                }
             }
             at += 1;
         }

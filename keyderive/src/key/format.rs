@@ -86,22 +86,27 @@ impl Field {
     #[must_use]
     pub fn written(&self) -> impl fmt::Display {
         fmt::from_fn(|f| {
-            match self.width {
+            match (self.format, self.width) {
+                (Format::UnixTime(unit), Width::Between(..)) => {
+                    write!(f, "{} since 1970, {}", unit.name(), Format::Int64)?;
+                }
+                (Format::Date, Width::Between(..)) => write!(f, "date as YYYYMMDD, {}", Format::Int64)?,
+                (Format::Uuid, Width::Fixed(16)) => f.write_str("the bytes of the UUID")?,
+                (Format::Md5, Width::Fixed(16)) => f.write_str("the bytes of the MD5 of the field")?,
                 // The sign stands in front of the digits.
-                Width::Fixed(width) => self.format.write_words(f, &width.saturating_sub(1))?,
-                Width::Delimited | Width::Between(..) => write!(f, "{}", self.format)?,
+                (format, Width::Fixed(width)) => format.write_words(f, &width.saturating_sub(1))?,
+                (format, _) => write!(f, "{format}")?,
             }
             match (self.order, self.format, self.width) {
                 (FieldOrder::Ascending | FieldOrder::Hashed, ..) => Ok(()),
                 (FieldOrder::BitReversed, ..) => f.write_str(", bits reversed"),
                 (FieldOrder::ReversedFrom { max }, ..) => write!(f, ", descending as {max} - v"),
-                (FieldOrder::Descending, Format::SignedDecimal | Format::Int64, _) => {
-                    f.write_str(", descending as -1 - v")
-                }
+                (FieldOrder::Descending, Format::SignedDecimal | Format::Int64, _)
+                | (FieldOrder::Descending, _, Width::Between(..)) => f.write_str(", descending as -1 - v"),
                 (FieldOrder::Descending, Format::Bool, _) => f.write_str(", descending as 1 - v"),
                 (
                     FieldOrder::Descending,
-                    Format::UnixTime(_) | Format::DateTime17 | Format::Date,
+                    Format::Decimal | Format::UnixTime(_) | Format::DateTime17 | Format::Date,
                     Width::Fixed(width),
                 ) => write!(f, ", descending as {} - v", "9".repeat(width)),
                 (FieldOrder::Descending, ..) => f.write_str(", descending"),
@@ -239,12 +244,12 @@ pub enum FieldOrder {
     ReversedFrom {
         /// The greatest value, written as zeros.
         #[serde(serialize_with = "as_text")]
-        max: u64,
+        max: u128,
     },
 }
 
 /// A number as text: many readers of JSON hold numbers as floats, in which `i64::MAX` is another one.
-fn as_text<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+fn as_text<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(number)
 }
 

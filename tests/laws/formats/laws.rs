@@ -194,7 +194,7 @@ fn the_bucket_is_a_function_of_the_salted_bytes() {
     });
 }
 
-/// Law 6: a key has 1 to 4096 bytes, and no fewer than its schema says.
+/// Law 6: a key has 1 to 4096 bytes, and as many as its schema says.
 #[test]
 fn keys_are_bounded() {
     on_every_case(

@@ -370,7 +370,9 @@ impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Signed(value) => write!(f, "{value}"),
-            Self::Unsigned(value) if *value > u128::from(u64::MAX) => write!(f, "{}", Uuid::from_u128(*value)),
+            Self::Unsigned(value) if *value > u128::from(u64::MAX) => {
+                write!(f, "{}", Uuid::from_u128(*value))
+            }
             Self::Unsigned(value) => write!(f, "{value}"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Char(value) => write!(f, "{value}"),

@@ -11,11 +11,15 @@ use super::cases::cases;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../keyderive/FORMAT.md");
 
+/// The types that the page calls times, and dates.
+const TIMES: &str = "`SystemTime`, `DateTime<Utc>`, `Timestamp`, `OffsetDateTime`, `UtcDateTime`";
+const DATES: &str = "`NaiveDate`, `civil::Date`, `time::Date`";
+
 /// A line of a table: types that are written in the same way stand together.
 struct Line {
     attributes: String,
     types: Vec<String>,
-    codec: &'static str,
+    codec: String,
     written: String,
     width: String,
     example: String,
@@ -26,8 +30,8 @@ impl Line {
         let field = &case.schema.fields()[1];
         Self {
             attributes: attributes(case.attributes),
-            types: vec![format!("`{}`", type_name(case.type_name))],
-            codec: case.codec,
+            types: vec![type_name(case.type_name)],
+            codec: unspaced(case.codec).replace("GREATEST", "{ i64::MAX }"),
             written: field.written().to_string(),
             width: match field.width() {
                 Width::Fixed(width) => width.to_string(),
@@ -39,13 +43,18 @@ impl Line {
     }
 
     fn continues(&self, before: &Self) -> bool {
-        (&self.attributes, self.codec, &self.written, &self.width)
-            == (&before.attributes, before.codec, &before.written, &before.width)
+        (&self.attributes, &self.codec, &self.written, &self.width)
+            == (&before.attributes, &before.codec, &before.written, &before.width)
     }
 
     fn print(&self) -> String {
         let Self { attributes, types, codec, written, width, example } = self;
-        format!("| {attributes} | {} | `{codec}` | {written} | {width} | {example} |\n", types.join(", "))
+        let types = match types.join(", ") {
+            names if names == TIMES => "times".to_owned(),
+            names if names == DATES => "dates".to_owned(),
+            names => names,
+        };
+        format!("| {attributes} | {types} | `{codec}` | {written} | {width} | {example} |\n")
     }
 }
 
@@ -57,7 +66,17 @@ fn attributes(tokens: &str) -> String {
 
 /// The name of a type as a reader knows it.
 fn type_name(name: &str) -> String {
-    if name == "Kind" { "enum of codes".to_owned() } else { name.replace("'a, ", "").replace("'a ", "") }
+    match name {
+        "Kind" => "enums of codes".to_owned(),
+        name => format!("`{}`", unspaced(&name.replace("'a, ", "").replace("'a ", ""))),
+    }
+}
+
+/// A type without the spaces that the compiler prints around its signs.
+fn unspaced(name: &str) -> String {
+    [" < ", "< ", " <", " >", ":: ", " ::", "& "]
+        .iter()
+        .fold(name.to_owned(), |name, spaced| name.replace(spaced, spaced.trim()))
 }
 
 /// A value and its bytes, as text or in hexadecimal.

@@ -97,7 +97,7 @@ macro_rules! integer {
             type Arg<'a> = $type;
             type Decoded<'a> = $type;
             const FORMAT: Format = Format::Decimal;
-            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX };
+            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
             const WIDTH: Width = Width::Fixed(decimal::width(MAX as u128));
 
             #[inline]

@@ -116,7 +116,7 @@ macro_rules! ordered_integers {
             type Decoded<'a> = $type;
             const FORMAT: Format = Format::Int64;
             const WIDTH: Width = INT;
-            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX };
+            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
 
             fn arg(&self) -> $type {
                 *self

@@ -30,7 +30,7 @@ macro_rules! descending {
             const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
             // `!v` of an unsigned number is its difference from the greatest one.
             const ORDER: FieldOrder = match $type::MIN {
-                0 if $type::BITS <= 64 => FieldOrder::ReversedFrom { max: $type::MAX as u64 },
+                0 => FieldOrder::ReversedFrom { max: $type::MAX as u128 },
                 _ => FieldOrder::Descending,
             };
 
@@ -63,7 +63,7 @@ macro_rules! descending {
             type Decoded<'a> = $type;
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(N);
-            const ORDER: FieldOrder = match 10_u64.checked_pow(N as u32) {
+            const ORDER: FieldOrder = match 10_u128.checked_pow(N as u32) {
                 Some(limit) => FieldOrder::ReversedFrom { max: limit - 1 },
                 None => FieldOrder::Descending,
             };

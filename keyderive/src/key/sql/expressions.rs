@@ -107,7 +107,7 @@ impl Schema {
                 format!("-1 - {}", signed(&name, width))
             }
             (Format::SignedDecimal, ..) => return Err(fault("can be wider than an `INT64`")),
-            (_, FieldOrder::ReversedFrom { max }, _) => {
+            (_, FieldOrder::ReversedFrom { max }, Width::Fixed(..=20)) => {
                 subtracted(&max.to_string(), &format!("CAST({name} AS NUMERIC)"))
             }
             (_, FieldOrder::Descending, Width::Fixed(width @ ..=20)) => {

@@ -107,7 +107,7 @@ impl Scale {
             Form::Int64 if greatest > i64::MAX as i128 => greatest - i64::MAX as i128,
             _ => 0,
         };
-        Self { order: FieldOrder::ReversedFrom { max }, least, greatest, ..self }
+        Self { order: FieldOrder::ReversedFrom { max: max as u128 }, least, greatest, ..self }
     }
 
     pub(super) const fn format(self) -> Format {
