@@ -3,6 +3,7 @@
 //! What runs for each field is inlined always, for the reason given in `encode`.
 
 use std::borrow::Cow;
+use std::marker::PhantomData;
 
 use super::codec::{Ordered, Text};
 use super::encode::{forbidden_in, holds_forbidden};
@@ -10,20 +11,21 @@ use super::error::{DecodeError, DecodeKind, FieldError};
 use super::field::KeyField;
 use super::format::Width;
 use super::ordered::Malformed;
-use super::salt::{SaltPlace, Span, bucket_of};
-use super::schema::{Layout, Schema};
+use super::row_key::RowKey;
+use super::salt::{Salt, SaltPlace, Span, bucket_of};
+use super::schema::Layout;
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 
 /// An MD5 as a field.
 type Md5 = [u8; 16];
 
-/// The bytes of a key on their way into its fields; `N` is how many there are.
+/// The bytes of a key of type `K` on their way into its fields; `N` is how many there are.
 ///
-/// What the derive calls, field by field from the left.
+/// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
+/// `K`.
 #[derive(Debug)]
-pub struct KeyReader<'a, const N: usize> {
-    schema: &'static Schema,
+pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
     /// The bucket that the key says it is in.
     bucket: Option<i32>,
@@ -33,24 +35,30 @@ pub struct KeyReader<'a, const N: usize> {
     at: usize,
     /// Whether a separator of the ordered layout has just been read, so that a part must follow.
     separated: bool,
+    key_type: PhantomData<K>,
 }
 
-impl<'a, const N: usize> KeyReader<'a, N> {
+impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
+    const LAYOUT: Layout = K::SCHEMA.layout();
+    const SALT: Option<&'static Salt> = K::SCHEMA.salt();
+    const DELIMITER: u8 = K::SCHEMA.delimiter();
+
     /// Reads the tag and the salt of `key`.
     #[inline(always)]
-    fn new(schema: &'static Schema, key: &'a [u8]) -> Result<Self, DecodeError> {
+    fn new(key: &'a [u8]) -> Result<Self, DecodeError> {
+        let spans = [Span::default(); N];
         let mut reader =
-            Self { schema, key, bucket: None, spans: [Span::default(); N], next: 0, at: 0, separated: false };
+            Self { key, bucket: None, spans, next: 0, at: 0, separated: false, key_type: PhantomData };
         if !(1..=MAX_KEY_LEN).contains(&key.len()) {
             return Err(reader.error(DecodeKind::Length));
         }
-        if let Layout::OrderedCode = schema.layout() {
+        if let Layout::OrderedCode = Self::LAYOUT {
             return reader.ordered_head();
         }
         reader.salt_if_at(SaltPlace::Front)?;
-        if let Some(tag) = schema.tag() {
+        if let Some(tag) = K::SCHEMA.tag() {
             let rest = &key[reader.at..];
-            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&schema.delimiter())) {
+            if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&Self::DELIMITER)) {
                 return Err(reader.error(DecodeKind::Tag { expected: tag }));
             }
             reader.at += tag.len() + 1;
@@ -61,18 +69,18 @@ impl<'a, const N: usize> KeyReader<'a, N> {
 
     /// Reads the tag and the salt of an ordered key.
     fn ordered_head(mut self) -> Result<Self, DecodeError> {
-        if let Some(tag) = self.schema.tag() {
+        if let Some(tag) = K::SCHEMA.tag() {
             match self.take_part() {
                 Ok(part) if *part == *tag.as_bytes() => {}
                 _ => return Err(self.error(DecodeKind::Tag { expected: tag })),
             }
         }
-        if let Some(salt) = self.schema.salt() {
+        if let Some(salt) = Self::SALT {
             let bucket = self.take_part().ok().and_then(|part| ordered::read_int(&part));
             let bucket = bucket.and_then(|bucket| i32::try_from(bucket).ok());
             self.bucket = bucket.filter(|bucket| salt.buckets().contains(bucket));
             if self.bucket.is_none() {
-                return Err(self.error(DecodeKind::Salt { schema: self.schema }));
+                return Err(self.error(DecodeKind::Salt { schema: K::SCHEMA }));
             }
         }
         Ok(self)
@@ -107,12 +115,12 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     /// Reads the salt, where this is its place.
     #[inline(always)]
     fn salt_if_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
-        let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
+        let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
             return Ok(());
         };
-        let (rest, end) = (&self.key[self.at..], self.schema.salt_end(salt));
+        let (rest, end) = (&self.key[self.at..], K::SCHEMA.salt_end(salt));
         let Some((bucket, len)) = salt.read(rest).filter(|(_, len)| rest[*len..].starts_with(end)) else {
-            return Err(self.error(DecodeKind::Salt { schema: self.schema }));
+            return Err(self.error(DecodeKind::Salt { schema: K::SCHEMA }));
         };
         self.bucket = Some(bucket);
         self.at += len + end.len();
@@ -125,14 +133,14 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     /// When the bytes are not what the field writes.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
-        match self.schema.layout() {
+        match Self::LAYOUT {
             Layout::Delimited => self.text_field::<C, T>(),
             Layout::OrderedCode => {
                 let at = self.next;
                 let read = self.ordered_field::<C, T>();
                 self.next = at + 1;
                 read.map_err(|error| {
-                    let name = self.schema.fields()[at].name();
+                    let name = K::SCHEMA.fields()[at].name();
                     self.error(DecodeKind::Field { name, error })
                 })
             }
@@ -144,7 +152,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
     /// # Errors
     /// When the bytes are no hash.
     pub fn hashed_field(&mut self) -> Result<(), DecodeError> {
-        match self.schema.layout() {
+        match Self::LAYOUT {
             Layout::Delimited => self.field::<Text, Md5>(),
             Layout::OrderedCode => self.field::<Ordered, Md5>(),
         }
@@ -157,7 +165,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         self.next = at + 1;
         let rest = &self.key[self.at..];
         let last = at + 1 == N;
-        let read = take_field(T::WIDTH, rest, last, self.schema.delimiter())
+        let read = take_field(T::WIDTH, rest, last, Self::DELIMITER)
             .and_then(|bytes| Ok((bytes.len(), T::read(Cow::Borrowed(bytes))?)));
         match read {
             Ok((len, value)) => {
@@ -168,7 +176,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
                 Ok(value)
             }
             Err(error) => {
-                let name = self.schema.fields()[at].name();
+                let name = K::SCHEMA.fields()[at].name();
                 Err(self.error(DecodeKind::Field { name, error }))
             }
         }
@@ -180,8 +188,8 @@ impl<'a, const N: usize> KeyReader<'a, N> {
         if self.at != self.key.len() || self.separated {
             return Err(self.error(DecodeKind::Trailing));
         }
-        if let (Some(salt), Some(stored)) = (self.schema.salt(), self.bucket) {
-            let expected = bucket_of(salt, self.key, &self.spans, self.schema);
+        if let (Some(salt), Some(stored)) = (Self::SALT, self.bucket) {
+            let expected = bucket_of(salt, self.key, &self.spans, K::SCHEMA);
             if stored != expected {
                 return Err(self.error(DecodeKind::Bucket { stored, expected }));
             }
@@ -191,7 +199,7 @@ impl<'a, const N: usize> KeyReader<'a, N> {
 
     #[cold]
     fn error(&self, kind: DecodeKind) -> DecodeError {
-        DecodeError::new(self.schema.key_type(), self.key, kind)
+        DecodeError::new(K::SCHEMA.key_type(), self.key, kind)
     }
 }
 
@@ -280,12 +288,11 @@ fn unended(rest: &[u8], delimiter: u8) -> FieldError {
 /// # Errors
 /// For every key that encode would not have written.
 #[inline]
-pub fn decode<'a, K, const N: usize>(
-    schema: &'static Schema,
+pub fn decode<'a, K: RowKey, const N: usize>(
     key: &'a [u8],
-    fields: impl FnOnce(&mut KeyReader<'a, N>) -> Result<K, DecodeError>,
-) -> Result<K, DecodeError> {
-    let mut reader = KeyReader::new(schema, key)?;
+    fields: impl FnOnce(&mut KeyReader<'a, K, N>) -> Result<K::Decoded<'a>, DecodeError>,
+) -> Result<K::Decoded<'a>, DecodeError> {
+    let mut reader = KeyReader::new(key)?;
     let decoded = fields(&mut reader)?;
     reader.finish()?;
     Ok(decoded)
