@@ -151,6 +151,20 @@ impl Schema {
         if needed_parts == 0 { 1 } else { needed + 2 * (needed_parts - 1) }
     }
 
+    /// How many bytes at least stand behind the last delimited string; none where there is no such field.
+    pub(crate) const fn len_behind_strings(&self) -> Option<usize> {
+        let mut len = 0;
+        let mut at = self.fields.len();
+        while at > 0 {
+            at -= 1;
+            if matches!(self.fields[at].format(), Format::Utf8) {
+                return Some(len);
+            }
+            len += 1 + self.fields[at].width().min();
+        }
+        None
+    }
+
     /// How many bytes are not of the fields: the tag and the salt, each with what stands behind it. Without a
     /// bucket, the least number.
     pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
