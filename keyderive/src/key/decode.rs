@@ -257,8 +257,25 @@ fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[
 }
 
 /// Where the first byte at or below the delimiter is.
-#[inline]
+#[inline(always)]
 fn find_forbidden(bytes: &[u8], delimiter: u8) -> Option<usize> {
+    match bytes.split_first_chunk() {
+        Some((block, rest)) => find_in_block(block, delimiter)
+            .or_else(|| find_in_words(rest, delimiter).map(|at| block.len() + at)),
+        None => find_in_words(bytes, delimiter),
+    }
+}
+
+/// Finds in the first 32 bytes, where most fields end, without a branch that depends on the place.
+#[inline(always)]
+fn find_in_block(block: &[u8; 32], delimiter: u8) -> Option<usize> {
+    let words = block.as_chunks::<8>().0.iter().rev();
+    let found = words.fold(0_u32, |found, word| found << 8 | side_by_side(forbidden_in(*word, delimiter)));
+    (found != 0).then_some(found.trailing_zeros() as usize)
+}
+
+#[inline]
+fn find_in_words(bytes: &[u8], delimiter: u8) -> Option<usize> {
     let (words, rest) = bytes.as_chunks::<8>();
     for (at, word) in words.iter().enumerate() {
         let found = forbidden_in(*word, delimiter);
@@ -268,6 +285,12 @@ fn find_forbidden(bytes: &[u8], delimiter: u8) -> Option<usize> {
     }
     let at = rest.iter().position(|byte| *byte <= delimiter)?;
     Some(words.len() * 8 + at)
+}
+
+/// The high bits of eight bytes as the bits of one, in the same order.
+#[inline(always)]
+fn side_by_side(high_bits: u64) -> u32 {
+    ((high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
 #[cold]

@@ -38,7 +38,7 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
         out.truncate(base);
         return Err(Refused);
     }
-    out[base] = b'0' + bucket(&out[base + 2..]);
+    let head = out.len();
     let mut tail = [DELIMITER; TAIL];
     let (high, low) = (reversed / 10_000_000_000_000_000, reversed % 10_000_000_000_000_000);
     tail[1] = b'0' + (high / 100) as u8;
@@ -48,6 +48,8 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
     tail[12..20].copy_from_slice(&eight_digits(low % 100_000_000));
     tail[21..].copy_from_slice(&eight_digits(key.seq.into())[2..]);
     out.extend_from_slice(&tail);
+    // Last, when the names have left the store buffer, from which words at other places cannot be read.
+    out[base] = b'0' + bucket(&out[base + 2..head]);
     Ok(())
 }
 
@@ -61,7 +63,7 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     let [bucket_digit, DELIMITER, names @ ..] = head else {
         return Err(Refused);
     };
-    let end = find_forbidden(names).ok_or(Refused)?;
+    let end = find_forbidden(&key[2..]).ok_or(Refused)?;
     let [DELIMITER, t0, t1, t2, times @ .., DELIMITER, s0, s1, s2, s3, s4, s5] = tail else {
         return Err(Refused);
     };
@@ -75,7 +77,7 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     .map(|digits| read_eight_digits(*digits));
     let reversed = high? * 10_000_000_000_000_000 + middle? * 100_000_000 + low?;
     let at = (i64::MAX as u64).checked_sub(reversed).ok_or(Refused)?;
-    if names[end] != DELIMITER
+    if names.get(end) != Some(&DELIMITER)
         || key.len() > MAX_KEY_LEN
         || holds_forbidden(&names[end + 1..])
         || *bucket_digit != b'0' + bucket(names)
@@ -133,16 +135,21 @@ fn forbidden_in(word: [u8; 8]) -> u64 {
     word.wrapping_sub(0x2424_2424_2424_2424) & !word & 0x8080_8080_8080_8080
 }
 
+/// Where the first forbidden byte is, most often in the first block.
 #[inline]
 fn find_forbidden(bytes: &[u8]) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let found = forbidden_in(*word);
-        if found != 0 {
-            return Some(at * 8 + found.trailing_zeros() as usize / 8);
-        }
+    let Some((block, rest)) = bytes.split_first_chunk::<BLOCK>() else {
+        return bytes.iter().position(|byte| *byte <= DELIMITER);
+    };
+    let words = block.as_chunks::<8>().0.iter().rev();
+    let found = words.fold(0_u32, |found, word| {
+        let high_bits_side_by_side = (forbidden_in(*word) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        found << 8 | high_bits_side_by_side as u32
+    });
+    if found != 0 {
+        return Some(found.trailing_zeros() as usize);
     }
-    Some(words.len() * 8 + rest.iter().position(|byte| *byte <= DELIMITER)?)
+    Some(BLOCK + rest.iter().position(|byte| *byte <= DELIMITER)?)
 }
 
 /// The digits of a number below 10^8, each in a lane of its own: 2 of 4 digits, 4 of 2, 8 of 1.
