@@ -369,3 +369,26 @@ fn bytes_that_are_no_text() {
     let error = Raw { byte: 0xff }.to_text().unwrap_err();
     assert!(error.to_string().contains("is not UTF-8"), "{error}");
 }
+
+/// Strings beside bytes that are no text, of which a check of the whole key knows nothing.
+#[test]
+fn text_beside_bytes_that_are_no_text() {
+    #[derive(RowKey, Debug, PartialEq)]
+    struct Beside<'a> {
+        #[row_key(with = "raw")]
+        left: u8,
+        user_id: &'a str,
+        #[row_key(with = "raw")]
+        between: u8,
+        site: &'a str,
+        #[row_key(with = "raw")]
+        right: u8,
+    }
+    for (left, between, right) in [(0xff, b'a', b'a'), (b'a', 0xc3, b'a'), (b'a', b'a', 0xa9)] {
+        for user_id in ["", "é", "alice of a long name, of more than thirty bytes"] {
+            let user_id = &*user_id.replace(' ', "-");
+            let key = Beside { left, user_id, between, site: "語", right };
+            assert_eq!(Beside::decode(&key.encode().unwrap()).unwrap(), key);
+        }
+    }
+}

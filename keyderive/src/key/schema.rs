@@ -157,10 +157,11 @@ impl Schema {
         let mut at = self.fields.len();
         while at > 0 {
             at -= 1;
-            if matches!(self.fields[at].format(), Format::Utf8) {
+            let field = &self.fields[at];
+            if matches!((field.format(), field.width()), (Format::Utf8, Width::Delimited)) {
                 return Some(len);
             }
-            len += 1 + self.fields[at].width().min();
+            len += 1 + field.width().min();
         }
         None
     }
