@@ -217,10 +217,10 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     }
 }
 
-/// The first `len` bytes, and as many more as end the last block of 16.
+/// The first `len` bytes, and those behind them that fill up a block of 16.
 ///
-/// Which is what the check of UTF-8 looks at in one step while all is ASCII; bytes behind the last block are looked
-/// at one by one.
+/// The check of UTF-8 goes over such a block in one step while all is ASCII, and over what is left behind the last
+/// whole one byte by byte.
 #[inline(always)]
 fn up_to_block(bytes: &[u8], len: usize) -> &[u8] {
     bytes.get(..len.next_multiple_of(16)).unwrap_or(bytes)
