@@ -415,3 +415,56 @@ fn descending_numbers_of_one_width_differ() {
     assert_ne!(OfType { n: 5 }.encode().unwrap(), OfDigits { n: 5 }.encode().unwrap());
     assert_ne!(OfType::fingerprint(), OfDigits::fingerprint());
 }
+
+/// Strings beside bytes that are no text, of which a check of the whole key knows nothing.
+#[test]
+fn text_beside_bytes_that_are_no_text() {
+    #[derive(RowKey, Debug, PartialEq)]
+    struct Beside<'a> {
+        #[row_key(with = "raw")]
+        left: u8,
+        user_id: &'a str,
+        #[row_key(with = "raw")]
+        between: u8,
+        site: &'a str,
+        #[row_key(with = "raw")]
+        right: u8,
+    }
+    for (left, between, right) in [(0xff, b'a', b'a'), (b'a', 0xc3, b'a'), (b'a', b'a', 0xa9)] {
+        for user_id in ["", "é", "alice of a long name, of more than thirty bytes"] {
+            let user_id = &*user_id.replace(' ', "-");
+            let key = Beside { left, user_id, between, site: "語", right };
+            assert_eq!(Beside::decode(&key.encode().unwrap()).unwrap(), key);
+        }
+    }
+}
+
+/// Text of one to nine bytes, of which no module can say that it holds no delimiter.
+mod up_to_nine {
+    use keyderive::key::{FieldError, Width};
+
+    pub(super) const WIDTH: Width = Width::Between(1, 9);
+
+    pub(super) fn write(value: &String, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        out.extend_from_slice(value.as_bytes());
+        Ok(())
+    }
+
+    pub(super) fn read(bytes: &[u8]) -> Result<String, FieldError> {
+        Ok(str::from_utf8(bytes).map_err(FieldError::new)?.to_owned())
+    }
+}
+
+#[test]
+fn what_a_module_writes_is_delimited_in_text() {
+    #[derive(RowKey, Debug)]
+    struct Named {
+        #[row_key(with = "up_to_nine")]
+        name: String,
+        seq: u8,
+    }
+
+    let error = Named { name: "x#y".to_owned(), seq: 1 }.encode().unwrap_err().to_string();
+    assert!(error.contains("`name`") && error.contains("delimiter"), "{error}");
+    assert_eq!(Named::decode(b"x.y#001").unwrap().name, "x.y");
+}

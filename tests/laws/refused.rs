@@ -103,3 +103,18 @@ fn keys_that_are_not_of_the_type() {
     assert!(error.is_other_tag());
     assert!(error.to_string().contains("the tag `BATTERY`"));
 }
+
+/// The strings of a key are checked together first; the error is still that of the field.
+#[test]
+fn strings_that_are_not_utf_8() {
+    for (key, field, fault) in [
+        (&b"1#al\xffce#home#9223370610319163651#000042"[..], "field `user_id`", "not UTF-8 from byte 2 "),
+        (b"1#alice#hom\xc3#9223370610319163651#000042", "field `site`", "not UTF-8 from byte 3 "),
+        (b"1#alice#\xa9home#9223370610319163651#000042", "field `site`", "not UTF-8 from byte 0 "),
+        (b"1#alice#home#9223370610319163651#00004\xff", "field `seq`", "decimal digits"),
+        (b"1#alice#home#\xff223370610319163651#000042", "field `at`", "19 digits"),
+    ] {
+        let text = Event::decode(key).unwrap_err().to_string();
+        assert!(text.contains(field) && text.contains(fault), "{text:?} does not say {field:?} {fault:?}");
+    }
+}

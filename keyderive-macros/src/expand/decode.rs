@@ -63,7 +63,7 @@ pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         fn decode<#lifetime>(
             __bytes: &#lifetime [u8],
         ) -> #private::core::result::Result<Self::Decoded<#lifetime>, #private::DecodeError> {
-            #private::decode_fields::<_, #count>(__SCHEMA, __bytes, |__key| {
+            #private::decode_fields::<Self, #count>(__bytes, |__key| {
                 #read
             })
         }

@@ -30,7 +30,7 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
             &self,
             __out: &mut #private::Vec<u8>,
         ) -> #private::core::result::Result<(), #private::EncodeError> {
-            #private::encode_fields::<#count>(__SCHEMA, __out, |__key| {
+            #private::encode_fields::<Self, #count>(__out, |__key| {
                 #(#fields)*
                 #private::core::result::Result::Ok(())
             })

@@ -77,10 +77,27 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             }
 
             #[inline]
+            fn write_delimited(
+                value: #arg<'_>,
+                delimiter: u8,
+                out: &mut #private::Vec<u8>,
+            ) -> #private::core::result::Result<bool, #private::FieldError> {
+                #inner_as::write_delimited(value, delimiter, out)
+            }
+
+            #[inline]
             fn read(
                 bytes: #private::Cow<'_, [u8]>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
                 #private::core::result::Result::map(#inner_as::read(bytes), Self)
+            }
+
+            #[inline]
+            fn read_lent<'__keyderive>(
+                bytes: &'__keyderive [u8],
+                text: #private::core::option::Option<&'__keyderive str>,
+            ) -> #private::core::result::Result<Self, #private::FieldError> {
+                #private::core::result::Result::map(#inner_as::read_lent(bytes, text), Self)
             }
         }
 

@@ -75,15 +75,15 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     let (head, eights) = digits.as_rchunks::<8>();
     let mut value = 0_u64;
     let mut all_digits = !digits.is_empty();
-    for byte in head {
-        let digit = byte.wrapping_sub(b'0');
-        all_digits &= digit < 10;
-        // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
-        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
+    if !head.is_empty() {
+        let mut eight = [b'0'; 8];
+        eight[8 - head.len()..].copy_from_slice(head);
+        (value, all_digits) = read_eight_digits(eight);
     }
     for eight in eights {
         let (eight, digits) = read_eight_digits(*eight);
         all_digits &= digits;
+        // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
         value = value.wrapping_mul(TEN_TO_8).wrapping_add(eight);
     }
     all_digits.then_some(value)

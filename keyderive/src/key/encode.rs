@@ -3,68 +3,78 @@
 //! What runs for each field is inlined always: where a program has several key types, the optimizer would share it
 //! among them, and a key would cost a fifth more.
 
+use std::marker::PhantomData;
+
 use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
 use super::field::KeyField;
 use super::format::Width;
+use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
 use super::schema::{Layout, Schema};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 
-/// The fields of a key on their way into its bytes; `N` is how many there are.
+/// The fields of a key of type `K` on their way into its bytes; `N` is how many there are.
 ///
-/// What the derive calls, field by field from the left.
+/// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
+/// `K`.
 #[derive(Debug)]
-pub struct KeyWriter<'a, const N: usize> {
-    schema: &'static Schema,
+pub struct KeyWriter<'a, K, const N: usize> {
     out: &'a mut Vec<u8>,
     spans: [Span; N],
     next: usize,
     /// Where the salt stands in `out`.
     salt_at: usize,
+    key_type: PhantomData<K>,
 }
 
-impl<'a, const N: usize> KeyWriter<'a, N> {
+impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
+    const LAYOUT: Layout = K::SCHEMA.layout();
+    const SALT: Option<&'static Salt> = K::SCHEMA.salt();
+
+    #[inline(always)]
+    fn new(out: &'a mut Vec<u8>) -> Self {
+        let salt_at = out.len();
+        Self { out, spans: [Span::default(); N], next: 0, salt_at, key_type: PhantomData }
+    }
+
     /// Writes what stands before the fields.
     #[inline(always)]
-    fn new(schema: &'static Schema, out: &'a mut Vec<u8>) -> Self {
-        let salt_at = out.len();
-        let mut writer = Self { schema, out, spans: [Span::default(); N], next: 0, salt_at };
-        writer.salt_if_at(SaltPlace::Front);
-        schema.write_tag(writer.out);
-        writer.salt_if_at(SaltPlace::BeforeFields);
-        writer
+    fn head(&mut self) {
+        self.salt_if_at(SaltPlace::Front);
+        K::SCHEMA.write_tag(self.out);
+        self.salt_if_at(SaltPlace::BeforeFields);
     }
 
     /// Keeps the salt's place, where this is it: the bucket is known once the fields are written. One that
     /// is not padded is inserted then, since its length is not known either.
     #[inline(always)]
     fn salt_if_at(&mut self, place: SaltPlace) {
-        let Some(salt) = self.schema.salt().filter(|salt| salt.place() == place) else {
+        let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
             return;
         };
         self.salt_at = self.out.len();
         if salt.is_padded() {
-            self.schema.write_salt(salt, 0, self.out);
+            K::SCHEMA.write_salt(salt, 0, self.out);
         }
     }
 
     /// Writes the bucket into its place.
     #[inline(always)]
     fn finish(self) {
-        let Self { schema, out, spans, salt_at, .. } = self;
-        let Some(salt) = schema.salt() else {
+        let Self { out, spans, salt_at, .. } = self;
+        let Some(salt) = Self::SALT else {
             return;
         };
-        let bucket = bucket_of(salt, out, &spans, schema);
+        let bucket = bucket_of(salt, out, &spans, K::SCHEMA);
         if salt.is_padded() {
             Salt::patch(bucket, &mut out[salt_at..salt_at + salt.width()]);
         } else {
             let len = out.len();
-            schema.write_salt(salt, bucket, out);
+            K::SCHEMA.write_salt(salt, bucket, out);
             let inserted = out.len() - len;
             out[salt_at..].rotate_right(inserted);
         }
@@ -76,7 +86,9 @@ impl<'a, const N: usize> KeyWriter<'a, N> {
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        self.part(|schema, out| write_field::<C, T>(value.arg(), schema, out))
+        let start = self.begin_field();
+        let written = write_field::<C, T>(value.arg(), K::SCHEMA, self.out);
+        self.end_field(start, written)
     }
 
     /// Writes the hash of the next field.
@@ -84,30 +96,38 @@ impl<'a, const N: usize> KeyWriter<'a, N> {
     /// # Errors
     /// When the field's format cannot hold the value that is hashed.
     pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        self.part(|schema, out| write_hashed::<C, T>(value.arg(), schema, out))
+        let start = self.begin_field();
+        let written = write_hashed::<C, T>(value.arg(), K::SCHEMA, self.out);
+        self.end_field(start, written)
+    }
+
+    /// Writes what stands in front of the next field; where that begins.
+    #[inline(always)]
+    fn begin_field(&mut self) -> usize {
+        if self.next > 0 {
+            match Self::LAYOUT {
+                Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
+                Layout::OrderedCode => self.out.extend_from_slice(&ordered::SEPARATOR),
+            }
+            self.salt_if_at(SaltPlace::After { field: self.next - 1 });
+        }
+        self.out.len()
     }
 
     #[inline(always)]
-    fn part(
-        &mut self,
-        write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
-    ) -> Result<(), EncodeError> {
-        let at = self.next;
-        if at > 0 {
-            match self.schema.layout() {
-                Layout::Delimited => self.out.push(self.schema.delimiter()),
-                Layout::OrderedCode => self.out.extend_from_slice(&ordered::SEPARATOR),
-            }
-            self.salt_if_at(SaltPlace::After { field: at - 1 });
+    fn end_field(&mut self, start: usize, written: Result<(), FieldError>) -> Result<(), EncodeError> {
+        if let Err(error) = written {
+            return Err(field_error(K::SCHEMA, self.next, error));
         }
-        let start = self.out.len();
-        write(self.schema, self.out).map_err(|error| {
-            EncodeError::field(self.schema.key_type(), self.schema.fields()[at].name(), error)
-        })?;
-        self.spans[at] = Span { start, end: self.out.len() };
-        self.next = at + 1;
+        self.spans[self.next] = Span { start, end: self.out.len() };
+        self.next += 1;
         Ok(())
     }
+}
+
+#[cold]
+fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError {
+    EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
 /// Appends the hash of one field as it stands in a key.
@@ -144,7 +164,7 @@ pub(crate) fn write_field<C, T: KeyField<C>>(
             T::write(value, out)?;
             ordered::escape_from(out, start);
         }
-        Layout::Delimited if matches!(T::WIDTH, Width::Delimited) => {
+        Layout::Delimited if !matches!(T::WIDTH, Width::Fixed(_)) => {
             let delimiter = schema.delimiter();
             if T::write_delimited(value, delimiter, out)? {
                 return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
@@ -222,17 +242,16 @@ fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> Fie
 /// # Errors
 /// Those of the fields; a key that is empty or too long.
 #[inline]
-pub fn encode<const N: usize>(
-    schema: &'static Schema,
+pub fn encode<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
-    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let base = out.len();
-    let result = match schema.layout() {
-        Layout::Delimited => encode_text(schema, out, fields),
-        Layout::OrderedCode => encode_ordered(schema, out, base, fields),
+    let result = match const { K::SCHEMA.layout() } {
+        Layout::Delimited => encode_text(out, fields),
+        Layout::OrderedCode => encode_ordered(out, base, fields),
     };
-    let result = result.and_then(|()| check_len(schema, out.len() - base));
+    let result = result.and_then(|()| check_len(K::SCHEMA, out.len() - base));
     if result.is_err() {
         out.truncate(base);
     }
@@ -240,26 +259,26 @@ pub fn encode<const N: usize>(
 }
 
 #[inline(always)]
-fn encode_text<const N: usize>(
-    schema: &'static Schema,
+fn encode_text<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
-    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    out.reserve(schema.min_len());
-    let mut writer = KeyWriter::new(schema, out);
+    out.reserve(const { K::SCHEMA.min_len() });
+    let mut writer = KeyWriter::new(out);
+    writer.head();
     fields(&mut writer)?;
     writer.finish();
     Ok(())
 }
 
 /// The salt of an ordered key has no fixed width, so the head is put in front of the fields at the end.
-fn encode_ordered<const N: usize>(
-    schema: &'static Schema,
+fn encode_ordered<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
     base: usize,
-    fields: impl FnOnce(&mut KeyWriter<'_, N>) -> Result<(), EncodeError>,
+    fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    let mut writer = KeyWriter { schema, out, spans: [Span::default(); N], next: 0, salt_at: base };
+    let schema = K::SCHEMA;
+    let mut writer = KeyWriter::new(out);
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
     let bucket = schema.salt().map(|salt| bucket_of(salt, out, &spans, schema));

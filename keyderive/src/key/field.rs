@@ -152,6 +152,18 @@ pub trait KeyField<C> {
     /// # Errors
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
+
+    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be UTF-8.
+    ///
+    /// Here so that strings need not be checked again.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_lent<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Self::Decoded<'a>, FieldError> {
+        Self::read(Cow::Borrowed(bytes))
+    }
 }
 
 /// Which side of a value a cut is on, in the value's own order.

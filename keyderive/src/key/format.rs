@@ -270,7 +270,8 @@ pub enum Width {
     Fixed(usize),
     /// As many as the value has; the delimiter or the end of the key ends it.
     Delimited,
-    /// From the first to the second number, before zero bytes are escaped: a number of the ordered layout.
+    /// From the first to the second number: a number of the ordered layout, before its zero bytes are escaped; in
+    /// text, what the delimiter or the end of the key ends.
     Between(usize, usize),
 }
 

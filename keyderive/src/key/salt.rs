@@ -19,6 +19,8 @@ use super::{decimal, ordered};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
+    /// Kept, so that it is not counted again for each key.
+    width: u8,
     over: &'static [usize],
     sep: Option<&'static str>,
     place: SaltPlace,
@@ -58,7 +60,9 @@ impl Salt {
     #[doc(hidden)]
     #[must_use]
     pub const fn new(range: u16, over: &'static [usize]) -> Self {
-        Self { range, over, sep: None, place: SaltPlace::BeforeFields, hash: SaltHash::Farm }
+        // A range of 16 bits has 5 digits at most.
+        let width = decimal::width(range as u128 - 1) as u8;
+        Self { range, width, over, sep: None, place: SaltPlace::BeforeFields, hash: SaltHash::Farm }
     }
 
     #[doc(hidden)]
@@ -130,7 +134,7 @@ impl Salt {
     /// [`SaltHash::Java`].
     #[must_use]
     pub const fn width(&self) -> usize {
-        decimal::width(self.range as u128 - 1)
+        self.width as usize
     }
 
     /// The bucket of a key whose hashed part is `bytes`: the encoded fields that the salt is over, joined by
@@ -167,6 +171,7 @@ impl Salt {
     }
 
     /// How many digits a bucket is written in.
+    #[inline(always)]
     const fn digits(&self, bucket: i32) -> usize {
         if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
     }

@@ -316,7 +316,7 @@ impl Schema {
         }
         let mut at = 0;
         while at < self.fields.len() {
-            if matches!(self.fields[at].width(), Width::Delimited) {
+            if !matches!(self.fields[at].width(), Width::Fixed(_)) {
                 return true;
             }
             at += 1;

@@ -184,7 +184,7 @@ impl Draft {
         let field = &self.schema.fields()[self.spans.len()];
         let last = self.spans.len() + 1 == self.schema.fields().len();
         let at = |encoding: &[u8]| [&self.fixed, encoding].concat();
-        let delimited = field.width() == Width::Delimited;
+        let delimited = !matches!(field.width(), Width::Fixed(_));
         let behind = |encoding: &[u8]| match (delimited, last) {
             // A fixed width: no encoding extends another.
             (false, _) => prefix_end(&at(encoding)),

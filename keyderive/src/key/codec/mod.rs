@@ -1,37 +1,9 @@
 //! The codecs: marker types that name the format a field is stored in.
 //!
-//! | codec | attribute | types | what is written |
-//! |---|---|---|---|
-//! | [`Text`] | none | unsigned integers | decimal, zero padded to the width of the type's maximum |
-//! | [`Text`] | none | signed integers | `0` and the digits, or `-` and the digits of `10^w + v` |
-//! | [`Text`] | none | `String`, `&str`, `Cow<str>` | UTF-8, ended by the delimiter |
-//! | [`Text`] | none | `#[derive(KeyField)]` enums | the code of the variant, zero padded to the digits of the greatest |
-//! | all | | `#[derive(KeyField)]` newtypes | what the inner type writes |
-//! | [`Text`] | none | `bool`, `char` | `0` or `1`; UTF-8 |
-//! | [`Text`] | none | `Vec<u8>`, `Cow<[u8]>`, `[u8; N]` | lower-case hexadecimal |
-//! | [`Ordered`] | `layout = "ordered"` | integers up to 64 bits, `bool`, enums | `OrderedCodeBytes` of the Int64 |
-//! | [`Ordered`] | `layout = "ordered"` | text, bytes | as they are |
-//! | [`Desc`] | `row_key(desc)` | integers, `bool`, dates, times | the format of `!v`, or the difference from the greatest value of the width |
-//! | [`BitReverse`] | `row_key(bit_reverse)` | `u32`, `u64` | the format of the number with its bits reversed |
-//! | [`Escape`] | `row_key(escape)` | `String`, `Cow<str>`, `char` | UTF-8, every byte up to `%` as `%XX` |
-//! | [`Pad`] | `#[pad(n)]` | integers | n digits, zero padded; no sign |
-//! | [`Pad`] | `#[pad(n)]` | `String`, `&str`, `Cow<str>` | n bytes of UTF-8, space padded on the right |
-//! | [`ReverseTs`] | `#[reverse_ts]`, `#[reverse_ts(max = m)]` | integers | `max - t`, in the digits of max |
-//! | [`Text`] | none | `SystemTime`, and the time types of the features `chrono`, `jiff` and `time` | microseconds since 1970, 16 digits |
-//! | [`Ts`] | `row_key(ts(unit = "millis"))` | times | the count of the unit since 1970: [`Secs`] 10 digits, [`Millis`] 13, [`Micros`] 16, [`Nanos`] 19 |
-//! | [`DateTime17`] | `row_key(ts(format = "datetime17"))` | times | `YYYYMMDDHHMMSSmmm`, UTC, the years 0001 to 9999 |
-//! | [`ReverseTs`] of [`Text`] or [`Ts`] | `#[reverse_ts]` | times | `max - t` of the count, in the digits of max |
-//! | [`Text`] | none | the date types of the features `chrono`, `jiff` and `time` | `YYYYMMDD`, the years 0001 to 9999 |
-//! | [`Desc`] | `row_key(desc)` | times, dates | what its codec writes, subtracted from the greatest number of those digits |
-//! | [`Text`] | none | `Uuid` of the feature `uuid` | hyphenated lower-case hexadecimal, 36 bytes |
-//! | [`Simple`] | `row_key(uuid(simple))` | `Uuid` | lower-case hexadecimal, 32 bytes |
-//! | [`V4`] | `row_key(uuid(v4))` | `Uuid` | what its codec writes; other versions are errors |
+//! The derive picks one for each field, by its attributes and the key's layout. What each writes for each type is
+//! said by the page of the key format, which follows.
 //!
-//! # Times
-//! A time that is finer than its unit is an error, unless the unit is a [`Floor`], which rounds it down: such a
-//! value reads back as the rounded one, and the bounds of a range are compared with the rounded ones. A count is
-//! of Unix time, without leap seconds; an instant inside one is an error. An `OffsetDateTime` is stored as the
-//! instant that it is, and read back in UTC.
+#![doc = include_str!("../../../FORMAT.md")]
 
 mod bytes;
 mod code;

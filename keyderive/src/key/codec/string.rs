@@ -127,6 +127,16 @@ pub trait StrCodec {
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError>;
 
+    /// Reads as `read` does; `text` is the same as `bytes`, where it is known to be UTF-8.
+    ///
+    /// # Errors
+    /// Those of `read`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn read_lent<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
+        Self::read(Cow::Borrowed(bytes))
+    }
+
     /// The cut on one side of `bound`.
     fn cut(bound: &str, side: Side) -> Cut;
 
@@ -168,6 +178,14 @@ impl StrCodec for Text {
                     Ok(_) => FieldError::new(error),
                 })
             }
+        }
+    }
+
+    #[inline(always)]
+    fn read_lent<'a>(bytes: &'a [u8], text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
+        match text {
+            Some(text) => Ok(Cow::Borrowed(text)),
+            None => Self::read(Cow::Borrowed(bytes)),
         }
     }
 
@@ -246,6 +264,15 @@ macro_rules! string_type {
             #[inline(always)]
             fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError> {
                 let $read = C::read(bytes)?;
+                $take
+            }
+
+            #[inline(always)]
+            fn read_lent<'b>(
+                bytes: &'b [u8],
+                text: Option<&'b str>,
+            ) -> Result<Self::Decoded<'b>, FieldError> {
+                let $read = C::read_lent(bytes, text)?;
                 $take
             }
         }

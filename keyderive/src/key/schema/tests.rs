@@ -76,7 +76,7 @@ struct PhoneKey {
 #[test]
 fn text_keys_as_a_table() {
     let lines = [
-        "TradeKey: text layout, delimiter `#` (0x23), 126 to 4096 bytes, fingerprint 1f50aeecbcfd27e8",
+        "TradeKey: text layout, delimiter `#` (0x23), 126 to 4096 bytes, fingerprint d4be30e8cca3b33e",
         "  tag       constant                   byte 0           5 bytes              `TRADE`",
         "  exchange  u16                        byte 6           4 bytes              decimal, zero padded",
         "  salt      bucket                     byte 11          2 bytes              \
@@ -94,7 +94,7 @@ fn text_keys_as_a_table() {
         "  id        u32                        after delimiter  10 bytes             \
          decimal, zero padded, bits reversed",
         "  count     u128                       after delimiter  24 bytes             \
-         decimal, zero padded, descending",
+         decimal, zero padded, descending as 999999999999999999999999 - v",
         "  owner     String                     after delimiter  32 bytes             MD5 of the field",
         "  blob      [u8; 2]                    after delimiter  4 bytes              hexadecimal",
         "  grade     u8                         after delimiter  1 byte               what `letter` writes",
@@ -146,6 +146,11 @@ fn a_salt_without_a_width_as_a_table() {
 #[test]
 fn text_keys_as_json() {
     let field = |name: &str, ty: &str, format: Value, order: &str, width: Value, offset: Option<usize>| {
+        // A number is the greatest one, which values are subtracted from.
+        let order = match order.starts_with('9') {
+            true => json!({ "reversed_from": { "max": order } }),
+            false => json!(order),
+        };
         json!({
             "name": name, "type": ty, "format": format, "order": order, "width": width, "offset": offset,
         })
@@ -173,13 +178,13 @@ fn text_keys_as_json() {
             field("level", "i16", json!("signed_decimal"), "descending", fixed(6), None),
             field("open", "bool", json!("bool"), "descending", fixed(1), None),
             field("id", "u32", json!("decimal"), "bit_reversed", fixed(10), None),
-            field("count", "u128", json!("decimal"), "descending", fixed(24), None),
+            field("count", "u128", json!("decimal"), "999999999999999999999999", fixed(24), None),
             field("owner", "String", json!("md5"), "hashed", fixed(32), None),
             field("blob", "[u8; 2]", json!("hex"), "ascending", fixed(4), None),
             field("grade", "u8", json!({ "custom": "letter" }), "ascending", fixed(1), None),
             field("note", "&'a str", json!("utf8"), "ascending", delimited(), None),
         ],
-        "fingerprint": "1f50aeecbcfd27e8",
+        "fingerprint": "d4be30e8cca3b33e",
         "min_len": 126,
         "max_len": 4096,
         "template": TradeKey::SCHEMA.template().to_string(),
