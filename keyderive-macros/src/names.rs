@@ -30,19 +30,10 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> +
 
 /// Names as prose: `a`, `b` or `c`.
 pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    joined(names, "or")
-}
-
-/// Names as prose: `a`, `b` and `c`.
-pub(crate) fn all<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    joined(names, "and")
-}
-
-fn joined<'n>(names: impl Iterator<Item = &'n str>, conjunction: &str) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} {conjunction} {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => "nothing".into(),
     }
 }

@@ -52,7 +52,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         #inner_has_a_format
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::KeyField<#codec> for #name
         where
             #stored,
@@ -85,7 +84,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::RangeField<#codec> for #name
         where
             #stored,
@@ -97,7 +95,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::PrefixField<#codec> for #name
         where
             #stored,
@@ -110,7 +107,7 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
     }
 }
 
-/// An enum is its codes in every codec that takes codes.
+/// An enum is its codes, in each layout.
 fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &TokenStream) -> TokenStream {
     let type_name = unraw(ident);
     let variants = codes.iter().map(|(code, variant)| {
@@ -118,8 +115,8 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
         quote!((#code, #variant_name, #name::#variant))
     });
     let arms = codes.iter().map(|(code, variant)| quote!(#name::#variant => #code));
-    let codec = quote!(__KeyderiveCodec);
-    let is_value = is_value(ident, private);
+    let codecs = [quote!(#private::Text), quote!(#private::Ordered)];
+    let fields = codecs.iter().map(|codec| coded_in(codec, ident, name, private));
     quote! {
         #[automatically_derived]
         impl #private::Code for #name {
@@ -134,11 +131,18 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
             }
         }
 
+        #(#fields)*
+    }
+}
+
+/// The codes in one codec. An impl for every codec that takes codes would be shorter, and what the compiler says of
+/// the others would be about that bound.
+fn coded_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &TokenStream) -> TokenStream {
+    let is_value = is_value(ident, private);
+    quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl<#codec> #private::KeyField<#codec> for #name
+        impl #private::KeyField<#codec> for #name
         where
-            #codec: #private::CodeCodec<#name>,
             #is_value,
         {
             type Arg<'__keyderive> = Self;
@@ -168,10 +172,8 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl<#codec> #private::RangeField<#codec> for #name
+        impl #private::RangeField<#codec> for #name
         where
-            #codec: #private::CodeCodec<#name>,
             #is_value,
         {
             fn cut(bound: Self, side: #private::Side) -> #private::Cut {
