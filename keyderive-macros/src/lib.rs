@@ -13,6 +13,7 @@ mod fallback;
 mod key_field;
 mod model;
 mod names;
+mod runtime;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;

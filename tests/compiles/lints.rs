@@ -108,8 +108,9 @@ pub struct OrderKey<'a> {
     pub amount: i64,
 }
 
-/// The key of a reading, spread by a hash.
+/// The key of a reading, spread by a hash; the runtime by another path.
 #[derive(RowKey, Clone, Debug, PartialEq, Eq)]
+#[row_key(crate = "keyderive")]
 #[non_exhaustive]
 pub struct ReadingKey {
     /// Of which meter.

@@ -55,6 +55,10 @@ impl<'ast> Visit<'ast> for Declared {
         visit::visit_item_mod(self, item);
     }
 
+    fn visit_use_rename(&mut self, rename: &'ast syn::UseRename) {
+        self.declare(&rename.rename);
+    }
+
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
         self.declare(&item.ident);
         visit::visit_item_const(self, item);
