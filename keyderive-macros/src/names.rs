@@ -10,6 +10,8 @@ pub(crate) const ON_FIELD: &[&str] =
     &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with", "ts", "uuid"];
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
+/// What may stand in `allow(…)`.
+pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
 /// What may stand in `ts(…)`.

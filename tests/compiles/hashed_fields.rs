@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use keyderive::RowKey;
 
 #[derive(RowKey)]
+#[row_key(allow(point_reads))]
 pub struct TextKey {
     #[row_key(hash(md5), ts(unit = "millis"))]
     pub at: SystemTime,
@@ -20,7 +21,7 @@ pub struct TextKey {
 }
 
 #[derive(RowKey)]
-#[row_key(layout = "ordered")]
+#[row_key(layout = "ordered", allow(point_reads))]
 pub struct OrderedKey {
     pub site: String,
     #[row_key(hash(md5))]

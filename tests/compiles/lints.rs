@@ -110,7 +110,7 @@ pub struct OrderKey<'a> {
 
 /// The key of a reading, spread by a hash; the runtime by another path.
 #[derive(RowKey, Clone, Debug, PartialEq, Eq)]
-#[row_key(crate = "keyderive")]
+#[row_key(crate = "keyderive", allow(point_reads))]
 #[non_exhaustive]
 pub struct ReadingKey {
     /// Of which meter.

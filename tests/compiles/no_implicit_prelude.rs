@@ -56,6 +56,7 @@ mod shout {
 /// The attribute of a module is that of all modules in it.
 mod within {
     #[derive(::keyderive::RowKey)]
+    #[row_key(allow(point_reads))]
     pub struct HashedKey {
         pub user_id: ::std::string::String,
         #[row_key(sequential, hash(md5))]

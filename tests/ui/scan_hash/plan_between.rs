@@ -2,6 +2,7 @@ use keyderive::RowKey;
 use keyderive::plan::IntoPlan;
 
 #[derive(RowKey)]
+#[row_key(allow(point_reads))]
 struct EventKey {
     user_id: String,
     #[row_key(sequential, hash(md5))]
