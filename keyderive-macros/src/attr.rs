@@ -56,10 +56,42 @@ pub(crate) struct StructAttrs {
     pub(crate) tag: Attr<LitStr>,
     pub(crate) delimiter: Attr<u8>,
     pub(crate) krate: Attr<Path>,
-    pub(crate) allow_hotspot: Attr<()>,
+    pub(crate) allow: Allowed,
     pub(crate) display: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
+}
+
+/// What is insisted on in `allow(…)`.
+#[derive(Default)]
+pub(crate) struct Allowed {
+    named: Vec<(&'static str, Path)>,
+    /// A name that is none has its error, and may have been meant as any: that one error is enough.
+    unknown: bool,
+}
+
+impl Allowed {
+    pub(crate) fn is_allowed(&self, name: &str) -> bool {
+        self.unknown || self.tokens(name).is_some()
+    }
+
+    /// What wrote the name.
+    pub(crate) fn tokens(&self, name: &str) -> Option<&Path> {
+        self.named.iter().find(|(allowed, _)| *allowed == name).map(|(_, path)| path)
+    }
+
+    fn read(&mut self, cx: &Ctxt, path: &Path) {
+        match names::IN_ALLOW.iter().find(|name| path.is_ident(name)) {
+            Some(name) if self.tokens(name).is_some() => {
+                cx.error(path, format_args!("`{name}` is given twice; remove one"));
+            }
+            Some(name) => self.named.push((name, path.clone())),
+            None => {
+                unknown(cx, path, "allow", names::IN_ALLOW);
+                self.unknown = true;
+            }
+        }
+    }
 }
 
 /// How the parts of a key are put together.
@@ -98,7 +130,7 @@ impl StructAttrs {
             tag: Attr::none("tag"),
             delimiter: Attr::none("delimiter"),
             krate: Attr::none("crate"),
-            allow_hotspot: Attr::none("hotspot"),
+            allow: Allowed::default(),
             layout: Attr::none("layout"),
             fingerprint: Attr::none("fingerprint"),
             display: Attr::none("display"),
@@ -150,13 +182,7 @@ impl StructAttrs {
                 return skip_value(meta.input);
             }
             meta.parse_nested_meta(|allowed| {
-                if allowed.path.is_ident("hotspot") {
-                    self.allow_hotspot.set(cx, &allowed.path, ());
-                } else {
-                    // Meant as the hotspot, the only thing to allow: one error is enough.
-                    unknown(cx, &allowed.path, "allow", &["hotspot"]);
-                    self.allow_hotspot.value.get_or_insert((allowed.path.to_token_stream(), ()));
-                }
+                self.allow.read(cx, &allowed.path);
                 skip_value(allowed.input)
             })?;
         // #[row_key(layout = "ordered")]

@@ -1,5 +1,6 @@
 //! The rules that need more than one part of a key type; one function each, the reason above it.
 
+mod allow;
 mod salt;
 
 use std::collections::HashMap;
@@ -16,7 +17,7 @@ use crate::model::{Field, Key};
 pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
     salt::check(cx, key);
     tag_is_one_part(cx, key);
-    not_a_hotspot(cx, key);
+    allow::check(cx, key);
     methods_do_not_collide(cx, key);
     delimiter_is_of_the_layout(cx, key);
     display_is_text(cx, key);
@@ -61,22 +62,18 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// A key that begins with a value which only grows, or only shrinks, sends every write to the tablet at
-/// one end of the table.
-fn not_a_hotspot(cx: &Ctxt, key: &Key<'_>) {
-    let Some(first) = key.fields.first() else {
-        return;
-    };
-    if key.begins_with_salt() || key.attrs.allow_hotspot.get().is_some() {
-        return;
-    }
+/// The first field, where the key begins with a value which only grows, or only shrinks: every write goes to the
+/// tablet at one end of the table.
+fn hotspot<'k>(key: &'k Key<'_>) -> Option<(&'k Field<'k>, Drift)> {
+    let first = key.fields.first()?;
     // Its reversed bits, or its hash, vary from the first one on.
-    if first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
-        return;
+    if key.begins_with_salt() || first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
+        return None;
     }
-    let Some(Drift { reason, randomize }) = drift_of(first) else {
-        return;
-    };
+    Some((first, drift_of(first)?))
+}
+
+fn refuse_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, randomize }: &Drift) {
     cx.error(
         first.ident,
         format_args!(

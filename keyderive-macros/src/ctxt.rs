@@ -3,17 +3,22 @@
 use std::cell::RefCell;
 use std::fmt::Display;
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
+
+use crate::warning;
 
 /// Collects errors until it is checked. Dropping it unchecked would lose them, so that panics.
 pub(crate) struct Ctxt {
     /// None once checked.
     errors: RefCell<Option<Vec<syn::Error>>>,
+    /// As they are printed.
+    warnings: RefCell<TokenStream>,
 }
 
 impl Ctxt {
     pub(crate) fn new() -> Self {
-        Self { errors: RefCell::new(Some(Vec::new())) }
+        Self { errors: RefCell::new(Some(Vec::new())), warnings: RefCell::default() }
     }
 
     /// Adds an error on all of `tokens`.
@@ -25,6 +30,16 @@ impl Ctxt {
         if let Some(errors) = self.errors.borrow_mut().as_mut() {
             errors.push(error);
         }
+    }
+
+    /// Adds a warning on the first of `tokens`, under a name.
+    pub(crate) fn warn(&self, tokens: impl ToTokens, name: &str, message: &str) {
+        self.warnings.borrow_mut().extend(warning::print(tokens.into_token_stream(), name, message));
+    }
+
+    /// The code that makes the compiler say the warnings.
+    pub(crate) fn warnings(&self) -> TokenStream {
+        self.warnings.take()
     }
 
     /// All errors as one, if there were any.

@@ -9,6 +9,7 @@ use syn::{DeriveInput, GenericParam, Ident, parse_quote};
 use crate::attr::unraw;
 use crate::check::{BUILDER_METHODS, methods_of};
 use crate::model::{Key, scan_ident, self_type};
+use crate::runtime::Runtime;
 
 /// Stub impls of a key type with faults.
 pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream {
@@ -16,8 +17,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
     }
-    let krate = key.map_or_else(|| parse_quote!(::keyderive), Key::krate);
-    let private = quote!(#krate::__private);
+    let Runtime { private, import } = key.map_or_else(|| Runtime::new(None, &input.ident), Key::runtime);
     let (name, vis, scan) = (&input.ident, &input.vis, scan_ident(input));
     let (impl_generics, type_generics, where_clause) = input.generics.split_for_impl();
     let decoded = self_type(input, &parse_quote!('__keyderive_key));
@@ -26,6 +26,8 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     let display = key.and_then(|key| crate::expand::display(key, &private));
     let owned = input.generics.params.is_empty().then(|| quote!(impl #private::OwnedRowKey for #name {}));
     quote! {
+        #import
+
         #[doc(hidden)]
         #[allow(dead_code)]
         #vis struct #scan;

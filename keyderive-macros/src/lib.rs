@@ -13,6 +13,8 @@ mod fallback;
 mod key_field;
 mod model;
 mod names;
+mod runtime;
+mod warning;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -45,7 +47,9 @@ use syn::DeriveInput;
 ///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, in front of all.
 /// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, in front of the salt.
 /// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it.
-/// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows.
+/// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. Two more names are warned
+///   about without it: `point_reads`, a field behind a hashed one, and `few_buckets`, a salt over fewer values than it
+///   has buckets.
 /// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
 ///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without
 ///   it there are `key.to_text()` and `EventKey::from_text(…)`.
@@ -186,12 +190,16 @@ fn row_key(input: &DeriveInput) -> TokenStream {
     if let Some(key) = &key {
         check::check(&cx, key);
     }
+    let warnings = cx.warnings();
     match (key, cx.check()) {
-        (Some(key), Ok(())) => expand::row_key(&key),
+        (Some(key), Ok(())) => {
+            let expanded = expand::row_key(&key);
+            quote::quote!(#warnings #expanded)
+        }
         (key, errors) => {
             let errors = errors.err().map(syn::Error::into_compile_error);
             let stub = fallback::row_key(input, key.as_ref());
-            quote::quote!(#errors #stub)
+            quote::quote!(#errors #warnings #stub)
         }
     }
 }

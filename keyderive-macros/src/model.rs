@@ -3,10 +3,11 @@
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
 use syn::punctuated::Punctuated;
-use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Path, Type, Visibility};
+use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visibility};
 
 use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
+use crate::runtime::Runtime;
 
 /// A key type.
 pub(crate) struct Key<'a> {
@@ -136,8 +137,8 @@ impl<'a> Key<'a> {
     }
 
     /// Where the runtime is found.
-    pub(crate) fn krate(&self) -> Path {
-        self.attrs.krate.get().cloned().unwrap_or_else(|| syn::parse_quote!(::keyderive))
+    pub(crate) fn runtime(&self) -> Runtime {
+        Runtime::new(self.attrs.krate.get(), &self.input.ident)
     }
 
     /// The key type with all its lifetimes replaced by one.

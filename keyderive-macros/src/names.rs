@@ -10,6 +10,8 @@ pub(crate) const ON_FIELD: &[&str] =
     &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with", "ts", "uuid"];
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
+/// What may stand in `allow(…)`.
+pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
 /// What may stand in `ts(…)`.
@@ -30,19 +32,10 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> +
 
 /// Names as prose: `a`, `b` or `c`.
 pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    joined(names, "or")
-}
-
-/// Names as prose: `a`, `b` and `c`.
-pub(crate) fn all<'n>(names: impl Iterator<Item = &'n str>) -> String {
-    joined(names, "and")
-}
-
-fn joined<'n>(names: impl Iterator<Item = &'n str>, conjunction: &str) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     match names.split_last() {
         Some((last, [])) => last.clone(),
-        Some((last, rest)) => format!("{} {conjunction} {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
         None => "nothing".into(),
     }
 }

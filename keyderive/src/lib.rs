@@ -176,5 +176,8 @@ pub mod __private {
         Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, SaltHash, SaltPlace, Schema,
         Side, TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom,
     };
-    pub use crate::plan::{Draft, Ended, Explain, Fixed, IntoPlan, Plan, PlanError};
+    pub use crate::plan::{
+        CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsBehind, IsFirst, IsSecond, IsThird,
+        NextAt, Plan, PlanError,
+    };
 }

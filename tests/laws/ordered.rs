@@ -235,7 +235,7 @@ fn times_dates_and_uuids() {
 #[test]
 fn hashed_fields() {
     #[derive(RowKey, Debug, PartialEq)]
-    #[row_key(layout = "ordered")]
+    #[row_key(layout = "ordered", allow(point_reads))]
     struct HashedKey {
         #[row_key(hash(md5))]
         user: String,

@@ -24,7 +24,7 @@ pub(crate) const JAVA: &str = "java";
 /// `#[salt(…)]` as it is written.
 pub(crate) struct SaltAttr {
     /// How many buckets; not given where that has its error.
-    range: Attr<u16>,
+    pub(crate) range: Attr<u16>,
     /// The names in `over`, each with the tokens it can be blamed on; not given for all fields.
     pub(crate) over: Attr<Vec<(TokenStream, String)>>,
     /// What stands behind the salt; not given for the delimiter.

@@ -15,11 +15,11 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Lifetime, Type};
 
 use crate::model::{Field, Key};
+use crate::runtime::Runtime;
 
 /// All that the derive prints for a key type without faults.
 pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
-    let krate = key.krate();
-    let private = quote!(#krate::__private);
+    let Runtime { private, import } = key.runtime();
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
     let decoded = decode::decoded(key, &lifetime, &private);
     let name = &key.input.ident;
@@ -40,6 +40,8 @@ pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
     // The name as the struct declares it: a deprecated struct is not reported in our own impl.
     let name = quote_spanned!(name.span()=> #name);
     quote! {
+        #import
+
         #builder
 
         #[doc(hidden)]

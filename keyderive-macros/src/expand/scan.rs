@@ -6,7 +6,6 @@ use syn::{Ident, Lifetime, parse_quote};
 
 use crate::check::methods_of;
 use crate::model::{Field, Key};
-use crate::names;
 
 /// The builder's type, where the struct is declared, so that it can be named.
 pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
@@ -32,51 +31,39 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 /// The methods of all stages.
 pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let plan = plan(key, private);
-    let can_plan = can_plan(key, private);
+    let ends_at = ends_at(key, private);
     let fields = (0..key.fields.len()).map(|at| field(key, at, private));
-    quote!(#can_plan #plan #(#fields)*)
+    let names = names(key, private);
+    quote!(#names #ends_at #plan #(#fields)*)
 }
 
 /// Where a plan cannot be made at every stage: behind a hash only whole keys can be looked up.
-fn can_plan(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+fn ends_at(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     let hashed = key.first_hashed()?;
-    let (key_type, name, last) = (key.name(), &key.fields[hashed].name, key.fields.len());
-    let message =
-        format!("a scan of `{key_type}` cannot end between its hashed field `{name}` and its last field");
-    let stages = (0..=hashed).chain([last]);
-    Some(quote! {
-        #[diagnostic::on_unimplemented(
-            message = #message,
-            label = "fix every field, for a point read, or none from the hashed one on"
-        )]
-        pub trait CanPlan {}
-
-        #(
-            #[diagnostic::do_not_recommend]
-            impl CanPlan for #private::Fixed<#stages> {}
-        )*
-
-        #[diagnostic::do_not_recommend]
-        impl CanPlan for #private::Ended {}
-    })
+    let name = name(key, &key.fields[hashed]);
+    let stages = (0..=hashed).chain([key.fields.len()]);
+    Some(quote!(#(impl #private::EndsAt<#stages> for #name {})*))
 }
 
-/// What each stage can do: become a plan.
+/// What each stage can do: become a plan. A bound is on the methods, so that the error is its own at the call.
 fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let scan = key.scan_ident();
     let this = key.type_at(&parse_quote!('static));
-    let bound = key.first_hashed().map(|_| quote!(: CanPlan));
+    let can_plan = key.first_hashed().map(|hashed| {
+        let name = name(key, &key.fields[hashed]);
+        quote!(where S: #private::CanPlan<#this, #name>)
+    });
     quote! {
         #[automatically_derived]
         #[allow(dead_code)]
-        impl<S #bound> #scan<S> {
+        impl<S> #scan<S> {
             /// The plan: which rows are asked for, in which buckets.
             ///
             /// # Errors
             /// When a field was fixed to a value that no key can hold.
             pub fn into_plan(
                 self,
-            ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
+            ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> #can_plan {
                 #private::Plan::from_draft(self.draft)
             }
 
@@ -84,13 +71,15 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
             ///
             /// # Errors
             /// When a field was fixed to a value that no key can hold.
-            pub fn explain(&self) -> #private::core::result::Result<#private::Explain, #private::PlanError> {
+            pub fn explain(
+                &self,
+            ) -> #private::core::result::Result<#private::Explain, #private::PlanError> #can_plan {
                 #private::Draft::explain(&self.draft)
             }
         }
 
         #[automatically_derived]
-        impl<S #bound> #private::IntoPlan<#this> for #scan<S> {
+        impl<S> #private::IntoPlan<#this> for #scan<S> #can_plan {
             fn into_plan(
                 self,
             ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
@@ -105,13 +94,11 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let field = &key.fields[at];
     let scan = key.scan_ident();
     let ty = field.type_at(&parse_quote!('static));
-    let codec = field.codec.tokens(private);
     let next = at + 1;
     let value: Lifetime = parse_quote!('__keyderive_value);
-    let is_next = format_ident!("{}IsNext", field.name);
-    let methods @ [fix, range, prefix] = &methods_of(field);
+    let is_next = is_next(key, at, private);
+    let [fix, range, prefix] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
-    let stage_trait = stage_trait(key, at, &is_next, methods);
     let arg = quote!(<#ty as #private::KeyField<S::Codec>>::Arg<#value>);
     let draft_fix = match field.is_hashed() {
         true => quote!(fix_hashed),
@@ -126,7 +113,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                     range: impl #private::core::ops::RangeBounds<#arg>,
                 ) -> #scan<#private::Ended>
                 where
-                    S: #is_next,
+                    #is_next,
                     #ty: #private::RangeField<S::Codec>,
                 {
                     #scan {
@@ -138,7 +125,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 #[doc = #prefix_doc]
                 pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
                 where
-                    S: #is_next,
+                    #is_next,
                     #ty: #private::PrefixField<S::Codec>,
                 {
                     #scan {
@@ -149,20 +136,13 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         }
     });
     quote! {
-        #stage_trait
-
-        #[diagnostic::do_not_recommend]
-        impl #is_next for #private::Fixed<#at> {
-            type Codec = #codec;
-        }
-
         #[automatically_derived]
         #[allow(dead_code)]
         impl<S> #scan<S> {
             #[doc = #fix_doc]
             pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
             where
-                S: #is_next,
+                #is_next,
                 #ty: #private::KeyField<S::Codec>,
             {
                 #scan {
@@ -176,34 +156,61 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// The trait of the stage at which a field is next. Its message is what a wrong order looks like.
+/// The type of a field's name, which stands for it in what is said of a call out of order.
 ///
-/// The bound is on the stage parameter, which is known at the call, so that is where the error is. The codec comes
+/// In a module of their own, since a field may be called as a crate or a module in the type of another. Where a
+/// name is not the only one in the crate, the compiler puts that of the module before it.
+fn names(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let module = names_ident(key);
+    let declared = key.fields.iter().map(ident);
+    let next_at = key.fields.iter().enumerate().map(|(at, field)| {
+        let name = name(key, field);
+        let codec = field.codec.tokens(private);
+        quote! {
+            impl #private::NextAt<#at> for #name {
+                type Codec = #codec;
+            }
+        }
+    });
+    quote! {
+        mod #module {
+            #(pub enum #declared {})*
+        }
+
+        #(#next_at)*
+    }
+}
+
+fn names_ident(key: &Key<'_>) -> Ident {
+    format_ident!("FieldsOf{}", key.name())
+}
+
+fn name(key: &Key<'_>, field: &Field<'_>) -> TokenStream {
+    let module = names_ident(key);
+    let name = ident(field);
+    quote!(#module::#name)
+}
+
+/// What a field is called in a scan.
+fn ident(field: &Field<'_>) -> Ident {
+    let [fix, ..] = methods_of(field);
+    fix
+}
+
+/// The bound on the stage at which a field is next.
+///
+/// It is on the stage parameter, which is known at the call, so that is where the error is. The codec comes
 /// by way of the stage, so that a format without ranges is an error at the call too; the field's type does not,
 /// since it may be more private than the key.
-fn stage_trait(key: &Key<'_>, at: usize, is_next: &Ident, [fix, ..]: &[Ident; 3]) -> TokenStream {
-    let key_type = key.name();
-    let field = &key.fields[at].name;
-    let message = format!("`{field}` of `{key_type}` cannot be constrained here");
-    let before = &key.fields[..at];
-    let calls: String = before.iter().map(|field| format!(".{}(…)", methods_of(field)[0])).collect();
-    let first = match names::all(before.iter().map(|field| field.name.as_str())) {
-        _ if before.is_empty() => format!("`{field}` comes first, once"),
-        names if before.len() == 1 => format!("{names} comes first"),
-        names => format!("{names} come first"),
-    };
-    let label = format!("{first}: write `{key_type}::scan(){calls}.{fix}(…)`");
-    let order: Vec<_> = key.fields.iter().map(|field| field.name.as_str()).collect();
-    let note = format!(
-        "the fields of `{key_type}` are constrained from the left, each once: {}; nothing comes behind a range \
-         or a prefix",
-        order.join(", "),
-    );
-    quote! {
-        #[diagnostic::on_unimplemented(message = #message, label = #label, note = #note)]
-        pub trait #is_next {
-            type Codec;
-        }
+fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
+    let this = key.type_at(&parse_quote!('static));
+    let field = name(key, &key.fields[at]);
+    let before = key.fields[..at].iter().map(|field| name(key, field));
+    match at {
+        0 => quote!(S: #private::IsFirst<#this, #field>),
+        1 => quote!(S: #private::IsSecond<#this, #(#before,)* #field>),
+        2 => quote!(S: #private::IsThird<#this, #(#before,)* #field>),
+        _ => quote!(S: #private::IsBehind<#this, (#(#before),*), #field>),
     }
 }
 

@@ -7,11 +7,11 @@ use syn::{GenericParam, Ident, Type};
 use super::model::{FieldType, Shape};
 use crate::attr::unraw;
 use crate::expand::{on_span_of, respan};
+use crate::runtime::Runtime;
 
 /// All that the derive prints for a field type without faults.
 pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenStream {
-    let krate = &field_type.krate;
-    let private = quote!(#krate::__private);
+    let Runtime { private, import } = Runtime::new(field_type.krate.as_ref(), &field_type.input.ident);
     // The name as it is declared: a deprecated type is not reported in our own impl.
     let ident = &field_type.input.ident;
     let name = quote_spanned!(ident.span()=> #ident);
@@ -30,6 +30,8 @@ pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenS
             unused_qualifications,
         )]
         const _: () = {
+            #import
+
             #impls
         };
     }
@@ -52,7 +54,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         #inner_has_a_format
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::KeyField<#codec> for #name
         where
             #stored,
@@ -102,7 +103,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::RangeField<#codec> for #name
         where
             #stored,
@@ -114,7 +114,6 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
         impl<#codec> #private::PrefixField<#codec> for #name
         where
             #stored,
@@ -127,7 +126,7 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
     }
 }
 
-/// An enum is its codes in every codec that takes codes.
+/// An enum is its codes, in each layout.
 fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &TokenStream) -> TokenStream {
     let type_name = unraw(ident);
     let variants = codes.iter().map(|(code, variant)| {
@@ -135,8 +134,8 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
         quote!((#code, #variant_name, #name::#variant))
     });
     let arms = codes.iter().map(|(code, variant)| quote!(#name::#variant => #code));
-    let codec = quote!(__KeyderiveCodec);
-    let is_value = is_value(ident, private);
+    let codecs = [quote!(#private::Text), quote!(#private::Ordered)];
+    let fields = codecs.iter().map(|codec| coded_in(codec, ident, name, private));
     quote! {
         #[automatically_derived]
         impl #private::Code for #name {
@@ -151,11 +150,18 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
             }
         }
 
+        #(#fields)*
+    }
+}
+
+/// The codes in one codec. An impl for every codec that takes codes would be shorter, and what the compiler says of
+/// the others would be about that bound.
+fn coded_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &TokenStream) -> TokenStream {
+    let is_value = is_value(ident, private);
+    quote! {
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl<#codec> #private::KeyField<#codec> for #name
+        impl #private::KeyField<#codec> for #name
         where
-            #codec: #private::CodeCodec<#name>,
             #is_value,
         {
             type Arg<'__keyderive> = Self;
@@ -185,10 +191,8 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
         }
 
         #[automatically_derived]
-        #[diagnostic::do_not_recommend]
-        impl<#codec> #private::RangeField<#codec> for #name
+        impl #private::RangeField<#codec> for #name
         where
-            #codec: #private::CodeCodec<#name>,
             #is_value,
         {
             fn cut(bound: Self, side: #private::Side) -> #private::Cut {
@@ -206,28 +210,31 @@ fn is_value(ident: &Ident, private: &TokenStream) -> TokenStream {
 
 /// Impls of a field type with faults, which let every use of it compile.
 pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
-    let FieldType { input, krate, shape } = field_type;
+    let FieldType { input, krate, shape, inner } = field_type;
     let arg = match shape {
         // Its faults are beside its inner type, so it is printed as if it had none.
         Some(shape @ Shape::Newtype(_)) if input.generics.params.is_empty() => {
             return key_field(field_type, shape);
         }
         Some(Shape::Codes(_)) if input.generics.params.is_empty() => quote!(Self),
-        _ => quote!(()),
+        // A refused type is its own argument, and so takes the values that it would have taken.
+        _ => inner.map_or_else(|| quote!(()), |inner| quote!(#inner)),
     };
     // A stub for a type with parameters would need bounds that nobody wrote.
     if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
     }
-    let private = quote!(#krate::__private);
+    let Runtime { private, import } = Runtime::new(krate.as_ref(), &input.ident);
     let name = &input.ident;
     let (_, type_generics, _) = input.generics.split_for_impl();
-    let (lifetimes, lifetimes_again) = (input.generics.lifetimes(), input.generics.lifetimes());
+    let [lifetimes, in_range, in_prefix] = [(); 3].map(|()| input.generics.lifetimes());
     let is_value = matches!(shape, Some(Shape::Codes(_))).then(|| is_value(name, &private));
     quote! {
         #[doc(hidden)]
         #[allow(clippy::all, clippy::pedantic)]
         const _: () = {
+            #import
+
             impl<#(#lifetimes,)* __KeyderiveCodec> #private::KeyField<__KeyderiveCodec> for #name #type_generics
             where
                 #is_value
@@ -255,12 +262,22 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
                 }
             }
 
-            impl<#(#lifetimes_again,)* __KeyderiveCodec> #private::RangeField<__KeyderiveCodec>
+            impl<#(#in_range,)* __KeyderiveCodec> #private::RangeField<__KeyderiveCodec>
                 for #name #type_generics
             where
                 #is_value
             {
                 fn cut(_: #arg, _: #private::Side) -> #private::Cut {
+                    #private::core::unreachable!()
+                }
+            }
+
+            impl<#(#in_prefix,)* __KeyderiveCodec> #private::PrefixField<__KeyderiveCodec>
+                for #name #type_generics
+            where
+                #is_value
+            {
+                fn prefix_cuts(_: #arg) -> (#private::Cut, #private::Cut) {
                     #private::core::unreachable!()
                 }
             }

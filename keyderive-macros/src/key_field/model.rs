@@ -17,9 +17,11 @@ use crate::names;
 /// A type that is to be a field of keys.
 pub(crate) struct FieldType<'a> {
     pub(crate) input: &'a DeriveInput,
-    pub(crate) krate: Path,
-    /// None where the type has a shape of neither kind.
+    pub(crate) krate: Option<Path>,
+    /// None where the type has a shape of neither kind, or is a newtype of a type that is refused.
     pub(crate) shape: Option<Shape<'a>>,
+    /// What a newtype holds.
+    pub(crate) inner: Option<&'a Type>,
 }
 
 /// What the type is stored as.
@@ -35,15 +37,19 @@ impl<'a> FieldType<'a> {
     pub(crate) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Self {
         let krate = read_attrs(cx, &input.attrs);
         refuse_parameters(cx, input);
+        let inner = match &input.data {
+            Data::Struct(data) => inner(cx, input, &data.fields),
+            _ => None,
+        };
         let shape = match &input.data {
-            Data::Struct(data) => newtype(cx, input, &data.fields).map(Shape::Newtype),
+            Data::Struct(_) => inner.filter(|inner| is_accepted(cx, inner)).map(Shape::Newtype),
             Data::Enum(data) => codes(cx, input, &data.variants).map(Shape::Codes),
             Data::Union(data) => {
                 cx.error(data.union_token, SHAPES);
                 None
             }
         };
-        Self { input, krate, shape }
+        Self { input, krate, shape, inner }
     }
 }
 
@@ -52,7 +58,7 @@ const SHAPES: &str = "a field type is a newtype, such as `struct UserId(String);
                       `enum Kind { Created = 1, Deleted = 2 }`";
 
 /// Reads `#[row_key(crate = "path")]`, the only option of a field type: where the runtime is found.
-fn read_attrs(cx: &Ctxt, attrs: &[Attribute]) -> Path {
+fn read_attrs(cx: &Ctxt, attrs: &[Attribute]) -> Option<Path> {
     let mut krate = Attr::none("crate");
     for attr in attrs {
         if attr.path().is_ident("row_key") {
@@ -67,7 +73,7 @@ fn read_attrs(cx: &Ctxt, attrs: &[Attribute]) -> Path {
             refuse_bare(cx, attr);
         }
     }
-    krate.get().cloned().unwrap_or_else(|| syn::parse_quote!(::keyderive))
+    krate.get().cloned()
 }
 
 /// A format is chosen where the type is used, so that one type can have several.
@@ -110,7 +116,7 @@ fn parameter(kind: &str) -> String {
 }
 
 /// The inner type of a newtype.
-fn newtype<'a>(cx: &Ctxt, input: &DeriveInput, fields: &'a Fields) -> Option<&'a Type> {
+fn inner<'a>(cx: &Ctxt, input: &DeriveInput, fields: &'a Fields) -> Option<&'a Type> {
     let Fields::Unnamed(fields) = fields else {
         cx.error(&input.ident, SHAPES);
         return None;
@@ -121,14 +127,19 @@ fn newtype<'a>(cx: &Ctxt, input: &DeriveInput, fields: &'a Fields) -> Option<&'a
         return None;
     };
     refuse_format(cx, &field.attrs);
-    let fault = fault_of_type(&field.ty).map(|fault| cx.error(&field.ty, fault));
-    let borrowed = borrowed_for_ever(&field.ty).map(|lifetime| {
+    Some(&field.ty)
+}
+
+/// Whether the inner type is one that keys can hold.
+fn is_accepted(cx: &Ctxt, inner: &Type) -> bool {
+    let fault = fault_of_type(inner).map(|fault| cx.error(inner, fault));
+    let borrowed = borrowed_for_ever(inner).map(|lifetime| {
         cx.error(
             lifetime,
             "a field type is read out of bytes that do not live for `'static`; hold a `String`",
         );
     });
-    (fault.is_none() && borrowed.is_none()).then_some(&field.ty)
+    fault.is_none() && borrowed.is_none()
 }
 
 /// The variants of an enum by their codes.

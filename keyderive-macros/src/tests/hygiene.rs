@@ -10,6 +10,7 @@ use syn::visit_mut::{self, VisitMut};
 use syn::{Attribute, DeriveInput, Ident, Path, Token};
 
 use super::{KEYS, parse};
+use crate::key_field::key_field;
 use crate::row_key;
 
 /// Stands before every path that the user wrote, to tell it from those that the derive prints.
@@ -44,14 +45,28 @@ impl<'ast> Visit<'ast> for Declared {
         visit::visit_item_struct(self, item);
     }
 
-    fn visit_item_trait(&mut self, item: &'ast syn::ItemTrait) {
+    fn visit_item_enum(&mut self, item: &'ast syn::ItemEnum) {
         self.declare(&item.ident);
-        visit::visit_item_trait(self, item);
+        visit::visit_item_enum(self, item);
+    }
+
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        self.declare(&item.ident);
+        visit::visit_item_mod(self, item);
+    }
+
+    fn visit_use_rename(&mut self, rename: &'ast syn::UseRename) {
+        self.declare(&rename.rename);
     }
 
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
         self.declare(&item.ident);
         visit::visit_item_const(self, item);
+    }
+
+    fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
+        self.declare(&item.ident);
+        visit::visit_item_static(self, item);
     }
 
     fn visit_type_param(&mut self, param: &'ast syn::TypeParam) {
@@ -81,10 +96,15 @@ impl Strays<'_> {
             && segments.next().is_some_and(|private| private == "__private")
     }
 
+    /// How syn prints an error.
+    fn is_error(path: &Path) -> bool {
+        quote::quote!(#path).to_string() == ":: core :: compile_error"
+    }
+
     fn is_own(&self, path: &Path) -> bool {
         let first = &path.segments[0].ident;
-        // `u8` is the one type that no declaration takes away but one of that very name.
-        let known = ["Self", "self", USER, "u8"];
+        // The language's types, which no declaration takes away but one of that very name.
+        let known = ["Self", "self", USER, "bool", "u8", "u64", "str"];
         path.leading_colon.is_none()
             && (known.iter().any(|known| first == known) || self.declared.contains(&first.to_string()))
     }
@@ -92,7 +112,7 @@ impl Strays<'_> {
 
 impl<'ast> Visit<'ast> for Strays<'_> {
     fn visit_path(&mut self, path: &'ast Path) {
-        if !self.is_private(path) && !self.is_own(path) {
+        if !self.is_private(path) && !self.is_own(path) && !Self::is_error(path) {
             self.found.push(quote::quote!(#path).to_string());
         }
         visit::visit_path(self, path);
@@ -100,8 +120,12 @@ impl<'ast> Visit<'ast> for Strays<'_> {
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
-    /// Attributes are named by the language; only what `derive` lists is looked up.
+    /// Attributes are named by the language; only what `derive` lists is looked up, and a tool, which
+    /// `#![no_implicit_prelude]` takes away.
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if attribute.path().get_ident().is_none() {
+            self.visit_path(attribute.path());
+        }
         if attribute.path().is_ident("derive") {
             let derives = attribute.parse_args_with(Punctuated::<Path, Token![,]>::parse_terminated).unwrap();
             for derive in &derives {
@@ -131,20 +155,75 @@ fn every_path_comes_through_the_private_module() {
     }
 }
 
+/// What is printed for the options of fields, beside the shapes in [`KEYS`].
+#[test]
+fn every_option_comes_through_the_private_module() {
+    let declarations = [
+        r#"
+        #[row_key(display, fingerprint = "0123456789abcdef")]
+        struct HostKey {
+            #[row_key(with = "user::hexadecimal")]
+            address: u32,
+            #[row_key(ts(unit = "millis", floor), desc)]
+            at: u64,
+            #[row_key(uuid(v4))]
+            id: u64,
+        }
+        "#,
+        r#"
+        #[row_key(layout = "ordered", tag = "HOST")]
+        #[salt(range = 4, after = "user_id")]
+        struct HostKey {
+            user_id: String,
+            #[row_key(hash(md5))]
+            number: u64,
+            #[row_key(desc)]
+            at: i64,
+        }
+        "#,
+        "struct HostKey { #[salt(range = 4)] user_id: String, #[pad(0)] at: u64 }",
+    ];
+    for declaration in declarations {
+        let mut key = parse(declaration);
+        MarkTypes.visit_data_mut(&mut key.data);
+        assert_eq!(strays("keyderive", &key, row_key(&key)), [""; 0], "{declaration}");
+    }
+}
+
+#[test]
+fn every_path_of_a_field_type_comes_through_the_private_module() {
+    let declarations = [
+        "struct UserId(String);",
+        "enum Kind { Created = 1, Deleted = 20 }",
+        "struct Count(usize);",
+        "enum Kind { Created, Deleted = 20 }",
+    ];
+    for declaration in declarations {
+        let mut field = parse(declaration);
+        MarkTypes.visit_data_mut(&mut field.data);
+        assert_eq!(strays("keyderive", &field, key_field(&field)), [""; 0], "{declaration}");
+    }
+}
+
 #[test]
 fn names_of_the_prelude_are_seen() {
     let key = parse("struct OrderKey { id: u64 }");
     let printed = quote::quote! {
         #[derive(Clone, ::keyderive::__private::core::fmt::Debug)]
+        #[diagnostic::do_not_recommend]
         struct OrderKeyScan;
         fn encode(out: Vec<u8>) -> ::core::result::Result<(), ::keyderive::key::EncodeError> {
             let own = OrderKey { id: 7 };
             Ok(format!("{own:?}"))
         }
     };
-    let expected =
-        ["Clone", "Vec < u8 >", ":: core :: result :: Result < () , :: keyderive :: key :: EncodeError >"];
+    let expected = [
+        "Clone",
+        "diagnostic :: do_not_recommend",
+        "Vec < u8 >",
+        ":: core :: result :: Result < () , :: keyderive :: key :: EncodeError >",
+    ];
     let found = strays("keyderive", &key, printed);
-    assert_eq!(found[..3], expected);
-    assert_eq!(found[3..], [":: keyderive :: key :: EncodeError", "Ok", "format"]);
+    assert_eq!(found[..4], expected);
+    assert_eq!(found[4..], [":: keyderive :: key :: EncodeError", "Ok", "format"]);
 }

@@ -90,7 +90,7 @@ impl Field {
                 (Format::UnixTime(unit), Width::Between(..)) => {
                     write!(f, "{} since 1970, {}", unit.name(), Format::Int64)?;
                 }
-                (Format::Date, Width::Between(..)) => write!(f, "date as YYYYMMDD, {}", Format::Int64)?,
+                (Format::Date, Width::Between(..)) => write!(f, "date as `YYYYMMDD`, {}", Format::Int64)?,
                 (Format::Uuid, Width::Fixed(16)) => f.write_str("the bytes of the UUID")?,
                 (Format::Md5, Width::Fixed(16)) => f.write_str("the bytes of the MD5 of the field")?,
                 // The sign stands in front of the digits.
@@ -168,14 +168,14 @@ impl Format {
             Self::Decimal => "decimal, zero padded",
             Self::Utf8 => "UTF-8",
             Self::PaddedUtf8 => "UTF-8, padded with spaces on the right",
-            Self::Int64 => "Int64 as OrderedCode",
+            Self::Int64 => "ordered Int64",
             Self::Bytes => "bytes as they are",
             Self::EscapedUtf8 => "UTF-8, each byte up to `%` as `%XX`",
             Self::Hex => "hexadecimal",
             Self::Bool => "`0` or `1`",
             Self::Md5 => "MD5 of the field",
-            Self::DateTime17 => "UTC time as YYYYMMDDHHMMSSmmm",
-            Self::Date => "date as YYYYMMDD",
+            Self::DateTime17 => "UTC time as `YYYYMMDDHHMMSSmmm`",
+            Self::Date => "date as `YYYYMMDD`",
             Self::Uuid => "UUID with hyphens",
             Self::UuidSimple => "UUID without hyphens",
         })

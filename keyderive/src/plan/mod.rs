@@ -19,6 +19,8 @@ pub use error::PlanError;
 pub use explain::Explain;
 pub use parts::{Request, RequestRows};
 pub use range::{KeyRange, prefix_end};
+#[doc(hidden)]
+pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
 use parts::{Parts, Rows};

@@ -8,7 +8,7 @@ use crate::key::{Field, Format, Schema, TimeUnit};
 
 /// Fields of most formats, behind a tag and around the salt.
 #[derive(RowKey)]
-#[row_key(tag = "TRADE")]
+#[row_key(tag = "TRADE", allow(point_reads))]
 #[salt(range = 20, over(exchange, symbol), after = "exchange", sep = "/")]
 struct TradeKey<'a> {
     #[pad(4)]
@@ -115,13 +115,13 @@ fn ordered_keys_as_a_table() {
         "  tag   constant  byte 0           1 byte                         `E`",
         "  salt  bucket    byte 3           1 to 3 bytes                   \
          0 to 299 as an Int64, FarmHash of open | user",
-        "  open  bool      after separator  1 byte                         Int64 as OrderedCode",
+        "  open  bool      after separator  1 byte                         ordered Int64",
         "  pair  [u8; 2]   after separator  2 bytes before escaping        bytes as they are",
         "  user  String    after separator  up to the separator            UTF-8",
         "  at    u64       after separator  1 to 10 bytes before escaping  \
-         Int64 as OrderedCode, descending as 9223372036854775807 - v",
+         ordered Int64, descending as 9223372036854775807 - v",
         "  rank  i32       after separator  1 to 10 bytes before escaping  \
-         Int64 as OrderedCode, descending as -1 - v",
+         ordered Int64, descending as -1 - v",
         "  blob  Vec<u8>   after separator  to the end                     bytes as they are",
     ];
     assert_eq!(OrderedKey::SCHEMA.to_string().lines().collect::<Vec<_>>(), lines);

@@ -1,0 +1,44 @@
+//! Attributes of another derive, named as our options are: each derive passes over those of the other.
+#![deny(warnings)]
+
+use keyderive::{KeyField, RowKey};
+use other_derive::Other;
+
+#[derive(RowKey, Other)]
+#[tag = "of the other"]
+#[salt(range = 4, over = "user_id")]
+pub struct EventKey {
+    #[uuid(v1)]
+    pub user_id: UserId,
+    #[ts(rename = "time", unit = 7)]
+    #[reverse_ts]
+    pub at: u64,
+    #[tag]
+    pub kind: Kind,
+}
+
+#[derive(Other, RowKey)]
+#[ts]
+#[row_key(tag = "ORDER")]
+pub struct OrderKey {
+    #[ts(skip)]
+    #[pad(6)]
+    pub id: u32,
+}
+
+#[derive(Other, KeyField)]
+#[ts(transparent)]
+pub struct UserId(#[ts(skip)] String);
+
+#[derive(KeyField, Other, Clone, Copy, Debug)]
+#[tag(lower_case)]
+pub enum Kind {
+    #[ts(rename = "created")]
+    Created = 1,
+}
+
+fn main() {
+    let key = EventKey { user_id: UserId("alice".into()), at: 1426535612156, kind: Kind::Created };
+    assert!(key.encode().unwrap().ends_with(b"#alice#9223370610319163651#1"));
+    assert_eq!(OrderKey { id: 7 }.encode().unwrap(), b"ORDER#000007");
+}
