@@ -186,16 +186,14 @@ fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
 /// The scan builder's own words.
 pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
 
-/// The methods that a field has on the scan builder: to fix it, for a range, for a prefix.
+/// The methods that a field has on the scan builder: to fix it, for a range, for a prefix, for several values.
 ///
 /// The first is the field's own identifier, or that in `method`, so that `r#type` stays raw.
-pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 3] {
-    let Some(method) = field.attrs.method.get() else {
-        let name = &field.name;
-        return [field.ident.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")];
-    };
-    let name = unraw(method);
-    [method.clone(), format_ident!("{name}_range"), format_ident!("{name}_prefix")]
+pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
+    let fix = field.attrs.method.get().unwrap_or(field.ident);
+    let name = unraw(fix);
+    let [range, prefix, any_of] = ["range", "prefix", "any_of"].map(|kind| format_ident!("{name}_{kind}"));
+    [fix.clone(), range, prefix, any_of]
 }
 
 /// Bigtable limits the length of a row key. What only the field types know is asserted by the schema.

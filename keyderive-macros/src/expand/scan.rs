@@ -97,12 +97,12 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let next = at + 1;
     let value: Lifetime = parse_quote!('__keyderive_value);
     let is_next = is_next(key, at, private);
-    let [fix, range, prefix] = &methods_of(field);
-    let [fix_doc, range_doc, prefix_doc] = docs(key, field, next);
+    let [fix, range, prefix, any_of] = &methods_of(field);
+    let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, next);
     let arg = quote!(<#ty as #private::KeyField<S::Codec>>::Arg<#value>);
-    let draft_fix = match field.is_hashed() {
-        true => quote!(fix_hashed),
-        false => quote!(fix),
+    let (draft_fix, draft_any_of) = match field.is_hashed() {
+        true => (quote!(fix_hashed), quote!(any_of_hashed)),
+        false => (quote!(fix), quote!(any_of)),
     };
     // A hash has no order, and no plan can end behind one.
     let ends = key.first_hashed().is_none_or(|hashed| at < hashed).then(|| {
@@ -147,6 +147,21 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             {
                 #scan {
                     draft: #private::Draft::#draft_fix::<S::Codec, #ty>(self.draft, #fix),
+                    stage: #private::core::marker::PhantomData,
+                }
+            }
+
+            #[doc = #any_of_doc]
+            pub fn #any_of<#value>(
+                self,
+                values: impl #private::core::iter::IntoIterator<Item = #arg>,
+            ) -> #scan<#private::Fixed<#next>>
+            where
+                #is_next,
+                #ty: #private::KeyField<S::Codec>,
+            {
+                #scan {
+                    draft: #private::Draft::#draft_any_of::<S::Codec, #ty>(self.draft, values),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -214,7 +229,7 @@ fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 3] {
+fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 4] {
     let name = &field.name;
     let then = match key.fields.get(next) {
         Some(next) => format!("`{}` can be constrained next.", next.name),
@@ -224,5 +239,8 @@ fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 3] {
         format!("Fixes `{name}` to one value. {then}"),
         format!("Ends the scan with a range of `{name}`, in the order of its values."),
         format!("Ends the scan with a prefix of `{name}`, where it is text or bytes."),
+        format!(
+            "Fixes `{name}` to each of several values; none of them is a scan that reads nothing. {then}"
+        ),
     ]
 }

@@ -2,6 +2,7 @@
 
 mod data;
 mod len;
+mod salt_place;
 mod table;
 
 use serde::Serialize;

@@ -3,26 +3,21 @@
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
+use super::encodings::Encodings;
 use super::error::PlanError;
 use super::explain::Explain;
-use super::ordered;
-use super::parts::{Buckets, Constraint, Parts, Rows};
-use super::range::prefix_end;
+use super::selection::{Constraint, Selection};
 use crate::key::{
-    Cut, EncodeError, FieldError, KeyField, Layout, PrefixField, RangeField, Salt, Schema, Side, Span, Width,
-    bucket_of, check_len, write_field, write_hashed,
+    Cut, EncodeError, FieldError, KeyField, PrefixField, RangeField, Schema, Side, write_field, write_hashed,
 };
+
+/// How many values of an `any_of` are shown before the rest is counted.
+const SHOWN_VALUES: usize = 8;
 
 /// The constraints given so far, from the left; the runtime half of every derived scan builder.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    schema: &'static Schema,
-    /// The fixed fields as they stand in a key, each with the delimiter behind it but the key's last.
-    fixed: Vec<u8>,
-    spans: Vec<Span>,
-    /// The cuts that a range or prefix makes in the first field that is not fixed.
-    cuts: Option<(Cut, Cut)>,
-    constraints: Vec<Constraint>,
+    selection: Selection,
     /// The first value that a key cannot hold.
     error: Option<EncodeError>,
 }
@@ -31,14 +26,15 @@ impl Draft {
     /// A scan of every row of the key type.
     #[must_use]
     pub fn new(schema: &'static Schema) -> Self {
-        Self {
+        let selection = Selection {
             schema,
-            fixed: Vec::new(),
-            spans: Vec::new(),
+            encodings: Encodings::default(),
             cuts: None,
             constraints: Vec::new(),
-            error: None,
-        }
+            window: None,
+            after: None,
+        };
+        Self { selection, error: None }
     }
 
     /// Fixes the next field to one value.
@@ -58,17 +54,53 @@ impl Draft {
         value: &dyn fmt::Debug,
         write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
     ) -> Self {
-        let start = self.fixed.len();
-        let at = self.spans.len();
-        if let Err(error) = write(self.schema, &mut self.fixed) {
-            let name = self.schema.fields()[at].name();
-            self.error.get_or_insert(EncodeError::field(self.schema.key_type(), name, error));
+        let Self { selection, error } = &mut self;
+        let (schema, field) = (selection.schema, selection.fixed());
+        if let Err(fault) = selection.encodings.push(|out| write(schema, out)) {
+            error.get_or_insert(field_error(schema, field, fault));
         }
-        self.spans.push(Span { start, end: self.fixed.len() });
-        if self.spans.len() < self.schema.fields().len() {
-            self.fixed.extend_from_slice(self.schema.separator());
+        self.constrain(format!("= {value:?}"), field);
+        self
+    }
+
+    /// Fixes the next field to each of several values.
+    #[must_use]
+    pub fn any_of<'v, C, T: KeyField<C>>(self, values: impl IntoIterator<Item = T::Arg<'v>>) -> Self {
+        self.any_of_parts(values, |value, schema, out| write_field::<C, T>(value, schema, out))
+    }
+
+    /// Fixes the next field, which is stored as a hash, to each of several values.
+    #[must_use]
+    pub fn any_of_hashed<'v, C, T: KeyField<C>>(self, values: impl IntoIterator<Item = T::Arg<'v>>) -> Self {
+        self.any_of_parts(values, |value, schema, out| write_hashed::<C, T>(value, schema, out))
+    }
+
+    fn any_of_parts<V: Copy + fmt::Debug>(
+        mut self,
+        values: impl IntoIterator<Item = V>,
+        write: impl Fn(V, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+    ) -> Self {
+        let Self { selection, error } = &mut self;
+        let (schema, field) = (selection.schema, selection.fixed());
+        let (mut words, mut encodings) = (String::from("in ["), Vec::new());
+        let mut count = 0_usize;
+        for value in values {
+            let mut encoding = Vec::new();
+            match write(value, schema, &mut encoding) {
+                Ok(()) => encodings.push(encoding),
+                Err(fault) => _ = error.get_or_insert(field_error(schema, field, fault)),
+            }
+            if count < SHOWN_VALUES {
+                words += &format!("{}{value:?}", if count > 0 { ", " } else { "" });
+            }
+            count += 1;
         }
-        self.constrain(format!("= {value:?}"), at);
+        if let Some(more @ 1..) = count.checked_sub(SHOWN_VALUES) {
+            words += &format!(" and {more} more");
+        }
+        words.push(']');
+        selection.encodings.push_all(encodings);
+        self.constrain(words, field);
         self
     }
 
@@ -87,21 +119,21 @@ impl Draft {
         };
         // What is least in the field's order comes last in reversed bytes.
         let (start, end) = if T::ORDER.is_reversed() { (upper, lower) } else { (lower, upper) };
-        self.cuts = Some((start.unwrap_or(Cut::First), end.unwrap_or(Cut::Last)));
-        self.constrain(range_words(range), self.spans.len());
+        self.selection.cuts = Some((start.unwrap_or(Cut::First), end.unwrap_or(Cut::Last)));
+        self.constrain(range_words(range), self.selection.fixed());
         self
     }
 
     /// Ends the scan with a prefix of the next field.
     #[must_use]
     pub fn prefix<C, T: PrefixField<C>>(mut self, prefix: T::Arg<'_>) -> Self {
-        self.cuts = Some(T::prefix_cuts(prefix));
-        self.constrain(format!("begins with {prefix:?}"), self.spans.len());
+        self.selection.cuts = Some(T::prefix_cuts(prefix));
+        self.constrain(format!("begins with {prefix:?}"), self.selection.fixed());
         self
     }
 
     fn constrain(&mut self, words: String, field: usize) {
-        self.constraints.push(Constraint { field, words });
+        self.selection.constraints.push(Constraint { field, words });
     }
 
     /// The plan in words.
@@ -113,99 +145,17 @@ impl Draft {
     }
 
     /// Turns the constraints into what is asked of the table.
-    pub(super) fn finish(mut self) -> Result<Parts, PlanError> {
-        if let Some(error) = self.error.take() {
-            return Err(error.into());
+    pub(super) fn finish(self) -> Result<Selection, PlanError> {
+        match self.error {
+            Some(error) => Err(error.into()),
+            None => self.selection.check().map(|()| self.selection),
         }
-        let buckets = self.buckets();
-        let left = self.left().to_vec();
-        let rows = self.rows(buckets)?.behind(&left);
-        Ok(Parts {
-            schema: self.schema,
-            left,
-            rows,
-            buckets,
-            fixed: self.spans.len(),
-            constraints: self.constraints,
-        })
     }
+}
 
-    fn buckets(&self) -> Buckets {
-        let Some(salt) = self.schema.salt() else {
-            return Buckets::Unsalted;
-        };
-        if self.spans.len() < salt.fields_left() {
-            return Buckets::Interleaved;
-        }
-        if salt.over().iter().any(|field| *field >= self.spans.len()) {
-            return Buckets::All;
-        }
-        Buckets::One(bucket_of(salt, &self.fixed, &self.spans, self.schema))
-    }
-
-    /// The fields left of the salt as they stand in a key, where all of them are fixed.
-    fn left(&self) -> &[u8] {
-        let fields = self.schema.salt().map_or(0, Salt::fields_left);
-        let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
-        // The salt is never behind the last field, so a delimiter is there.
-        last.and_then(|last| self.fixed.get(..=last.end)).unwrap_or_default()
-    }
-
-    fn rows(&self, buckets: Buckets) -> Result<Rows, EncodeError> {
-        let Self { schema, fixed, spans, .. } = self;
-        if let Layout::OrderedCode = schema.layout() {
-            let bucket = buckets.known();
-            return ordered::Fixed { schema, bytes: fixed, spans, bucket }.rows(self.cuts.as_ref());
-        }
-        let head_len = schema.head_len(buckets.known());
-        if spans.len() == schema.fields().len() {
-            check_len(schema, head_len + fixed.len())?;
-            return Ok(Rows::Key(fixed.clone()));
-        }
-        // No key begins with these fields where not even the least one does.
-        let rest = &schema.fields()[spans.len()..];
-        let least = rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len() - 1;
-        check_len(schema, (head_len + fixed.len() + least).max(1))?;
-        let (start, end) = match &self.cuts {
-            Some((start, end)) => (self.place(start), self.place(end)),
-            None => (Some(fixed.clone()), prefix_end(fixed)),
-        };
-        Ok(match (start, end) {
-            (None, _) => Rows::None,
-            (Some(start), Some(end)) if end <= start => Rows::None,
-            (Some(start), end) => Rows::Range { start, end },
-        })
-    }
-
-    /// Where a cut in the first field that is not fixed lies in the key, behind tag and salt; none for
-    /// behind every key.
-    fn place(&self, cut: &Cut) -> Option<Vec<u8>> {
-        let delimiter = self.schema.delimiter();
-        let field = &self.schema.fields()[self.spans.len()];
-        let last = self.spans.len() + 1 == self.schema.fields().len();
-        let at = |encoding: &[u8]| [&self.fixed, encoding].concat();
-        let delimited = !matches!(field.width(), Width::Fixed(_));
-        let behind = |encoding: &[u8]| match (delimited, last) {
-            // A fixed width: no encoding extends another.
-            (false, _) => prefix_end(&at(encoding)),
-            (true, true) => Some([&self.fixed, encoding, &[0]].concat()),
-            (true, false) => Some([&self.fixed, encoding, &[delimiter + 1]].concat()),
-        };
-        let encoding = match cut {
-            Cut::First => return Some(self.fixed.clone()),
-            Cut::Last => return prefix_end(&self.fixed),
-            Cut::Before(encoding) | Cut::After(encoding) | Cut::AfterPrefix(encoding) => encoding,
-        };
-        // A delimited field never holds these bytes, so all that it holds before such a bound are the
-        // bytes up to there, and what is less.
-        let forbidden = encoding.iter().position(|byte| delimited && *byte <= delimiter);
-        match (cut, forbidden) {
-            (_, Some(len)) => behind(&encoding[..len]),
-            (Cut::Before(_), None) => Some(at(encoding)),
-            (Cut::AfterPrefix(_), None) => prefix_end(&at(encoding)),
-            _ => behind(encoding),
-        }
-    }
+#[cold]
+fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError {
+    EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
 /// A range as a person writes it: `in 1..=2`, `in 5..`, `in (after 3)..`.

@@ -2,25 +2,89 @@
 
 use std::fmt;
 
-use super::parts::{Buckets, Parts, RequestRows, Rows};
+use serde::Serialize;
+
+use super::fixed::Buckets;
+use super::request::Request;
+use super::selection::Selection;
 use crate::key::{Hex, Readable, Salt, Schema};
 
 /// How many requests are printed before the rest is counted.
 const SHOWN_REQUESTS: usize = 8;
 
+/// How many keys and ranges of a request are printed before the rest is counted.
+const SHOWN_ROWS: usize = 8;
+
+/// How many requests are counted at most; a product of `any_of` lists may make millions.
+const COUNTED_REQUESTS: usize = 10_000;
+
 /// A plan in words: what it reads, from which buckets and why, in which order.
 ///
 /// Made without I/O by `explain()` on a scan builder, a [`Plan`](super::Plan) or a table's scan; print it
-/// with `{}`. The text is for people: its wording may change in any release.
-#[derive(Clone, Debug)]
+/// with `{}`. The text is for people: its wording may change in any release. As data of serde it has the same
+/// parts, and all shown requests as [`Request`]s.
+#[derive(Clone, Debug, Serialize)]
 pub struct Explain {
-    parts: Parts,
+    key_type: &'static str,
+    /// The layout of the key in one line.
+    key: String,
+    reads: Reads,
+    constraints: Vec<(&'static str, String)>,
+    buckets: String,
+    order: Option<String>,
     limit: Option<u64>,
+    filters: Vec<String>,
+    /// How many requests are sent, [`COUNTED_REQUESTS`] where there are more.
+    request_count: usize,
+    /// The first requests.
+    requests: Vec<Request>,
+}
+
+/// What kind of read a plan is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Reads {
+    Point,
+    Points,
+    Scan,
+    Nothing,
 }
 
 impl Explain {
-    pub(super) fn new(parts: Parts) -> Self {
-        Self { parts, limit: None }
+    pub(super) fn new(selection: Selection) -> Self {
+        Self::of(&selection, false)
+    }
+
+    /// The plan read forwards or backwards.
+    pub(super) fn of(selection: &Selection, reversed: bool) -> Self {
+        let words = Words { selection, schema: selection.schema };
+        let mut all = selection.waves(reversed).flatten().take(COUNTED_REQUESTS);
+        let requests: Vec<_> = all.by_ref().take(SHOWN_REQUESTS).collect();
+        let request_count = requests.len() + all.count();
+        let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
+            (0, ..) => Reads::Nothing,
+            (_, true, 1) => Reads::Point,
+            (_, true, _) => Reads::Points,
+            (_, false, _) => Reads::Scan,
+        };
+        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| {
+            let buckets =
+                requests.iter().filter_map(Request::bucket).collect::<std::collections::BTreeSet<_>>();
+            let buckets = if request_count > SHOWN_REQUESTS { request_count } else { buckets.len() };
+            words.order(buckets, reversed)
+        });
+        Self {
+            key_type: selection.schema.key_type(),
+            key: selection.schema.template().to_string(),
+            reads,
+            constraints: words.constraints(),
+            buckets: words.buckets(),
+            order,
+            limit: None,
+            filters: Vec::new(),
+            request_count,
+            requests,
+        }
     }
 
     /// The same plan under a limit on its rows.
@@ -29,56 +93,81 @@ impl Explain {
         Self { limit, ..self }
     }
 
-    fn constraints(&self) -> String {
-        if self.parts.constraints.is_empty() {
-            return "none: every row of the key type".into();
-        }
-        let fields = self.parts.schema.fields();
-        let words = self.parts.constraints.iter();
-        words.map(|c| format!("{} {}", fields[c.field].name(), c.words)).collect::<Vec<_>>().join(", ")
+    /// The same plan with rows rearranged or left out by the scan.
+    #[cfg(feature = "client")]
+    pub(crate) fn with_filters(self, filters: Vec<String>) -> Self {
+        Self { filters, ..self }
+    }
+
+    /// The same plan read without an order among its buckets.
+    #[cfg(feature = "client")]
+    pub(crate) fn unordered(self) -> Self {
+        let order = self.order.map(|_| "none among buckets: rows come as they arrive".to_owned());
+        Self { order, ..self }
+    }
+}
+
+/// What there is to say of a selection.
+struct Words<'a> {
+    selection: &'a Selection,
+    schema: &'static Schema,
+}
+
+impl Words<'_> {
+    fn constraints(&self) -> Vec<(&'static str, String)> {
+        let fields = self.schema.fields();
+        self.selection.constraints.iter().map(|c| (fields[c.field].name(), c.words.clone())).collect()
     }
 
     fn buckets(&self) -> String {
-        let Some(salt) = self.parts.schema.salt() else {
+        let Some(salt) = self.schema.salt() else {
             return "the key type has no salt".into();
         };
         let count = salt.buckets().len();
         let over = self.names(salt.over());
-        match self.parts.buckets {
-            Buckets::One(bucket) => {
+        match self.selection.buckets() {
+            None => "none: an empty list of values".into(),
+            Some(Buckets::One(_)) if self.selection.encodings.choices() > 1 => {
+                format!("those of the values, of {}: the salt is over {over}, fixed", salt.bounds())
+            }
+            Some(Buckets::One(bucket)) => {
                 format!("bucket {bucket} of {}: the salt is over {over}, fixed", salt.bounds())
             }
-            Buckets::Unsalted | Buckets::All => {
-                let free: Vec<_> = salt.over().iter().copied().filter(|at| *at >= self.parts.fixed).collect();
+            Some(Buckets::Unsalted | Buckets::All) => {
+                let fixed = self.selection.fixed();
+                let free: Vec<_> = salt.over().iter().copied().filter(|at| *at >= fixed).collect();
                 format!("all {count}: the salt is over {over}; not fixed: {}", self.names(&free))
             }
-            Buckets::Interleaved => format!("all {count}, in one request: {}", self.free_left(salt)),
+            Some(Buckets::Interleaved) => format!("all {count}, in one request: {}", self.free_left(salt)),
         }
     }
 
     /// Which fields left of the salt keep its buckets apart.
     fn free_left(&self, salt: &Salt) -> String {
         let left: Vec<_> = (0..salt.fields_left()).collect();
-        let free = left.get(self.parts.fixed..).unwrap_or_default();
+        let free = left.get(self.selection.fixed()..).unwrap_or_default();
         format!("the salt stands behind {}; not fixed: {}", self.names(&left), self.names(free))
     }
 
     fn names(&self, fields: &[usize]) -> String {
-        let all = self.parts.schema.fields();
+        let all = self.schema.fields();
         fields.iter().map(|at| all[*at].name()).collect::<Vec<_>>().join(", ")
     }
 
-    fn order(&self) -> String {
-        if let (Buckets::Interleaved, Some(salt)) = (self.parts.buckets, self.parts.schema.salt()) {
-            return format!("as stored, by row key, not by field: {}", self.free_left(salt));
+    fn order(&self, streams: usize, reversed: bool) -> String {
+        let backwards = if reversed { ", backwards" } else { "" };
+        if let (Some(Buckets::Interleaved), Some(salt)) = (self.selection.buckets(), self.schema.salt()) {
+            return format!("as stored, by row key, not by field{backwards}: {}", self.free_left(salt));
         }
-        let free = self.parts.schema.fields().iter().skip(self.parts.fixed);
-        let by = free.map(|field| match field.order().is_reversed() {
+        let fixed = self.selection.fixed();
+        let free = self.schema.fields().iter().enumerate();
+        let free = free.filter(|(at, _)| *at >= fixed || self.selection.encodings.count(*at) > 1);
+        let by = free.map(|(_, field)| match field.order().is_reversed() != reversed {
             true => format!("{}, greatest first", field.name()),
             false => field.name().to_owned(),
         });
         let by = format!("by {}", by.collect::<Vec<_>>().join("; then "));
-        match self.parts.request_count() {
+        match streams {
             0 | 1 => by,
             streams => format!("{by}; merged from {streams} streams"),
         }
@@ -92,47 +181,61 @@ fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &dyn fmt::Display) -> fmt:
 
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { parts, limit } = self;
-        let schema: &Schema = parts.schema;
-        let kind = if matches!(parts.rows, Rows::Key(_)) { "point read" } else { "scan" };
-        write!(f, "{kind} of {}", schema.key_type())?;
-        line(f, "key", &schema.template())?;
-        line(f, "constraints", &self.constraints())?;
-        line(f, "buckets", &self.buckets())?;
-        if *limit == Some(0) {
+        let kind = match self.reads {
+            Reads::Point => "point read",
+            Reads::Points => "point reads",
+            Reads::Scan | Reads::Nothing => "scan",
+        };
+        write!(f, "{kind} of {}", self.key_type)?;
+        line(f, "key", &self.key)?;
+        let constraints = self.constraints.iter().map(|(field, words)| format!("{field} {words}"));
+        match self.constraints.is_empty() {
+            true => line(f, "constraints", &"none: every row of the key type")?,
+            false => line(f, "constraints", &constraints.collect::<Vec<_>>().join(", "))?,
+        }
+        line(f, "buckets", &self.buckets)?;
+        if self.limit == Some(0) {
             return line(f, "reads", &"nothing: the limit is 0; no request is sent");
         }
-        match &parts.rows {
-            Rows::None => {
-                return line(
-                    f,
-                    "reads",
-                    &"nothing: no row key can satisfy the constraints; no request is sent",
-                );
-            }
-            Rows::Key(_) => {}
-            Rows::Range { .. } => line(f, "order", &self.order())?,
+        if self.reads == Reads::Nothing {
+            let nothing = "nothing: no row key can satisfy the constraints; no request is sent";
+            return line(f, "reads", &nothing);
         }
-        let requests = parts.request_count();
-        if let (Some(limit), Rows::Range { .. }) = (limit, &parts.rows) {
+        if let Some(order) = &self.order {
+            line(f, "order", order)?;
+        }
+        if let (Some(limit), Reads::Scan | Reads::Points) = (self.limit, self.reads) {
             line(f, "limit", &format_args!("{limit} rows, sent with each request"))?;
         }
-        line(f, "requests", &format_args!("{requests}"))?;
-        for request in parts.requests().take(SHOWN_REQUESTS) {
-            match request.rows() {
-                RequestRows::Key(key) => {
-                    line(f, "", &Readable(key))?;
-                    line(f, "", &format_args!("hex {}", Hex(key)))?;
-                }
-                RequestRows::Range(range) => {
-                    line(f, "", range)?;
-                    line(f, "", &format_args!("hex {range:#}"))?;
-                }
-            }
+        for filter in &self.filters {
+            line(f, "filter", filter)?;
         }
-        match requests.saturating_sub(SHOWN_REQUESTS) {
+        match self.request_count {
+            COUNTED_REQUESTS => line(f, "requests", &format_args!("{COUNTED_REQUESTS} or more"))?,
+            count => line(f, "requests", &count)?,
+        }
+        for request in &self.requests {
+            write_rows(f, request)?;
+        }
+        match self.request_count - self.requests.len() {
             0 => Ok(()),
             more => line(f, "", &format_args!("and {more} more, one for each further bucket")),
         }
+    }
+}
+
+fn write_rows(f: &mut fmt::Formatter<'_>, request: &Request) -> fmt::Result {
+    for key in request.keys().iter().take(SHOWN_ROWS) {
+        line(f, "", &Readable(key))?;
+        line(f, "", &format_args!("hex {}", Hex(key)))?;
+    }
+    for range in request.ranges().iter().take(SHOWN_ROWS) {
+        line(f, "", range)?;
+        line(f, "", &format_args!("hex {range:#}"))?;
+    }
+    let shown = request.keys().len().min(SHOWN_ROWS) + request.ranges().len().min(SHOWN_ROWS);
+    match request.keys().len() + request.ranges().len() - shown {
+        0 => Ok(()),
+        more => line(f, "", &format_args!("and {more} more in this request")),
     }
 }

@@ -3,13 +3,19 @@
 //! `Key::scan()` begins a scan; its builder fixes fields from the left and may end with a range or a
 //! prefix. The result is a [`Plan`]: it knows, without a table, which requests are to be sent.
 
+mod data;
 mod draft;
+mod encodings;
 mod error;
 mod explain;
+mod fixed;
 mod ordered;
-mod parts;
+mod position;
 mod range;
+mod request;
+mod selection;
 mod stage;
+mod waves;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,19 +23,23 @@ use std::marker::PhantomData;
 pub use draft::Draft;
 pub use error::PlanError;
 pub use explain::Explain;
-pub use parts::{Request, RequestRows};
 pub use range::{KeyRange, prefix_end};
+pub use request::Request;
 #[doc(hidden)]
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-use parts::{Parts, Rows};
+#[cfg(feature = "client")]
+pub(crate) use position::Position;
+use selection::Selection;
+#[cfg(feature = "client")]
+pub(crate) use waves::Waves;
 
 /// Exactly the rows that a scan's constraints select, as requests to a table.
 ///
 /// ```
 /// use keyderive::RowKey;
-/// use keyderive::plan::{KeyRange, Plan, RequestRows};
+/// use keyderive::plan::{KeyRange, Plan};
 ///
 /// #[derive(RowKey)]
 /// #[salt(range = 2, over = "user_id")]
@@ -42,62 +52,100 @@ use parts::{Parts, Rows};
 /// let requests = plan.requests();
 /// // The salted field is fixed, so one bucket can hold the rows.
 /// assert_eq!(requests.len(), 1);
-/// assert_eq!(requests[0].rows(), &RequestRows::Range(KeyRange::prefix(b"1#alice#")));
+/// assert_eq!(requests[0].ranges(), [KeyRange::prefix(b"1#alice#")]);
 ///
 /// // Nothing is fixed: every bucket is read.
 /// assert_eq!(EventKey::scan().into_plan()?.requests().len(), 2);
+///
+/// // Of several users, each bucket is asked for its own.
+/// let plan = EventKey::scan().user_id_any_of(["alice", "bob", "carol"]).at_range(..1000).into_plan()?;
+/// assert_eq!(plan.requests().iter().map(|request| request.ranges().len()).sum::<usize>(), 3);
 /// # Ok::<(), keyderive::plan::PlanError>(())
 /// ```
 ///
 /// # Laws
 /// - The requests cover every row of the key type that satisfies the constraints, and no other.
 /// - A fully fixed key is one row key, never a range.
-/// - Empty and inverted ranges are no request at all.
+/// - Empty and inverted ranges and empty lists are no request at all.
+///
+/// # As data
+/// A plan is `Serialize` and `Deserialize`, to be run in another process. What is sent names the fingerprint of the
+/// key type, and is refused where that is another one.
 pub struct Plan<K: ?Sized> {
-    parts: Parts,
+    selection: Selection,
     key: PhantomData<fn() -> K>,
 }
 
 impl<K: ?Sized> Plan<K> {
+    fn from_selection(selection: Selection) -> Self {
+        Self { selection, key: PhantomData }
+    }
+
     /// The plan of what a derived builder has collected.
     ///
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     #[doc(hidden)]
     pub fn from_draft(draft: Draft) -> Result<Self, PlanError> {
-        Ok(Self { parts: draft.finish()?, key: PhantomData })
+        draft.finish().map(Self::from_selection)
     }
 
-    /// What is asked of the table, in the order of the buckets; empty for a plan that reads nothing.
+    /// What is asked of the table; empty for a plan that reads nothing.
     ///
-    /// Plain data, for use with any client.
+    /// Plain data, for use with any client. There is one request for each bucket that can hold a row, in their order;
+    /// more of them only where the values of an `any_of` do not fit into one. Then all rows of a bucket's first
+    /// request come before those of its second one.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.parts.requests().collect()
+        self.selection.waves(false).flatten().collect()
+    }
+
+    /// The requests in steps, in the order of the scan.
+    #[cfg(feature = "client")]
+    pub(crate) fn waves(&self, reversed: bool) -> Waves {
+        self.selection.waves(reversed)
     }
 
     /// Whether the plan is the read of one row by its whole key.
     #[must_use]
     pub fn is_point_read(&self) -> bool {
-        matches!(self.parts.rows, Rows::Key(_))
+        self.selection.is_whole() && self.selection.encodings.choices() == 1
     }
 
     /// Whether no row can satisfy the constraints, so that no request is sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        matches!(self.parts.rows, Rows::None)
+        self.selection.is_empty()
+    }
+
+    /// Whether rows can be read in the order of their fields. Where a field left of the salt is not fixed, there is
+    /// only the order of the stored keys.
+    #[must_use]
+    pub fn is_ordered(&self) -> bool {
+        self.selection.is_ordered()
+    }
+
+    /// The part of the plan whose rows are stored in a range of row keys.
+    #[must_use]
+    pub fn within(&self, range: &KeyRange) -> Self {
+        let mut selection = self.selection.clone();
+        selection.window = Some(match &selection.window {
+            Some(window) => window.intersection(range),
+            None => range.clone(),
+        });
+        Self::from_selection(selection)
     }
 
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::new(self.parts.clone())
+        Explain::new(self.selection.clone())
     }
 }
 
 impl<K: ?Sized> Clone for Plan<K> {
     fn clone(&self) -> Self {
-        Self { parts: self.parts.clone(), key: PhantomData }
+        Self::from_selection(self.selection.clone())
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
+use super::data::hex;
 use crate::key::{Hex, MAX_KEY_LEN, Readable};
 
 /// A half-open range of row keys: from `start`, inclusive, to `end`, exclusive.
@@ -20,9 +23,11 @@ use crate::key::{Hex, MAX_KEY_LEN, Readable};
 /// assert_eq!(KeyRange::prefix(b"\x01\xff").end(), Some(&b"\x02"[..]));
 /// assert_eq!(KeyRange::prefix(b"\xff").end(), None);
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyRange {
+    #[serde(with = "hex")]
     start: Vec<u8>,
+    #[serde(with = "hex::option")]
     end: Option<Vec<u8>>,
 }
 
@@ -61,6 +66,16 @@ impl KeyRange {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+
+    /// The keys that are in both ranges.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let end = match (&self.end, &other.end) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.as_ref().or(other.as_ref()),
+        };
+        Self { start: self.start.clone().max(other.start.clone()), end: end.cloned() }
     }
 
     /// Whether `key` is in the range.

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 
 use crate::client::{Error, RowStream};
+use crate::key::Schema;
 use crate::row::Row;
 
 /// The rows of one request, in order.
 pub(super) struct Lane {
     pub(super) rows: RowStream,
-    /// Where in their keys that begins which orders the rows of all lanes.
-    pub(super) logical_start: usize,
+    pub(super) schema: &'static Schema,
 }
 
 /// Streams that are each in order, as one that is.
@@ -48,7 +48,7 @@ impl Merge {
         awaited.retain(|lane| match Pin::new(&mut lanes[*lane].rows).poll_next(cx) {
             Poll::Pending => true,
             Poll::Ready(Some(Ok(row))) => {
-                heads.push(Head { row, lane: *lane, logical_start: lanes[*lane].logical_start });
+                heads.push(Head { row, lane: *lane, schema: lanes[*lane].schema });
                 false
             }
             Poll::Ready(Some(Err(error))) => {
@@ -97,15 +97,13 @@ impl Stream for Merge {
 struct Head {
     row: Row,
     lane: usize,
-    logical_start: usize,
+    schema: &'static Schema,
 }
 
 impl Head {
     /// What rows are ordered by: the logical key, then the lane, so that equal ones keep an order.
-    fn rank(&self) -> (&[u8], usize) {
-        let key = self.row.key();
-        // What stands in front of it is the same in all rows of a lane.
-        (key.get(self.logical_start..).unwrap_or_default(), self.lane)
+    fn rank(&self) -> ((&[u8], &[u8]), usize) {
+        (self.schema.split_at_salt(self.row.key()), self.lane)
     }
 }
 

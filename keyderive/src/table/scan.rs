@@ -9,7 +9,7 @@ use super::rows::Rows;
 use super::{Table, latest};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
-use crate::plan::{Explain, Plan, PlanError, Request, RequestRows};
+use crate::plan::{Explain, Plan, PlanError, Request};
 
 /// A scan of a table: a plan and how it is to be run.
 ///
@@ -53,9 +53,8 @@ impl<K: TableKey, R> Scan<K, R> {
         let Self { table, plan, limit } = self;
         let merge = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
             let lanes = plan.requests().into_iter().map(|request| {
-                let start = request.logical_start();
                 let request = read_request(request, limit);
-                Lane { rows: table.client.read_rows(&table.name, request), logical_start: start }
+                Lane { rows: table.client.read_rows(&table.name, request), schema: K::SCHEMA }
             });
             Merge::new(lanes.collect(), limit)
         });
@@ -91,11 +90,14 @@ impl<K: TableKey, R> Scan<K, R> {
 }
 
 fn read_request(request: Request, limit: Option<u64>) -> ReadRows {
-    let (keys, ranges) = match request.into_rows() {
-        RequestRows::Key(key) => (vec![key.into()], Vec::new()),
-        RequestRows::Range(range) => (Vec::new(), vec![range]),
-    };
-    ReadRows { keys, ranges, limit, filter: Some(latest()), reversed: false }
+    let (keys, ranges) = request.into_rows();
+    ReadRows {
+        keys: keys.into_iter().map(Into::into).collect(),
+        ranges,
+        limit,
+        filter: Some(latest()),
+        reversed: false,
+    }
 }
 
 impl<K, R> fmt::Debug for Scan<K, R> {

@@ -1,0 +1,187 @@
+//! Plans as data, for other processes and programs.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Plan;
+use super::encodings::Encodings;
+use super::range::KeyRange;
+use super::selection::{Constraint, Selection};
+use crate::key::{Cut, RowKey};
+
+/// Bytes in lower-case hexadecimal, which every format of serde holds.
+pub(super) mod hex {
+    use std::fmt::Write as _;
+
+    use serde::de::Error as _;
+    use serde::{Deserialize as _, Deserializer, Serializer};
+
+    pub(in super::super) fn text(bytes: &[u8]) -> String {
+        bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    }
+
+    pub(in super::super) fn bytes(text: &str) -> Option<Vec<u8>> {
+        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+        let digit = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
+        let byte = |pair: &[u8; 2]| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok();
+        rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&text(bytes))
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        bytes(&text).ok_or_else(|| D::Error::custom(format_args!("`{text}` is not lower-case hexadecimal")))
+    }
+
+    /// One, or none.
+    pub(in super::super) mod option {
+        use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
+
+        pub(in super::super::super) fn serialize<S: Serializer>(
+            bytes: &Option<Vec<u8>>,
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            bytes.as_deref().map(super::text).serialize(serializer)
+        }
+
+        pub(in super::super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Option<Vec<u8>>, D::Error> {
+            #[derive(Deserialize)]
+            struct Bytes(#[serde(with = "super")] Vec<u8>);
+            Ok(Option::<Bytes>::deserialize(deserializer)?.map(|Bytes(bytes)| bytes))
+        }
+    }
+
+    /// Several.
+    pub(in super::super) mod list {
+        use serde::{Deserialize, Deserializer, Serializer};
+
+        pub(in super::super::super) fn serialize<S: Serializer>(
+            all: &[Vec<u8>],
+            serializer: S,
+        ) -> Result<S::Ok, S::Error> {
+            serializer.collect_seq(all.iter().map(|bytes| super::text(bytes)))
+        }
+
+        pub(in super::super::super) fn deserialize<'de, D: Deserializer<'de>>(
+            deserializer: D,
+        ) -> Result<Vec<Vec<u8>>, D::Error> {
+            #[derive(Deserialize)]
+            struct Bytes(#[serde(with = "super")] Vec<u8>);
+            Ok(Vec::<Bytes>::deserialize(deserializer)?.into_iter().map(|Bytes(bytes)| bytes).collect())
+        }
+    }
+}
+
+/// A plan as it is sent: what its key type is follows from the fingerprint.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Sent {
+    fingerprint: String,
+    /// For each fixed field, its encodings.
+    fixed: Vec<Values>,
+    cuts: Option<(Place, Place)>,
+    /// Each constraint's field and words.
+    constraints: Vec<(usize, String)>,
+    window: Option<KeyRange>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Values(#[serde(with = "hex::list")] Vec<Vec<u8>>);
+
+/// A cut.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    First,
+    Before(#[serde(with = "hex")] Vec<u8>),
+    After(#[serde(with = "hex")] Vec<u8>),
+    AfterPrefix(#[serde(with = "hex")] Vec<u8>),
+    Last,
+}
+
+impl From<&Cut> for Place {
+    fn from(cut: &Cut) -> Self {
+        match cut {
+            Cut::First => Self::First,
+            Cut::Before(bytes) => Self::Before(bytes.clone()),
+            Cut::After(bytes) => Self::After(bytes.clone()),
+            Cut::AfterPrefix(bytes) => Self::AfterPrefix(bytes.clone()),
+            Cut::Last => Self::Last,
+        }
+    }
+}
+
+impl From<Place> for Cut {
+    fn from(place: Place) -> Self {
+        match place {
+            Place::First => Self::First,
+            Place::Before(bytes) => Self::Before(bytes),
+            Place::After(bytes) => Self::After(bytes),
+            Place::AfterPrefix(bytes) => Self::AfterPrefix(bytes),
+            Place::Last => Self::Last,
+        }
+    }
+}
+
+impl From<&Selection> for Sent {
+    fn from(selection: &Selection) -> Self {
+        let Selection { schema, encodings, cuts, constraints, window, after: _ } = selection;
+        let values = |field| Values(encodings.all(field).map(<[u8]>::to_vec).collect());
+        Self {
+            fingerprint: schema.fingerprint().to_string(),
+            fixed: (0..encodings.fields()).map(values).collect(),
+            cuts: cuts.as_ref().map(|(start, end)| (start.into(), end.into())),
+            constraints: constraints.iter().map(|c| (c.field, c.words.clone())).collect(),
+            window: window.clone(),
+        }
+    }
+}
+
+impl<K: ?Sized> Serialize for Plan<K> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Sent::from(&self.selection).serialize(serializer)
+    }
+}
+
+/// Refuses plans of key types with another fingerprint, and what no plan of this one is.
+impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Sent { fingerprint, fixed, cuts, constraints, window } = Sent::deserialize(deserializer)?;
+        let schema = K::SCHEMA;
+        if fingerprint != schema.fingerprint().to_string() {
+            return Err(D::Error::custom(format_args!(
+                "the plan is of a key type with the fingerprint `{fingerprint}`, and that of `{}` is `{}`",
+                schema.key_type(),
+                schema.fingerprint(),
+            )));
+        }
+        let fields = schema.fields().len();
+        let ends = fixed.len() + usize::from(cuts.is_some());
+        if ends > fields || constraints.iter().any(|(field, _)| *field >= fields) {
+            return Err(D::Error::custom(format_args!(
+                "the plan has more constraints than `{}` has fields",
+                schema.key_type()
+            )));
+        }
+        let mut encodings = Encodings::default();
+        for Values(values) in fixed {
+            encodings.push_all(values);
+        }
+        let constraints = constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();
+        let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
+        let selection = Selection { schema, encodings, cuts, constraints, window, after: None };
+        selection.check().map_err(D::Error::custom)?;
+        Ok(Self::from_selection(selection))
+    }
+}

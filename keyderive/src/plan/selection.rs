@@ -1,0 +1,87 @@
+//! What a plan selects, the same for all key types.
+
+use super::encodings::{Choice, Encodings};
+use super::error::PlanError;
+use super::fixed::{Buckets, FixedFields, Rows};
+use super::position::Position;
+use super::range::KeyRange;
+use super::waves::Waves;
+use crate::key::{Cut, Schema};
+
+/// A plan without its key type.
+#[derive(Clone, Debug)]
+pub(super) struct Selection {
+    pub(super) schema: &'static Schema,
+    pub(super) encodings: Encodings,
+    /// The cuts that a range or prefix makes in the first field that is not fixed.
+    pub(super) cuts: Option<(Cut, Cut)>,
+    pub(super) constraints: Vec<Constraint>,
+    /// The stored keys that are looked at: all of them, unless the plan is a part of another.
+    pub(super) window: Option<KeyRange>,
+    /// Behind which row the scan goes on, in the order of the scan.
+    pub(super) after: Option<Position>,
+}
+
+/// A constraint in the words of its field's values.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Constraint {
+    pub(super) field: usize,
+    pub(super) words: String,
+}
+
+impl Selection {
+    /// Fails where some choice of the fixed values makes no key.
+    pub(super) fn check(&self) -> Result<(), PlanError> {
+        let mut fixed = FixedFields::new(self.schema);
+        let longest = self.encodings.prefer(|one, other| one.len() > other.len());
+        let shortest = self.encodings.prefer(|one, other| one.len() < other.len());
+        if self.encodings.is_empty() {
+            return Ok(());
+        }
+        for choice in [longest, shortest] {
+            fixed.assemble(&self.encodings, &choice);
+            fixed.check(fixed.buckets()).map_err(PlanError::from)?;
+        }
+        Ok(())
+    }
+
+    /// How many fields are fixed.
+    pub(super) fn fixed(&self) -> usize {
+        self.encodings.fields()
+    }
+
+    /// Whether every field is fixed, so that only whole keys are asked for.
+    pub(super) fn is_whole(&self) -> bool {
+        self.fixed() == self.schema.fields().len()
+    }
+
+    /// The buckets that the first choice can be in; none where there is no choice.
+    pub(super) fn buckets(&self) -> Option<Buckets> {
+        let mut fixed = FixedFields::new(self.schema);
+        fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
+        Some(fixed.buckets())
+    }
+
+    /// Whether rows come in the order of their fields. Where a field left of the salt is not fixed, there is only the
+    /// order of the stored keys.
+    pub(super) fn is_ordered(&self) -> bool {
+        self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_left())
+    }
+
+    /// Whether no row can satisfy the constraints.
+    pub(super) fn is_empty(&self) -> bool {
+        let Some(choice) = Choice::first(&self.encodings, false) else {
+            return true;
+        };
+        let mut fixed = FixedFields::new(self.schema);
+        fixed.assemble(&self.encodings, &choice);
+        // The cuts are the same behind each choice.
+        matches!(fixed.rows(self.cuts.as_ref()).behind(fixed.left()), Rows::None)
+            || ((self.window.is_some() || self.after.is_some()) && self.waves(false).next().is_none())
+    }
+
+    /// What is asked of the table, in the order of the scan.
+    pub(super) fn waves(&self, reversed: bool) -> Waves {
+        Waves::new(self.clone(), reversed)
+    }
+}

@@ -1,0 +1,132 @@
+//! The requests of a plan, in steps that each fit into a request.
+
+use std::collections::BTreeMap;
+
+use super::encodings::Choice;
+use super::fixed::{Buckets, FixedFields, Rows};
+use super::range::{KeyRange, prefix_end};
+use super::request::{Asked, Request};
+use super::selection::Selection;
+
+/// The most bytes of keys and ranges in one request.
+///
+/// The service takes requests of 1 MB, and has been seen to refuse them at half of that
+/// (googleapis/google-cloud-go#1463).
+const REQUEST_BYTES: usize = 256 << 10;
+
+/// The most bytes of keys and ranges that are held at a time, for all buckets.
+const WAVE_BYTES: usize = 4 << 20;
+
+/// The requests of a plan in the order of the scan: all rows of one wave come before those of the next.
+///
+/// A wave is one request at most for each bucket. Most plans are one wave; the values of `any_of` may make more.
+#[derive(Clone, Debug)]
+pub(crate) struct Waves {
+    selection: Selection,
+    /// The next choice of the fixed values.
+    choice: Option<Choice>,
+    reversed: bool,
+    fixed: FixedFields,
+    head: Vec<u8>,
+}
+
+/// The requests of a wave while it is filled.
+#[derive(Default)]
+struct Wave {
+    requests: BTreeMap<Option<i32>, (Request, usize)>,
+    bytes: usize,
+    full: bool,
+}
+
+impl Wave {
+    fn push(&mut self, bucket: Option<i32>, asked: Asked) {
+        let len = match &asked {
+            Asked::Key(key) => key.len(),
+            Asked::Range(range) => range.start().len() + range.end().map_or(0, <[u8]>::len),
+        };
+        // What the message has around them.
+        let len = len + 8;
+        let (request, bytes) = self.requests.entry(bucket).or_insert_with(|| (Request::new(bucket), 0));
+        request.push(asked);
+        *bytes += len;
+        self.bytes += len;
+        self.full |= *bytes >= REQUEST_BYTES || self.bytes >= WAVE_BYTES;
+    }
+}
+
+impl Waves {
+    pub(super) fn new(selection: Selection, reversed: bool) -> Self {
+        let choice = Choice::first(&selection.encodings, reversed);
+        let fixed = FixedFields::new(selection.schema);
+        Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) }
+    }
+
+    /// Adds the rows of a choice to the wave, in each bucket that can hold one.
+    fn ask(&mut self, choice: &Choice, wave: &mut Wave) {
+        self.fixed.assemble(&self.selection.encodings, choice);
+        let buckets = self.fixed.buckets();
+        let rows = self.fixed.rows(self.selection.cuts.as_ref()).behind(self.fixed.left());
+        match (buckets, self.selection.schema.salt()) {
+            (Buckets::All, Some(salt)) => {
+                for bucket in salt.buckets() {
+                    self.ask_bucket(Some(bucket), &rows, wave);
+                }
+            }
+            _ => self.ask_bucket(buckets.known(), &rows, wave),
+        }
+    }
+
+    fn ask_bucket(&mut self, bucket: Option<i32>, rows: &Rows, wave: &mut Wave) {
+        self.head.clear();
+        self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
+        let at = |behind: &[u8]| [&self.head, behind].concat();
+        let asked = match rows {
+            Rows::Key(key) => Asked::Key(at(key)),
+            Rows::Range { start, end } => {
+                let end = end.as_ref().map_or_else(|| prefix_end(&self.head), |end| Some(at(end)));
+                Asked::Range(KeyRange::new(at(start), end))
+            }
+            Rows::None => return,
+        };
+        let Selection { schema, window, after, .. } = &self.selection;
+        let ahead = after.as_ref().map(|after| after.ahead(schema, bucket));
+        let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, ahead.as_ref()));
+        if let Some(asked) = asked {
+            wave.push(bucket, asked);
+        }
+    }
+}
+
+/// The part of what is asked that is in the window.
+fn within(asked: Asked, window: Option<&KeyRange>) -> Option<Asked> {
+    let Some(window) = window else {
+        return Some(asked);
+    };
+    match asked {
+        Asked::Key(key) => window.contains(&key).then_some(Asked::Key(key)),
+        Asked::Range(range) => {
+            let range = range.intersection(window);
+            (!range.is_empty()).then_some(Asked::Range(range))
+        }
+    }
+}
+
+impl Iterator for Waves {
+    type Item = Vec<Request>;
+
+    fn next(&mut self) -> Option<Vec<Request>> {
+        let mut wave = Wave::default();
+        while let Some(mut choice) = self.choice.take() {
+            self.ask(&choice, &mut wave);
+            if choice.advance(&self.selection.encodings, self.reversed) {
+                self.choice = Some(choice);
+            }
+            if wave.full {
+                break;
+            }
+        }
+        let requests = wave.requests.into_values().map(|(request, _)| request.ascending(self.reversed));
+        let requests: Vec<_> = requests.collect();
+        (!requests.is_empty()).then_some(requests)
+    }
+}
