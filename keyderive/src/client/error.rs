@@ -47,6 +47,10 @@ pub(crate) enum Kind {
     Entry { key: Bytes, error: Error },
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
+    /// Rows that were not to be dropped.
+    NotPrefixes { table: String },
+    /// A scan failed in one of its lanes.
+    Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// The table that exists is not the one that was to be made.
     Mismatch { table: String, message: String },
 }
@@ -113,6 +117,49 @@ impl Error {
         Self::new(Kind::Input { index, error })
     }
 
+    /// A failure while a bucket was read.
+    pub(crate) fn in_scan(bucket: Option<i32>, error: Error) -> Self {
+        Self::new(Kind::Scan { bucket, last: None, error })
+    }
+
+    /// The same failure of a scan, whose last row had this key.
+    pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
+        if let Kind::Scan { last, .. } = &mut *self.0 {
+            *last = key;
+        }
+        self
+    }
+
+    /// The bucket that a scan failed in, where one is known.
+    #[must_use]
+    pub fn bucket(&self) -> Option<i32> {
+        match self.kind() {
+            Kind::Scan { bucket, .. } => *bucket,
+            _ => None,
+        }
+    }
+
+    /// The stored key of the last row that a scan has delivered before it failed.
+    #[must_use]
+    pub fn last_row_key(&self) -> Option<&[u8]> {
+        match self.kind() {
+            Kind::Scan { last, .. } => last.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// The failure below the place in a list or a scan that it happened at.
+    fn cause(&self) -> &Kind {
+        match self.kind() {
+            Kind::Scan { error, .. } => error.cause(),
+            kind => kind,
+        }
+    }
+
+    pub(crate) fn not_prefixes(table: &str) -> Self {
+        Self::new(Kind::NotPrefixes { table: table.into() })
+    }
+
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
         Self::new(Kind::Mismatch { table: table.into(), message: message.into() })
     }
@@ -120,7 +167,7 @@ impl Error {
     /// The row key that the failure is about, where it is about one.
     #[must_use]
     pub fn row_key(&self) -> Option<&[u8]> {
-        match self.kind() {
+        match self.cause() {
             Kind::Foreign { error, .. } => Some(error.key()),
             Kind::Row { key, .. } | Kind::Entry { key, .. } => Some(key),
             Kind::Input { error, .. } => error.row_key(),
@@ -131,7 +178,7 @@ impl Error {
     /// Whether a value was given that no key of the table can hold: to write, to look up or to scan for.
     #[must_use]
     pub fn is_key(&self) -> bool {
-        match self.kind() {
+        match self.cause() {
             Kind::Input { error, .. } => error.is_key(),
             kind => matches!(kind, Kind::Key { .. } | Kind::Plan { .. }),
         }
@@ -141,13 +188,13 @@ impl Error {
     /// or under another layout. [`row_key`](Self::row_key) is its key.
     #[must_use]
     pub fn is_foreign_row(&self) -> bool {
-        matches!(self.kind(), Kind::Foreign { .. })
+        matches!(self.cause(), Kind::Foreign { .. })
     }
 
     /// Whether a row's value cannot be stored as columns, or stored columns not be read as a row.
     #[must_use]
     pub fn is_row(&self) -> bool {
-        match self.kind() {
+        match self.cause() {
             Kind::Input { error, .. } => error.is_row(),
             kind => matches!(kind, Kind::Row { .. }),
         }
@@ -209,17 +256,17 @@ impl Error {
     /// Whether the server's answer broke the protocol: a fault of the server, or of this client.
     #[must_use]
     pub fn is_protocol(&self) -> bool {
-        matches!(self.kind(), Kind::Protocol { .. })
+        matches!(self.cause(), Kind::Protocol { .. })
     }
 
     /// Whether no Bigtable could be told from the arguments or the environment.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
-        matches!(self.kind(), Kind::Configuration { .. })
+        matches!(self.cause(), Kind::Configuration { .. })
     }
 
     fn has_code(&self, wanted: Code) -> bool {
-        match self.kind() {
+        match self.cause() {
             Kind::Rpc { code, .. } => *code == wanted,
             Kind::Entry { error, .. } => error.has_code(wanted),
             _ => false,
@@ -251,6 +298,22 @@ impl fmt::Display for Error {
                 write!(f, "row {} was not written: {error}", ShownKey(key))
             }
             Kind::Input { index, error } => write!(f, "row {index} of the input, counted from 0: {error}"),
+            Kind::Scan { bucket, last, error } => {
+                write!(f, "{error}")?;
+                match (bucket, last) {
+                    (Some(bucket), Some(key)) => {
+                        write!(f, "; in bucket {bucket}, and the last row delivered was {}", ShownKey(key))
+                    }
+                    (Some(bucket), None) => write!(f, "; in bucket {bucket}, before any row was delivered"),
+                    (None, Some(key)) => write!(f, "; the last row delivered was {}", ShownKey(key)),
+                    (None, None) => Ok(()),
+                }
+            }
+            Kind::NotPrefixes { table } => write!(
+                f,
+                "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
+                 prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
+            ),
             Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
         }
     }
@@ -305,9 +368,11 @@ impl StdError for Error {
             Kind::Foreign { error, .. } => Some(error),
             Kind::Row { error, .. } => Some(error),
             Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),
+            Kind::Scan { error, .. } => error.source(),
             Kind::Rpc { source: None, .. }
             | Kind::Configuration { .. }
             | Kind::Protocol { .. }
+            | Kind::NotPrefixes { .. }
             | Kind::Mismatch { .. } => None,
         }
     }

@@ -7,6 +7,7 @@ mod error;
 mod headers;
 mod merge;
 mod read;
+mod streams;
 mod transport;
 mod write;
 
@@ -57,6 +58,7 @@ struct Inner {
     instance: String,
     app_profile: String,
     features: AsciiMetadataValue,
+    streams: streams::Streams,
 }
 
 impl Client {
@@ -120,6 +122,7 @@ impl Client {
                 instance: format!("projects/{project}/instances/{instance}"),
                 app_profile: String::new(),
                 features: headers::features(),
+                streams: streams::Streams::default(),
             }),
         }
     }

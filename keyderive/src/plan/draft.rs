@@ -3,7 +3,6 @@
 use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
-use super::encodings::Encodings;
 use super::error::PlanError;
 use super::explain::Explain;
 use super::selection::{Constraint, Selection};
@@ -26,15 +25,7 @@ impl Draft {
     /// A scan of every row of the key type.
     #[must_use]
     pub fn new(schema: &'static Schema) -> Self {
-        let selection = Selection {
-            schema,
-            encodings: Encodings::default(),
-            cuts: None,
-            constraints: Vec::new(),
-            window: None,
-            after: None,
-        };
-        Self { selection, error: None }
+        Self { selection: Selection::full(schema), error: None }
     }
 
     /// Fixes the next field to one value.
@@ -141,7 +132,7 @@ impl Draft {
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, PlanError> {
-        Ok(Explain::new(self.clone().finish()?))
+        Ok(Explain::of(&self.clone().finish()?, false))
     }
 
     /// Turns the constraints into what is asked of the table.

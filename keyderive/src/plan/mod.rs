@@ -30,7 +30,7 @@ pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
 #[cfg(feature = "client")]
-pub(crate) use position::Position;
+use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
 pub(crate) use waves::Waves;
@@ -139,7 +139,43 @@ impl<K: ?Sized> Plan<K> {
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::new(self.selection.clone())
+        Explain::of(&self.selection, false)
+    }
+
+    /// The plan in words, read backwards where `reversed` says so.
+    #[cfg(feature = "client")]
+    pub(crate) fn explain_in(&self, reversed: bool) -> Explain {
+        Explain::of(&self.selection, reversed)
+    }
+
+    /// The place of a row, by its stored key, as a page token.
+    #[cfg(feature = "client")]
+    pub(crate) fn token(&self, key: &[u8], reversed: bool) -> String {
+        Position::of(&self.selection, key, reversed).to_token(&self.selection)
+    }
+
+    /// What the plan has behind the row of a page token.
+    #[cfg(feature = "client")]
+    pub(crate) fn behind(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
+        let mut selection = self.selection.clone();
+        selection.after = Some(Position::from_token(token, &selection, reversed)?);
+        Ok(Self::from_selection(selection))
+    }
+
+    /// The byte prefixes that hold the plan's rows and nothing else: one for each bucket. None where there are not
+    /// such, or where one would be empty.
+    #[cfg(feature = "client")]
+    pub(crate) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
+        self.selection.prefixes()
+    }
+
+    /// The plan of every row of the key type.
+    #[cfg(feature = "client")]
+    pub(crate) fn full() -> Self
+    where
+        K: crate::key::RowKey,
+    {
+        Self::from_selection(Selection::full(K::SCHEMA))
     }
 }
 

@@ -1,8 +1,13 @@
 //! Where a scan goes on: behind a row, in every bucket.
 
+use super::data::hex;
+use super::error::{PlanError, TokenFault};
 use super::range::KeyRange;
 use super::selection::Selection;
-use crate::key::Schema;
+use crate::key::{Cut, Schema, fingerprint64};
+
+/// What the first byte of a page token says.
+const TOKEN_VERSION: u8 = 1;
 
 /// The place of a row in the order of a scan.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,4 +36,74 @@ impl Position {
         key.push(0);
         KeyRange::new(key, None)
     }
+
+    /// The place as opaque text, bound to the plan and the layout.
+    pub(super) fn to_token(&self, selection: &Selection) -> String {
+        let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
+        bytes.extend_from_slice(&layout_of(selection).to_be_bytes());
+        bytes.extend_from_slice(&plan_of(selection).to_be_bytes());
+        // A row key has at most 4096 bytes.
+        bytes.extend_from_slice(&(self.front.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(&self.front);
+        bytes.extend_from_slice(&self.behind);
+        hex::text(&bytes)
+    }
+
+    /// Reads a token back.
+    pub(super) fn from_token(token: &str, selection: &Selection, reversed: bool) -> Result<Self, PlanError> {
+        let fault = |fault| PlanError::token(selection.schema.key_type(), fault);
+        let bytes = hex::bytes(token).ok_or_else(|| fault(TokenFault::NoToken))?;
+        let Some(([TOKEN_VERSION, direction @ (0 | 1)], rest)) = bytes.split_first_chunk() else {
+            return Err(fault(TokenFault::NoToken));
+        };
+        let (layout, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
+        let (plan, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
+        let (front, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
+        let front = usize::from(u16::from_be_bytes(*front));
+        let (front, behind) = rest.split_at_checked(front).ok_or_else(|| fault(TokenFault::NoToken))?;
+        if u64::from_be_bytes(*layout) != layout_of(selection) {
+            return Err(fault(TokenFault::OtherLayout));
+        }
+        if u64::from_be_bytes(*plan) != plan_of(selection) {
+            return Err(fault(TokenFault::OtherPlan));
+        }
+        if (*direction == 1) != reversed {
+            return Err(fault(TokenFault::OtherDirection));
+        }
+        Ok(Self { front: front.to_vec(), behind: behind.to_vec(), reversed })
+    }
+}
+
+fn layout_of(selection: &Selection) -> u64 {
+    fingerprint64(selection.schema.fingerprint().to_string().as_bytes())
+}
+
+/// A number that stands for the constraints, the same in every process and release.
+fn plan_of(selection: &Selection) -> u64 {
+    let mut bytes = Vec::new();
+    let mut part = |part: &[u8]| {
+        bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(part);
+    };
+    for field in 0..selection.encodings.fields() {
+        part(b"field");
+        selection.encodings.all(field).for_each(&mut part);
+    }
+    for cut in selection.cuts.iter().flat_map(|(start, end)| [start, end]) {
+        let (kind, at): (&[u8], &[u8]) = match cut {
+            Cut::First => (b"first", &[]),
+            Cut::Before(at) => (b"before", at),
+            Cut::After(at) => (b"after", at),
+            Cut::AfterPrefix(at) => (b"after prefix", at),
+            Cut::Last => (b"last", &[]),
+        };
+        part(kind);
+        part(at);
+    }
+    if let Some(window) = &selection.window {
+        part(b"window");
+        part(window.start());
+        part(window.end().unwrap_or_default());
+    }
+    fingerprint64(&bytes)
 }

@@ -6,7 +6,8 @@ use super::fixed::{Buckets, FixedFields, Rows};
 use super::position::Position;
 use super::range::KeyRange;
 use super::waves::Waves;
-use crate::key::{Cut, Schema};
+use crate::key::ordered::SEPARATOR;
+use crate::key::{Cut, Layout, Schema};
 
 /// A plan without its key type.
 #[derive(Clone, Debug)]
@@ -30,6 +31,42 @@ pub(super) struct Constraint {
 }
 
 impl Selection {
+    /// Every row of a key type.
+    pub(super) fn full(schema: &'static Schema) -> Self {
+        let encodings = Encodings::default();
+        Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: None }
+    }
+
+    /// The byte prefixes that hold the selected rows and nothing else, one for each bucket, none of them empty.
+    ///
+    /// Fixed fields end on a delimiter or a width, so that no other value's rows begin so. A range's rows have no
+    /// prefix, and neither have those of the ordered layout where the next field may be empty and dropped.
+    pub(super) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
+        let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_none();
+        if !plain || self.is_whole() || self.encodings.choices() != 1 || !self.is_ordered() {
+            return None;
+        }
+        let next = self.schema.fields().get(self.fixed())?;
+        if self.schema.layout() == Layout::OrderedCode && next.width().min() == 0 {
+            return None;
+        }
+        let ranges = self.waves(false).flatten().flat_map(|request| request.into_rows().1);
+        let mut prefixes = Vec::new();
+        for range in ranges {
+            let prefix = match self.schema.layout() {
+                Layout::Delimited => range.start().to_vec(),
+                // Behind the fixed fields comes a separator, unless nothing is fixed.
+                Layout::OrderedCode if range.start().is_empty() => Vec::new(),
+                Layout::OrderedCode => [range.start(), &SEPARATOR].concat(),
+            };
+            if prefix.is_empty() {
+                return None;
+            }
+            prefixes.push(prefix);
+        }
+        (!prefixes.is_empty()).then_some(prefixes)
+    }
+
     /// Fails where some choice of the fixed values makes no key.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         let mut fixed = FixedFields::new(self.schema);

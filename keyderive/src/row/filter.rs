@@ -6,3 +6,9 @@ pub(crate) enum RowFilter {
     /// Only the newest `n` versions of each column.
     LatestPerColumn(u32),
 }
+
+impl RowFilter {
+    pub(crate) fn keys() -> Self {
+        Self::LatestPerColumn(1)
+    }
+}

@@ -1,4 +1,4 @@
-//! The ordered merge of the streams of a scan, one for each bucket.
+//! The lanes of a scan as one stream: merged by logical key, or as rows arrive.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -6,49 +6,76 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
+use futures_core::stream::BoxStream;
+use futures_util::stream::{SelectAll, select_all};
 
-use crate::client::{Error, RowStream};
-use crate::key::Schema;
-use crate::row::Row;
+use super::lane::Found;
+use crate::client::Error;
+use crate::key::{Schema, TableKey};
 
-/// The rows of one request, in order.
-pub(super) struct Lane {
-    pub(super) rows: RowStream,
-    pub(super) schema: &'static Schema,
+type Rows<K> = BoxStream<'static, Result<Found<K>, Error>>;
+
+/// Lanes that run side by side.
+pub(super) enum Merge<K: TableKey> {
+    Ordered(Ordered<K>),
+    Unordered(SelectAll<Rows<K>>),
 }
 
-/// Streams that are each in order, as one that is.
+/// Lanes that are each in order, as one stream that is.
 ///
-/// A stream is asked for its next row only when its last one has been handed out, so at most one row of
+/// A lane is asked for its next row only when its last one has been handed out, so at most one row of
 /// each is held here; what arrives meanwhile waits in the transport, which is bounded for each stream.
-pub(super) struct Merge {
-    lanes: Vec<Lane>,
+pub(super) struct Ordered<K: TableKey> {
+    schema: &'static Schema,
+    reversed: bool,
+    lanes: Vec<Rows<K>>,
     /// The lanes whose next row is not known yet.
     awaited: Vec<usize>,
     /// The next row of every other lane that has one.
-    heads: BinaryHeap<Head>,
-    /// How many rows may still be handed out.
-    remaining: u64,
+    heads: BinaryHeap<Head<K>>,
 }
 
-impl Merge {
-    pub(super) fn new(lanes: Vec<Lane>, limit: Option<u64>) -> Self {
-        Self {
+impl<K: TableKey> Merge<K> {
+    pub(super) fn ordered(lanes: Vec<Rows<K>>, reversed: bool) -> Self {
+        Self::Ordered(Ordered {
+            schema: K::SCHEMA,
+            reversed,
             awaited: (0..lanes.len()).collect(),
             heads: BinaryHeap::with_capacity(lanes.len()),
             lanes,
-            remaining: limit.unwrap_or(u64::MAX),
+        })
+    }
+
+    pub(super) fn unordered(lanes: Vec<Rows<K>>) -> Self {
+        Self::Unordered(select_all(lanes))
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        match self {
+            Self::Ordered(lanes) => lanes.poll_next(cx),
+            Self::Unordered(lanes) => Pin::new(lanes).poll_next(cx),
         }
+    }
+}
+
+impl<K: TableKey> Ordered<K> {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        ready!(self.poll_awaited(cx))?;
+        let Some(Head { found, lane, .. }) = self.heads.pop() else {
+            return Poll::Ready(None);
+        };
+        self.awaited.push(lane);
+        Poll::Ready(Some(Ok(found)))
     }
 
     /// Asks all awaited lanes, so that their requests run side by side.
     fn poll_awaited(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let mut failed = None;
-        let Self { lanes, awaited, heads, .. } = self;
-        awaited.retain(|lane| match Pin::new(&mut lanes[*lane].rows).poll_next(cx) {
+        let Self { schema, reversed, lanes, awaited, heads } = self;
+        awaited.retain(|lane| match lanes[*lane].as_mut().poll_next(cx) {
             Poll::Pending => true,
-            Poll::Ready(Some(Ok(row))) => {
-                heads.push(Head { row, lane: *lane, schema: lanes[*lane].schema });
+            Poll::Ready(Some(Ok(found))) => {
+                heads.push(Head::new(found, *lane, schema, *reversed));
                 false
             }
             Poll::Ready(Some(Err(error))) => {
@@ -63,66 +90,50 @@ impl Merge {
             None => Poll::Pending,
         }
     }
-
-    /// Ends the merge: every stream is dropped, which cancels its request.
-    fn end(&mut self) {
-        self.lanes.clear();
-        self.awaited.clear();
-        self.heads.clear();
-    }
 }
 
-impl Stream for Merge {
-    type Item = Result<Row, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if self.remaining == 0 {
-            self.end();
-            return Poll::Ready(None);
-        }
-        if let Err(error) = ready!(self.poll_awaited(cx)) {
-            self.end();
-            return Poll::Ready(Some(Err(error)));
-        }
-        let Some(Head { row, lane, .. }) = self.heads.pop() else {
-            return Poll::Ready(None);
-        };
-        self.awaited.push(lane);
-        self.remaining -= 1;
-        Poll::Ready(Some(Ok(row)))
-    }
-}
-
-/// The next row of a lane. The greatest head is the one with the least logical key.
-struct Head {
-    row: Row,
+/// The next row of a lane. The greatest head is the one that comes first.
+struct Head<K: TableKey> {
+    found: Found<K>,
     lane: usize,
-    schema: &'static Schema,
+    /// Where in its key what orders it ends in front of the salt, and begins again behind it.
+    front: usize,
+    behind: usize,
+    reversed: bool,
 }
 
-impl Head {
+impl<K: TableKey> Head<K> {
+    fn new(found: Found<K>, lane: usize, schema: &Schema, reversed: bool) -> Self {
+        let key = found.row.key();
+        let (front, behind) = schema.split_at_salt(key);
+        let (front, behind) = (front.len(), key.len() - behind.len());
+        Self { found, lane, front, behind, reversed }
+    }
+
     /// What rows are ordered by: the logical key, then the lane, so that equal ones keep an order.
-    fn rank(&self) -> ((&[u8], &[u8]), usize) {
-        (self.schema.split_at_salt(self.row.key()), self.lane)
+    fn rank(&self) -> (&[u8], &[u8], usize) {
+        let key = self.found.row.key();
+        (&key[..self.front], &key[self.behind..], self.lane)
     }
 }
 
-impl Ord for Head {
+impl<K: TableKey> Ord for Head<K> {
     fn cmp(&self, other: &Self) -> Ordering {
-        other.rank().cmp(&self.rank())
+        let order = self.rank().cmp(&other.rank());
+        if self.reversed { order } else { order.reverse() }
     }
 }
 
-impl PartialOrd for Head {
+impl<K: TableKey> PartialOrd for Head<K> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Head {
+impl<K: TableKey> PartialEq for Head<K> {
     fn eq(&self, other: &Self) -> bool {
         self.rank() == other.rank()
     }
 }
 
-impl Eq for Head {}
+impl<K: TableKey> Eq for Head<K> {}

@@ -1,7 +1,11 @@
 //! Tables: where key, plan, row and client meet.
 
+mod erase;
+mod lane;
 mod merge;
+mod page;
 mod rows;
+mod run;
 mod scan;
 mod write;
 
@@ -12,8 +16,9 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-pub use rows::Rows;
-pub use scan::Scan;
+pub use page::Page;
+pub use rows::{KeyOnly, ReadRow, Rows};
+pub use scan::{OnForeign, Scan};
 
 use crate::client::{Client, Error, FamilySpec};
 use crate::key::TableKey;
@@ -146,6 +151,12 @@ impl<K: TableKey, R> Table<K, R> {
     /// Sends nothing yet. A value that no key can hold is reported when the scan is explained or run.
     pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
         Scan::new(self.clone(), plan.into_plan())
+    }
+
+    /// The same table read as rows of another type.
+    fn with_rows<S>(self) -> Table<K, S> {
+        let Self { client, name, family, .. } = self;
+        Table { client, name, family, types: PhantomData }
     }
 
     fn encode(&self, key: &K) -> Result<Bytes, Error> {

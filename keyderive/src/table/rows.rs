@@ -5,14 +5,68 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
+use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
 use super::Table;
-use super::merge::Merge;
+use super::lane::Found;
+use super::run::Run;
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::row::Row;
+use crate::row::{Row, RowFilter};
+
+/// What a scan makes of a row: a pair of its key and an `R` by serde, or the key alone.
+pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
+    /// What the stream gives.
+    type Item;
+
+    /// What the server shall send of a row, of that which the scan asks for.
+    #[doc(hidden)]
+    fn filter(asked: RowFilter) -> RowFilter;
+
+    /// Reads a stored row.
+    ///
+    /// # Errors
+    /// When the stored columns are no such row.
+    #[doc(hidden)]
+    fn read(table: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<R: serde::de::DeserializeOwned> Sealed for R {}
+    impl Sealed for super::KeyOnly {}
+}
+
+impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
+    type Item = (K::Stored, R);
+
+    fn filter(asked: RowFilter) -> RowFilter {
+        asked
+    }
+
+    fn read(table: &Table<K, R>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+        Ok((key, table.read(row)?))
+    }
+}
+
+/// The rows of a scan that reads keys alone: [`Scan::keys_only`](super::Scan::keys_only).
+#[derive(Clone, Copy, Debug)]
+pub enum KeyOnly {}
+
+impl<K: TableKey> ReadRow<K> for KeyOnly {
+    type Item = K::Stored;
+
+    fn filter(_: RowFilter) -> RowFilter {
+        RowFilter::keys()
+    }
+
+    fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
+        Ok(key)
+    }
+}
 
 /// The rows of a scan, in the order of their logical keys: a [`Stream`], and [`next`](Self::next) without it.
 ///
@@ -33,68 +87,88 @@ use crate::row::Row;
 /// Memory is bounded, whatever the number of rows: a slow consumer stops the server. Dropping the stream
 /// cancels its requests. After an error the stream has ended.
 #[must_use = "a stream reads nothing until it is polled"]
-pub struct Rows<K, R> {
+pub struct Rows<K: TableKey, R> {
     table: Table<K, R>,
-    state: State,
+    state: State<K>,
 }
 
-enum State {
-    Running(Merge),
+/// Nothing in it is ever pinned: lanes are in boxes, and keys are only moved.
+impl<K: TableKey, R> Unpin for Rows<K, R> {}
+
+enum State<K: TableKey> {
+    Running(Run<K>),
     /// Failed before anything was sent.
     Failed(Error),
     Ended,
 }
 
 impl<K: TableKey, R> Rows<K, R> {
-    pub(super) fn new(table: Table<K, R>, merge: Result<Merge, Error>) -> Self {
-        let state = match merge {
-            Ok(merge) => State::Running(merge),
+    pub(super) fn new(table: Table<K, R>, run: Result<Run<K>, Error>) -> Self {
+        let state = match run {
+            Ok(run) => State::Running(run),
             Err(error) => State::Failed(error),
         };
         Self { table, state }
     }
+
+    /// How many rows have been left out so far, because their keys are not of this key type:
+    /// [`OnForeign::Skip`](super::OnForeign::Skip).
+    #[must_use]
+    pub fn foreign_skipped(&self) -> u64 {
+        match &self.state {
+            State::Running(run) => run.skipped(),
+            State::Failed(_) | State::Ended => 0,
+        }
+    }
+
+    fn poll_found(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        match &mut self.state {
+            State::Running(run) => run.poll_next(cx),
+            State::Failed(_) | State::Ended => {
+                Poll::Ready(match std::mem::replace(&mut self.state, State::Ended) {
+                    State::Failed(error) => Some(Err(error)),
+                    State::Running(_) | State::Ended => None,
+                })
+            }
+        }
+    }
 }
 
-impl<K: TableKey, R> Rows<K, R> {
+impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
     /// Cancel safe: a future that is dropped has taken no row.
-    pub async fn next(&mut self) -> Option<Result<(K::Stored, R), Error>>
-    where
-        R: DeserializeOwned,
-    {
+    pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    fn read(&self, row: &Row) -> Result<(K::Stored, R), Error>
-    where
-        R: DeserializeOwned,
-    {
-        let key = K::stored(row.key()).map_err(|error| Error::foreign(&self.table.name, error))?;
-        Ok((key, self.table.read(row)?))
+    /// The next row and its stored key.
+    pub(super) async fn next_with_key(&mut self) -> Option<Result<(Bytes, R::Item), Error>> {
+        poll_fn(|cx| self.poll_with_key(cx)).await
     }
-}
 
-impl<K: TableKey, R: DeserializeOwned> Stream for Rows<K, R> {
-    type Item = Result<(K::Stored, R), Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let next = match &mut self.state {
-            State::Running(merge) => ready!(Pin::new(merge).poll_next(cx)),
-            State::Failed(_) | State::Ended => match std::mem::replace(&mut self.state, State::Ended) {
-                State::Failed(error) => Some(Err(error)),
-                State::Running(_) | State::Ended => None,
-            },
-        };
-        let item = next.map(|row| row.and_then(|row| self.read(&row)));
-        if !matches!(item, Some(Ok(_))) {
+    fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(Bytes, R::Item), Error>>> {
+        let item = ready!(self.poll_found(cx)).map(|found| {
+            let Found { key, row } = found?;
+            let item = R::read(&self.table, key, &row)?;
+            Ok((row.key().clone(), item))
+        });
+        if let Some(Err(_)) = item {
             self.state = State::Ended;
         }
         Poll::Ready(item)
     }
 }
 
-impl<K, R> fmt::Debug for Rows<K, R> {
+impl<K: TableKey, R: ReadRow<K>> Stream for Rows<K, R> {
+    type Item = Result<R::Item, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_with_key(cx).map(|item| item.map(|item| item.map(|(_, item)| item)))
+    }
+}
+
+impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Rows").field("table", &self.table).finish_non_exhaustive()
     }

@@ -1,15 +1,17 @@
 //! A scan of a table before it runs.
 
 use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
-use serde::de::DeserializeOwned;
-
-use super::merge::{Lane, Merge};
-use super::rows::Rows;
-use super::{Table, latest};
-use crate::client::{Error, ReadRows};
+use super::lane::{Keep, Reader};
+use super::page::Page;
+use super::rows::{ReadRow, Rows};
+use super::run::Run;
+use super::{KeyOnly, Table, latest};
+use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::{Explain, Plan, PlanError, Request};
+use crate::plan::{Explain, Plan, PlanError};
 
 /// A scan of a table: a plan and how it is to be run.
 ///
@@ -17,15 +19,30 @@ use crate::plan::{Explain, Plan, PlanError, Request};
 /// parallel, merged. Where a field left of the salt is not fixed, they come in one stream, in the order of
 /// the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
-pub struct Scan<K, R> {
+pub struct Scan<K: TableKey, R> {
     table: Table<K, R>,
     plan: Result<Plan<K>, PlanError>,
     limit: Option<u64>,
+    reversed: bool,
+    unordered: bool,
+    keep: Option<Keep<K>>,
+    skip_foreign: bool,
+}
+
+/// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnForeign {
+    /// The scan ends with an error that shows the key.
+    #[default]
+    Fail,
+    /// They are left out, and counted by [`Rows::foreign_skipped`].
+    Skip,
 }
 
 impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
-        Self { table, plan, limit: None }
+        Self { table, plan, limit: None, reversed: false, unordered: false, keep: None, skip_foreign: false }
     }
 
     /// At most this many rows, the first ones in the scan's order. The limit is sent with each request;
@@ -34,31 +51,91 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { limit: Some(rows), ..self }
     }
 
+    /// From the last row to the first.
+    pub fn reversed(self) -> Self {
+        Self { reversed: !self.reversed, ..self }
+    }
+
+    /// Rows as they arrive, in no order among buckets, so that no bucket waits for another.
+    pub fn unordered(self) -> Self {
+        Self { unordered: true, ..self }
+    }
+
+    /// Only rows whose key is kept. All others are read too, and left out here: for what the fields from the left
+    /// cannot say.
+    pub fn filter_key(self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
+        let keep: Keep<K> = match self.keep {
+            None => Arc::new(keep),
+            Some(before) => Arc::new(move |key| before(key) && keep(key)),
+        };
+        Self { keep: Some(keep), ..self }
+    }
+
+    /// What to do with rows whose keys are not of this key type.
+    pub fn on_foreign(self, policy: OnForeign) -> Self {
+        Self { skip_foreign: policy == OnForeign::Skip, ..self }
+    }
+
+    /// The keys of the rows alone: the server sends no values.
+    pub fn keys_only(self) -> Scan<K, KeyOnly> {
+        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign } = self;
+        Scan { table: table.with_rows(), plan, limit, reversed, unordered, keep, skip_foreign }
+    }
+
+    /// Goes on behind the page that this token was given with; the scan is otherwise the same.
+    pub fn after(self, token: &str) -> Self {
+        let plan = self.plan.and_then(|plan| plan.behind(token, self.reversed));
+        Self { plan, ..self }
+    }
+
     /// What the scan will do, in words, without doing it.
     ///
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, Error> {
         match &self.plan {
-            Ok(plan) => Ok(plan.explain().with_limit(self.limit)),
+            Ok(plan) => {
+                let explain =
+                    plan.explain_in(self.reversed).with_limit(self.limit).with_filters(self.filters());
+                Ok(if self.unordered { explain.unordered() } else { explain })
+            }
             Err(error) => Err(Error::plan(&self.table.name, error.clone())),
         }
+    }
+
+    fn filters(&self) -> Vec<String> {
+        let mut filters = Vec::new();
+        if self.keep.is_some() {
+            filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
+        }
+        if self.skip_foreign {
+            filters.push("foreign rows are read, and left out".to_owned());
+        }
+        filters
     }
 
     /// Runs the scan. Nothing is sent before the stream is first polled; dropping it cancels what runs.
     ///
     /// An error is the stream's last item: of the plan, a request, or a row that is not one of this table.
     #[must_use = "a stream reads nothing until it is polled"]
-    pub fn stream(self) -> Rows<K, R> {
-        let Self { table, plan, limit } = self;
-        let merge = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
-            let lanes = plan.requests().into_iter().map(|request| {
-                let request = read_request(request, limit);
-                Lane { rows: table.client.read_rows(&table.name, request), schema: K::SCHEMA }
-            });
-            Merge::new(lanes.collect(), limit)
+    pub fn stream(self) -> Rows<K, R>
+    where
+        R: ReadRow<K>,
+    {
+        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign } = self;
+        let run = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
+            let reader = Reader {
+                client: table.client.clone(),
+                table: Arc::clone(&table.name),
+                filter: Some(R::filter(latest())),
+                reversed,
+                keep,
+                skip_foreign,
+                skipped: AtomicU64::new(0),
+            };
+            Run::new(reader, plan.waves(reversed), unordered, limit)
         });
-        Rows::new(table, merge)
+        Rows::new(table, run)
     }
 
     /// Runs the scan and collects its rows.
@@ -76,9 +153,9 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream); the rows before it are dropped.
-    pub async fn collect(self) -> Result<Vec<(K::Stored, R)>, Error>
+    pub async fn collect(self) -> Result<Vec<R::Item>, Error>
     where
-        R: DeserializeOwned,
+        R: ReadRow<K>,
     {
         let mut stream = self.stream();
         let mut rows = Vec::new();
@@ -87,22 +164,59 @@ impl<K: TableKey, R> Scan<K, R> {
         }
         Ok(rows)
     }
-}
 
-fn read_request(request: Request, limit: Option<u64>) -> ReadRows {
-    let (keys, ranges) = request.into_rows();
-    ReadRows {
-        keys: keys.into_iter().map(Into::into).collect(),
-        ranges,
-        limit,
-        filter: Some(latest()),
-        reversed: false,
+    /// The next `rows` rows, and a token for those behind them.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let first = users.scan(UserKey::scan()).page(10).await?;
+    /// if let Some(token) = &first.next {
+    ///     let second = users.scan(UserKey::scan()).after(token).page(10).await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The token is opaque text: it holds the place of the last row, and is bound to the constraints, the direction
+    /// and the key layout. It is good in every process, for as long as the layout is.
+    ///
+    /// # Errors
+    /// Those of [`collect`](Self::collect); when the token of [`after`](Self::after) is of another scan.
+    pub async fn page(self, rows: u64) -> Result<Page<R::Item>, Error>
+    where
+        R: ReadRow<K>,
+    {
+        let (plan, reversed) = (self.plan.clone(), self.reversed);
+        let mut stream = Self { limit: Some(rows.saturating_add(1)), ..self }.stream();
+        let mut page = Page { rows: Vec::new(), next: None };
+        let mut last = None;
+        while let Some((key, row)) = stream.next_with_key().await.transpose()? {
+            if page.rows.len() as u64 == rows {
+                // There is a row behind the page.
+                page.next =
+                    plan.ok().zip(last).map(|(plan, last): (_, bytes::Bytes)| plan.token(&last, reversed));
+                break;
+            }
+            page.rows.push(row);
+            last = Some(key);
+        }
+        Ok(page)
     }
 }
 
-impl<K, R> fmt::Debug for Scan<K, R> {
+impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { table, plan, limit } = self;
-        f.debug_struct("Scan").field("table", table).field("plan", plan).field("limit", limit).finish()
+        let Self { table, plan, limit, reversed, unordered, .. } = self;
+        f.debug_struct("Scan")
+            .field("table", table)
+            .field("plan", plan)
+            .field("limit", limit)
+            .field("reversed", reversed)
+            .field("unordered", unordered)
+            .finish_non_exhaustive()
     }
 }

@@ -71,7 +71,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.send(batch.take()).await
     }
 
-    async fn send(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Result<(), Error> {
+    pub(super) async fn send(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }

@@ -1,0 +1,91 @@
+//! Rows counted, deleted and dropped by plan.
+
+use bytes::Bytes;
+
+use super::{KeyOnly, OnForeign, Scan, Table};
+use crate::client::Error;
+use crate::key::TableKey;
+use crate::plan::IntoPlan;
+use crate::row::Mutation;
+
+/// How many rows are deleted with one request.
+const DELETED_ROWS: usize = 5_000;
+
+impl<K: TableKey, R> Table<K, R> {
+    /// How many rows a plan selects.
+    ///
+    /// Their keys are read, without values.
+    ///
+    /// # Errors
+    /// When a value can be in no key, or the read fails; for a row whose key is not of this key type.
+    pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+        let mut rows = self.keys(plan).unordered().stream();
+        let mut count = 0;
+        while rows.next_with_key().await.transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    /// Deletes exactly the rows that a plan selects; says how many.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// let deleted = events.delete_rows(EventKey::scan().user_id("alice").at_range(..1426535612156)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Keys are read without their values, and rows deleted in batches. Rows whose keys are not of this key type are
+    /// left alone. After an error, call it again: what has been deleted is not found a second time. Rows that are
+    /// written meanwhile may be deleted or not.
+    ///
+    /// # Errors
+    /// When a value can be in no key, or a read or a write fails.
+    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+        let mut rows = self.keys(plan).unordered().on_foreign(OnForeign::Skip).stream();
+        let mut deleted = 0;
+        let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
+        while let Some((key, _)) = rows.next_with_key().await.transpose()? {
+            batch.push((key, vec![Mutation::DeleteRow]));
+            if batch.len() == DELETED_ROWS {
+                deleted += self.delete_batch(&mut batch).await?;
+            }
+        }
+        Ok(deleted + self.delete_batch(&mut batch).await?)
+    }
+
+    async fn delete_batch(&self, batch: &mut Vec<(Bytes, Vec<Mutation>)>) -> Result<u64, Error> {
+        let rows = batch.len() as u64;
+        self.send(std::mem::take(batch)).await.map(|()| rows)
+    }
+
+    /// Drops all rows of a plan at once, by the prefixes of their keys: far cheaper than
+    /// [`delete_rows`](Self::delete_rows), and not exact in time for rows that are written meanwhile.
+    ///
+    /// Only for a plan whose rows are all those of one byte prefix in each bucket: fields fixed from the left, one
+    /// value each, and nothing else. In front of such a prefix stands a delimiter or a width, so that no other rows
+    /// begin with it. Key types that share the prefix do not exist, since a tag is a part of it.
+    ///
+    /// # Errors
+    /// When the plan is another one: [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
+    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name))?;
+        for prefix in prefixes {
+            self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
+        }
+        Ok(())
+    }
+
+    fn keys(&self, plan: impl IntoPlan<K>) -> Scan<K, KeyOnly> {
+        self.scan(plan).keys_only()
+    }
+}

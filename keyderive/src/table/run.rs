@@ -1,0 +1,108 @@
+//! A scan that runs: wave after wave of lanes, until the plan or the limit ends.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::{Context, Poll, ready};
+
+use bytes::Bytes;
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::lane::{Found, Lane, Pace, Reader};
+use super::merge::Merge;
+use crate::client::Error;
+use crate::key::TableKey;
+use crate::plan::{Request, Waves};
+
+/// How many rows the pages of all lanes hold together, where they cannot all be streams.
+const PAGED_ROWS: u64 = 65_536;
+
+pub(super) struct Run<K: TableKey> {
+    reader: Arc<Reader<K>>,
+    waves: Waves,
+    unordered: bool,
+    /// How many rows may still be handed out.
+    remaining: u64,
+    merge: Option<Merge<K>>,
+    /// The streams that the lanes of the merge may keep open.
+    streams: Option<OwnedSemaphorePermit>,
+    /// The key of the last row that was handed out.
+    last: Option<Bytes>,
+    ended: bool,
+}
+
+impl<K: TableKey> Run<K> {
+    pub(super) fn new(reader: Reader<K>, waves: Waves, unordered: bool, limit: Option<u64>) -> Self {
+        Self {
+            reader: Arc::new(reader),
+            waves,
+            unordered,
+            remaining: limit.unwrap_or(u64::MAX),
+            merge: None,
+            streams: None,
+            last: None,
+            ended: false,
+        }
+    }
+
+    /// How many foreign rows have been left out so far.
+    pub(super) fn skipped(&self) -> u64 {
+        self.reader.skipped.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        while self.remaining > 0 && !self.ended {
+            let Some(merge) = &mut self.merge else {
+                self.begin_wave();
+                continue;
+            };
+            match ready!(merge.poll_next(cx)) {
+                Some(Ok(found)) => {
+                    self.remaining -= 1;
+                    self.last = Some(found.row.key().clone());
+                    return Poll::Ready(Some(Ok(found)));
+                }
+                Some(Err(error)) => {
+                    self.end();
+                    return Poll::Ready(Some(Err(error.behind_row(self.last.take()))));
+                }
+                None => self.merge = None,
+            }
+        }
+        self.end();
+        Poll::Ready(None)
+    }
+
+    /// Ends the scan: every lane is dropped, which cancels its request.
+    fn end(&mut self) {
+        self.ended = true;
+        self.merge = None;
+        self.streams = None;
+    }
+
+    fn begin_wave(&mut self) {
+        let Some(requests) = self.waves.next() else {
+            self.ended = true;
+            return;
+        };
+        let pace = self.pace(requests.len());
+        let lane =
+            |request: Request| Lane::new(Arc::clone(&self.reader), request, self.remaining, pace).rows();
+        let lanes = requests.into_iter().map(lane).collect();
+        self.merge = Some(match self.unordered {
+            true => Merge::unordered(lanes),
+            false => Merge::ordered(lanes, self.reader.reversed),
+        });
+    }
+
+    /// Streams, where the connection has room for all lanes; pages otherwise, which need none to stay open.
+    fn pace(&mut self, lanes: usize) -> Pace {
+        self.streams = None;
+        match self.reader.client.long_streams(lanes) {
+            Ok(streams) => {
+                self.streams = streams;
+                Pace::Stream
+            }
+            Err(_) => Pace::Pages((PAGED_ROWS / lanes.max(1) as u64).clamp(16, 1024)),
+        }
+    }
+}
