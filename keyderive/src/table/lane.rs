@@ -12,7 +12,7 @@ use futures_core::stream::BoxStream;
 use futures_util::stream;
 
 use crate::client::{Client, Error, ReadRows, RowStream};
-use crate::key::TableKey;
+use crate::key::{DecodeError, TableKey};
 use crate::plan::{KeyRange, Request};
 use crate::row::{Row, RowFilter};
 
@@ -31,9 +31,11 @@ pub(super) struct Reader<K: TableKey> {
 /// Decides by its key whether a row is wanted.
 pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-/// A row with the key that it is stored under.
+/// A row with the key that it is stored under, or what is wrong with it: a foreign row fails the scan when its turn
+/// comes, behind all rows in front of it.
 pub(super) struct Found<K: TableKey> {
-    pub(super) key: K::Stored,
+    pub(super) key: Result<K::Stored, DecodeError>,
+    pub(super) bucket: Option<i32>,
     pub(super) row: Row,
 }
 
@@ -90,7 +92,7 @@ impl<K: TableKey> Lane<K> {
             let Some(row) = self.next_row().await? else {
                 return Ok(None);
             };
-            if let Some(found) = self.accept(row)? {
+            if let Some(found) = self.accept(row) {
                 self.wanted -= 1;
                 return Ok(Some(found));
             }
@@ -99,17 +101,18 @@ impl<K: TableKey> Lane<K> {
     }
 
     /// The row with its key; none for a row that is to be left out.
-    fn accept(&self, row: Row) -> Result<Option<Found<K>>, Error> {
-        let reader = &self.reader;
-        match K::stored(row.key()) {
-            Ok(key) if reader.keep.as_ref().is_none_or(|keep| keep(&key)) => Ok(Some(Found { key, row })),
-            Ok(_) => Ok(None),
-            Err(_) if reader.skip_foreign => {
-                reader.skipped.fetch_add(1, Ordering::Relaxed);
-                Ok(None)
+    fn accept(&self, row: Row) -> Option<Found<K>> {
+        let Reader { keep, skip_foreign, skipped, .. } = &*self.reader;
+        let key = K::stored(row.key());
+        match &key {
+            Ok(key) if keep.as_ref().is_some_and(|keep| !keep(key)) => return None,
+            Err(_) if *skip_foreign => {
+                skipped.fetch_add(1, Ordering::Relaxed);
+                return None;
             }
-            Err(error) => Err(Error::foreign(&reader.table, error)),
+            _ => {}
         }
+        Some(Found { key, bucket: self.bucket, row })
     }
 
     async fn next_row(&mut self) -> Result<Option<Row>, Error> {

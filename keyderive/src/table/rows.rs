@@ -10,7 +10,6 @@ use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
 use super::Table;
-use super::lane::Found;
 use super::run::Run;
 use crate::client::Error;
 use crate::key::TableKey;
@@ -121,7 +120,7 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
-    fn poll_found(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    fn poll_found(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(K::Stored, Row), Error>>> {
         match &mut self.state {
             State::Running(run) => run.poll_next(cx),
             State::Failed(_) | State::Ended => {
@@ -149,7 +148,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
 
     fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(Bytes, R::Item), Error>>> {
         let item = ready!(self.poll_found(cx)).map(|found| {
-            let Found { key, row } = found?;
+            let (key, row) = found?;
             let item = R::read(&self.table, key, &row)?;
             Ok((row.key().clone(), item))
         });

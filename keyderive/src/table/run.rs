@@ -12,6 +12,7 @@ use super::merge::Merge;
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{Request, Waves};
+use crate::row::Row;
 
 /// How many rows the pages of all lanes hold together, where they cannot all be streams.
 const PAGED_ROWS: u64 = 65_536;
@@ -49,17 +50,20 @@ impl<K: TableKey> Run<K> {
         self.reader.skipped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    pub(super) fn poll_next(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<(K::Stored, Row), Error>>> {
         while self.remaining > 0 && !self.ended {
             let Some(merge) = &mut self.merge else {
                 self.begin_wave();
                 continue;
             };
-            match ready!(merge.poll_next(cx)) {
-                Some(Ok(found)) => {
+            match ready!(merge.poll_next(cx)).map(|found| self.check(found?)) {
+                Some(Ok((key, row))) => {
                     self.remaining -= 1;
-                    self.last = Some(found.row.key().clone());
-                    return Poll::Ready(Some(Ok(found)));
+                    self.last = Some(row.key().clone());
+                    return Poll::Ready(Some(Ok((key, row))));
                 }
                 Some(Err(error)) => {
                     self.end();
@@ -70,6 +74,15 @@ impl<K: TableKey> Run<K> {
         }
         self.end();
         Poll::Ready(None)
+    }
+
+    /// Fails for a row that is not of the key type.
+    fn check(&self, found: Found<K>) -> Result<(K::Stored, Row), Error> {
+        let Found { key, bucket, row } = found;
+        match key {
+            Ok(key) => Ok((key, row)),
+            Err(error) => Err(Error::in_scan(bucket, Error::foreign(&self.reader.table, error))),
+        }
     }
 
     /// Ends the scan: every lane is dropped, which cancels its request.
