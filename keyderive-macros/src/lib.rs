@@ -117,7 +117,7 @@ use syn::DeriveInput;
 ///
 /// # The scan builder
 /// Beside the struct, `<Name>Scan` is declared with the struct's visibility. For a field `f` it has `.f(v)`,
-/// `.f_range(a..b)` and `.f_prefix("x")`; they compile only in the order of the fields.
+/// `.f_any_of([a, b])`, `.f_range(a..b)` and `.f_prefix("x")`; they compile only in the order of the fields.
 #[proc_macro_derive(RowKey, attributes(row_key, salt, pad, reverse_ts))]
 pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {

@@ -75,7 +75,8 @@
 //! # Scans
 //!
 //! `EventKey::scan()` begins a scan of every row. For a field `f`, `.f(value)` fixes it, and goes on to the next one;
-//! `.f_range(a..b)` and, for text, `.f_prefix("x")` end the scan. Only the leftmost free field can be
+//! `.f_any_of([a, b])` fixes it to each of several values, and goes on too; `.f_range(a..b)` and, for text,
+//! `.f_prefix("x")` end the scan. Only the leftmost free field can be
 //! constrained; anything else does not compile.
 //!
 //! ```
@@ -102,13 +103,16 @@
 //! that no key can hold is an error, raised when the scan is planned, explained or run.
 //!
 //! A [`plan::Plan`] knows its requests without a table: one for each bucket that can hold a row, a single one where
-//! the salted fields are fixed, a row key and no range where all fields are.
+//! the salted fields are fixed, a row key and no range where all fields are. It is data of serde, so that another
+//! process can run it.
 //!
 //! # Tables
 //!
 //! [`Client::table`] gives a [`Table`] with typed keys and rows. [`Table::put`] makes a row equal to a value,
 //! [`Table::get`] reads one by its key, [`Table::scan`] streams many in the order of their keys, merged from all
-//! buckets. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
+//! buckets. A [`Scan`] takes a limit, a direction, filters of the server's, and can be read in pages by a token.
+//! [`Table::partitions`] cuts a table into plans for workers, [`Table::count`], [`Table::delete_rows`] and
+//! [`Table::drop_rows`] take plans as well. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
 //! stored.
 //!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
@@ -123,8 +127,8 @@
 //! # Limits
 //!
 //! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
-//! A row whose key is not of the table's type ends a scan with an error. Retries, deadlines, scans in reverse and a
-//! connection to the cloud are not part of this release.
+//! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
+//! [`Scan::on_foreign`]. Retries, deadlines and a connection to the cloud are not part of this release.
 //!
 //! # Features
 //!

@@ -86,9 +86,3 @@ fn family(spec: &FamilySpec) -> (String, admin::ColumnFamily) {
     });
     (spec.name.clone(), admin::ColumnFamily { gc_rule: rule })
 }
-
-impl Client {
-    pub(crate) async fn drop_row_range(&self, _: &str, _: Bytes) -> Result<(), Error> {
-        Err(Error::configuration("todo"))
-    }
-}

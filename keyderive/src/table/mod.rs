@@ -4,6 +4,7 @@ mod erase;
 mod lane;
 mod merge;
 mod page;
+mod partition;
 mod rows;
 mod run;
 mod scan;
@@ -176,7 +177,7 @@ impl<K: TableKey, R> Table<K, R> {
 
 /// Only what is read back: the newest version of each column.
 fn latest() -> RowFilter {
-    RowFilter::LatestPerColumn(VERSIONS)
+    RowFilter::latest(VERSIONS)
 }
 
 impl<K, R> Clone for Table<K, R> {

@@ -58,8 +58,8 @@ pub enum KeyOnly {}
 impl<K: TableKey> ReadRow<K> for KeyOnly {
     type Item = K::Stored;
 
-    fn filter(_: RowFilter) -> RowFilter {
-        RowFilter::keys()
+    fn filter(asked: RowFilter) -> RowFilter {
+        RowFilter::chain([asked, RowFilter::cells_per_row(1), RowFilter::strip_value()])
     }
 
     fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {

@@ -8,10 +8,11 @@ use super::lane::{Keep, Reader};
 use super::page::Page;
 use super::rows::{ReadRow, Rows};
 use super::run::Run;
-use super::{KeyOnly, Table, latest};
+use super::{KeyOnly, Table, VERSIONS};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{Explain, Plan, PlanError};
+use crate::row::RowFilter;
 
 /// A scan of a table: a plan and how it is to be run.
 ///
@@ -27,6 +28,9 @@ pub struct Scan<K: TableKey, R> {
     unordered: bool,
     keep: Option<Keep<K>>,
     skip_foreign: bool,
+    versions: u32,
+    /// What the server is to leave out, in this order.
+    filters: Vec<RowFilter>,
 }
 
 /// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
@@ -42,7 +46,17 @@ pub enum OnForeign {
 
 impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
-        Self { table, plan, limit: None, reversed: false, unordered: false, keep: None, skip_foreign: false }
+        Self {
+            table,
+            plan,
+            limit: None,
+            reversed: false,
+            unordered: false,
+            keep: None,
+            skip_foreign: false,
+            versions: VERSIONS,
+            filters: Vec::new(),
+        }
     }
 
     /// At most this many rows, the first ones in the scan's order. The limit is sent with each request;
@@ -76,10 +90,29 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
     }
 
+    /// Only these columns of the table's family. A row that has none of them is not sent.
+    pub fn columns<Q: AsRef<[u8]>>(self, qualifiers: impl IntoIterator<Item = Q>) -> Self {
+        let columns = RowFilter::any_column(self.table.family.as_ref(), qualifiers);
+        self.filter(columns)
+    }
+
+    /// Only what a filter of the server's lets through. Several are applied one after the other. A row of which
+    /// nothing is left is not sent.
+    pub fn filter(mut self, filter: RowFilter) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// So many versions of each column, the newest first; one unless said. A row by serde is read from the newest.
+    pub fn latest(self, versions: u32) -> Self {
+        Self { versions, ..self }
+    }
+
     /// The keys of the rows alone: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign } = self;
-        Scan { table: table.with_rows(), plan, limit, reversed, unordered, keep, skip_foreign }
+        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters } = self;
+        let table = table.with_rows();
+        Scan { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters }
     }
 
     /// Goes on behind the page that this token was given with; the scan is otherwise the same.
@@ -104,7 +137,7 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let mut filters = Vec::new();
+        let mut filters: Vec<_> = self.filters.iter().map(|filter| format!("at the server: {filter}")).collect();
         if self.keep.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
@@ -122,12 +155,13 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign } = self;
+        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters } = self;
+        let filter = RowFilter::chain(filters.into_iter().chain([RowFilter::latest(versions)]));
         let run = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
             let reader = Reader {
                 client: table.client.clone(),
                 table: Arc::clone(&table.name),
-                filter: Some(R::filter(latest())),
+                filter: Some(R::filter(filter)),
                 reversed,
                 keep,
                 skip_foreign,
