@@ -4,6 +4,7 @@ mod admin;
 mod call;
 mod environment;
 mod error;
+mod filter;
 mod headers;
 mod merge;
 mod read;

@@ -65,8 +65,7 @@ async fn what_is_written_is_read() {
     let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
     let cells: Vec<_> = row.cells().iter().map(shown).collect();
     assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
-    let latest =
-        client.read_row(TABLE, "k".into(), Some(RowFilter::LatestPerColumn(1))).await.unwrap().unwrap();
+    let latest = client.read_row(TABLE, "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
     assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
     assert_eq!(latest.cells().len(), 3);
     assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
