@@ -1,5 +1,6 @@
 //! The embedded Bigtable behind its client, and by raw messages where the client sends none such.
 
+mod filters;
 mod protocol;
 
 use std::sync::Arc;
