@@ -5,5 +5,6 @@ mod handles;
 mod layouts;
 mod ordered;
 mod salts;
+mod scans;
 mod servers;
 mod weather;

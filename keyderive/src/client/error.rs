@@ -10,7 +10,7 @@ use tonic::{Code, Status};
 use super::call::Operation;
 use crate::key::{DecodeError, EncodeError, ShownKey};
 use crate::plan::PlanError;
-use crate::row::RowError;
+use crate::row::{FilterError, RowError};
 
 /// A failure of an operation on a table, or of reaching a Bigtable at all.
 ///
@@ -39,6 +39,8 @@ pub(crate) enum Kind {
     Key { table: Option<String>, error: EncodeError },
     /// A scan cannot be planned.
     Plan { table: Option<String>, error: PlanError },
+    /// A read has a filter that the service does not take.
+    Filter { table: String, error: FilterError },
     /// A stored row key is not of the table's key type.
     Foreign { table: Option<String>, error: DecodeError },
     /// A row cannot be written, or what is stored under a key not be read as one.
@@ -99,6 +101,10 @@ impl Error {
 
     pub(crate) fn plan(table: &str, error: PlanError) -> Self {
         Self::new(Kind::Plan { table: Some(table.into()), error })
+    }
+
+    pub(crate) fn filter(table: &str, error: FilterError) -> Self {
+        Self::new(Kind::Filter { table: table.into(), error })
     }
 
     pub(crate) fn foreign(table: &str, error: DecodeError) -> Self {
@@ -214,7 +220,8 @@ impl Error {
         self.has_code(Code::AlreadyExists)
     }
 
-    /// Whether Bigtable refused the request as malformed, whatever the state of the table.
+    /// Whether Bigtable refused the request as malformed, or would have, whatever the state of the table: so it is
+    /// with a [`FilterError`].
     #[must_use]
     pub fn is_invalid_argument(&self) -> bool {
         self.has_code(Code::InvalidArgument)
@@ -268,6 +275,7 @@ impl Error {
     fn has_code(&self, wanted: Code) -> bool {
         match self.cause() {
             Kind::Rpc { code, .. } => *code == wanted,
+            Kind::Filter { .. } => wanted == Code::InvalidArgument,
             Kind::Entry { error, .. } => error.has_code(wanted),
             _ => false,
         }
@@ -290,6 +298,7 @@ impl fmt::Display for Error {
             }
             Kind::Key { table, error } => write!(f, "{}{error}", InTable(table)),
             Kind::Plan { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Filter { table, error } => write!(f, "table `{table}`: {error}"),
             Kind::Foreign { table, error } => write!(f, "{}foreign row: {error}", InTable(table)),
             Kind::Row { table, key, error } => {
                 write!(f, "row {} of table `{table}`: {error}", ShownKey(key))
@@ -365,6 +374,7 @@ impl StdError for Error {
             Kind::Rpc { source: Some(source), .. } => Some(source.as_ref()),
             Kind::Key { error, .. } => Some(error),
             Kind::Plan { error, .. } => Some(error),
+            Kind::Filter { error, .. } => Some(error),
             Kind::Foreign { error, .. } => Some(error),
             Kind::Row { error, .. } => Some(error),
             Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),

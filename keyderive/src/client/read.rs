@@ -14,9 +14,10 @@ use tonic::Streaming;
 use super::Client;
 use super::call::{self, Operation};
 use super::error::Error;
+use super::filter;
 use super::merge::RowMerger;
 use crate::plan::KeyRange;
-use crate::row::{Row, RowFilter};
+use crate::row::{FilterError, Row, RowFilter};
 use crate::wire::data;
 use crate::wire::data::read_rows_response::CellChunk;
 
@@ -42,16 +43,20 @@ impl ReadRows {
     }
 
     /// The message. Ranges that hold nothing are left out: the service refuses them.
-    fn into_message(self, table_name: String, app_profile_id: String) -> data::ReadRowsRequest {
+    fn into_message(
+        self,
+        table_name: String,
+        app_profile_id: String,
+    ) -> Result<data::ReadRowsRequest, FilterError> {
         let row_ranges = self.ranges.iter().filter(|range| !range.is_empty()).map(range).collect();
-        data::ReadRowsRequest {
+        Ok(data::ReadRowsRequest {
             table_name,
             app_profile_id,
             rows: Some(data::RowSet { row_keys: self.keys, row_ranges }),
-            filter: self.filter.as_ref().map(filter),
+            filter: self.filter.as_ref().map(filter::message).transpose()?,
             rows_limit: self.limit.map_or(0, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
             reversed: self.reversed,
-        }
+        })
     }
 }
 
@@ -62,16 +67,6 @@ fn range(range: &KeyRange) -> data::RowRange {
         start_key: start.map(|start| StartKey::StartKeyClosed(Bytes::copy_from_slice(start))),
         end_key: range.end().map(|end| EndKey::EndKeyOpen(Bytes::copy_from_slice(end))),
     }
-}
-
-fn filter(filter: &RowFilter) -> data::RowFilter {
-    use data::row_filter::Filter;
-    let filter = match *filter {
-        RowFilter::LatestPerColumn(versions) => {
-            Filter::CellsPerColumnLimitFilter(i32::try_from(versions).unwrap_or(i32::MAX))
-        }
-    };
-    data::RowFilter { filter: Some(filter) }
 }
 
 impl Client {
@@ -138,8 +133,9 @@ struct Reader {
 impl Reader {
     async fn open(client: &Client, operation: Operation, request: ReadRows) -> Result<Self, Error> {
         let buffer = Buffer::new(request.reversed);
-        let message =
-            request.into_message(client.table_name(&operation.table), client.app_profile().to_owned());
+        let message = request
+            .into_message(client.table_name(&operation.table), client.app_profile().to_owned())
+            .map_err(|error| Error::filter(&operation.table, error))?;
         let responses = client
             .call(&operation, message, |transport, request| async move {
                 call::data(transport).read_rows(request).await

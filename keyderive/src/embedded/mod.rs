@@ -28,9 +28,9 @@ impl Client {
     /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
     /// another call makes another Bigtable.
     ///
-    /// It answers like the service, with these limits for now: reads can be filtered by the number of
-    /// versions only, there are no conditional writes, increments and appends, and nothing is removed by
-    /// a family's garbage collection rule.
+    /// It answers like the service, with these limits for now: there are no conditional writes, increments and
+    /// appends, regular expressions have no Unicode classes, and nothing is removed by a family's garbage
+    /// collection rule.
     #[must_use]
     pub fn embedded() -> Self {
         Self::in_process(Arc::new(Servers::new()))

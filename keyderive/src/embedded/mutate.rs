@@ -143,7 +143,7 @@ fn set(cells: &mut Cells, cell: Cell) {
     }
 }
 
-fn in_table_order(left: &Cell, right: &Cell) -> Ordering {
+pub(super) fn in_table_order(left: &Cell, right: &Cell) -> Ordering {
     (left.family.cmp(&right.family))
         .then_with(|| left.qualifier.cmp(&right.qualifier))
         .then_with(|| right.timestamp_micros.cmp(&left.timestamp_micros))

@@ -81,7 +81,7 @@ impl Scan {
                 break;
             }
             let Some((key, cells)) = self.next_row() else { break };
-            let cells = self.filter.apply(cells.to_vec());
+            let cells = self.filter.apply(&key, cells.to_vec());
             if !cells.is_empty() {
                 self.limit -= 1;
                 bytes += key.len() + cells.iter().map(|cell| cell.value.len()).sum::<usize>();

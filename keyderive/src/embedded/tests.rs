@@ -1,5 +1,6 @@
 //! The embedded Bigtable behind its client, and by raw messages where the client sends none such.
 
+mod filters;
 mod protocol;
 
 use std::sync::Arc;
@@ -65,8 +66,7 @@ async fn what_is_written_is_read() {
     let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
     let cells: Vec<_> = row.cells().iter().map(shown).collect();
     assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
-    let latest =
-        client.read_row(TABLE, "k".into(), Some(RowFilter::LatestPerColumn(1))).await.unwrap().unwrap();
+    let latest = client.read_row(TABLE, "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
     assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
     assert_eq!(latest.cells().len(), 3);
     assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
@@ -254,6 +254,34 @@ async fn tables_come_and_go() {
         error.is_invalid_argument() && error.to_string().contains("`no/name` is no name for a table"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn samples_cut_the_table_and_end_with_it() {
+    let client = client_with_table().await;
+    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 0), (Bytes::new(), 0)]);
+    for key in ["a", "z"] {
+        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+    }
+    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 3), (Bytes::new(), 6)]);
+    let error = client.sample_row_keys("absent").await.unwrap_err();
+    assert!(error.to_string().starts_with("SampleRowKeys on table `absent` failed: NOT_FOUND"), "{error}");
+}
+
+#[tokio::test]
+async fn rows_are_dropped_by_prefix() {
+    let client = client_with_table().await;
+    let rows: [&[u8]; 6] = [b"a", b"a#", b"a#1", b"a#\xff", b"a$", b"b"];
+    for key in rows {
+        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+    }
+    client.drop_row_range(TABLE, "a#".into()).await.unwrap();
+    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    client.drop_row_range(TABLE, "c".into()).await.unwrap();
+    let error = client.drop_row_range(TABLE, Bytes::new()).await.unwrap_err();
+    assert!(error.is_invalid_argument() && error.to_string().contains("the prefix is empty"), "{error}");
+    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    assert!(client.drop_row_range("absent", "a".into()).await.unwrap_err().is_not_found());
 }
 
 #[tokio::test]

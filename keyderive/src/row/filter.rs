@@ -1,14 +1,373 @@
-//! What the server leaves out of the rows it sends.
+//! What the server leaves out of the rows it sends, or changes in them.
+
+mod error;
+mod range;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::ops::RangeBounds;
+
+use bytes::Bytes;
+
+pub(crate) use self::error::Fault;
+pub use self::error::FilterError;
+pub(crate) use self::range::{ByteRange, TimeRange};
+
+/// How deep filters may be nested, by the protocol's own rule.
+const MAX_DEPTH: u8 = 20;
+
+const MAX_LABEL_BYTES: usize = 15;
 
 /// A filter that the server applies to each row before it sends it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum RowFilter {
-    /// Only the newest `n` versions of each column.
-    LatestPerColumn(u32),
+///
+/// ```
+/// use keyderive::row::RowFilter;
+///
+/// let filter = RowFilter::chain([
+///     RowFilter::any_column("stats", ["clicks", "views"]),
+///     RowFilter::latest(1),
+/// ]);
+/// assert_eq!(
+///     filter.to_string(),
+///     "the columns `clicks`, `views` of the family `stats`, then the newest 1 of each column"
+/// );
+/// ```
+///
+/// A filter takes the cells of one row, in the table's order (by family, by qualifier, newest first), and leaves
+/// some of them. A row of which nothing is left is not sent. It is still read, so a filter saves traffic and not
+/// reading: choose rows by the plan of a scan.
+///
+/// Making a filter never fails. What the service cannot take is kept, and is the [`FilterError`] of the first read
+/// with the filter. A filter has at most 20480 bytes as a message, and is nested at most 20 deep.
+///
+/// Regular expressions are RE2's, over bytes, and match the whole of what they are applied to. `.` matches no line
+/// feed; `\C` matches any byte.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowFilter {
+    kind: Kind,
+    traits: Traits,
+}
+
+/// What the filters around a filter need to know of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Traits {
+    depth: u8,
+    has_label: bool,
+    has_sink: bool,
+}
+
+/// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is refused
+/// is the whole filter.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Kind {
+    PassAll,
+    BlockAll,
+    Chain(Vec<RowFilter>),
+    Interleave(Vec<RowFilter>),
+    Condition(Box<Condition>),
+    Sink,
+    RowKeyRegex(Bytes),
+    RowSample(f64),
+    Family(String),
+    FamilyRegex(String),
+    QualifierRegex(Bytes),
+    AnyColumn { family: String, qualifiers: Vec<Bytes> },
+    Columns { family: String, range: ByteRange },
+    Timestamps(TimeRange),
+    ValueRegex(Bytes),
+    Values(ByteRange),
+    SkipCells(u32),
+    CellsPerRow(u32),
+    CellsPerColumn(u32),
+    StripValue,
+    Label(String),
+    Refused(FilterError),
+}
+
+/// One of two filters, by whether a third leaves any cell.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Condition {
+    pub(crate) predicate: RowFilter,
+    pub(crate) then: RowFilter,
+    pub(crate) otherwise: RowFilter,
+}
+
+/// How filters are put together.
+impl RowFilter {
+    /// Every cell.
+    #[must_use]
+    pub fn pass_all() -> Self {
+        Kind::PassAll.into()
+    }
+
+    /// No cell, hence no row.
+    #[must_use]
+    pub fn block_all() -> Self {
+        Kind::BlockAll.into()
+    }
+
+    /// Each filter takes what the one before it left. A chain of no filters passes everything.
+    ///
+    /// At most one filter of a chain may put [labels](Self::label) on cells, or hold one that does.
+    #[must_use]
+    pub fn chain(filters: impl IntoIterator<Item = RowFilter>) -> Self {
+        let mut filters: Vec<_> = filters.into_iter().collect();
+        match filters.len() {
+            0 => Self::pass_all(),
+            1 => filters.remove(0),
+            _ if filters.iter().filter(|filter| filter.traits.has_label).count() > 1 => {
+                refused(Fault::TwoLabels)
+            }
+            _ => Self::around(Traits::of(&filters), Kind::Chain(filters)),
+        }
+    }
+
+    /// Each filter takes the whole row, and what they leave is put together in the table's order. A cell that several
+    /// filters leave comes several times. An interleave of no filters leaves nothing.
+    #[must_use]
+    pub fn interleave(filters: impl IntoIterator<Item = RowFilter>) -> Self {
+        let mut filters: Vec<_> = filters.into_iter().collect();
+        match filters.len() {
+            0 => Self::block_all(),
+            1 => filters.remove(0),
+            _ => Self::around(Traits::of(&filters), Kind::Interleave(filters)),
+        }
+    }
+
+    /// `then` on the rows of which `predicate` leaves any cell, `otherwise` on the others.
+    ///
+    /// ```
+    /// # use keyderive::row::RowFilter;
+    /// // The newest cells of the rows that are marked as open, and nothing of the others.
+    /// let open = RowFilter::exact_column("state", "open");
+    /// let filter = RowFilter::condition(open, RowFilter::latest(1), RowFilter::block_all());
+    /// ```
+    ///
+    /// The service does not read the row at one moment for all three, and it is slow at conditions, most of all
+    /// where `otherwise` leaves anything. None of the three may hold a [`sink`](Self::sink).
+    #[must_use]
+    pub fn condition(predicate: RowFilter, then: RowFilter, otherwise: RowFilter) -> Self {
+        let traits = match Traits::of([&predicate, &then, &otherwise]) {
+            Ok(traits) if traits.has_sink => return refused(Fault::SinkInCondition),
+            traits => traits,
+        };
+        Self::around(traits, Kind::Condition(Box::new(Condition { predicate, then, otherwise })))
+    }
+
+    /// Sends every cell that it takes, past all filters around it, and leaves nothing to them.
+    ///
+    /// It has a use only within an [interleave](Self::interleave) of a [chain](Self::chain): to send cells that a
+    /// later filter of the chain would leave out. Cells that also come by another way come twice. It cannot be in a
+    /// [condition](Self::condition).
+    #[must_use]
+    pub fn sink() -> Self {
+        Self { kind: Kind::Sink, traits: Traits { has_sink: true, ..Traits::SINGLE } }
+    }
+}
+
+/// Filters of whole rows.
+impl RowFilter {
+    /// The rows whose key matches a regular expression.
+    ///
+    /// Every row that is asked for is read and matched. Where the key's beginning is known, a plan reads less.
+    #[must_use]
+    pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
+        Kind::RowKeyRegex(owned(regex)).into()
+    }
+
+    /// Each row with this probability, which is above 0 and below 1.
+    #[must_use]
+    pub fn sample(probability: f64) -> Self {
+        if probability > 0.0 && probability < 1.0 {
+            return Kind::RowSample(probability).into();
+        }
+        refused(Fault::Sample(probability))
+    }
+}
+
+/// Filters of columns.
+impl RowFilter {
+    /// The columns of one family.
+    #[must_use]
+    pub fn family(name: impl Into<String>) -> Self {
+        let name = name.into();
+        if name.contains(':') {
+            return refused(Fault::Family(name));
+        }
+        Kind::Family(name).into()
+    }
+
+    /// The columns of the families whose name matches a regular expression. It cannot contain a colon, by the
+    /// protocol's own rule.
+    #[must_use]
+    pub fn family_regex(regex: impl Into<String>) -> Self {
+        let regex = regex.into();
+        if regex.contains(':') {
+            return refused(Fault::Family(regex));
+        }
+        Kind::FamilyRegex(regex).into()
+    }
+
+    /// The columns, of every family, whose qualifier matches a regular expression.
+    #[must_use]
+    pub fn qualifier_regex(regex: impl AsRef<[u8]>) -> Self {
+        Kind::QualifierRegex(owned(regex)).into()
+    }
+
+    /// One column. The qualifier is its bytes, and no regular expression.
+    #[must_use]
+    pub fn exact_column(family: impl Into<String>, qualifier: impl AsRef<[u8]>) -> Self {
+        Self::any_column(family, [qualifier])
+    }
+
+    /// Some columns of one family. The qualifiers are their bytes, and no regular expressions.
+    #[must_use]
+    pub fn any_column<Q: AsRef<[u8]>>(
+        family: impl Into<String>,
+        qualifiers: impl IntoIterator<Item = Q>,
+    ) -> Self {
+        let (family, qualifiers): (_, Vec<_>) = (family.into(), qualifiers.into_iter().map(owned).collect());
+        if family.contains(':') {
+            return refused(Fault::Family(family));
+        }
+        if qualifiers.is_empty() {
+            return Self::block_all();
+        }
+        // It is sent as a chain of two.
+        let traits = Traits { depth: 2, ..Traits::SINGLE };
+        Self { kind: Kind::AnyColumn { family, qualifiers }, traits }
+    }
+
+    /// The columns of one family whose qualifier is in a range.
+    ///
+    /// ```
+    /// # use keyderive::row::RowFilter;
+    /// let from_may = RowFilter::columns("daily", "2026-05-01".."2026-06-01");
+    /// let since_may = RowFilter::columns("daily", "2026-05-01"..);
+    /// ```
+    ///
+    /// All of them are [`family`](Self::family).
+    #[must_use]
+    pub fn columns<Q: AsRef<[u8]>>(family: impl Into<String>, range: impl RangeBounds<Q>) -> Self {
+        match ByteRange::new(&range) {
+            Some(range) => Kind::Columns { family: family.into(), range }.into(),
+            None => Self::block_all(),
+        }
+    }
+}
+
+/// Filters of cells.
+impl RowFilter {
+    /// The newest `versions` of each column.
+    #[must_use]
+    pub fn latest(versions: u32) -> Self {
+        if versions == 0 { Self::block_all() } else { Kind::CellsPerColumn(versions).into() }
+    }
+
+    /// The first `cells` of each row, in the table's order.
+    #[must_use]
+    pub fn cells_per_row(cells: u32) -> Self {
+        if cells == 0 { Self::block_all() } else { Kind::CellsPerRow(cells).into() }
+    }
+
+    /// All but the first `cells` of each row, in the table's order.
+    #[must_use]
+    pub fn skip_cells(cells: u32) -> Self {
+        if cells == 0 { Self::pass_all() } else { Kind::SkipCells(cells).into() }
+    }
+
+    /// The versions whose timestamp is in a range, in microseconds since the epoch.
+    ///
+    /// Bigtable stores whole milliseconds and takes no finer bounds. A bound between two milliseconds is sent as
+    /// the later one, which leaves the same cells.
+    #[must_use]
+    pub fn timestamps(micros: impl RangeBounds<i64>) -> Self {
+        TimeRange::new(&micros).map_or_else(Self::block_all, |range| Kind::Timestamps(range).into())
+    }
+
+    /// The cells whose value matches a regular expression.
+    #[must_use]
+    pub fn value_regex(regex: impl AsRef<[u8]>) -> Self {
+        Kind::ValueRegex(owned(regex)).into()
+    }
+
+    /// The cells whose value is in a range of bytes.
+    ///
+    /// Integers are stored in 8 bytes, big-endian, so those from 0 have the order of their bytes.
+    ///
+    /// ```
+    /// # use keyderive::row::RowFilter;
+    /// let hundreds = RowFilter::value_range(100_i64.to_be_bytes()..1000_i64.to_be_bytes());
+    /// ```
+    #[must_use]
+    pub fn value_range<V: AsRef<[u8]>>(range: impl RangeBounds<V>) -> Self {
+        ByteRange::new(&range).map_or_else(Self::block_all, |range| Kind::Values(range).into())
+    }
+
+    /// Every cell, with an empty value in place of its own.
+    #[must_use]
+    pub fn strip_value() -> Self {
+        Kind::StripValue.into()
+    }
+
+    /// Every cell, with this label, which [`Cell::labels`](super::Cell::labels) then has.
+    ///
+    /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. A cell has at most one.
+    #[must_use]
+    pub fn label(label: impl Into<String>) -> Self {
+        let label = label.into();
+        let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        if label.is_empty() || label.len() > MAX_LABEL_BYTES || !label.bytes().all(allowed) {
+            return refused(Fault::Label(label));
+        }
+        Self { kind: Kind::Label(label), traits: Traits { has_label: true, ..Traits::SINGLE } }
+    }
 }
 
 impl RowFilter {
-    pub(crate) fn keys() -> Self {
-        Self::LatestPerColumn(1)
+    pub(crate) fn kind(&self) -> &Kind {
+        &self.kind
     }
+
+    fn around(traits: Result<Traits, FilterError>, kind: Kind) -> Self {
+        match traits {
+            Ok(traits) => Self { kind, traits },
+            Err(error) => Kind::Refused(error).into(),
+        }
+    }
+}
+
+impl Traits {
+    /// Those of a filter that holds no other, no label and no sink.
+    const SINGLE: Self = Self { depth: 1, has_label: false, has_sink: false };
+
+    /// Those of a filter around `parts`. What is too deep is refused at once, so that every walk over a filter may
+    /// recurse.
+    fn of<'a>(parts: impl IntoIterator<Item = &'a RowFilter>) -> Result<Self, FilterError> {
+        let mut traits = Self::SINGLE;
+        for part in parts {
+            if let Kind::Refused(error) = &part.kind {
+                return Err(error.clone());
+            }
+            traits.depth = traits.depth.max(part.traits.depth.saturating_add(1));
+            traits.has_label |= part.traits.has_label;
+            traits.has_sink |= part.traits.has_sink;
+        }
+        if traits.depth > MAX_DEPTH { Err(Fault::Depth.into()) } else { Ok(traits) }
+    }
+}
+
+impl From<Kind> for RowFilter {
+    fn from(kind: Kind) -> Self {
+        Self { kind, traits: Traits::SINGLE }
+    }
+}
+
+fn refused(fault: Fault) -> RowFilter {
+    Kind::Refused(fault.into()).into()
+}
+
+fn owned(bytes: impl AsRef<[u8]>) -> Bytes {
+    Bytes::copy_from_slice(bytes.as_ref())
 }

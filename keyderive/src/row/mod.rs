@@ -43,6 +43,7 @@ mod value;
 pub use cell::{Cell, Row};
 pub(crate) use de::from_row;
 pub use error::RowError;
-pub(crate) use filter::RowFilter;
+pub(crate) use filter::{ByteRange, Fault as FilterFault, Kind as FilterKind, TimeRange};
+pub use filter::{FilterError, RowFilter};
 pub(crate) use mutation::Mutation;
 pub(crate) use ser::to_mutations;

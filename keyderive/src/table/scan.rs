@@ -137,7 +137,8 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let mut filters: Vec<_> = self.filters.iter().map(|filter| format!("at the server: {filter}")).collect();
+        let mut filters: Vec<_> =
+            self.filters.iter().map(|filter| format!("at the server: {filter}")).collect();
         if self.keep.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }

@@ -146,10 +146,10 @@ fn ranges_that_hold_nothing_are_not_sent() {
     let request = ReadRows {
         ranges: vec![range("b", "b"), range("a", "b"), KeyRange::new("", None), range("", "")],
         limit: Some(u64::MAX),
-        filter: Some(RowFilter::LatestPerColumn(1)),
+        filter: Some(RowFilter::latest(1)),
         ..ReadRows::default()
     };
-    let message = request.into_message("t".to_owned(), String::new());
+    let message = request.into_message("t".to_owned(), String::new()).unwrap();
     assert_eq!(message.rows_limit, i64::MAX);
     assert_eq!(
         message.rows.unwrap().row_ranges,

@@ -1,0 +1,161 @@
+//! Filters as messages.
+
+use std::ops::Bound;
+
+use bytes::Bytes;
+use prost::Message as _;
+
+use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, RowFilter, TimeRange};
+use crate::wire::data;
+use crate::wire::data::row_filter::{Chain, Condition, Filter, Interleave};
+
+/// The size of the largest filter that the service takes.
+const MAX_BYTES: usize = 20_480;
+
+/// The filter as the service takes it.
+pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError> {
+    let message = data::RowFilter { filter: Some(kind(filter)?) };
+    match message.encoded_len() {
+        ..=MAX_BYTES => Ok(message),
+        bytes => Err(FilterFault::Size { bytes, limit: MAX_BYTES }.into()),
+    }
+}
+
+fn kind(filter: &RowFilter) -> Result<Filter, FilterError> {
+    Ok(match filter.kind() {
+        FilterKind::PassAll => Filter::PassAllFilter(true),
+        FilterKind::BlockAll => Filter::BlockAllFilter(true),
+        FilterKind::Chain(filters) => Filter::Chain(Chain { filters: parts(filters)? }),
+        FilterKind::Interleave(filters) => Filter::Interleave(Interleave { filters: parts(filters)? }),
+        FilterKind::Condition(condition) => Filter::Condition(Box::new(Condition {
+            predicate_filter: Some(Box::new(part(&condition.predicate)?)),
+            true_filter: branch(&condition.then)?,
+            false_filter: branch(&condition.otherwise)?,
+        })),
+        FilterKind::Sink => Filter::Sink(true),
+        FilterKind::RowKeyRegex(regex) => Filter::RowKeyRegexFilter(regex.clone()),
+        FilterKind::RowSample(probability) => Filter::RowSampleFilter(*probability),
+        FilterKind::Family(name) => Filter::FamilyNameRegexFilter(escaped_name(name)),
+        FilterKind::FamilyRegex(regex) => Filter::FamilyNameRegexFilter(regex.clone()),
+        FilterKind::QualifierRegex(regex) => Filter::ColumnQualifierRegexFilter(regex.clone()),
+        FilterKind::AnyColumn { family, qualifiers } => any_column(family, qualifiers),
+        FilterKind::Columns { family, range } => Filter::ColumnRangeFilter(columns(family, range)),
+        FilterKind::Timestamps(TimeRange { start, end }) => {
+            Filter::TimestampRangeFilter(data::TimestampRange {
+                start_timestamp_micros: *start,
+                end_timestamp_micros: end.unwrap_or_default(),
+            })
+        }
+        FilterKind::ValueRegex(regex) => Filter::ValueRegexFilter(regex.clone()),
+        FilterKind::Values(range) => Filter::ValueRangeFilter(values(range)),
+        FilterKind::SkipCells(cells) => Filter::CellsPerRowOffsetFilter(count(*cells)),
+        FilterKind::CellsPerRow(cells) => Filter::CellsPerRowLimitFilter(count(*cells)),
+        FilterKind::CellsPerColumn(versions) => Filter::CellsPerColumnLimitFilter(count(*versions)),
+        FilterKind::StripValue => Filter::StripValueTransformer(true),
+        FilterKind::Label(label) => Filter::ApplyLabelTransformer(label.clone()),
+        FilterKind::Refused(error) => return Err(error.clone()),
+    })
+}
+
+fn part(filter: &RowFilter) -> Result<data::RowFilter, FilterError> {
+    kind(filter).map(|filter| data::RowFilter { filter: Some(filter) })
+}
+
+fn parts(filters: &[RowFilter]) -> Result<Vec<data::RowFilter>, FilterError> {
+    filters.iter().map(part).collect()
+}
+
+/// A branch of a condition. One that leaves nothing is left out, for which the service is faster.
+fn branch(filter: &RowFilter) -> Result<Option<Box<data::RowFilter>>, FilterError> {
+    match filter.kind() {
+        FilterKind::BlockAll => Ok(None),
+        _ => part(filter).map(|filter| Some(Box::new(filter))),
+    }
+}
+
+/// No row, and no column of one, has more cells than an `i32` counts.
+fn count(cells: u32) -> i32 {
+    i32::try_from(cells).unwrap_or(i32::MAX)
+}
+
+/// Columns by a regular expression and not by a range of one: a range ends on an empty qualifier only where an empty
+/// bound is told from none.
+fn any_column(family: &str, qualifiers: &[Bytes]) -> Filter {
+    let mut regex = Vec::new();
+    for (place, qualifier) in qualifiers.iter().enumerate() {
+        if place > 0 {
+            regex.push(b'|');
+        }
+        escape(qualifier, &mut regex);
+    }
+    let filters = [
+        Filter::FamilyNameRegexFilter(escaped_name(family)),
+        Filter::ColumnQualifierRegexFilter(regex.into()),
+    ];
+    Filter::Chain(Chain { filters: filters.map(|filter| data::RowFilter { filter: Some(filter) }).into() })
+}
+
+fn columns(family: &str, range: &ByteRange) -> data::ColumnRange {
+    use data::column_range::{EndQualifier, StartQualifier};
+    data::ColumnRange {
+        family_name: family.to_owned(),
+        start_qualifier: match range.start.clone() {
+            Bound::Included(start) => Some(StartQualifier::StartQualifierClosed(start)),
+            Bound::Excluded(start) => Some(StartQualifier::StartQualifierOpen(start)),
+            Bound::Unbounded => None,
+        },
+        end_qualifier: match range.end.clone() {
+            Bound::Included(end) => Some(EndQualifier::EndQualifierClosed(end)),
+            Bound::Excluded(end) => Some(EndQualifier::EndQualifierOpen(end)),
+            Bound::Unbounded => None,
+        },
+    }
+}
+
+fn values(range: &ByteRange) -> data::ValueRange {
+    use data::value_range::{EndValue, StartValue};
+    data::ValueRange {
+        start_value: match range.start.clone() {
+            Bound::Included(start) => Some(StartValue::StartValueClosed(start)),
+            Bound::Excluded(start) => Some(StartValue::StartValueOpen(start)),
+            Bound::Unbounded => None,
+        },
+        end_value: match range.end.clone() {
+            Bound::Included(end) => Some(EndValue::EndValueClosed(end)),
+            Bound::Excluded(end) => Some(EndValue::EndValueOpen(end)),
+            Bound::Unbounded => None,
+        },
+    }
+}
+
+/// Adds a regular expression for `literal` and nothing else.
+///
+/// RE2 takes a back-slash before every ASCII character that is neither letter, digit nor underscore, but not before
+/// a zero byte. Bytes from 0x80 stand for themselves.
+fn escape(literal: &[u8], regex: &mut Vec<u8>) {
+    for &byte in literal {
+        match byte {
+            0 => regex.extend_from_slice(br"\x00"),
+            b'_' | 0x80.. => regex.push(byte),
+            _ if byte.is_ascii_alphanumeric() => regex.push(byte),
+            _ => regex.extend_from_slice(&[b'\\', byte]),
+        }
+    }
+}
+
+/// As [`escape`], of text, which it keeps text.
+fn escaped_name(name: &str) -> String {
+    let mut regex = String::with_capacity(name.len());
+    for char in name.chars() {
+        match char {
+            '\0' => regex.push_str(r"\x00"),
+            '_' => regex.push(char),
+            _ if char.is_ascii() && !char.is_ascii_alphanumeric() => regex.extend(['\\', char]),
+            _ => regex.push(char),
+        }
+    }
+    regex
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,279 @@
+//! How scans run: directions, filters, pages, foreign rows, partitions, and what is done to the rows of a plan.
+
+use std::collections::BTreeSet;
+
+use keyderive::plan::Plan;
+use keyderive::row::RowFilter;
+use keyderive::{Client, OnForeign, RowKey, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::servers::on_every_bigtable;
+
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[salt(range = 4, over = "user,at")]
+struct EventKey {
+    user: String,
+    at: u16,
+}
+
+/// Keys that lie in the range of bucket 2 of an [`EventKey`], and are none.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[row_key(tag = "2")]
+struct OtherKey {
+    name: String,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+struct Event {
+    kind: Option<String>,
+    count: Option<i64>,
+}
+
+/// Only one of the columns.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Count {
+    count: i64,
+}
+
+type Events = Table<EventKey, Event>;
+
+on_every_bigtable! {
+    rows_come_backwards
+    unordered_rows_are_the_same_rows
+    keys_come_without_values
+    columns_and_filters_are_left_to_the_server
+    several_values_are_read_in_order
+    pages_are_one_scan
+    a_token_of_another_scan_is_refused
+    foreign_rows_are_skipped_and_counted
+    a_limit_holds_behind_foreign_rows
+    a_key_filter_reads_on_until_the_limit
+    partitions_cover_every_row_once
+    rows_of_a_plan_are_counted_and_deleted
+    prefixes_are_dropped_and_nothing_else
+    a_failure_names_the_last_row
+}
+
+fn key(user: &str, at: u16) -> EventKey {
+    EventKey { user: user.into(), at }
+}
+
+/// 60 rows of three users, in all buckets.
+async fn filled(client: &Client) -> (Events, Vec<EventKey>) {
+    let events: Events = client.table("events");
+    assert!(events.create_if_absent().await.unwrap());
+    let users = ["alice", "bob", "carol"].into_iter();
+    let keys: Vec<_> = users.flat_map(|user| (0..20).map(move |at| key(user, at))).collect();
+    let row = |key: &EventKey| Event { kind: Some("login".into()), count: Some(key.at.into()) };
+    events.put_all(keys.iter().map(|key| (key.clone(), row(key)))).await.unwrap();
+    (events, keys)
+}
+
+async fn with_foreign_rows(client: &Client) -> (Events, Vec<EventKey>) {
+    let (events, keys) = filled(client).await;
+    let others = client.table::<OtherKey, Event>("events");
+    for name in ["a", "bzz", "carol"] {
+        others
+            .put(&OtherKey { name: name.into() }, &Event { kind: Some("other".into()), count: None })
+            .await
+            .unwrap();
+    }
+    (events, keys)
+}
+
+async fn rows_come_backwards(client: Client) {
+    let (events, keys) = filled(&client).await;
+    let backwards: Vec<_> = keys.iter().rev().cloned().collect();
+    let scan = || events.scan(EventKey::scan()).reversed();
+    assert_eq!(scan().keys_only().collect().await.unwrap(), backwards);
+    assert_eq!(scan().limit(7).keys_only().collect().await.unwrap(), backwards[..7]);
+    let scan = events.scan(EventKey::scan().user("bob").at_range(3..=5)).reversed();
+    assert!(scan.explain().unwrap().to_string().contains("by at, greatest first"));
+    assert_eq!(scan.keys_only().collect().await.unwrap(), [key("bob", 5), key("bob", 4), key("bob", 3)]);
+}
+
+async fn unordered_rows_are_the_same_rows(client: Client) {
+    let (events, keys) = filled(&client).await;
+    let mut rows = events.scan(EventKey::scan()).unordered().keys_only().collect().await.unwrap();
+    rows.sort();
+    assert_eq!(rows, keys);
+    assert_eq!(events.scan(EventKey::scan()).unordered().limit(9).collect().await.unwrap().len(), 9);
+}
+
+async fn keys_come_without_values(client: Client) {
+    let (events, keys) = filled(&client).await;
+    // A row that is no event is a key all the same.
+    let others = client.table::<EventKey, Count>("events");
+    others.put(&key("zoe", 1), &Count { count: 1 }).await.unwrap();
+    let read = events.scan(EventKey::scan()).keys_only().collect().await.unwrap();
+    assert_eq!(read, [&keys[..], &[key("zoe", 1)]].concat());
+}
+
+async fn columns_and_filters_are_left_to_the_server(client: Client) {
+    let (events, _) = filled(&client).await;
+    let counts: Table<EventKey, Count> = client.table("events");
+    let rows = counts.scan(EventKey::scan().user("bob").at(7)).columns(["count"]).collect().await.unwrap();
+    assert_eq!(rows, [(key("bob", 7), Count { count: 7 })]);
+    let only = RowFilter::exact_column("cf", "kind");
+    let rows = events.scan(EventKey::scan().user("bob").at(7)).filter(only).collect().await.unwrap();
+    assert_eq!(rows[0].1, Event { kind: Some("login".into()), count: None });
+    let none = RowFilter::exact_column("cf", "other");
+    let scan = events.scan(EventKey::scan()).filter(none);
+    assert!(scan.explain().unwrap().to_string().contains("at the server"));
+    assert!(scan.collect().await.unwrap().is_empty());
+}
+
+async fn several_values_are_read_in_order(client: Client) {
+    let (events, _) = filled(&client).await;
+    let scan = || EventKey::scan().user_any_of(["carol", "nobody", "alice", "carol"]);
+    let read = events.scan(scan().at_range(18..)).keys_only().collect().await.unwrap();
+    assert_eq!(read, [key("alice", 18), key("alice", 19), key("carol", 18), key("carol", 19)]);
+    let read = events.scan(scan().at_any_of([3, 99, 1])).reversed().keys_only().collect().await.unwrap();
+    assert_eq!(read, [key("carol", 3), key("carol", 1), key("alice", 3), key("alice", 1)]);
+    let none = events.scan(EventKey::scan().user_any_of([])).collect().await.unwrap();
+    assert_eq!(none, []);
+}
+
+async fn pages_are_one_scan(client: Client) {
+    let (events, keys) = filled(&client).await;
+    for (rows, reversed) in [(1, false), (7, false), (7, true), (20, true), (60, false), (100, true)] {
+        let scan = || {
+            let scan = events.scan(EventKey::scan()).keys_only();
+            if reversed { scan.reversed() } else { scan }
+        };
+        let (mut read, mut token) = (Vec::new(), None::<String>);
+        for _ in 0..=keys.len() {
+            let page = match &token {
+                None => scan().page(rows).await.unwrap(),
+                Some(token) => scan().after(token).page(rows).await.unwrap(),
+            };
+            read.extend(page.rows);
+            token = page.next;
+            if token.is_none() {
+                break;
+            }
+        }
+        if reversed {
+            read.reverse();
+        }
+        assert_eq!(read, keys, "{rows} {reversed}");
+    }
+}
+
+async fn a_token_of_another_scan_is_refused(client: Client) {
+    let (events, _) = filled(&client).await;
+    let token = events.scan(EventKey::scan()).page(3).await.unwrap().next.unwrap();
+    let other = events.scan(EventKey::scan().user("bob")).after(&token).page(3).await.unwrap_err();
+    assert!(other.to_string().contains("other constraints"), "{other}");
+    let backwards = events.scan(EventKey::scan()).reversed().after(&token).page(3).await.unwrap_err();
+    assert!(backwards.to_string().contains("other direction"), "{backwards}");
+    let others = client.table::<OtherKey, Event>("events");
+    let layout = others.scan(OtherKey::scan()).after(&token).page(3).await.unwrap_err();
+    assert!(layout.to_string().contains("another key layout"), "{layout}");
+    for token in ["", "01", "zz", &token[..20], &token[2..]] {
+        let error = events.scan(EventKey::scan()).after(token).page(3).await.unwrap_err();
+        assert!(error.to_string().contains("cannot go on"), "{error}");
+    }
+}
+
+async fn foreign_rows_are_skipped_and_counted(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    let mut rows = events.scan(EventKey::scan()).keys_only().on_foreign(OnForeign::Skip).stream();
+    let mut read = Vec::new();
+    while let Some(row) = rows.next().await {
+        read.push(row.unwrap());
+    }
+    assert_eq!(read, keys);
+    assert_eq!(rows.foreign_skipped(), 3);
+    // A scan of the other key type stays within its tag.
+    let others = client.table::<OtherKey, Event>("events").scan(OtherKey::scan()).keys_only();
+    let others = others.on_foreign(OnForeign::Skip).collect().await.unwrap();
+    assert_eq!(others.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["a", "bzz", "carol"]);
+}
+
+async fn a_limit_holds_behind_foreign_rows(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    for limit in 1..=10 {
+        let scan = events.scan(EventKey::scan()).on_foreign(OnForeign::Skip).limit(limit).keys_only();
+        assert_eq!(scan.collect().await.unwrap(), keys[..limit as usize]);
+    }
+}
+
+async fn a_key_filter_reads_on_until_the_limit(client: Client) {
+    let (events, keys) = filled(&client).await;
+    let expected: Vec<_> = keys.iter().filter(|key| key.at % 9 == 8).take(4).cloned().collect();
+    let scan = events.scan(EventKey::scan()).filter_key(|key| key.at % 9 == 8).limit(4);
+    assert!(scan.explain().unwrap().to_string().contains("rows are read, and dropped"));
+    assert_eq!(scan.keys_only().collect().await.unwrap(), expected);
+}
+
+async fn partitions_cover_every_row_once(client: Client) {
+    let (events, keys) = filled(&client).await;
+    let partitions = events.partitions().await.unwrap();
+    assert!(partitions.len() >= 4, "{}", partitions.len());
+    let mut read = Vec::new();
+    for partition in partitions {
+        let sent = serde_json::to_string(&partition).unwrap();
+        let partition: Plan<EventKey> = serde_json::from_str(&sent).unwrap();
+        read.extend(events.scan(partition).unordered().keys_only().collect().await.unwrap());
+    }
+    assert_eq!(read.len(), keys.len());
+    assert_eq!(read.into_iter().collect::<BTreeSet<_>>(), keys.into_iter().collect());
+    let of_bob = events.partitions_of(EventKey::scan().user("bob")).await.unwrap();
+    let mut count = 0;
+    for partition in of_bob {
+        count += events.count(partition).await.unwrap();
+    }
+    assert_eq!(count, 20);
+}
+
+async fn rows_of_a_plan_are_counted_and_deleted(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    let plan = || EventKey::scan().user_any_of(["alice", "bob"]).at_range(..15);
+    assert_eq!(events.count(plan()).await.unwrap(), 30);
+    assert_eq!(events.delete_rows(plan()).await.unwrap(), 30);
+    assert_eq!(events.delete_rows(plan()).await.unwrap(), 0);
+    let left: Vec<_> = keys.into_iter().filter(|key| key.user == "carol" || key.at >= 15).collect();
+    let scan = || events.scan(EventKey::scan()).keys_only().on_foreign(OnForeign::Skip);
+    assert_eq!(scan().collect().await.unwrap(), left);
+    assert_eq!(events.delete_rows(EventKey::scan()).await.unwrap(), 30);
+    assert_eq!(scan().collect().await.unwrap(), []);
+    // Foreign rows are left alone.
+    let others = client.table::<OtherKey, Event>("events");
+    assert_eq!(others.count(OtherKey::scan()).await.unwrap(), 3);
+}
+
+async fn prefixes_are_dropped_and_nothing_else(client: Client) {
+    let (events, keys) = filled(&client).await;
+    for refused in [
+        EventKey::scan().user("bob").at_range(3..).into_plan(),
+        EventKey::scan().user_prefix("b").into_plan(),
+        EventKey::scan().user("bob").at(3).into_plan(),
+        EventKey::scan().user_any_of(["bob", "carol"]).into_plan(),
+    ] {
+        let error = events.drop_rows(refused.unwrap()).await.unwrap_err().to_string();
+        assert!(error.contains("`delete_rows`"), "{error}");
+    }
+    events.put(&key("bobby", 1), &Event::default()).await.unwrap();
+    events.drop_rows(EventKey::scan().user("bob")).await.unwrap();
+    let mut left: Vec<_> = keys.into_iter().filter(|key| key.user != "bob").collect();
+    left.insert(20, key("bobby", 1));
+    assert_eq!(events.scan(EventKey::scan()).keys_only().collect().await.unwrap(), left);
+}
+
+async fn a_failure_names_the_last_row(client: Client) {
+    let (events, _) = with_foreign_rows(&client).await;
+    let mut rows = events.scan(EventKey::scan().user_range("bob"..)).keys_only().stream();
+    let mut last = None;
+    let error = loop {
+        match rows.next().await.unwrap() {
+            Ok(key) => last = Some(key),
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(last, Some(key("bob", 19)));
+    assert!(error.is_foreign_row(), "{error}");
+    assert_eq!((error.bucket(), error.row_key()), (Some(2), Some(&b"2#bzz"[..])));
+    assert_eq!(error.last_row_key(), Some(&last.unwrap().encode().unwrap()[..]));
+    assert!(error.to_string().contains("in bucket 2, and the last row delivered was"), "{error}");
+}
