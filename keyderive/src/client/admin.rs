@@ -1,12 +1,14 @@
-//! Tables: created, described, deleted.
+//! Tables: created, described, emptied, deleted.
 
 use bytes::Bytes;
+use tonic::Status;
 
 use super::Client;
 use super::call;
 use super::error::Error;
 use crate::wire::admin;
 use crate::wire::admin::create_table_request::Split;
+use crate::wire::admin::drop_row_range_request::Target;
 use crate::wire::admin::table::View;
 
 /// A column family of a table that is to be created.
@@ -73,6 +75,23 @@ impl Client {
         let message = admin::DeleteTableRequest { name: full_name };
         self.call(&operation, message, |transport, request| async move {
             call::admin(transport).delete_table(request).await
+        })
+        .await
+        .map(|_| ())
+    }
+
+    /// Deletes the rows whose key begins with `prefix`, which is not empty.
+    pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
+        let name = self.table_name(table);
+        let operation = self.admin_operation("DropRowRange", table, ("name", &name));
+        // The emulator takes an empty prefix for one that every row has.
+        if prefix.is_empty() {
+            let status = Status::invalid_argument("the prefix is empty; to drop every row, delete the table");
+            return Err(Error::rpc(&operation, &status));
+        }
+        let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
+        self.call(&operation, message, |transport, request| async move {
+            call::admin(transport).drop_row_range(request).await
         })
         .await
         .map(|_| ())

@@ -8,6 +8,7 @@ mod filter;
 mod headers;
 mod merge;
 mod read;
+mod sample;
 mod transport;
 mod write;
 

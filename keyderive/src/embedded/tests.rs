@@ -257,6 +257,34 @@ async fn tables_come_and_go() {
 }
 
 #[tokio::test]
+async fn samples_cut_the_table_and_end_with_it() {
+    let client = client_with_table().await;
+    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 0), (Bytes::new(), 0)]);
+    for key in ["a", "z"] {
+        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+    }
+    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 3), (Bytes::new(), 6)]);
+    let error = client.sample_row_keys("absent").await.unwrap_err();
+    assert!(error.to_string().starts_with("SampleRowKeys on table `absent` failed: NOT_FOUND"), "{error}");
+}
+
+#[tokio::test]
+async fn rows_are_dropped_by_prefix() {
+    let client = client_with_table().await;
+    let rows: [&[u8]; 6] = [b"a", b"a#", b"a#1", b"a#\xff", b"a$", b"b"];
+    for key in rows {
+        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+    }
+    client.drop_row_range(TABLE, "a#".into()).await.unwrap();
+    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    client.drop_row_range(TABLE, "c".into()).await.unwrap();
+    let error = client.drop_row_range(TABLE, Bytes::new()).await.unwrap_err();
+    assert!(error.is_invalid_argument() && error.to_string().contains("the prefix is empty"), "{error}");
+    assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
+    assert!(client.drop_row_range("absent", "a".into()).await.unwrap_err().is_not_found());
+}
+
+#[tokio::test]
 async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
     client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();

@@ -15,7 +15,7 @@ const MAX_COMPILED_BYTES: usize = 8 << 20;
 
 /// A regular expression that matches the whole of a byte string or nothing of it.
 #[derive(Debug)]
-pub(super) struct Pattern(Regex);
+pub(in crate::embedded) struct Pattern(Regex);
 
 impl Pattern {
     /// `filter` is what refusals name.
