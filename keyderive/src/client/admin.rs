@@ -81,8 +81,6 @@ impl Client {
     }
 
     /// Deletes the rows whose key begins with `prefix`, which is not empty.
-    ///
-    /// The rows are gone at once for the client that asked; a cluster to which the table is replicated follows later.
     pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
         let name = self.table_name(table);
         let operation = self.admin_operation("DropRowRange", table, ("name", &name));

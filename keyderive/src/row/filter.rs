@@ -247,7 +247,8 @@ impl RowFilter {
     /// let since_may = RowFilter::columns("daily", "2026-05-01"..);
     /// ```
     ///
-    /// All of them are [`family`](Self::family).
+    /// All of them are [`family`](Self::family). Where the range is a pair of [`Bound`](std::ops::Bound)s, the type of
+    /// the bounds is given with it: `RowFilter::columns::<&str>(…)`.
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(family: impl Into<String>, range: impl RangeBounds<Q>) -> Self {
         match ByteRange::new(&range) {

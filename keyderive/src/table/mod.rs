@@ -13,6 +13,7 @@ mod write;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
+use std::task::Poll;
 
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
@@ -30,6 +31,9 @@ use crate::row::{self, RowFilter};
 ///
 /// Short, because the service stores a family's name with its data.
 pub const DEFAULT_FAMILY: &str = "cf";
+
+/// What a stream that can fail gives when it is polled.
+type Next<T> = Poll<Option<Result<T, Error>>>;
 
 /// The versions of a column that are read and kept: a row is one value.
 const VERSIONS: u32 = 1;

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
-use super::Table;
 use super::run::Run;
+use super::{Next, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::row::{Row, RowFilter};
@@ -95,7 +95,7 @@ pub struct Rows<K: TableKey, R> {
 impl<K: TableKey, R> Unpin for Rows<K, R> {}
 
 enum State<K: TableKey> {
-    Running(Run<K>),
+    Running(Box<Run<K>>),
     /// Failed before anything was sent.
     Failed(Error),
     Ended,
@@ -104,7 +104,7 @@ enum State<K: TableKey> {
 impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn new(table: Table<K, R>, run: Result<Run<K>, Error>) -> Self {
         let state = match run {
-            Ok(run) => State::Running(run),
+            Ok(run) => State::Running(Box::new(run)),
             Err(error) => State::Failed(error),
         };
         Self { table, state }
@@ -120,7 +120,7 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
-    fn poll_found(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(K::Stored, Row), Error>>> {
+    fn poll_found(&mut self, cx: &mut Context<'_>) -> Next<(K::Stored, Row)> {
         match &mut self.state {
             State::Running(run) => run.poll_next(cx),
             State::Failed(_) | State::Ended => {
@@ -146,7 +146,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         poll_fn(|cx| self.poll_with_key(cx)).await
     }
 
-    fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<(Bytes, R::Item), Error>>> {
+    fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Next<(Bytes, R::Item)> {
         let item = ready!(self.poll_found(cx)).map(|found| {
             let (key, row) = found?;
             let item = R::read(&self.table, key, &row)?;

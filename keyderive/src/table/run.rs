@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Next;
 use super::lane::{Found, Lane, Pace, Reader};
 use super::merge::Merge;
 use crate::client::Error;
@@ -50,10 +51,7 @@ impl<K: TableKey> Run<K> {
         self.reader.skipped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn poll_next(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<(K::Stored, Row), Error>>> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Next<(K::Stored, Row)> {
         while self.remaining > 0 && !self.ended {
             let Some(merge) = &mut self.merge else {
                 self.begin_wave();
