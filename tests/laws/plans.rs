@@ -3,12 +3,13 @@
 use std::ops::{Bound, RangeBounds as _};
 
 use keyderive::RowKey;
-use keyderive::plan::{Plan, PlanError, Request, RequestRows};
+use keyderive::key::Schema;
+use keyderive::plan::{Plan, PlanError, Request};
 use proptest::prelude::*;
 
 use crate::keys::{
     Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical,
+    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical, salt_span,
 };
 
 /// A plan, and what it means in words of the key's values.
@@ -186,17 +187,14 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
 }
 
 /// Whether some request of a plan asks for this row key.
-fn asks_for(requests: &[Request], key: &[u8]) -> bool {
-    let asked = requests.iter().filter(|request| match request.rows() {
-        RequestRows::Key(row) => row == key,
-        RequestRows::Range(range) => range.contains(key),
-        _ => panic!("a kind of request that this test does not know"),
-    });
+pub(crate) fn asks_for(requests: &[Request], key: &[u8]) -> bool {
+    let keys = requests.iter().flat_map(Request::keys).filter(|asked| *asked == key).count();
+    let ranges = requests.iter().flat_map(Request::ranges).filter(|range| range.contains(key)).count();
     // No row is asked for twice.
-    match asked.count() {
+    match keys + ranges {
         0 => false,
         1 => true,
-        more => panic!("{more} requests ask for one row"),
+        more => panic!("one row is asked for {more} times"),
     }
 }
 
@@ -227,22 +225,23 @@ fn plans_are_exact<K: Sample + Candidates>() {
 }
 for_every_key!(plans_are_exact);
 
-/// What a plan says of the order of its rows is so: merged by what stands behind the salt, rows are in the
-/// order of their logical keys, and what stands in front differs in nothing but the bucket.
+/// What stands in front of a row key's salt, and behind it.
+fn around_salt(schema: &Schema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let salt = salt_span(schema, key);
+    (key[..salt.start].to_vec(), key[salt.end..].to_vec())
+}
+
+/// What a plan says of the order of its rows is so: merged by what stands in front of the salt and then by what stands
+/// behind it, rows are in the order of their logical keys.
 fn requests_merge_into_logical_order<K: Sample + Candidates>() {
     check(prop::collection::vec(K::key(), 2..12), |keys| {
         for candidate in K::candidates(&keys[0], &keys[0], &keys[1]) {
             let Ok(plan) = &candidate.plan else { continue };
             let mut rows = Vec::new();
             for request in plan.requests() {
-                let RequestRows::Range(range) = request.rows() else { continue };
                 let encoded = keys.iter().filter_map(|key| key.encode().ok());
-                // Where one request reads all buckets, the stored order is the only one.
-                let merged = request.bucket().is_some() || K::SCHEMA.salt().is_none();
-                let here = encoded.filter(|key| merged && range.contains(key));
-                rows.extend(
-                    here.map(|key| (key[request.logical_start()..].to_vec(), logical(K::SCHEMA, &key))),
-                );
+                let here = encoded.filter(|key| plan.is_ordered() && request.asks_for(key));
+                rows.extend(here.map(|key| (around_salt(K::SCHEMA, &key), logical(K::SCHEMA, &key))));
             }
             rows.sort();
             prop_assert!(rows.is_sorted_by_key(|(_, logical)| logical), "{:?}", plan);
@@ -261,7 +260,7 @@ fn fixed_keys_are_point_reads_or_errors<K: Sample + Candidates>() {
             (Ok(encoded), Ok(plan)) => {
                 prop_assert!(plan.is_point_read());
                 let [request] = &plan.requests()[..] else { panic!("one request") };
-                prop_assert_eq!(request.rows(), &RequestRows::Key(encoded));
+                prop_assert_eq!((request.keys(), request.ranges()), (&[encoded][..], &[][..]));
             }
             (Err(expected), Err(error)) => prop_assert_eq!(&PlanError::from(expected), error),
             (encoded, plan) => prop_assert!(false, "{:?} is planned as {:?}", encoded, plan),
@@ -297,9 +296,8 @@ fn inverted_and_empty_ranges_send_nothing() {
 #[test]
 fn open_ends_are_in_every_bucket() {
     let plan = Event::scan().user_id_range("alice"..).into_plan().unwrap();
-    let ranges: Vec<_> = plan.requests().iter().map(|request| format!("{:?}", request.rows())).collect();
-    assert_eq!(ranges.len(), 4);
-    assert!(ranges[3].contains("[3#alice, 3$)"), "{}", ranges[3]);
+    let ranges: Vec<_> = plan.requests().iter().flat_map(Request::ranges).map(ToString::to_string).collect();
+    assert_eq!(ranges, [0, 1, 2, 3].map(|bucket| format!("[{bucket}#alice, {bucket}$)")));
 }
 
 #[test]
@@ -309,6 +307,5 @@ fn a_bound_over_the_longest_key_is_a_place_between_keys() {
     let key = |first: &str| Names { first: first.into(), second: String::new(), third: String::new() };
     assert!(asks_for(&plan.requests(), &key(&"b".repeat(4094)).encode().unwrap()));
     assert!(!asks_for(&plan.requests(), &key("c").encode().unwrap()));
-    let RequestRows::Range(range) = plan.requests()[0].rows().clone() else { panic!("a range") };
-    assert!(range.end().is_some_and(|end| end.len() <= 4096));
+    assert!(plan.requests()[0].ranges()[0].end().is_some_and(|end| end.len() <= 4096));
 }
