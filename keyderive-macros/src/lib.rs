@@ -73,7 +73,8 @@ use syn::DeriveInput;
 /// - `#[row_key(hash(md5))]` the MD5 of what the field would write; such a key encodes and does not decode.
 /// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
 ///   by the name in the struct.
-/// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_range`, `by_user_prefix`.
+/// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_any_of`,
+///   `by_user_range`, `by_user_prefix`.
 /// - `#[row_key(with = "module")]` a type of anyone's, written and read by a module of yours.
 ///
 /// # Formats of your own
@@ -117,7 +118,7 @@ use syn::DeriveInput;
 ///
 /// # The scan builder
 /// Beside the struct, `<Name>Scan` is declared with the struct's visibility. For a field `f` it has `.f(v)`,
-/// `.f_range(a..b)` and `.f_prefix("x")`; they compile only in the order of the fields.
+/// `.f_any_of([v, w])`, `.f_range(a..b)` and `.f_prefix("x")`; they compile only in the order of the fields.
 #[proc_macro_derive(RowKey, attributes(row_key, salt, pad, reverse_ts))]
 pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
