@@ -1,7 +1,7 @@
 //! Types of the user's own as fields: newtypes, and enums by their codes.
 
 use keyderive::key::{FieldOrder, Format, Width};
-use keyderive::plan::{KeyRange, Plan, RequestRows};
+use keyderive::plan::{KeyRange, Plan};
 use keyderive::{KeyField, RowKey};
 use proptest::prelude::*;
 
@@ -148,10 +148,8 @@ fn bytes_are_in_the_order_of_codes() {
 
 fn only_range<K>(plan: &Plan<K>) -> KeyRange {
     let [request] = &plan.requests()[..] else { panic!("{plan:?} is not one request") };
-    match request.rows() {
-        RequestRows::Range(range) => range.clone(),
-        rows => panic!("{rows:?} is not a range"),
-    }
+    let ([], [range]) = (request.keys(), request.ranges()) else { panic!("{request:?} is not one range") };
+    range.clone()
 }
 
 #[test]
@@ -276,7 +274,7 @@ fn modules_write_foreign_types() {
     assert_eq!(Probe::decode(&bytes).unwrap(), probe());
 
     let plan = Probe::scan().peer(&probe().peer).lost(&0.125).from(7).into_plan().unwrap();
-    assert_eq!(plan.requests()[0].rows(), &RequestRows::Key(bytes));
+    assert_eq!(plan.requests()[0].keys(), [bytes]);
     let explained = Probe::scan().peer(&probe().peer).explain().unwrap().to_string();
     assert!(explained.contains("peer = 10.0.0.1:443"), "{explained}");
 

@@ -178,7 +178,7 @@ fn numbers_over_an_int64_are_refused() {
 fn ranges_of_fixed_fields() {
     let range = |plan: keyderive::plan::Plan<Three>| {
         let [request] = &plan.requests()[..] else { panic!("one request") };
-        let keyderive::plan::RequestRows::Range(range) = request.rows().clone() else { panic!("a range") };
+        let ([], [range]) = (request.keys(), request.ranges()) else { panic!("one range") };
         (hex(range.start()), hex(range.end().unwrap_or_default()))
     };
     let scan = Three::scan;

@@ -3,24 +3,37 @@
 use std::ops::{Bound, RangeBounds as _};
 
 use keyderive::RowKey;
-use keyderive::plan::{Plan, PlanError, Request, RequestRows};
+use keyderive::key::Schema;
+use keyderive::plan::{KeyRange, Plan, PlanError, Request};
 use proptest::prelude::*;
 
 use crate::keys::{
     Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical,
+    Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical, salt_span,
 };
 
 /// A plan, and what it means in words of the key's values.
-struct Candidate<K> {
-    plan: Result<Plan<K>, PlanError>,
-    satisfied: Box<dyn Fn(&K) -> bool>,
+pub(crate) struct Candidate<K> {
+    pub(crate) plan: Result<Plan<K>, PlanError>,
+    pub(crate) satisfied: Box<dyn Fn(&K) -> bool>,
 }
 
-/// Every plan that can be made of three keys' values: fields fixed as in `fixed`, and behind them
-/// nothing, every kind of range from `lo` to `hi`, or the prefix `lo`.
-trait Candidates: Sized {
+/// The most fields of a key type here.
+const MOST_FIELDS: usize = 10;
+
+/// Every plan that can be made of some keys' values: fields fixed as in `fixed`, or to any of those in the list of
+/// their place, and behind them nothing, every kind of range from `lo` to `hi`, or the prefix `lo`.
+pub(crate) trait Candidates: Sized {
     fn candidates(fixed: &Self, lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
+
+    fn candidates_of_lists(lists: &[Vec<Self>], lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
+
+    /// For each field, whether it can be fixed to the value of the second key behind the others of the first one;
+    /// alone, and among other values.
+    fn refusals(
+        fixed: &Self,
+        odd: &Self,
+    ) -> Vec<(Result<Plan<Self>, PlanError>, Result<Plan<Self>, PlanError>)>;
 }
 
 macro_rules! candidates {
@@ -32,6 +45,20 @@ macro_rules! candidates {
                 candidates!(@fields all values ($key::scan()) [] $($fields)*);
                 all
             }
+
+            fn candidates_of_lists(lists: &[Vec<Self>], lo: &Self, hi: &Self) -> Vec<Candidate<Self>> {
+                let mut all = Vec::new();
+                let values = (lists, lo, hi);
+                candidates!(@lists all values ($key::scan()) [] (0) $($fields)*);
+                all
+            }
+
+            fn refusals(fixed: &Self, odd: &Self) -> Vec<(Result<Plan<Self>, PlanError>, Result<Plan<Self>, PlanError>)> {
+                let mut all = Vec::new();
+                let values = (fixed, odd);
+                candidates!(@refusals all values ($key::scan()) $($fields)*);
+                all
+            }
         }
     )*};
     // All fields are fixed: a point read.
@@ -40,13 +67,13 @@ macro_rules! candidates {
     };
     // No range and no prefix.
     (@fields $all:ident $values:ident ($scan:expr) [$($fixed:ident)*]
-        fixed $next:ident $range:ident $prefix:ident; $($rest:tt)*
+        fixed $next:ident $range:ident $prefix:ident $any_of:ident; $($rest:tt)*
     ) => {
         candidates!(@push $all $values ($scan) [$($fixed)*] |_key| true);
         candidates!(@fields $all $values ($scan.$next($values.0.$next)) [$($fixed)* $next] $($rest)*);
     };
     (@fields $all:ident $values:ident ($scan:expr) [$($fixed:ident)*]
-        $kind:ident $next:ident $range:ident $prefix:ident; $($rest:tt)*
+        $kind:ident $next:ident $range:ident $prefix:ident $any_of:ident; $($rest:tt)*
     ) => {
         candidates!(@push $all $values ($scan) [$($fixed)*] |_key| true);
         for bounds in bounds(&$values.1.$next, &$values.2.$next) {
@@ -57,6 +84,53 @@ macro_rules! candidates {
         candidates!(
             @fields $all $values ($scan.$next(candidates!(@value $kind $values.0.$next))) [$($fixed)* $next] $($rest)*
         );
+    };
+    (@lists $all:ident $values:ident ($scan:expr) [$($fixed:ident $at:expr;)*] ($next_at:expr)) => {
+        candidates!(@push_lists $all $values ($scan) [$($fixed $at;)*] |_key| true);
+    };
+    (@lists $all:ident $values:ident ($scan:expr) [$($fixed:ident $at:expr;)*] ($next_at:expr)
+        $kind:ident $next:ident $range:ident $prefix:ident $any_of:ident; $($rest:tt)*
+    ) => {
+        candidates!(@push_lists $all $values ($scan) [$($fixed $at;)*] |_key| true);
+        candidates!(@ends $kind $all $values ($scan) [$($fixed $at;)*] $next $range $prefix);
+        candidates!(
+            @lists $all $values
+            ($scan.$any_of($values.0[$next_at].iter().map(|one| candidates!(@value $kind one.$next))))
+            [$($fixed $at;)* $next $next_at;] ($next_at + 1) $($rest)*
+        );
+    };
+    (@ends fixed $($rest:tt)*) => {};
+    (@ends $kind:ident $all:ident $values:ident ($scan:expr) [$($fixed:tt)*] $next:ident $range:ident $prefix:ident) => {
+        for bounds in bounds(&$values.1.$next, &$values.2.$next) {
+            let range = (candidates!(@bound $kind bounds.0), candidates!(@bound $kind bounds.1));
+            candidates!(@push_lists $all $values ($scan.$range(range)) [$($fixed)*] |key| bounds.contains(&key.$next));
+        }
+        candidates!(@list_prefix $kind $all $values ($scan) [$($fixed)*] $next $prefix);
+    };
+    (@list_prefix number $($rest:tt)*) => {};
+    (@list_prefix array $($rest:tt)*) => {};
+    (@list_prefix $kind:ident $all:ident $values:ident ($scan:expr) [$($fixed:tt)*] $next:ident $method:ident) => {
+        let prefix = $values.1.$next.clone();
+        candidates!(
+            @push_lists $all $values ($scan.$method(&prefix)) [$($fixed)*] |key| key.$next.starts_with(&prefix)
+        );
+    };
+    (@push_lists $all:ident $values:ident ($scan:expr) [$($fixed:ident $at:expr;)*] |$key:ident| $also:expr) => {{
+        let plan = $scan.into_plan();
+        let lists = $values.0.to_vec();
+        let satisfied = Box::new(move |$key: &Self| {
+            let _ = &lists;
+            true $(&& lists[$at].iter().any(|one| one.$fixed == $key.$fixed))* && $also
+        });
+        $all.push(Candidate { plan, satisfied });
+    }};
+    (@refusals $all:ident $values:ident ($scan:expr)) => {};
+    (@refusals $all:ident $values:ident ($scan:expr)
+        $kind:ident $next:ident $range:ident $prefix:ident $any_of:ident; $($rest:tt)*
+    ) => {
+        let [fixed, odd] = [&$values.0, &$values.1].map(|key| candidates!(@value $kind key.$next));
+        $all.push(($scan.$next(odd).into_plan(), $scan.$any_of([fixed, odd, fixed]).into_plan()));
+        candidates!(@refusals $all $values ($scan.$next(fixed)) $($rest)*);
     };
     (@prefix number $($rest:tt)*) => {};
     (@prefix array $($rest:tt)*) => {};
@@ -76,7 +150,10 @@ macro_rules! candidates {
         $all.push(Candidate { plan, satisfied });
     }};
     (@value number $value:expr) => { $value };
-    (@value $kind:ident $value:expr) => { &$value };
+    (@value fixed $value:expr) => { $value };
+    (@value text $value:expr) => { $value.as_str() };
+    (@value bytes $value:expr) => { $value.as_slice() };
+    (@value array $value:expr) => { &$value };
     (@bound text $value:expr) => { $value.as_ref().map(String::as_str) };
     (@bound bytes $value:expr) => { $value.as_ref().map(Vec::as_slice) };
     (@bound array $value:expr) => { $value.as_ref() };
@@ -85,96 +162,96 @@ macro_rules! candidates {
 
 candidates! {
     Event {
-        text user_id user_id_range user_id_prefix;
-        text site site_range site_prefix;
-        number at at_range at_prefix;
-        number seq seq_range seq_prefix;
+        text user_id user_id_range user_id_prefix user_id_any_of;
+        text site site_range site_prefix site_any_of;
+        number at at_range at_prefix at_any_of;
+        number seq seq_range seq_prefix seq_any_of;
     }
     Names {
-        text first first_range first_prefix;
-        text second second_range second_prefix;
-        text third third_range third_prefix;
+        text first first_range first_prefix first_any_of;
+        text second second_range second_prefix second_any_of;
+        text third third_range third_prefix third_any_of;
     }
     Integers {
-        number a a_range a_prefix;
-        number b b_range b_prefix;
-        number c c_range c_prefix;
-        number d d_range d_prefix;
-        number e e_range e_prefix;
-        number f f_range f_prefix;
-        number g g_range g_prefix;
-        number h h_range h_prefix;
-        number i i_range i_prefix;
-        number j j_range j_prefix;
+        number a a_range a_prefix a_any_of;
+        number b b_range b_prefix b_any_of;
+        number c c_range c_prefix c_any_of;
+        number d d_range d_prefix d_any_of;
+        number e e_range e_prefix e_any_of;
+        number f f_range f_prefix f_any_of;
+        number g g_range g_prefix g_any_of;
+        number h h_range h_prefix h_any_of;
+        number i i_range i_prefix i_any_of;
+        number j j_range j_prefix j_any_of;
     }
     Battery {
-        text user user_range user_prefix;
-        number level level_range level_prefix;
-        number at at_range at_prefix;
+        text user user_range user_prefix user_any_of;
+        number level level_range level_prefix level_any_of;
+        number at at_range at_prefix at_any_of;
     }
     Quote {
-        text exchange exchange_range exchange_prefix;
-        text symbol symbol_range symbol_prefix;
-        number at at_range at_prefix;
+        text exchange exchange_range exchange_prefix exchange_any_of;
+        text symbol symbol_range symbol_prefix symbol_any_of;
+        number at at_range at_prefix at_any_of;
     }
     Name {
-        text name name_range name_prefix;
+        text name name_range name_prefix name_any_of;
     }
     Orders {
-        number a a_range a_prefix;
-        number b b_range b_prefix;
-        number c c_range c_prefix;
-        number d d_range d_prefix;
-        number e e_range e_prefix;
-        number f f_range f_prefix;
-        fixed g g_range g_prefix;
+        number a a_range a_prefix a_any_of;
+        number b b_range b_prefix b_any_of;
+        number c c_range c_prefix c_any_of;
+        number d d_range d_prefix d_any_of;
+        number e e_range e_prefix e_any_of;
+        number f f_range f_prefix f_any_of;
+        fixed g g_range g_prefix g_any_of;
     }
     Escaped {
-        text name name_range name_prefix;
-        bytes blob blob_range blob_prefix;
-        number letter letter_range letter_prefix;
-        array pair pair_range pair_prefix;
-        text note note_range note_prefix;
+        text name name_range name_prefix name_any_of;
+        bytes blob blob_range blob_prefix blob_any_of;
+        number letter letter_range letter_prefix letter_any_of;
+        array pair pair_range pair_prefix pair_any_of;
+        text note note_range note_prefix note_any_of;
     }
     OrderedEvent {
-        text user user_range user_prefix;
-        number at at_range at_prefix;
-        number rank rank_range rank_prefix;
-        bytes blob blob_range blob_prefix;
-        text note note_range note_prefix;
+        text user user_range user_prefix user_any_of;
+        number at at_range at_prefix at_any_of;
+        number rank rank_range rank_prefix rank_any_of;
+        bytes blob blob_range blob_prefix blob_any_of;
+        text note note_range note_prefix note_any_of;
     }
     OrderedNames {
-        text first first_range first_prefix;
-        text second second_range second_prefix;
-        text third third_range third_prefix;
+        text first first_range first_prefix first_any_of;
+        text second second_range second_prefix second_any_of;
+        text third third_range third_prefix third_any_of;
     }
     OrderedMix {
-        text name name_range name_prefix;
-        number count count_range count_prefix;
-        number flag flag_range flag_prefix;
-        number id id_range id_prefix;
-        text last last_range last_prefix;
+        text name name_range name_prefix name_any_of;
+        number count count_range count_prefix count_any_of;
+        number flag flag_range flag_prefix flag_any_of;
+        number id id_range id_prefix id_any_of;
+        text last last_range last_prefix last_any_of;
     }
     Visit {
-        number day day_range day_prefix;
-        number id id_range id_prefix;
-        number begin begin_range begin_prefix;
-        number end end_range end_prefix;
-        number stored stored_range stored_prefix;
+        number day day_range day_prefix day_any_of;
+        number id id_range id_prefix id_any_of;
+        number begin begin_range begin_prefix begin_any_of;
+        number end end_range end_prefix end_any_of;
+        number stored stored_range stored_prefix stored_any_of;
     }
     Phone {
-        text device device_range device_prefix;
-        number date date_range date_prefix;
+        text device device_range device_prefix device_any_of;
+        number date date_range date_prefix date_any_of;
     }
     PageView {
-        text user user_range user_prefix;
-        text page page_range page_prefix;
+        text user user_range user_prefix user_any_of;
+        text page page_range page_prefix page_any_of;
     }
     Trade {
-        number exchange exchange_range exchange_prefix;
-        text symbol symbol_range symbol_prefix;
-        number at at_range at_prefix;
-        text id id_range id_prefix;
+        number exchange exchange_range exchange_prefix exchange_any_of;
+        text symbol symbol_range symbol_prefix symbol_any_of;
+        number at at_range at_prefix at_any_of;
+        text id id_range id_prefix id_any_of;
     }
 }
 
@@ -186,17 +263,14 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
 }
 
 /// Whether some request of a plan asks for this row key.
-fn asks_for(requests: &[Request], key: &[u8]) -> bool {
-    let asked = requests.iter().filter(|request| match request.rows() {
-        RequestRows::Key(row) => row == key,
-        RequestRows::Range(range) => range.contains(key),
-        _ => panic!("a kind of request that this test does not know"),
-    });
+pub(crate) fn asks_for(requests: &[Request], key: &[u8]) -> bool {
+    let keys = requests.iter().flat_map(Request::keys).filter(|asked| *asked == key).count();
+    let ranges = requests.iter().flat_map(Request::ranges).filter(|range| range.contains(key)).count();
     // No row is asked for twice.
-    match asked.count() {
+    match keys + ranges {
         0 => false,
         1 => true,
-        more => panic!("{more} requests ask for one row"),
+        more => panic!("one row is asked for {more} times"),
     }
 }
 
@@ -227,22 +301,112 @@ fn plans_are_exact<K: Sample + Candidates>() {
 }
 for_every_key!(plans_are_exact);
 
-/// What a plan says of the order of its rows is so: merged by what stands behind the salt, rows are in the
-/// order of their logical keys, and what stands in front differs in nothing but the bucket.
+/// For each field, the places of the keys whose values its list has: often one, sometimes none, some twice.
+pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
+    let index = || any::<prop::sample::Index>();
+    let list = prop_oneof![
+        6 => prop::collection::vec(index(), 1..4),
+        6 => prop::collection::vec(index(), 4..8),
+        1 => Just(Vec::new()),
+    ];
+    prop::collection::vec(list, MOST_FIELDS)
+}
+
+/// The lists of keys at those places, as far as their product stays within some hundreds.
+pub(crate) fn lists<K: Clone>(picks: &[Vec<prop::sample::Index>], keys: &[K]) -> Vec<Vec<K>> {
+    let mut room = 60;
+    let list = |list: &Vec<prop::sample::Index>| -> Vec<K> {
+        let all = list.iter().map(|index| index.get(keys).clone());
+        let list: Vec<_> = all.take(room).collect();
+        room /= list.len().max(1);
+        list
+    };
+    picks.iter().map(list).collect()
+}
+
+/// Whether all that one request asks for comes before what the other does.
+fn is_before(request: &Request, later: &Request) -> bool {
+    let start = later.keys().first().map(Vec::as_slice).or(later.ranges().first().map(KeyRange::start));
+    let key = request.keys().last().map(Vec::as_slice);
+    let end = request.ranges().last().map(KeyRange::end);
+    key.is_none_or(|key| Some(key) < start) && end.is_none_or(|end| end.is_some() && end <= start)
+}
+
+/// Whether the keys and ranges of each request are ascending and lie apart, as clients may rely on, and no request
+/// is without either.
+fn are_ascending(requests: &[Request]) -> Result<(), TestCaseError> {
+    for request in requests {
+        let (keys, ranges) = (request.keys(), request.ranges());
+        prop_assert!(!keys.is_empty() || !ranges.is_empty(), "{request:?} asks for nothing");
+        prop_assert!(keys.is_sorted_by(|a, b| a < b), "{request:?}");
+        prop_assert!(ranges.is_sorted_by(|a, b| a.end().is_some_and(|end| end <= b.start())), "{request:?}");
+        prop_assert!(!ranges.iter().any(KeyRange::is_empty), "{request:?}");
+        prop_assert!(!ranges.iter().any(|range| keys.iter().any(|key| range.contains(key))), "{request:?}");
+    }
+    for (at, request) in requests.iter().enumerate() {
+        let mut later = requests[at + 1..].iter().filter(|later| later.bucket() == request.bucket());
+        prop_assert!(later.all(|later| is_before(request, later)), "{requests:?}");
+    }
+    Ok(())
+}
+
+/// Law 3 with lists of values at every depth: exactly the rows that have one of the values in each of the fields, each
+/// asked for once.
+fn lists_are_exact<K: Sample + Candidates>() {
+    let bound = || prop_oneof![K::key(), K::nasty()];
+    check((prop::collection::vec(K::key(), 1..12), picks(), bound(), bound()), |(keys, picks, lo, hi)| {
+        for candidate in K::candidates_of_lists(&lists(&picks, &keys), &lo, &hi) {
+            // Each value is that of a key, and of more than one there may be none that fits.
+            let Ok(plan) = &candidate.plan else {
+                prop_assert!(keys.iter().any(|key| key.encode().is_err()), "{:?}", candidate.plan);
+                continue;
+            };
+            let requests = plan.requests();
+            are_ascending(&requests)?;
+            prop_assert_eq!(plan.is_empty(), requests.is_empty(), "{:?}", plan);
+            for key in &keys {
+                let Ok(encoded) = key.encode() else { continue };
+                let asked = asks_for(&requests, &encoded);
+                prop_assert_eq!(asked, (candidate.satisfied)(key), "{:?} {:?}", plan, key);
+            }
+        }
+        Ok(())
+    });
+}
+for_every_key!(lists_are_exact);
+
+/// Law 7 for lists: one value that no key can hold is an error, the same as when the field is fixed to it alone.
+fn lists_hold_what_keys_can_hold<K: Sample + Candidates>() {
+    check((K::key(), K::nasty()), |(fixed, odd)| {
+        if fixed.encode().is_err() {
+            return Ok(());
+        }
+        for (alone, among_others) in K::refusals(&fixed, &odd) {
+            prop_assert_eq!(alone.err(), among_others.err());
+        }
+        Ok(())
+    });
+}
+for_every_key!(lists_hold_what_keys_can_hold);
+
+/// What stands in front of a row key's salt, and behind it.
+fn around_salt(schema: &Schema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let salt = salt_span(schema, key);
+    (key[..salt.start].to_vec(), key[salt.end..].to_vec())
+}
+
+/// What a plan says of the order of its rows is so: merged by what stands in front of the salt and then by what stands
+/// behind it, rows are in the order of their logical keys.
 fn requests_merge_into_logical_order<K: Sample + Candidates>() {
-    check(prop::collection::vec(K::key(), 2..12), |keys| {
-        for candidate in K::candidates(&keys[0], &keys[0], &keys[1]) {
+    check((prop::collection::vec(K::key(), 2..12), picks()), |(keys, picks)| {
+        let of_lists = K::candidates_of_lists(&lists(&picks, &keys), &keys[0], &keys[1]);
+        for candidate in K::candidates(&keys[0], &keys[0], &keys[1]).into_iter().chain(of_lists) {
             let Ok(plan) = &candidate.plan else { continue };
             let mut rows = Vec::new();
             for request in plan.requests() {
-                let RequestRows::Range(range) = request.rows() else { continue };
                 let encoded = keys.iter().filter_map(|key| key.encode().ok());
-                // Where one request reads all buckets, the stored order is the only one.
-                let merged = request.bucket().is_some() || K::SCHEMA.salt().is_none();
-                let here = encoded.filter(|key| merged && range.contains(key));
-                rows.extend(
-                    here.map(|key| (key[request.logical_start()..].to_vec(), logical(K::SCHEMA, &key))),
-                );
+                let here = encoded.filter(|key| plan.is_ordered() && request.asks_for(key));
+                rows.extend(here.map(|key| (around_salt(K::SCHEMA, &key), logical(K::SCHEMA, &key))));
             }
             rows.sort();
             prop_assert!(rows.is_sorted_by_key(|(_, logical)| logical), "{:?}", plan);
@@ -261,7 +425,7 @@ fn fixed_keys_are_point_reads_or_errors<K: Sample + Candidates>() {
             (Ok(encoded), Ok(plan)) => {
                 prop_assert!(plan.is_point_read());
                 let [request] = &plan.requests()[..] else { panic!("one request") };
-                prop_assert_eq!(request.rows(), &RequestRows::Key(encoded));
+                prop_assert_eq!((request.keys(), request.ranges()), (&[encoded][..], &[][..]));
             }
             (Err(expected), Err(error)) => prop_assert_eq!(&PlanError::from(expected), error),
             (encoded, plan) => prop_assert!(false, "{:?} is planned as {:?}", encoded, plan),
@@ -297,9 +461,8 @@ fn inverted_and_empty_ranges_send_nothing() {
 #[test]
 fn open_ends_are_in_every_bucket() {
     let plan = Event::scan().user_id_range("alice"..).into_plan().unwrap();
-    let ranges: Vec<_> = plan.requests().iter().map(|request| format!("{:?}", request.rows())).collect();
-    assert_eq!(ranges.len(), 4);
-    assert!(ranges[3].contains("[3#alice, 3$)"), "{}", ranges[3]);
+    let ranges: Vec<_> = plan.requests().iter().flat_map(Request::ranges).map(ToString::to_string).collect();
+    assert_eq!(ranges, [0, 1, 2, 3].map(|bucket| format!("[{bucket}#alice, {bucket}$)")));
 }
 
 #[test]
@@ -309,6 +472,26 @@ fn a_bound_over_the_longest_key_is_a_place_between_keys() {
     let key = |first: &str| Names { first: first.into(), second: String::new(), third: String::new() };
     assert!(asks_for(&plan.requests(), &key(&"b".repeat(4094)).encode().unwrap()));
     assert!(!asks_for(&plan.requests(), &key("c").encode().unwrap()));
-    let RequestRows::Range(range) = plan.requests()[0].rows().clone() else { panic!("a range") };
-    assert!(range.end().is_some_and(|end| end.len() <= 4096));
+    assert!(plan.requests()[0].ranges()[0].end().is_some_and(|end| end.len() <= 4096));
+}
+
+/// Bounds that differ behind the longest key only are one place: such a range is no request, which a server would
+/// refuse.
+#[test]
+fn a_range_between_bounds_over_the_longest_key_sends_nothing() {
+    let (long, longer) = ("b".repeat(5000), "b".repeat(5001));
+    let plan = Names::scan().first_range(long.as_str()..longer.as_str()).into_plan().unwrap();
+    assert_eq!(plan.requests(), []);
+    assert!(plan.is_empty());
+}
+
+/// Where the range itself is empty, the products of the lists are not gone through.
+#[test]
+#[allow(clippy::reversed_empty_ranges)] // It is the case under test.
+fn an_inverted_range_behind_a_huge_product_sends_nothing_at_once() {
+    let scan =
+        Integers::scan().a_any_of(0..=u8::MAX).b_any_of(0..=u16::MAX).c_any_of(0..100_000).d_range(7..3);
+    let plan = scan.into_plan().unwrap();
+    assert!(plan.is_empty());
+    assert_eq!(plan.requests(), []);
 }

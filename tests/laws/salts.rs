@@ -2,7 +2,6 @@
 
 use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
-use keyderive::plan::RequestRows;
 
 use crate::keys::{PageView, Phone, Trade};
 
@@ -94,12 +93,11 @@ fn rows_with_a_negative_hash_are_in_the_range_of_a_scan() {
         let buckets: Vec<_> = plan.requests().iter().map(|request| request.bucket().unwrap()).collect();
         assert_eq!(buckets, [-3, -2, -1, 0, 1, 2, 3]);
         for key in &keys {
-            let holds = |rows: &RequestRows| matches!(rows, RequestRows::Range(range) if range.contains(key));
-            assert_eq!(plan.requests().iter().filter(|request| holds(request.rows())).count(), 1);
+            assert_eq!(plan.requests().iter().filter(|request| request.asks_for(key)).count(), 1);
         }
     }
     let point = Phone::scan().device("5c10102").date(20_190_501).into_plan().unwrap();
-    assert_eq!(point.requests()[0].rows(), &RequestRows::Key(b"-2-phone#5c10102#20190501".to_vec()));
+    assert_eq!(point.requests()[0].keys(), [b"-2-phone#5c10102#20190501"]);
 }
 
 /// Java counts UTF-16 units: this user is one character in two of them, and four bytes.
@@ -142,7 +140,7 @@ fn a_salt_in_front_of_a_tag() {
     assert_eq!(splits::<PageView>()[..2], ["01::", "02::"]);
     let requests = PageView::scan().user("alice").into_plan().unwrap().requests();
     assert_eq!(requests.len(), 12);
-    assert_eq!(format!("{:?}", requests[11].rows()), "Range([11::VISIT#alice#, 11::VISIT#alice$))");
+    assert_eq!(format!("{:?}", requests[11].ranges()), "[[11::VISIT#alice#, 11::VISIT#alice$)]");
 }
 
 /// What writes the same bytes is the same schema.
@@ -176,19 +174,19 @@ fn a_salt_behind_a_field() {
 #[test]
 fn scans_with_a_salt_behind_a_field() {
     let rows = |plan: keyderive::plan::Plan<Trade>| -> Vec<String> {
-        plan.requests().iter().map(|request| format!("{:?}", request.rows())).collect()
+        plan.requests().iter().flat_map(keyderive::plan::Request::ranges).map(ToString::to_string).collect()
     };
     let scan = || Trade::scan().exchange(7);
-    assert_eq!(rows(Trade::scan().into_plan().unwrap()), ["Range([TRADE-, TRADE.))"]);
-    assert_eq!(rows(scan().into_plan().unwrap()), ["Range([TRADE-07-, TRADE-07.))"]);
-    assert_eq!(rows(scan().symbol_prefix("a").into_plan().unwrap()), ["Range([TRADE-07-a, TRADE-07-b))"]);
+    assert_eq!(rows(Trade::scan().into_plan().unwrap()), ["[TRADE-, TRADE.)"]);
+    assert_eq!(rows(scan().into_plan().unwrap()), ["[TRADE-07-, TRADE-07.)"]);
+    assert_eq!(rows(scan().symbol_prefix("a").into_plan().unwrap()), ["[TRADE-07-a, TRADE-07-b)"]);
     assert_eq!(
         rows(scan().symbol("abc").into_plan().unwrap()),
-        [0, 1, 2].map(|bucket| format!("Range([TRADE-07-abc-{bucket}/, TRADE-07-abc-{bucket}0))")),
+        [0, 1, 2].map(|bucket| format!("[TRADE-07-abc-{bucket}/, TRADE-07-abc-{bucket}0)")),
     );
     assert_eq!(
         rows(scan().symbol("abc").at(57).into_plan().unwrap()),
-        ["Range([TRADE-07-abc-0/42-, TRADE-07-abc-0/42.))"]
+        ["[TRADE-07-abc-0/42-, TRADE-07-abc-0/42.)"]
     );
 
     let explain = scan().explain().unwrap().to_string();

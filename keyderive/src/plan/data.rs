@@ -7,7 +7,7 @@ use super::Plan;
 use super::encodings::Encodings;
 use super::range::KeyRange;
 use super::selection::{Constraint, Selection};
-use crate::key::{Cut, RowKey};
+use crate::key::{Cut, Field, Layout, RowKey, Schema, Width, ordered};
 
 /// Bytes in lower-case hexadecimal, which every format of serde holds.
 pub(super) mod hex {
@@ -154,6 +154,16 @@ impl<K: ?Sized> Serialize for Plan<K> {
     }
 }
 
+/// Whether these bytes can be a field of a key. Others would not end where the field does, and so select the rows of
+/// other values.
+fn can_stand(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
+    match (schema.layout(), field.width()) {
+        (Layout::OrderedCode, _) => ordered::take_part(bytes).is_ok_and(|(_, len)| len == bytes.len()),
+        (Layout::Delimited, Width::Fixed(width)) => bytes.len() == width,
+        (Layout::Delimited, _) => bytes.iter().all(|byte| *byte > schema.delimiter()),
+    }
+}
+
 /// Refuses plans of key types with another fingerprint, and what no plan of this one is.
 impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -175,7 +185,15 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
             )));
         }
         let mut encodings = Encodings::default();
-        for Values(values) in fixed {
+        for (field, Values(values)) in schema.fields().iter().zip(fixed) {
+            if let Some(value) = values.iter().find(|value| !can_stand(schema, field, value)) {
+                return Err(D::Error::custom(format_args!(
+                    "the plan fixes the field `{}` of `{}` to the bytes `{}`, which the field never holds",
+                    field.name(),
+                    schema.key_type(),
+                    hex::text(value),
+                )));
+            }
             encodings.push_all(values);
         }
         let constraints = constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();

@@ -1,10 +1,12 @@
 //! A plan in words.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use serde::Serialize;
 
 use super::fixed::Buckets;
+use super::range::KeyRange;
 use super::request::Request;
 use super::selection::Selection;
 use crate::key::{Hex, Readable, Salt, Schema};
@@ -15,8 +17,11 @@ const SHOWN_REQUESTS: usize = 8;
 /// How many keys and ranges of a request are printed before the rest is counted.
 const SHOWN_ROWS: usize = 8;
 
-/// How many requests are counted at most; a product of `any_of` lists may make millions.
-const COUNTED_REQUESTS: usize = 10_000;
+/// How many buckets are named before they are counted.
+const NAMED_BUCKETS: usize = 8;
+
+/// How many waves of requests are counted at most: the values of `any_of` may make millions, of megabytes each.
+const COUNTED_WAVES: usize = 4;
 
 /// A plan in words: what it reads, from which buckets and why, in which order.
 ///
@@ -31,11 +36,15 @@ pub struct Explain {
     reads: Reads,
     constraints: Vec<(&'static str, String)>,
     buckets: String,
+    /// The stored keys that are looked at, where the plan is a part of another.
+    window: Option<KeyRange>,
     order: Option<String>,
     limit: Option<u64>,
     filters: Vec<String>,
-    /// How many requests are sent, [`COUNTED_REQUESTS`] where there are more.
+    /// How many requests are sent.
     request_count: usize,
+    /// Whether more are sent than were counted.
+    has_more_requests: bool,
     /// The first requests.
     requests: Vec<Request>,
 }
@@ -54,31 +63,27 @@ impl Explain {
     /// The plan read forwards or backwards.
     pub(super) fn of(selection: &Selection, reversed: bool) -> Self {
         let words = Words { selection, schema: selection.schema };
-        let mut all = selection.waves(reversed).flatten().take(COUNTED_REQUESTS);
-        let requests: Vec<_> = all.by_ref().take(SHOWN_REQUESTS).collect();
-        let request_count = requests.len() + all.count();
+        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, reversed);
         let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
             (0, ..) => Reads::Nothing,
             (_, true, 1) => Reads::Point,
             (_, true, _) => Reads::Points,
             (_, false, _) => Reads::Scan,
         };
-        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| {
-            let buckets =
-                requests.iter().filter_map(Request::bucket).collect::<std::collections::BTreeSet<_>>();
-            let buckets = if request_count > SHOWN_REQUESTS { request_count } else { buckets.len() };
-            words.order(buckets, reversed)
-        });
+        let order =
+            matches!(reads, Reads::Points | Reads::Scan).then(|| words.order(buckets.len(), reversed));
         Self {
             key_type: selection.schema.key_type(),
             key: selection.schema.template().to_string(),
             reads,
             constraints: words.constraints(),
-            buckets: words.buckets(),
+            buckets: words.buckets(&buckets, has_more),
+            window: selection.window.clone(),
             order,
             limit: None,
             filters: Vec::new(),
             request_count,
+            has_more_requests: has_more,
             requests,
         }
     }
@@ -103,6 +108,32 @@ impl Explain {
     }
 }
 
+/// The requests of a selection, as many as are looked at.
+struct Counted {
+    /// Those that are shown.
+    requests: Vec<Request>,
+    request_count: usize,
+    buckets: BTreeSet<i32>,
+    has_more: bool,
+}
+
+impl Counted {
+    fn of(selection: &Selection, reversed: bool) -> Self {
+        let mut waves = selection.waves(reversed);
+        let mut counted =
+            Self { requests: Vec::new(), request_count: 0, buckets: BTreeSet::new(), has_more: false };
+        for request in waves.by_ref().take(COUNTED_WAVES).flatten() {
+            counted.request_count += 1;
+            counted.buckets.extend(request.bucket());
+            if counted.requests.len() < SHOWN_REQUESTS {
+                counted.requests.push(request);
+            }
+        }
+        counted.has_more = waves.next().is_some();
+        counted
+    }
+}
+
 /// What there is to say of a selection.
 struct Words<'a> {
     selection: &'a Selection,
@@ -115,19 +146,33 @@ impl Words<'_> {
         self.selection.constraints.iter().map(|c| (fields[c.field].name(), c.words.clone())).collect()
     }
 
-    fn buckets(&self) -> String {
+    /// Which buckets are read, of which those of the counted requests are known, and why.
+    fn buckets(&self, known: &BTreeSet<i32>, has_more: bool) -> String {
         let Some(salt) = self.schema.salt() else {
             return "the key type has no salt".into();
         };
         let count = salt.buckets().len();
         let over = self.names(salt.over());
         match self.selection.buckets() {
-            None => "none: an empty list of values".into(),
-            Some(Buckets::One(_)) if self.selection.encodings.choices() > 1 => {
-                format!("those of the values, of {}: the salt is over {over}, fixed", salt.bounds())
-            }
-            Some(Buckets::One(bucket)) => {
+            None => "none: a field has an empty list of values".into(),
+            Some(Buckets::One(bucket)) if self.selection.encodings.choices() == 1 => {
                 format!("bucket {bucket} of {}: the salt is over {over}, fixed", salt.bounds())
+            }
+            Some(Buckets::One(_)) => {
+                let at_least = if has_more { "at least " } else { "" };
+                let named = named(known);
+                format!(
+                    "{at_least}{named} of {}: the salt is over {over}, fixed to several values",
+                    salt.bounds()
+                )
+            }
+            Some(Buckets::All) if self.selection.window.is_some() => {
+                let at_least = if has_more { "at least " } else { "" };
+                let named = named(known);
+                format!(
+                    "{at_least}{named} of {}: no other one has stored keys in this part of the scan",
+                    salt.bounds()
+                )
             }
             Some(Buckets::Unsalted | Buckets::All) => {
                 let fixed = self.selection.fixed();
@@ -170,6 +215,17 @@ impl Words<'_> {
     }
 }
 
+/// The buckets as a person lists them: `bucket 2`, `buckets 0, 2, 3`, or how many there are.
+fn named(buckets: &BTreeSet<i32>) -> String {
+    let names: Vec<_> = buckets.iter().map(i32::to_string).collect();
+    match names.len() {
+        1 => format!("bucket {}", names.concat()),
+        0 => "none".into(),
+        2..=NAMED_BUCKETS => format!("buckets {}", names.join(", ")),
+        count => format!("{count} buckets"),
+    }
+}
+
 /// One line of the table: its name, padded, then its text.
 fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &dyn fmt::Display) -> fmt::Result {
     write!(f, "\n  {name:<12} {text}")
@@ -190,6 +246,9 @@ impl fmt::Display for Explain {
             false => line(f, "constraints", &constraints.collect::<Vec<_>>().join(", "))?,
         }
         line(f, "buckets", &self.buckets)?;
+        if let Some(window) = &self.window {
+            line(f, "within", &format_args!("{window}, the stored keys of this part of a scan"))?;
+        }
         if self.limit == Some(0) {
             return line(f, "reads", &"nothing: the limit is 0; no request is sent");
         }
@@ -206,16 +265,14 @@ impl fmt::Display for Explain {
         for filter in &self.filters {
             line(f, "filter", filter)?;
         }
-        match self.request_count {
-            COUNTED_REQUESTS => line(f, "requests", &format_args!("{COUNTED_REQUESTS} or more"))?,
-            count => line(f, "requests", &count)?,
-        }
+        let or_more = if self.has_more_requests { ", and more that are not counted here" } else { "" };
+        line(f, "requests", &format_args!("{}{or_more}", self.request_count))?;
         for request in &self.requests {
             write_rows(f, request)?;
         }
         match self.request_count - self.requests.len() {
             0 => Ok(()),
-            more => line(f, "", &format_args!("and {more} more, one for each further bucket")),
+            more => line(f, "", &format_args!("and {more} more requests")),
         }
     }
 }

@@ -29,6 +29,7 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
+use crate::key::Field;
 #[cfg(feature = "client")]
 use position::Position;
 use selection::Selection;
@@ -187,7 +188,15 @@ impl<K: ?Sized> Clone for Plan<K> {
 
 impl<K: ?Sized> fmt::Debug for Plan<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Plan").field("requests", &self.requests()).finish()
+        // Not the requests, of which the values of `any_of` may make millions.
+        let Selection { schema, constraints, window, .. } = &self.selection;
+        let field = |at: usize| schema.fields().get(at).map_or("", Field::name);
+        let constraints = constraints.iter().map(|one| format!("{} {}", field(one.field), one.words));
+        f.debug_struct("Plan")
+            .field("key_type", &schema.key_type())
+            .field("constraints", &constraints.collect::<Vec<_>>())
+            .field("window", window)
+            .finish()
     }
 }
 

@@ -105,8 +105,8 @@ impl Selection {
         self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_left())
     }
 
-    /// Whether no row can satisfy the constraints.
-    pub(super) fn is_empty(&self) -> bool {
+    /// Whether the constraints exclude each other, whatever the fixed values are.
+    pub(super) fn excludes_all(&self) -> bool {
         let Some(choice) = Choice::first(&self.encodings, false) else {
             return true;
         };
@@ -114,7 +114,11 @@ impl Selection {
         fixed.assemble(&self.encodings, &choice);
         // The cuts are the same behind each choice.
         matches!(fixed.rows(self.cuts.as_ref()).behind(fixed.left()), Rows::None)
-            || ((self.window.is_some() || self.after.is_some()) && self.waves(false).next().is_none())
+    }
+
+    /// Whether no row can satisfy the constraints.
+    pub(super) fn is_empty(&self) -> bool {
+        self.waves(false).asks_nothing()
     }
 
     /// What is asked of the table, in the order of the scan.

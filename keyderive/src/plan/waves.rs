@@ -56,13 +56,31 @@ impl Wave {
 
 impl Waves {
     pub(super) fn new(selection: Selection, reversed: bool) -> Self {
-        let choice = Choice::first(&selection.encodings, reversed);
+        let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) }
     }
 
+    /// Whether nothing is asked for.
+    pub(super) fn asks_nothing(mut self) -> bool {
+        let mut wave = Wave::default();
+        while wave.requests.is_empty() {
+            let Some(choice) = self.choice.take() else { return true };
+            self.ask(choice, &mut wave);
+        }
+        false
+    }
+
+    /// Adds the rows of a choice to the wave, and goes on to the next.
+    fn ask(&mut self, mut choice: Choice, wave: &mut Wave) {
+        self.ask_buckets(&choice, wave);
+        if choice.advance(&self.selection.encodings, self.reversed) {
+            self.choice = Some(choice);
+        }
+    }
+
     /// Adds the rows of a choice to the wave, in each bucket that can hold one.
-    fn ask(&mut self, choice: &Choice, wave: &mut Wave) {
+    fn ask_buckets(&mut self, choice: &Choice, wave: &mut Wave) {
         self.fixed.assemble(&self.selection.encodings, choice);
         let buckets = self.fixed.buckets();
         let rows = self.fixed.rows(self.selection.cuts.as_ref()).behind(self.fixed.left());
@@ -84,7 +102,12 @@ impl Waves {
             Rows::Key(key) => Asked::Key(at(key)),
             Rows::Range { start, end } => {
                 let end = end.as_ref().map_or_else(|| prefix_end(&self.head), |end| Some(at(end)));
-                Asked::Range(KeyRange::new(at(start), end))
+                let range = KeyRange::new(at(start), end);
+                // Between two bounds that are longer than any key there is none.
+                if range.is_empty() {
+                    return;
+                }
+                Asked::Range(range)
             }
             Rows::None => return,
         };
@@ -116,11 +139,8 @@ impl Iterator for Waves {
 
     fn next(&mut self) -> Option<Vec<Request>> {
         let mut wave = Wave::default();
-        while let Some(mut choice) = self.choice.take() {
-            self.ask(&choice, &mut wave);
-            if choice.advance(&self.selection.encodings, self.reversed) {
-                self.choice = Some(choice);
-            }
+        while let Some(choice) = self.choice.take() {
+            self.ask(choice, &mut wave);
             if wave.full {
                 break;
             }

@@ -4,13 +4,13 @@ use std::cmp::Ordering;
 use std::ops::Bound;
 
 use keyderive::key::{Layout, MAX_KEY_LEN, fingerprint64};
-use keyderive::plan::{Request, RequestRows};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
 
 use super::cases::cases;
 use super::{Case, Key, Order};
 use crate::keys::logical;
+use crate::plans::asks_for;
 
 /// How often a law is tried on a case.
 const TRIES: u32 = 48;
@@ -141,13 +141,6 @@ fn ranges_are_exact() {
             0 => Bound::Included(value),
             1 => Bound::Excluded(value),
             _ => Bound::Unbounded,
-        })
-    }
-    fn asks_for(requests: &[Request], key: &[u8]) -> bool {
-        requests.iter().any(|request| match request.rows() {
-            RequestRows::Key(row) => row == key,
-            RequestRows::Range(range) => range.contains(key),
-            _ => panic!("a kind of request that this test does not know"),
         })
     }
     let inputs = |case: &Case| (keys(case), keys(case), keys(case), (0..3_u8, 0..3_u8), any::<bool>());

@@ -1,0 +1,161 @@
+//! Plans as data: sent to another process they ask for the same, and what is no plan of the key type is refused.
+
+use keyderive::RowKey;
+use keyderive::plan::{KeyRange, Plan};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::keys::{
+    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
+    Phone, Quote, Sample, Trade, Visit, check, for_every_key,
+};
+use crate::plans::{Candidates, lists, picks};
+
+fn sent<K: RowKey>(plan: &Plan<K>) -> Plan<K> {
+    serde_json::from_str(&serde_json::to_string(plan).unwrap()).unwrap()
+}
+
+/// As many candidates as one try looks at: all of them take minutes.
+fn some<T>(all: Vec<T>, at: &prop::sample::Index) -> Vec<T> {
+    let step = 1 + all.len() / 8;
+    all.into_iter().skip(at.index(step)).step_by(step).collect()
+}
+
+fn plans_are_the_same_when_sent<K: Sample + Candidates>() {
+    let keys = prop::collection::vec(K::key(), 1..6);
+    check((keys, picks(), K::nasty(), any::<prop::sample::Index>()), |(keys, picks, odd, at)| {
+        let lists: Vec<_> = lists(&picks, &keys)
+            .into_iter()
+            .map(|mut list| {
+                list.truncate(2);
+                list
+            })
+            .collect();
+        let plans = K::candidates_of_lists(&lists, &keys[0], &odd);
+        for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
+            let window = KeyRange::new(keys[0].encode().unwrap_or_default(), None);
+            for plan in [plan.within(&window), plan] {
+                let sent = sent(&plan);
+                prop_assert_eq!(sent.requests(), plan.requests());
+                prop_assert_eq!(sent.explain().to_string(), plan.explain().to_string());
+                prop_assert_eq!(sent.is_point_read(), plan.is_point_read());
+                prop_assert_eq!(serde_json::to_string(&sent).unwrap(), serde_json::to_string(&plan).unwrap());
+            }
+        }
+        Ok(())
+    });
+}
+for_every_key!(plans_are_the_same_when_sent);
+
+/// A byte at a place of the text that is replaced, put in front, or taken away.
+type Mutation = (prop::sample::Index, u8, u8);
+
+fn mutate(text: &mut Vec<u8>, (at, kind, byte): &Mutation) {
+    let at = at.index(text.len());
+    match kind {
+        0 => text[at] = *byte,
+        1 => text.insert(at, *byte),
+        _ if text.len() > 1 => _ = text.remove(at),
+        _ => {}
+    }
+}
+
+/// What another process sends is not trusted: whatever is read as a plan can be used as one.
+fn mutated_plans_do_no_harm<K: Sample + Candidates>() {
+    let byte = prop_oneof![any::<u8>(), prop::sample::select(br#"0123456789abcdef",[]{}:nul-"#.to_vec())];
+    let mutations = prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, byte), 1..4);
+    let keys = prop::collection::vec(K::key(), 1..4);
+    check((keys, picks(), any::<prop::sample::Index>(), mutations), |(keys, picks, at, mutations)| {
+        let lists: Vec<_> = lists(&picks, &keys)
+            .into_iter()
+            .map(|mut list| {
+                list.truncate(2);
+                list
+            })
+            .collect();
+        let plans = K::candidates_of_lists(&lists, &keys[0], &keys[0]);
+        for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
+            let mut text = serde_json::to_vec(&plan.within(&KeyRange::prefix(b"1"))).unwrap();
+            mutations.iter().for_each(|mutation| mutate(&mut text, mutation));
+            let Ok(plan) = serde_json::from_slice::<Plan<K>>(&text) else { continue };
+            prop_assert_eq!(
+                plan.is_empty(),
+                plan.requests().is_empty(),
+                "{:?}",
+                String::from_utf8_lossy(&text)
+            );
+            prop_assert!(!plan.explain().to_string().is_empty());
+            prop_assert_eq!(sent(&plan).requests(), plan.requests());
+        }
+        Ok(())
+    });
+}
+for_every_key!(mutated_plans_do_no_harm);
+
+#[track_caller]
+fn assert_refused<K: RowKey>(data: Value, part: &str) {
+    match serde_json::from_value::<Plan<K>>(data) {
+        Ok(plan) => panic!("it is read as {plan:?}"),
+        Err(error) => assert!(error.to_string().contains(part), "{error}\ndoes not say {part:?}"),
+    }
+}
+
+/// The plan of all rows as data, with one part replaced.
+fn full_with<K: RowKey>(plan: &Plan<K>, part: &str, value: Value) -> Value {
+    let mut data = serde_json::to_value(plan).unwrap();
+    data[part] = value;
+    data
+}
+
+#[test]
+fn plans_of_other_key_types_are_refused() {
+    let plan = Event::scan().user_id("alice").into_plan().unwrap();
+    let data = serde_json::to_value(&plan).unwrap();
+    assert_refused::<Names>(data.clone(), "the plan is of a key type with the fingerprint");
+    assert_refused::<Names>(data, &Names::SCHEMA.fingerprint().to_string());
+}
+
+#[test]
+fn plans_of_more_fields_than_there_are_are_refused() {
+    let full = Names::scan().into_plan().unwrap();
+    let more = "the plan has more constraints than `Names` has fields";
+    assert_refused::<Names>(full_with(&full, "fixed", json!([["61"], ["61"], ["61"], ["61"]])), more);
+    let whole = Names::scan().first("a").second("b").third("c").into_plan().unwrap();
+    assert_refused::<Names>(full_with(&whole, "cuts", json!(["first", "last"])), more);
+    assert_refused::<Names>(full_with(&full, "constraints", json!([[3, "= x"]])), more);
+}
+
+/// A value that the field cannot hold would read rows of other values.
+#[test]
+fn values_that_no_key_holds_are_refused() {
+    let names = Names::scan().into_plan().unwrap();
+    for (value, part) in [
+        ("612362", "`first`"),
+        ("ff0a", "`first`"),
+        ("6", "not lower-case hexadecimal"),
+        ("6A", "not lower-case hexadecimal"),
+    ] {
+        assert_refused::<Names>(full_with(&names, "fixed", json!([[value]])), part);
+    }
+    let long = "61".repeat(5000);
+    assert_refused::<Names>(full_with(&names, "fixed", json!([[long]])), "4096");
+    let integers = Integers::scan().into_plan().unwrap();
+    for value in ["3030", "30303030", ""] {
+        assert_refused::<Integers>(full_with(&integers, "fixed", json!([[value]])), "`a`");
+    }
+    let ordered = OrderedMix::scan().into_plan().unwrap();
+    for value in ["", "610001", "00", "000000"] {
+        assert_refused::<OrderedMix>(full_with(&ordered, "fixed", json!([[value]])), "`name`");
+    }
+}
+
+#[test]
+fn garbage_is_refused() {
+    for text in ["", "null", "[]", "{}", "7", "\"plan\"", "{\"fingerprint\":\"\"}"] {
+        assert!(serde_json::from_str::<Plan<Names>>(text).is_err(), "{text} is read as a plan");
+    }
+    let full = Names::scan().into_plan().unwrap();
+    assert_refused::<Names>(full_with(&full, "table", json!("events")), "unknown field `table`");
+    assert_refused::<Names>(full_with(&full, "cuts", json!(["first", "middle"])), "unknown variant `middle`");
+    assert_refused::<Names>(full_with(&full, "window", json!({ "start": "zz", "end": null })), "`zz` is not");
+}
