@@ -29,7 +29,10 @@ struct Outcome<K> {
 pub(crate) async fn fill<K: ModelKey>(client: &Client, name: &str, content: &Content<K>) -> Table<K, Value> {
     let table = client.table::<K, Value>(name);
     assert!(table.create_if_absent().await.unwrap(), "the table `{name}` is there already");
-    table.put_all(content.rows.iter().map(|(key, place)| (key.clone(), Value { place: *place }))).await.unwrap();
+    table
+        .put_all(content.rows.iter().map(|(key, place)| (key.clone(), Value { place: *place })))
+        .await
+        .unwrap();
     let others = client.table::<AnyBytes, Value>(name);
     let foreign = content.foreign.iter().map(|key| (AnyBytes(key.clone()), Value { place: u32::MAX }));
     others.put_all(foreign).await.unwrap();
@@ -97,7 +100,11 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         for (key, _) in &self.case.content.rows {
             let stored = key.encode().unwrap();
             let asking = self.requests.iter().filter(|request| request.asks_for(&stored)).count();
-            equal("requests that ask for a row", &asking, &usize::from(key.satisfies(&self.case.constraints)))?;
+            equal(
+                "requests that ask for a row",
+                &asking,
+                &usize::from(key.satisfies(&self.case.constraints)),
+            )?;
         }
         match self.met.iter().find(|key| is_of_other_tag::<K>(key)) {
             Some(key) => Err(format!("a row of another tag is read: b\"{}\"", key.escape_ascii())),
@@ -143,8 +150,10 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
             None => scan,
             Some(keep) => {
                 let rows = self.case.content.rows.iter();
-                let kept: Vec<K> =
-                    rows.filter(|(_, place)| keep >> (place % 64) & 1 == 1).map(|(key, _)| key.clone()).collect();
+                let kept: Vec<K> = rows
+                    .filter(|(_, place)| keep >> (place % 64) & 1 == 1)
+                    .map(|(key, _)| key.clone())
+                    .collect();
                 scan.filter_key(move |key| kept.contains(key))
             }
         }
@@ -223,7 +232,9 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
     /// The foreign row that the error is of.
     fn is_foreign<'e>(&self, error: &'e Error) -> Result<&'e [u8], String> {
         match error.row_key() {
-            _ if self.execution.skip_foreign => Err(format!("foreign rows are skipped, and it fails: {error}")),
+            _ if self.execution.skip_foreign => {
+                Err(format!("foreign rows are skipped, and it fails: {error}"))
+            }
             Some(key) if error.is_foreign_row() && self.met.contains(&key) => Ok(key),
             _ => Err(format!("it fails: {error}")),
         }
@@ -283,7 +294,8 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
 
     /// The parts of a plan in front of and behind a stored key: together everything, once.
     async fn parts(&self, place: usize) -> Result<(), String> {
-        let between = self.case.content.rows.get(place).map_or(b"\x80".to_vec(), |(key, _)| key.encode().unwrap());
+        let between =
+            self.case.content.rows.get(place).map_or(b"\x80".to_vec(), |(key, _)| key.encode().unwrap());
         let parts = [KeyRange::new(Vec::new(), Some(between.clone())), KeyRange::new(between.clone(), None)];
         let expected = self.expected();
         let (mut found, mut skipped) = (0, 0);
@@ -319,7 +331,8 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
     async fn delete(&self, client: &Client) -> Result<(), String> {
         let selected = self.selected();
         let deleted = self.table.delete_rows(self.plan.clone()).await;
-        let left = client.table::<AnyBytes, Value>(self.table.name()).scan(<AnyBytes as keyderive::RowKey>::scan());
+        let left =
+            client.table::<AnyBytes, Value>(self.table.name()).scan(<AnyBytes as keyderive::RowKey>::scan());
         let left = left.keys_only().collect().await;
         // The table is that of other plans too.
         let back = selected.iter().map(|(key, place)| (key.clone(), Value { place: *place }));
@@ -338,7 +351,10 @@ fn with_value<K>((key, value): (K, Value)) -> Seen<K> {
     (key, Some(value.place))
 }
 
-async fn drain<K: ModelKey, R: ReadRow<K>>(scan: Scan<K, R>, seen: impl Fn(R::Item) -> Seen<K>) -> Outcome<K> {
+async fn drain<K: ModelKey, R: ReadRow<K>>(
+    scan: Scan<K, R>,
+    seen: impl Fn(R::Item) -> Seen<K>,
+) -> Outcome<K> {
     let mut stream = scan.stream();
     let mut outcome = Outcome { rows: Vec::new(), error: None, skipped: 0 };
     while let Some(row) = stream.next().await {

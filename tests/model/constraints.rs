@@ -64,11 +64,10 @@ impl<V: Ord + Clone> Constraint<V> {
                 let (lower, upper) = (bound(rng), bound(rng));
                 match (&lower, &upper) {
                     // Most are not inverted.
-                    (Bound::Included(one) | Bound::Excluded(one), Bound::Included(other) | Bound::Excluded(other))
-                        if one > other && rng.u8(..6) > 0 =>
-                    {
-                        Self::Range(upper, lower)
-                    }
+                    (
+                        Bound::Included(one) | Bound::Excluded(one),
+                        Bound::Included(other) | Bound::Excluded(other),
+                    ) if one > other && rng.u8(..6) > 0 => Self::Range(upper, lower),
                     _ => Self::Range(lower, upper),
                 }
             }

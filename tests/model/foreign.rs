@@ -82,14 +82,17 @@ fn retagged(rng: &mut Rng, key: &[u8], tag: &str) -> Vec<u8> {
     [&key[..at], other.as_bytes(), &key[at + tag.len()..]].concat()
 }
 
-/// Whether the row is of another tag: not even read in a scan of this one. Text only; of an ordered key the
-/// tag is escaped, and followed by two bytes.
+/// Whether the row is of another tag: not even read in a scan of this one.
 pub(crate) fn is_of_other_tag<K: ModelKey>(key: &[u8]) -> bool {
-    let Some(tag) = K::SCHEMA.tag() else { return false };
-    let delimiter = match K::SCHEMA.layout() {
-        Layout::OrderedCode => vec![0, 1],
-        _ => vec![K::SCHEMA.delimiter()],
-    };
-    let tag = [tag.as_bytes(), &delimiter].concat();
+    let Some(tag) = K::SCHEMA.tag().map(str::as_bytes) else { return false };
+    if K::SCHEMA.layout() == Layout::OrderedCode {
+        // Behind the tag there is nothing, or a separator; `00 ff` is a zero byte of a longer tag.
+        return match key.strip_prefix(tag) {
+            Some([] | [0]) => false,
+            Some([0, next, ..]) => *next == 0xff,
+            _ => true,
+        };
+    }
+    let tag = [tag, &[K::SCHEMA.delimiter()]].concat();
     !key.windows(tag.len()).any(|bytes| bytes == tag)
 }

@@ -132,19 +132,37 @@ macro_rules! model_keys {
 
 /// How a plan can end at a field of this kind.
 macro_rules! ends {
-    (text) => { Ends { range: true, prefix: true } };
-    (bytes) => { Ends { range: true, prefix: true } };
-    (value) => { Ends { range: true, prefix: false } };
-    (array) => { Ends { range: true, prefix: false } };
-    (unranged) => { Ends { range: false, prefix: false } };
+    (text) => {
+        Ends { range: true, prefix: true }
+    };
+    (bytes) => {
+        Ends { range: true, prefix: true }
+    };
+    (value) => {
+        Ends { range: true, prefix: false }
+    };
+    (array) => {
+        Ends { range: true, prefix: false }
+    };
+    (unranged) => {
+        Ends { range: false, prefix: false }
+    };
 }
 
 /// A value as the methods of a scan take it.
 macro_rules! arg {
-    (text $value:expr) => { $value.as_str() };
-    (bytes $value:expr) => { $value.as_slice() };
-    (array $value:expr) => { $value };
-    ($kind:ident $value:expr) => { *$value };
+    (text $value:expr) => {
+        $value.as_str()
+    };
+    (bytes $value:expr) => {
+        $value.as_slice()
+    };
+    (array $value:expr) => {
+        $value
+    };
+    ($kind:ident $value:expr) => {
+        *$value
+    };
 }
 
 macro_rules! end_range {
@@ -159,8 +177,12 @@ macro_rules! end_range {
 }
 
 macro_rules! end_prefix {
-    (text $scan:ident $method:ident $prefix:ident) => { return $scan.$method($prefix.as_str()).into_plan() };
-    (bytes $scan:ident $method:ident $prefix:ident) => { return $scan.$method($prefix.as_slice()).into_plan() };
+    (text $scan:ident $method:ident $prefix:ident) => {
+        return $scan.$method($prefix.as_str()).into_plan()
+    };
+    (bytes $scan:ident $method:ident $prefix:ident) => {
+        return $scan.$method($prefix.as_slice()).into_plan()
+    };
     ($kind:ident $scan:ident $method:ident $prefix:ident) => {
         unreachable!("a field without prefixes: {:?}", $prefix)
     };

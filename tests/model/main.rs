@@ -17,6 +17,8 @@ mod check;
 mod constraints;
 mod foreign;
 mod keys;
+mod products;
+mod regressions;
 mod run;
 mod values;
 
@@ -25,7 +27,7 @@ use keyderive_tests::emulator::Emulator;
 
 /// Pairs of a table and a plan for each key type.
 const PAIRS: (&str, usize) = ("KEYDERIVE_MODEL_PAIRS", 300);
-const EMULATOR_PAIRS: (&str, usize) = ("KEYDERIVE_MODEL_EMULATOR_PAIRS", 20);
+const EMULATOR_PAIRS: (&str, usize) = ("KEYDERIVE_MODEL_EMULATOR_PAIRS", 40);
 
 /// A test for each key type, on the embedded Bigtable and on the emulator.
 macro_rules! model {

@@ -310,8 +310,7 @@ impl Domain for Kinds {
 /// Times in milliseconds since 1970, of 13 digits.
 pub(crate) struct Millis;
 
-const MILLIS: [u64; 7] =
-    [0, 1, 2, 999, 1_426_535_612_156, 1_426_535_612_157, 9_999_999_999_999];
+const MILLIS: [u64; 7] = [0, 1, 2, 999, 1_426_535_612_156, 1_426_535_612_157, 9_999_999_999_999];
 
 impl Domain for Millis {
     type Value = SystemTime;
@@ -368,8 +367,10 @@ impl Domain for Days {
     type Value = chrono::NaiveDate;
 
     fn stored(rng: &mut Rng) -> chrono::NaiveDate {
-        let (year, month, day) =
-            pick(rng, &[(1, 1, 1), (2015, 3, 16), (2015, 3, 17), (2015, 12, 31), (2016, 2, 29), (9999, 12, 31)]);
+        let (year, month, day) = pick(
+            rng,
+            &[(1, 1, 1), (2015, 3, 16), (2015, 3, 17), (2015, 12, 31), (2016, 2, 29), (9999, 12, 31)],
+        );
         chrono::NaiveDate::from_ymd_opt(year, month, day).unwrap()
     }
 
