@@ -217,7 +217,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     ///
     /// The token is opaque text: it holds the place of the last row, and is bound to the constraints, the direction
-    /// and the key layout. It is good in every process, for as long as the layout is.
+    /// and the key layout. It is good in every process, for as long as the layout is. Pages need an order to go on in,
+    /// so [`unordered`](Self::unordered) does nothing here.
     ///
     /// # Errors
     /// Those of [`collect`](Self::collect); when the token of [`after`](Self::after) is of another scan.
@@ -226,7 +227,7 @@ impl<K: TableKey, R> Scan<K, R> {
         R: ReadRow<K>,
     {
         let (plan, reversed) = (self.plan.clone(), self.reversed);
-        let mut stream = Self { limit: Some(rows.saturating_add(1)), ..self }.stream();
+        let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
         let mut page = Page { rows: Vec::new(), next: None };
         let mut last = None;
         while let Some((key, row)) = stream.next_with_key().await.transpose()? {

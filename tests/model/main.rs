@@ -1,0 +1,74 @@
+//! A model of scans: random tables, plans and ways to run them, compared with a filter over the rows.
+//!
+//! What a plan selects, and in which order, is said in values: each field's own order, reversed where it is declared
+//! so. The library's encoder is asked for stored keys only where the order is that of stored keys.
+//!
+//! A test for each key type of `keys.rs`. By default they are short; two variables make them long, in release:
+//!
+//! ```sh
+//! KEYDERIVE_MODEL_PAIRS=10000 cargo test --release -p keyderive-tests --test model embedded
+//! KEYDERIVE_MODEL_EMULATOR_PAIRS=500 cargo test --release -p keyderive-tests --test model emulator
+//! ```
+//!
+//! A failure prints a seed; with `KEYDERIVE_MODEL_SEED` set to it, the test of that key type begins there.
+
+mod case;
+mod check;
+mod constraints;
+mod foreign;
+mod keys;
+mod products;
+mod regressions;
+mod run;
+mod values;
+
+use keyderive::Client;
+use keyderive_tests::emulator::Emulator;
+
+/// Pairs of a table and a plan for each key type.
+const PAIRS: (&str, usize) = ("KEYDERIVE_MODEL_PAIRS", 300);
+const EMULATOR_PAIRS: (&str, usize) = ("KEYDERIVE_MODEL_EMULATOR_PAIRS", 40);
+
+/// A test for each key type, on the embedded Bigtable and on the emulator.
+macro_rules! model {
+    ($($test:ident: $key:ident;)*) => {
+        mod embedded {
+            $(#[tokio::test(flavor = "current_thread")]
+            async fn $test() {
+                let (variable, pairs) = super::PAIRS;
+                let client = super::Client::embedded();
+                crate::run::run::<crate::keys::$key>(&client, crate::run::number(variable, pairs)).await;
+            })*
+        }
+        mod emulator {
+            $(#[tokio::test(flavor = "current_thread")]
+            async fn $test() {
+                let (variable, pairs) = super::EMULATOR_PAIRS;
+                let Some(emulator) = super::Emulator::start() else { return };
+                let client = super::Client::emulator(emulator.host()).await.unwrap();
+                crate::run::run::<crate::keys::$key>(&client, crate::run::number(variable, pairs)).await;
+            })*
+        }
+    };
+}
+
+model! {
+    salted_in_front: SaltedInFront;
+    behind_tag: BehindTag;
+    behind_one_field: BehindOneField;
+    behind_two_fields: BehindTwoFields;
+    front_of_tag: FrontOfTag;
+    unsalted: Unsalted;
+    one_name: OneName;
+    java: Java;
+    java_behind_tag: JavaBehindTag;
+    padded_strings: PaddedStrings;
+    descending: Descending;
+    bit_reversed: BitReversed;
+    escaped: Escaped;
+    integers: Integers;
+    codes_and_times: CodesAndTimes;
+    ordered_salted: OrderedSalted;
+    ordered_tagged: OrderedTagged;
+    ordered_unsalted: OrderedUnsalted;
+}
