@@ -1,20 +1,25 @@
 //! The attributes as they are written. No reader here returns an error: faults go to the context, and
 //! what is left out is treated as not written, so that one run shows them all.
 
+mod allow;
+mod bare;
+mod flag;
 mod salt;
+mod stored;
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::parse::ParseStream;
-use syn::{Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
+use syn::{Attribute, Ident, LitChar, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::names;
 
-mod stored;
-
+pub(crate) use allow::Allowed;
+use bare::{read_pad, read_reverse_ts};
+use flag::{flag, no_value};
 pub(crate) use salt::{JAVA, SaltAttr};
 pub(crate) use stored::{TsAttr, Unit, UuidAttr};
 
@@ -60,38 +65,8 @@ pub(crate) struct StructAttrs {
     pub(crate) display: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
-}
-
-/// What is insisted on in `allow(…)`.
-#[derive(Default)]
-pub(crate) struct Allowed {
-    named: Vec<(&'static str, Path)>,
-    /// A name that is none has its error, and may have been meant as any: that one error is enough.
-    unknown: bool,
-}
-
-impl Allowed {
-    pub(crate) fn is_allowed(&self, name: &str) -> bool {
-        self.unknown || self.tokens(name).is_some()
-    }
-
-    /// What wrote the name.
-    pub(crate) fn tokens(&self, name: &str) -> Option<&Path> {
-        self.named.iter().find(|(allowed, _)| *allowed == name).map(|(_, path)| path)
-    }
-
-    fn read(&mut self, cx: &Ctxt, path: &Path) {
-        match names::IN_ALLOW.iter().find(|name| path.is_ident(name)) {
-            Some(name) if self.tokens(name).is_some() => {
-                cx.error(path, format_args!("`{name}` is given twice; remove one"));
-            }
-            Some(name) => self.named.push((name, path.clone())),
-            None => {
-                unknown(cx, path, "allow", names::IN_ALLOW);
-                self.unknown = true;
-            }
-        }
-    }
+    /// Whether something in them has an error, so that what was meant is not known.
+    pub(crate) faulty: bool,
 }
 
 /// How the parts of a key are put together.
@@ -115,6 +90,8 @@ pub(crate) struct FieldAttrs {
     pub(crate) with: Attr<WithAttr>,
     pub(crate) ts: Attr<TsAttr>,
     pub(crate) uuid: Attr<UuidAttr>,
+    /// As that of [`StructAttrs`].
+    pub(crate) faulty: bool,
 }
 
 /// `with = "module"` as it is written, and as it is called.
@@ -125,6 +102,7 @@ pub(crate) struct WithAttr {
 
 impl StructAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let errors = cx.count();
         let mut read = Self {
             salt: Attr::none("salt"),
             tag: Attr::none("tag"),
@@ -134,6 +112,7 @@ impl StructAttrs {
             layout: Attr::none("layout"),
             fingerprint: Attr::none("fingerprint"),
             display: Attr::none("display"),
+            faulty: false,
         };
         for attr in attrs {
             if attr.path().is_ident("salt") {
@@ -147,6 +126,7 @@ impl StructAttrs {
                 );
             }
         }
+        read.faulty = cx.count() > errors;
         read
     }
 
@@ -181,10 +161,7 @@ impl StructAttrs {
                 cx.error(&meta.path, "`allow` names what is allowed; write `allow(hotspot)`");
                 return skip_value(meta.input);
             }
-            meta.parse_nested_meta(|allowed| {
-                self.allow.read(cx, &allowed.path);
-                skip_value(allowed.input)
-            })?;
+            meta.parse_nested_meta(|allowed| self.allow.read(cx, &allowed))?;
         // #[row_key(layout = "ordered")]
         } else if meta.path.is_ident("layout") {
             if let Some(layout) = value::<LitStr>(cx, meta, "a string, such as layout = \"ordered\"")? {
@@ -208,8 +185,7 @@ impl StructAttrs {
             }
         // #[row_key(display)]
         } else if meta.path.is_ident("display") {
-            self.display.set(cx, &meta.path, ());
-            skip_value(meta.input)?;
+            flag(cx, meta, &mut self.display)?;
         } else if names::ON_FIELD.iter().any(|name| meta.path.is_ident(name)) {
             let name = meta.path.to_token_stream();
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
@@ -235,6 +211,7 @@ pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr
 
 impl FieldAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+        let errors = cx.count();
         let mut read = Self {
             pad: Attr::none("pad"),
             reverse_ts: Attr::none("reverse_ts"),
@@ -248,6 +225,7 @@ impl FieldAttrs {
             with: Attr::none("with"),
             ts: Attr::none("ts"),
             uuid: Attr::none("uuid"),
+            faulty: false,
         };
         for attr in attrs {
             if attr.path().is_ident("pad") {
@@ -264,22 +242,23 @@ impl FieldAttrs {
                 cx.error(attr, "`#[salt]` belongs on the struct; name this field in its `over`");
             }
         }
+        read.faulty = cx.count() > errors;
         read
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
         // #[row_key(sequential)]
         if meta.path.is_ident("sequential") {
-            self.sequential.set(cx, &meta.path, ());
+            flag(cx, meta, &mut self.sequential)?;
         // #[row_key(desc)]
         } else if meta.path.is_ident("desc") {
-            self.desc.set(cx, &meta.path, ());
+            flag(cx, meta, &mut self.desc)?;
         // #[row_key(bit_reverse)]
         } else if meta.path.is_ident("bit_reverse") {
-            self.bit_reverse.set(cx, &meta.path, ());
+            flag(cx, meta, &mut self.bit_reverse)?;
         // #[row_key(escape)]
         } else if meta.path.is_ident("escape") {
-            self.escape.set(cx, &meta.path, ());
+            flag(cx, meta, &mut self.escape)?;
         // #[row_key(hash(md5))]
         } else if meta.path.is_ident("hash") {
             if !meta.input.peek(syn::token::Paren) {
@@ -287,9 +266,10 @@ impl FieldAttrs {
                 return skip_value(meta.input);
             }
             meta.parse_nested_meta(|function| {
-                if !function.path.is_ident("md5") {
-                    unknown(cx, &function.path, "hash", &["md5"]);
+                if function.path.is_ident("md5") {
+                    return no_value(cx, &function);
                 }
+                unknown(cx, &function.path, "hash", &["md5"]);
                 skip_value(function.input)
             })?;
             self.hash.set(cx, &meta.path, ());
@@ -348,67 +328,6 @@ impl FieldAttrs {
         }
         skip_value(meta.input)
     }
-}
-
-/// `#[pad(6)]`
-fn read_pad(cx: &Ctxt, attr: &Attribute) -> Option<usize> {
-    let Ok(int) = attr.parse_args::<LitInt>() else {
-        let written = match &attr.meta {
-            syn::Meta::List(list) if !list.tokens.is_empty() => list.tokens.clone(),
-            _ => attr.to_token_stream(),
-        };
-        cx.error(written, "`pad` takes one number, the width; write `#[pad(6)]`");
-        return None;
-    };
-    match int.base10_parse() {
-        Ok(width @ 1..=MAX_KEY_LEN) => Some(width),
-        _ => {
-            cx.error(
-                &int,
-                format_args!(
-                    "a padded field is 1 to {MAX_KEY_LEN} bytes wide, not {int}; write `#[pad(6)]` for 6"
-                ),
-            );
-            None
-        }
-    }
-}
-
-/// `#[reverse_ts]` or `#[reverse_ts(max = 9999999999999)]`
-fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
-    if let syn::Meta::Path(_) = attr.meta {
-        return Some(i64::MAX.unsigned_abs());
-    }
-    let mut max = Attr::none("max");
-    let mut failed = false;
-    let read = each_meta(cx, attr, &["max"], |meta| {
-        if !meta.path.is_ident("max") {
-            unknown(cx, &meta.path, "reverse_ts", &["max"]);
-            failed = true;
-            return skip_value(meta.input);
-        }
-        match value::<LitInt>(cx, &meta, "a number, such as max = 9999999999999")? {
-            Some(int) => match int.base10_parse::<u64>() {
-                Ok(0) | Err(_) => {
-                    cx.error(
-                        &int,
-                        format_args!(
-                            "`max` is 1 to {}, not {int}; write the greatest time that is stored",
-                            u64::MAX
-                        ),
-                    );
-                    failed = true;
-                }
-                Ok(value) => max.set(cx, int, value),
-            },
-            None => failed = true,
-        }
-        Ok(())
-    });
-    if read && max.value.is_none() && !failed {
-        cx.error(attr, "`reverse_ts` has empty parentheses; write `#[reverse_ts]`");
-    }
-    max.value.map(|(_, max)| max)
 }
 
 /// Reads each part of an attribute's list; false, with an error, where there is none that can be read.

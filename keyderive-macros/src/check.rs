@@ -51,6 +51,18 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     } else if key.layout() == Layout::Ordered {
         // Any text is one part there.
     } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
+        // One that letters or digits are below is the fault, and not the tag that holds them.
+        if let (true, Some(written)) = (delimiter >= b'0', key.attrs.delimiter.tokens()) {
+            cx.error(
+                written,
+                format_args!(
+                    "this delimiter is not below `0`, and a tag holds no byte at or below its delimiter, as `{}` is; \
+                     choose one below `0`, such as '#' or '-'",
+                    byte.escape_ascii(),
+                ),
+            );
+            return;
+        }
         cx.error(
             tag,
             format_args!(
@@ -225,11 +237,13 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
     let attrs = &field.attrs;
     let [pad, reverse, ts, uuid] =
         [attrs.pad.tokens(), attrs.reverse_ts.tokens(), attrs.ts.tokens(), attrs.uuid.tokens()];
-    if let (Some(_), Some(reverse)) = (pad, reverse) {
+    if let (Some(width), Some(reverse)) = (attrs.pad.get(), reverse) {
         cx.error(
             reverse,
-            "`reverse_ts` and `pad` are two formats for one field; remove one: \
-             `#[reverse_ts(max = 999999)]` writes 6 digits",
+            format_args!(
+                "`reverse_ts` and `pad` are two formats for one field; remove one: {} digits",
+                reversed_in(*width),
+            ),
         );
     }
     if let (Some(_), Some(ts)) = (pad, ts) {
@@ -262,6 +276,14 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
                 ),
             );
         }
+    }
+}
+
+/// The `reverse_ts` that writes as many digits as a `pad`, or the most that there are.
+fn reversed_in(width: usize) -> String {
+    match u32::try_from(width).ok().and_then(|width| 10_u64.checked_pow(width)) {
+        Some(limit) => format!("`#[reverse_ts(max = {})]` writes {width}", limit - 1),
+        None => format!("`#[reverse_ts(max = {})]` writes 20", u64::MAX),
     }
 }
 

@@ -26,6 +26,11 @@ impl Ctxt {
         self.syn_error(syn::Error::new_spanned(tokens, message));
     }
 
+    /// How many errors there are so far.
+    pub(crate) fn count(&self) -> usize {
+        self.errors.borrow().as_ref().map_or(0, Vec::len)
+    }
+
     pub(crate) fn syn_error(&self, error: syn::Error) {
         if let Some(errors) = self.errors.borrow_mut().as_mut() {
             errors.push(error);

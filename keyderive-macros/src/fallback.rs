@@ -71,13 +71,13 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
 
                 fn encode_into(
                     &self,
-                    _: &mut #private::Vec<u8>,
+                    _: &mut #private::Vec<#private::core::primitive::u8>,
                 ) -> #private::core::result::Result<(), #private::EncodeError> {
                     #private::core::unreachable!()
                 }
 
                 fn decode(
-                    _: &[u8],
+                    _: &[#private::core::primitive::u8],
                 ) -> #private::core::result::Result<Self::Decoded<'_>, #private::DecodeError> {
                     #private::core::unreachable!()
                 }

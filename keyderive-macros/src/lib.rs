@@ -44,15 +44,17 @@ use syn::DeriveInput;
 ///   It is followed by the delimiter, with `sep = "-"` by that. It stands behind a tag, with
 ///   `position = "front"` before it, with `after = "user_id"` behind that field.
 ///   `hash = "java"` reads and writes tables made with Google's published salting sample: the signed
-///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, in front of all.
+///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, in front of all, a tag too.
 /// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, in front of the salt.
-/// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it.
+/// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it. It is below `0` in a key with
+///   delimited strings or a tag of letters and digits, and below `%` in one with `escape`.
 /// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. Two more names are warned
 ///   about without it: `point_reads`, a field behind a hashed one, and `few_buckets`, a salt over fewer values than it
-///   has buckets.
+///   has buckets. A name that allows nothing in this key is warned about too.
 /// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
 ///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without
-///   it there are `key.to_text()` and `EventKey::from_text(…)`.
+///   it there are `key.to_text()` and `EventKey::from_text(…)`. It is refused in the ordered layout, which is not text,
+///   and with a hashed field, which cannot be read back.
 /// - `#[row_key(layout = "ordered")]` writes Bigtable's `Struct.OrderedCodeBytes` in place of delimited text.
 /// - `#[row_key(fingerprint = "…")]` pins the layout: any change of it fails the build.
 /// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
@@ -69,7 +71,8 @@ use syn::DeriveInput;
 ///   first in a key.
 /// - `#[row_key(desc)]` greatest first: integers, `bool`, dates and times.
 /// - `#[row_key(bit_reverse)]` a sequential `u32` or `u64` with its bits reversed, spread over the key space.
-/// - `#[row_key(escape)]` any string in a delimited field: every byte up to `%` as `%XX`.
+/// - `#[row_key(escape)]` any string in a delimited field: every byte up to `%` as `%XX`. It takes `char`, `String` and
+///   `Cow<str>`; a `&str` cannot be borrowed from what is escaped.
 /// - `#[row_key(hash(md5))]` the MD5 of what the field would write; such a key encodes and does not decode.
 /// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
 ///   by the name in the struct.

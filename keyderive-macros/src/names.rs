@@ -21,8 +21,15 @@ pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
 /// What may stand in `uuid(…)`.
 pub(crate) const IN_UUID: &[&str] = &["simple", "v4"];
 
-/// The remedy for a name that is not one of `names`: the nearest, or all of them.
+/// What a name is called elsewhere, and here.
+const CALLED: &[(&str, &str)] = &[("buckets", "range")];
+
+/// The remedy for a name that is not one of `names`: the one of another name, the nearest, or all of them.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
+    let called = CALLED.iter().find(|(other, _)| *other == wrong).map(|(_, name)| *name);
+    if let Some(name) = called.filter(|called| names.clone().any(|name| name == *called)) {
+        return format!("did you mean `{name}`?");
+    }
     let nearest = names.clone().map(|name| (distance(wrong, name), name)).min();
     match nearest {
         Some((distance, name)) if distance <= 1 + name.len() / 4 => format!("did you mean `{name}`?"),
@@ -71,6 +78,7 @@ mod tests {
     #[test]
     fn suggestions_name_the_nearest_or_all() {
         assert_eq!(suggestion("delimter", ON_STRUCT.iter().copied()), "did you mean `delimiter`?");
+        assert_eq!(suggestion("buckets", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),

@@ -134,8 +134,14 @@
 //!
 //! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
 //!
-//! `chrono`, `jiff`, `time` and `uuid` make the types of those crates key fields: times, dates and UUIDs.
-//! [`std::time::SystemTime`] needs no feature.
+//! | feature | times | dates |
+//! |---|---|---|
+//! | none | [`std::time::SystemTime`] | |
+//! | `chrono` | `DateTime<Utc>` | `NaiveDate` |
+//! | `jiff` | `Timestamp` | `civil::Date` |
+//! | `time` | `OffsetDateTime`, `UtcDateTime` | `Date` |
+//!
+//! `uuid` makes `Uuid` a key field. Times in other zones, and times and dates without a zone, are none: convert them.
 
 // The derive prints paths that begin with `::keyderive`, also where it is used in this crate.
 #[allow(unused_extern_crates)]

@@ -20,6 +20,8 @@ fn assert_refused<K: RowKey>(key: &K, field: &str, parts: &[&str]) {
     for part in [K::SCHEMA.key_type(), field].iter().chain(parts) {
         assert!(text.contains(part), "{text:?} does not say {part:?}");
     }
+    // What `unwrap` prints.
+    assert_eq!(format!("{error:?}"), format!("EncodeError({text})"));
 }
 
 #[test]
@@ -32,7 +34,14 @@ fn bytes_at_and_below_the_delimiter() {
         ("\n", "0x0a"),
     ] {
         let key = Event { user_id: text.into(), ..event() };
-        assert_refused(&key, "user_id", &[&format!("{text:?}"), byte, "delimiter `#`", "`#[pad(n)]`"]);
+        assert_refused(
+            &key,
+            "user_id",
+            &[&format!("{text:?}"), byte, "delimiter `#`", "`#[row_key(escape)]`"],
+        );
+        // Padding is with spaces, and holds no byte below them.
+        let remedy = key.encode().unwrap_err().to_string();
+        assert_eq!(remedy.contains("`#[pad(n)]`"), !text.contains(['\0', '\n']), "{remedy}");
     }
     // One above the delimiter is the least that is held.
     assert!(Event { user_id: "$".into(), ..event() }.encode().is_ok());

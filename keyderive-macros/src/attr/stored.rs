@@ -1,11 +1,11 @@
 //! The options that say how a time or a UUID is stored: `ts(…)` and `uuid(…)`.
 
-use quote::ToTokens as _;
 use syn::LitStr;
 use syn::meta::ParseNestedMeta;
 use syn::parse::ParseStream;
 
-use super::{Attr, skip_value, unknown, until_comma, value};
+use super::flag::flag;
+use super::{Attr, skip_value, unknown, value};
 use crate::ctxt::Ctxt;
 use crate::names;
 
@@ -63,7 +63,7 @@ impl TsAttr {
                 }
             // ts(floor)
             } else if option.path.is_ident("floor") {
-                flag(cx, option, "floor", &mut read.floor)?;
+                flag(cx, option, &mut read.floor)?;
             } else {
                 unknown(cx, &option.path, "ts", names::IN_TS);
                 skip_value(option.input)?;
@@ -84,10 +84,10 @@ impl UuidAttr {
             |option| {
                 // uuid(simple)
                 if option.path.is_ident("simple") {
-                    flag(cx, option, "simple", &mut read.simple)
+                    flag(cx, option, &mut read.simple)
                 // uuid(v4)
                 } else if option.path.is_ident("v4") {
-                    flag(cx, option, "v4", &mut read.v4)
+                    flag(cx, option, &mut read.v4)
                 } else {
                     unknown(cx, &option.path, "uuid", names::IN_UUID);
                     skip_value(option.input)
@@ -115,18 +115,6 @@ fn each_option(
         return skip_value(meta.input);
     }
     meta.parse_nested_meta(|option| read(&option))
-}
-
-/// An option that is a name alone.
-fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, name: &str, attr: &mut Attr<()>) -> syn::Result<()> {
-    let mut written = meta.path.to_token_stream();
-    let value = until_comma(meta.input)?;
-    if !value.is_empty() {
-        written.extend(value);
-        cx.error(&written, format_args!("`{name}` takes no value; write `{name}` alone"));
-    }
-    attr.set(cx, &meta.path, ());
-    Ok(())
 }
 
 fn not_one_of(cx: &Ctxt, written: &LitStr, what: &str, names: &[&str]) {

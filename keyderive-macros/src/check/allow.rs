@@ -12,7 +12,11 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
     let hotspot = super::hotspot(key);
     let point_reads = point_reads(key);
     let few_buckets = few_buckets(key);
-    if let (Some((first, drift)), false) = (&hotspot, key.attrs.allow.is_allowed("hotspot")) {
+    // What was meant by an attribute with an error may have been a remedy.
+    let meant = |first: &Field<'_>| !key.attrs.faulty && !first.attrs.faulty;
+    if let (Some((first, drift)), false) = (&hotspot, key.attrs.allow.is_allowed("hotspot"))
+        && meant(first)
+    {
         super::refuse_hotspot(cx, key, first, drift);
     }
     for (name, warning) in [("point_reads", &point_reads), ("few_buckets", &few_buckets)] {

@@ -29,7 +29,7 @@ pub(super) fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStr
         impl #private::TableKey for #name {
             type Stored = #private::RawKey;
 
-            fn stored(__bytes: &[u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+            fn stored(__bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
                 <#name as #private::RowKey>::decode(__bytes)
             }
         }
@@ -61,7 +61,7 @@ pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote! {
         #[inline]
         fn decode<#lifetime>(
-            __bytes: &#lifetime [u8],
+            __bytes: &#lifetime [#private::core::primitive::u8],
         ) -> #private::core::result::Result<Self::Decoded<#lifetime>, #private::DecodeError> {
             #private::decode_fields::<Self, #count>(__bytes, |__key| {
                 #read

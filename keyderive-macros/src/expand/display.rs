@@ -16,7 +16,7 @@ pub(crate) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStrea
             impl #private::core::str::FromStr for #name {
                 type Err = #private::DecodeError;
 
-                fn from_str(text: &str) -> #private::core::result::Result<Self, #private::DecodeError> {
+                fn from_str(text: &#private::core::primitive::str) -> #private::core::result::Result<Self, #private::DecodeError> {
                     <Self as #private::RowKey>::from_text(text)
                 }
             }

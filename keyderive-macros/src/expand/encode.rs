@@ -28,7 +28,7 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         #[inline]
         fn encode_into(
             &self,
-            __out: &mut #private::Vec<u8>,
+            __out: &mut #private::Vec<#private::core::primitive::u8>,
         ) -> #private::core::result::Result<(), #private::EncodeError> {
             #private::encode_fields::<Self, #count>(__out, |__key| {
                 #(#fields)*

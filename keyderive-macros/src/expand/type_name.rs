@@ -18,6 +18,8 @@ fn append(tokens: TokenStream, text: &mut String) {
                 sign @ (',' | ';') => text.extend([sign, ' ']),
                 '+' => text.push_str(" + "),
                 '=' => text.push_str(" = "),
+                // What follows a lifetime is another word, also where it begins with `::`.
+                ':' if ends_with_lifetime(text) => text.push_str(" :"),
                 sign => text.push(sign),
             },
             TokenTree::Group(group) => {
@@ -38,6 +40,12 @@ fn append(tokens: TokenStream, text: &mut String) {
     }
 }
 
+/// Whether the last word is a lifetime.
+fn ends_with_lifetime(text: &str) -> bool {
+    let word = text.trim_end_matches(|last: char| last.is_alphanumeric() || last == '_');
+    word.len() < text.len() && word.ends_with('\'')
+}
+
 /// What stands behind another word is set apart from it, as in `&'a str` and `&'a [u8]`.
 fn append_word(word: &str, text: &mut String) {
     if text.ends_with(|last: char| last.is_alphanumeric() || last == '_') {
@@ -56,6 +64,7 @@ mod tests {
             "u64",
             "&'a str",
             "&'static [u8]",
+            "&'a ::core::primitive::str",
             "chrono::NaiveDate",
             "::std::borrow::Cow<'a, str>",
             "DateTime<chrono::Utc>",

@@ -72,7 +72,7 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             #[inline]
             fn write(
                 value: #arg<'_>,
-                out: &mut #private::Vec<u8>,
+                out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #private::core::result::Result<(), #private::FieldError> {
                 #inner_as::write(value, out)
             }
@@ -80,23 +80,23 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             #[inline]
             fn write_delimited(
                 value: #arg<'_>,
-                delimiter: u8,
-                out: &mut #private::Vec<u8>,
-            ) -> #private::core::result::Result<bool, #private::FieldError> {
+                delimiter: #private::core::primitive::u8,
+                out: &mut #private::Vec<#private::core::primitive::u8>,
+            ) -> #private::core::result::Result<#private::core::primitive::bool, #private::FieldError> {
                 #inner_as::write_delimited(value, delimiter, out)
             }
 
             #[inline]
             fn read(
-                bytes: #private::Cow<'_, [u8]>,
+                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
                 #private::core::result::Result::map(#inner_as::read(bytes), Self)
             }
 
             #[inline]
             fn read_lent<'__keyderive>(
-                bytes: &'__keyderive [u8],
-                text: #private::core::option::Option<&'__keyderive str>,
+                bytes: &'__keyderive [#private::core::primitive::u8],
+                text: #private::core::option::Option<&'__keyderive #private::core::primitive::str>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
                 #private::core::result::Result::map(#inner_as::read_lent(bytes, text), Self)
             }
@@ -139,11 +139,11 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
     quote! {
         #[automatically_derived]
         impl #private::Code for #name {
-            const NAME: &'static str = #type_name;
-            const VARIANTS: &'static [(u64, &'static str, Self)] = &[#(#variants),*];
+            const NAME: &'static #private::core::primitive::str = #type_name;
+            const VARIANTS: &'static [(#private::core::primitive::u64, &'static #private::core::primitive::str, Self)] = &[#(#variants),*];
 
             #[inline]
-            fn code(&self) -> u64 {
+            fn code(&self) -> #private::core::primitive::u64 {
                 match self {
                     #(#arms),*
                 }
@@ -177,14 +177,14 @@ fn coded_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &To
             #[inline]
             fn write(
                 value: Self,
-                out: &mut #private::Vec<u8>,
+                out: &mut #private::Vec<#private::core::primitive::u8>,
             ) -> #private::core::result::Result<(), #private::FieldError> {
                 <#codec as #private::CodeCodec<#name>>::write(value, out)
             }
 
             #[inline]
             fn read(
-                bytes: #private::Cow<'_, [u8]>,
+                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
                 <#codec as #private::CodeCodec<#name>>::read(bytes)
             }
@@ -250,13 +250,13 @@ pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
 
                 fn write(
                     _: #arg,
-                    _: &mut #private::Vec<u8>,
+                    _: &mut #private::Vec<#private::core::primitive::u8>,
                 ) -> #private::core::result::Result<(), #private::FieldError> {
                     #private::core::unreachable!()
                 }
 
                 fn read(
-                    _: #private::Cow<'_, [u8]>,
+                    _: #private::Cow<'_, [#private::core::primitive::u8]>,
                 ) -> #private::core::result::Result<Self, #private::FieldError> {
                     #private::core::unreachable!()
                 }

@@ -229,9 +229,13 @@ pub(crate) fn forbidden_in(bytes: [u8; 8], delimiter: u8) -> u64 {
 #[cold]
 fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
     let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
+    let remedy = match byte {
+        b' '.. => ", or give the field a width with `#[pad(n)]`",
+        _ => "",
+    };
     FieldError::new(format_args!(
         "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, which is what \
-         keeps keys in order: replace it, or give the field a width with `#[pad(n)]`",
+         keeps keys in order: write text with `#[row_key(escape)]`{remedy}",
         Byte(byte),
         Byte(delimiter),
     ))

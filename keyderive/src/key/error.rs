@@ -11,7 +11,7 @@ use super::show::{Readable, ShownKey};
 ///
 /// A codec returns it; the key adds which field and which key it was. The text is the fault, then the
 /// limit or the remedy, in lower case without a full stop.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct FieldError(Box<str>);
 
 impl FieldError {
@@ -28,6 +28,13 @@ impl fmt::Display for FieldError {
     }
 }
 
+/// The text, since that is what `unwrap` and a `main` that returns an error print.
+impl fmt::Debug for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("FieldError").field(&format_args!("{self}")).finish()
+    }
+}
+
 impl Error for FieldError {}
 
 /// A key that cannot be written: a field refuses its value, or the whole is empty or too long.
@@ -37,13 +44,13 @@ impl Error for FieldError {}
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncodeError(Box<EncodeFault>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct EncodeFault {
     key_type: &'static str,
     kind: EncodeKind,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 enum EncodeKind {
     Field { name: &'static str, error: FieldError },
     TooLong { len: usize },
@@ -124,9 +131,10 @@ impl fmt::Display for EncodeError {
     }
 }
 
+/// The text, as that of [`FieldError`].
 impl fmt::Debug for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        f.debug_tuple("EncodeError").field(&format_args!("{self}")).finish()
     }
 }
 
@@ -140,7 +148,7 @@ impl Error for EncodeError {}
 #[derive(Clone, PartialEq, Eq)]
 pub struct DecodeError(Box<DecodeFault>);
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 struct DecodeFault {
     key_type: &'static str,
     key: Box<[u8]>,
@@ -234,9 +242,10 @@ fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, " a salt of {}, {padding}, and `{}` behind it", salt.bounds(), Readable(schema.salt_end(salt)))
 }
 
+/// The text, as that of [`FieldError`].
 impl fmt::Debug for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&self.0, f)
+        f.debug_tuple("DecodeError").field(&format_args!("{self}")).finish()
     }
 }
 

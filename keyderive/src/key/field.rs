@@ -98,9 +98,10 @@ use super::format::{FieldOrder, Format, Width};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a row key field stored as `{C}`",
     label = "no row key format for this type with these attributes",
-    note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `[u8; N]`",
-    note = "`#[pad(n)]` takes integers and strings, `escape` text, `#[reverse_ts]` and `desc` integers, times and `desc` dates; the ordered layout has no 128 bits",
-    note = "times, dates and UUIDs: `SystemTime`, and with the feature of the same name the types of `chrono`, `jiff`, `time` and `uuid`; `row_key(ts(…))` takes times, `row_key(uuid(…))` takes UUIDs",
+    note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `Cow<[u8]>`, `[u8; N]`",
+    note = "`#[pad(n)]` takes integers and strings, `escape` `char`, `String` and `Cow<str>`, `#[reverse_ts]` integers and times, `desc` these, `bool` and dates, `bit_reverse` `u32` and `u64`; the ordered layout has no 128 bits",
+    note = "`row_key(ts(…))` takes times: `SystemTime`, and with the feature of the crate `chrono::DateTime<Utc>`, `jiff::Timestamp`, `time::OffsetDateTime` and `time::UtcDateTime`",
+    note = "dates and UUIDs, with the feature of the crate: `chrono::NaiveDate`, `jiff::civil::Date`, `time::Date`, and `uuid::Uuid`, which `row_key(uuid(…))` takes",
     note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {

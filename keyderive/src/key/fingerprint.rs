@@ -156,6 +156,7 @@ impl Format {
             Self::Utf8 => "utf-8",
             Self::PaddedUtf8 => "padded utf-8",
             Self::Int64 => "int64",
+            Self::BoolInt64 => "bool int64",
             Self::Bytes => "bytes",
             Self::EscapedUtf8 => "escaped utf-8",
             Self::Hex => "hex",

@@ -101,7 +101,7 @@ impl Field {
                 (FieldOrder::Ascending | FieldOrder::Hashed, ..) => Ok(()),
                 (FieldOrder::BitReversed, ..) => f.write_str(", bits reversed"),
                 (FieldOrder::ReversedFrom { max }, ..) => write!(f, ", descending as {max} - v"),
-                (FieldOrder::Descending, Format::SignedDecimal | Format::Int64, _)
+                (FieldOrder::Descending, Format::SignedDecimal | Format::Int64 | Format::BoolInt64, _)
                 | (FieldOrder::Descending, _, Width::Between(..)) => f.write_str(", descending as -1 - v"),
                 (FieldOrder::Descending, Format::Bool, _) => f.write_str(", descending as 1 - v"),
                 (
@@ -130,6 +130,8 @@ pub enum Format {
     PaddedUtf8,
     /// `OrderedCodeBytes` of a signed number.
     Int64,
+    /// `OrderedCodeBytes` of 0 or 1.
+    BoolInt64,
     /// The bytes as they are.
     Bytes,
     /// UTF-8 with every byte up to `%` written `%XX`.
@@ -169,6 +171,7 @@ impl Format {
             Self::Utf8 => "UTF-8",
             Self::PaddedUtf8 => "UTF-8, padded with spaces on the right",
             Self::Int64 => "ordered Int64",
+            Self::BoolInt64 => "`0` or `1`, ordered Int64",
             Self::Bytes => "bytes as they are",
             Self::EscapedUtf8 => "UTF-8, each byte up to `%` as `%XX`",
             Self::Hex => "hexadecimal",
@@ -234,7 +237,8 @@ impl TimeUnit {
 pub enum FieldOrder {
     /// Least first.
     Ascending,
-    /// Greatest first: what is written is the difference from the greatest value of the type or width.
+    /// Greatest first. Of the value `v` is written `1 - v` for a `bool` in text; `10^w - 1 - v` in the `w` digits of a
+    /// time or a date in text; `-1 - v` for a signed number, and for all that is an Int64 of the ordered layout.
     Descending,
     /// The order of the number with its bits reversed, which is none for a reader.
     BitReversed,

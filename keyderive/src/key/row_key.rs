@@ -122,7 +122,8 @@ pub trait RowKey {
     /// The row key schema that makes the key's parts columns of SQL.
     ///
     /// # Errors
-    /// When a part has a name that SQL reserves, or bytes that its encoding cannot hold: the text names it.
+    /// Those of [`Schema::row_key_schema`]: a name that is no column's, or in the text layout a part whose bytes a
+    /// delimited schema cannot hold, such as a padded string. The text names the part.
     fn row_key_schema() -> Result<RowKeySchema, SqlError> {
         Self::SCHEMA.row_key_schema()
     }
@@ -130,7 +131,8 @@ pub trait RowKey {
     /// The SQL expressions that give the typed fields and recompute the salt.
     ///
     /// # Errors
-    /// Those of [`row_key_schema`](Self::row_key_schema); a number that is wider than SQL's.
+    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), a number that is wider than SQL's,
+    /// `bit_reverse`, and a salt that SQL cannot recompute.
     fn sql() -> Result<Sql, SqlError> {
         Self::SCHEMA.sql()
     }

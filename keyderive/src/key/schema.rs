@@ -58,7 +58,7 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `salt` | `null`, or an object of the five below |
 /// | `salt.range` | what the hash is reduced by |
 /// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
-/// | `salt.place` | `"front"`, `"before_fields"`, or `{"after": "…"}` with the name of a field |
+/// | `salt.place` | `"before_fields"`, `"front"` where a tag stands behind it, or `{"after": "…"}` with the name of a field |
 /// | `salt.sep` | the text behind the salt; `null` in the ordered layout |
 /// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
 /// | `fields` | an object of the six below for each field, from left to right |

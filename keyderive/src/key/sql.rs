@@ -1,6 +1,7 @@
 //! The key as SQL sees it: the row key schema of its table, and the expressions over its columns.
 
 mod expressions;
+mod numbers;
 
 pub use expressions::Sql;
 
@@ -17,13 +18,20 @@ const RESERVED: [&str; 2] = ["_key", "_timestamp"];
 
 /// Why a key type cannot be declared as a row key schema.
 ///
-/// The text names the part of the key and the rule of the service that it breaks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The text names the part of the key, the rule of the service that it breaks, and what to do.
+#[derive(Clone, PartialEq, Eq)]
 pub struct SqlError(String);
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// The text, as that of [`FieldError`](super::FieldError).
+impl fmt::Debug for SqlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SqlError").field(&format_args!("{self}")).finish()
     }
 }
 
@@ -52,6 +60,9 @@ impl Error for SqlError {}
 /// `gcloud bigtable tables update --row-key-schema-definition-file` takes, with the delimiter in base64
 /// (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; numbers are cast by
 /// [`Schema::sql`].
+///
+/// Fields have the names of the schema. The tag and the salt are called `tag` and `salt`, with as many `_` behind it as
+/// no field has: `salt_` where a field is called `salt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowKeySchema {
     columns: Vec<Column>,
@@ -135,7 +146,13 @@ impl Schema {
     /// The row key schema that declares this key type's parts as columns of SQL.
     ///
     /// # Errors
-    /// When a part has a name that SQL reserves, or bytes that its encoding cannot hold in sorted mode.
+    /// A field is called `_key` or `_timestamp`, which SQL reserves, or by a name with other characters than letters,
+    /// digits and `_`.
+    ///
+    /// In the text layout, where a delimited schema takes no byte at or below its delimiter: a padded string, unless the
+    /// delimiter is below the space; a signed number, a UUID with hyphens or the salt of `hash = "java"` where the
+    /// delimiter is not below `-`; a number or a salt where it is not below `0`; a field written `with` a module or by a
+    /// [`KeyField`](crate::KeyField) of its own, whose bytes are not known; a salt with a `sep`.
     pub fn row_key_schema(&self) -> Result<RowKeySchema, SqlError> {
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
         let place_salt = |columns: &mut Vec<Column>, place| {
@@ -178,7 +195,8 @@ impl Schema {
         }
         if let Some(sep) = self.salt().and_then(Salt::sep) {
             return Err(fault(format!(
-                "ends with `{sep}`, and a row key schema has one delimiter for all parts, which is {}",
+                "ends with `{sep}`, and a row key schema has one delimiter for all parts, which is {}; leave `sep` \
+                 out for a new table",
                 Byte(self.delimiter())
             )));
         }
@@ -196,17 +214,26 @@ impl Schema {
         let fault =
             |reason: String| SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()));
         if RESERVED.contains(&field.name()) {
-            return Err(fault("has a name that SQL reserves; rename it".into()));
+            return Err(fault(
+                "has a name that SQL reserves; give it another one, such as `#[row_key(name = \"key\")]`"
+                    .into(),
+            ));
         }
         if !field.name().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             return Err(fault("has a name that is no column's; use letters, digits and `_`".into()));
         }
         if let Layout::OrderedCode = self.layout() {
             return Ok(match field.format() {
-                Format::Int64 | Format::UnixTime(_) | Format::Date => Kind::Int64,
+                Format::Int64 | Format::BoolInt64 | Format::UnixTime(_) | Format::Date => Kind::Int64,
                 Format::Utf8 => Kind::String,
                 _ => Kind::Bytes,
             });
+        }
+        if let Format::Custom(name) = field.format() {
+            return Err(fault(format!(
+                "is written by `{name}`, of whose bytes nothing is known, and a delimited row key schema takes none \
+                 at or below its delimiter; `layout = \"ordered\"` takes any for a new table"
+            )));
         }
         let least = least_byte(field.format()).filter(|least| *least <= self.delimiter());
         match least {
@@ -216,7 +243,8 @@ impl Schema {
     }
 }
 
-/// The least byte that a format writes; none for text that is checked against the delimiter by itself.
+/// The least byte that a format of the text layout is known to write; none for text that is checked against the
+/// delimiter by itself.
 fn least_byte(format: Format) -> Option<u8> {
     match format {
         Format::Decimal
@@ -229,18 +257,23 @@ fn least_byte(format: Format) -> Option<u8> {
         | Format::UuidSimple => Some(b'0'),
         Format::SignedDecimal | Format::Uuid => Some(b'-'),
         Format::PaddedUtf8 => Some(b' '),
-        // Nothing is known of what it writes.
-        Format::Custom(_) => Some(0),
-        Format::Utf8 | Format::EscapedUtf8 | Format::Int64 | Format::Bytes => None,
+        Format::Utf8
+        | Format::EscapedUtf8
+        | Format::Int64
+        | Format::BoolInt64
+        | Format::Bytes
+        | Format::Custom(_) => None,
     }
 }
 
 /// Why a part with this byte cannot be declared.
 fn below_delimiter(byte: u8, delimiter: u8) -> String {
     format!(
-        "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}",
+        "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}; choose a \
+         delimiter below {} for a new table, or `layout = \"ordered\"`",
         Byte(byte),
-        Byte(delimiter)
+        Byte(delimiter),
+        Byte(byte),
     )
 }
 

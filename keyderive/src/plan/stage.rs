@@ -20,7 +20,7 @@ pub trait NextAt<const N: usize> {
 
 /// The stages at which `F`, the first field of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
     label = "`{F}` comes first, once: write `{K}::scan()`, then `{F}`",
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
 )]
@@ -31,8 +31,8 @@ pub trait IsFirst<K, F> {
 
 /// The stages at which `F`, behind the field `A` of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here",
-    label = "`{A}` comes first: write `{K}::scan()`, then `{A}`, then `{F}`",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    label = "`{A}` is fixed first: write `{K}::scan()`, then `{A}`, then `{F}`",
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
 )]
 pub trait IsSecond<K, A, F> {
@@ -42,8 +42,8 @@ pub trait IsSecond<K, A, F> {
 
 /// The stages at which `F`, behind the fields `A` and `B` of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here",
-    label = "`{A}` and `{B}` come first: write `{K}::scan()`, then `{A}`, then `{B}`, then `{F}`",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    label = "`{A}` and `{B}` are fixed first: write `{K}::scan()`, then `{A}`, then `{B}`, then `{F}`",
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
 )]
 pub trait IsThird<K, A, B, F> {
@@ -53,8 +53,8 @@ pub trait IsThird<K, A, B, F> {
 
 /// The stages at which `F`, behind all fields of the tuple `Before`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here",
-    label = "`{Before}` come first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    label = "`{Before}` are fixed first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
 )]
 pub trait IsBehind<K, Before, F> {

@@ -11,6 +11,8 @@ use super::{Escape, StrCodec, Text};
 /// The greatest byte that is escaped, and what every escape begins with: escapes sort as the bytes they stand for,
 /// before all bytes that are not escaped.
 const ESCAPE: u8 = b'%';
+/// The bytes that are escaped.
+pub(crate) const ESCAPED: std::ops::RangeInclusive<u8> = 0..=ESCAPE;
 const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
 
 fn escaped(value: &str) -> Vec<u8> {

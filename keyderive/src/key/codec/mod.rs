@@ -21,6 +21,7 @@ mod uuid;
 pub use bytes::BytesCodec;
 pub(crate) use bytes::write_hex;
 pub use code::{Code, CodeCodec};
+pub(crate) use escape::ESCAPED;
 pub use single::BoolCodec;
 
 pub use string::{LentStr, StrCodec};

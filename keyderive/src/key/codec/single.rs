@@ -45,7 +45,7 @@ impl BoolCodec for Text {
 }
 
 impl BoolCodec for Ordered {
-    const FORMAT: Format = Format::Int64;
+    const FORMAT: Format = Format::BoolInt64;
     const WIDTH: Width = Width::Fixed(1);
     const ORDER: FieldOrder = FieldOrder::Ascending;
 
@@ -78,7 +78,7 @@ impl BoolCodec for Desc<Text> {
 
 /// The Int64 of `!0` and `!1`.
 impl BoolCodec for Desc<Ordered> {
-    const FORMAT: Format = Format::Int64;
+    const FORMAT: Format = Format::BoolInt64;
     const WIDTH: Width = Width::Fixed(1);
     const ORDER: FieldOrder = FieldOrder::Descending;
 

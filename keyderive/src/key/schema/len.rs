@@ -24,7 +24,8 @@ impl Bounds {
 }
 
 impl Schema {
-    /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty.
+    /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty. In
+    /// the ordered layout an empty string between others is two bytes, and those at the end are none.
     #[must_use]
     pub const fn min_len(&self) -> usize {
         if let Layout::OrderedCode = self.layout {
@@ -187,6 +188,8 @@ impl Schema {
         let max = match (self.layout, field.format()) {
             (Layout::Delimited, _) => raw,
             (Layout::OrderedCode, Format::Int64) => int_escaped(raw),
+            // The Int64 of 0, 1, -1 or -2 has one byte, and none that is zero.
+            (Layout::OrderedCode, Format::BoolInt64) => raw,
             // An empty part is written in two bytes.
             (Layout::OrderedCode, _) if raw == 0 => 2,
             (Layout::OrderedCode, _) => raw.saturating_mul(2),

@@ -111,11 +111,11 @@ fn text_keys_as_a_table() {
 #[test]
 fn ordered_keys_as_a_table() {
     let lines = [
-        "OrderedKey: ordered layout, separator 00 01, 20 to 4096 bytes, fingerprint 69fa13946a9d3cf4",
+        "OrderedKey: ordered layout, separator 00 01, 20 to 4096 bytes, fingerprint 35522272d1ab8c52",
         "  tag   constant  byte 0           1 byte                         `E`",
         "  salt  bucket    byte 3           1 to 3 bytes                   \
          0 to 299 as an Int64, FarmHash of open | user",
-        "  open  bool      after separator  1 byte                         ordered Int64",
+        "  open  bool      after separator  1 byte                         `0` or `1`, ordered Int64",
         "  pair  [u8; 2]   after separator  2 bytes before escaping        bytes as they are",
         "  user  String    after separator  up to the separator            UTF-8",
         "  at    u64       after separator  1 to 10 bytes before escaping  \
@@ -198,7 +198,7 @@ fn ordered_keys_as_json() {
     let expected = concat!(
         r#"{"key_type":"OrderedKey","format_version":1,"layout":"ordered_code","delimiter":null,"tag":"E","#,
         r#""salt":{"range":300,"hash":"farm","place":"before_fields","sep":null,"over":["open","user"]},"fields":["#,
-        r#"{"name":"open","type":"bool","format":"int64","order":"ascending","width":{"fixed":1},"offset":null},"#,
+        r#"{"name":"open","type":"bool","format":"bool_int64","order":"ascending","width":{"fixed":1},"offset":null},"#,
         r#"{"name":"pair","type":"[u8; 2]","format":"bytes","order":"ascending","width":{"fixed":2},"offset":null},"#,
         r#"{"name":"user","type":"String","format":"utf8","order":"ascending","width":"delimited","offset":null},"#,
         r#"{"name":"at","type":"u64","format":"int64","order":{"reversed_from":{"max":"9223372036854775807"}},"#,
@@ -206,7 +206,7 @@ fn ordered_keys_as_json() {
         r#"{"name":"rank","type":"i32","format":"int64","order":"descending","width":{"between":[1,10]},"#,
         r#""offset":null},"#,
         r#"{"name":"blob","type":"Vec<u8>","format":"bytes","order":"ascending","width":"delimited","offset":null}],"#,
-        r#""fingerprint":"69fa13946a9d3cf4","min_len":20,"max_len":4096,"#,
+        r#""fingerprint":"35522272d1ab8c52","min_len":20,"max_len":4096,"#,
         r#""template":"E | <salt 0 to 299> | <open> | <pair> | <user> | <at> | <rank> | <blob>"}"#,
     );
     assert_eq!(serde_json::to_string(OrderedKey::SCHEMA).unwrap(), expected);
@@ -222,6 +222,7 @@ fn names_in_json() {
         (Format::Utf8, "utf8"),
         (Format::PaddedUtf8, "padded_utf8"),
         (Format::Int64, "int64"),
+        (Format::BoolInt64, "bool_int64"),
         (Format::Bytes, "bytes"),
         (Format::EscapedUtf8, "escaped_utf8"),
         (Format::Hex, "hex"),

@@ -1,3 +1,5 @@
+mod numbers;
+
 use crate::RowKey;
 
 #[derive(RowKey)]
@@ -65,7 +67,8 @@ fn space_padded_strings_cannot_be_declared() {
     assert_eq!(
         error.to_string(),
         "field `exchange` of `PaddedKey` can hold a space (0x20), and a delimited row key schema takes no byte \
-         at or below its delimiter `#` (0x23)"
+         at or below its delimiter `#` (0x23); choose a delimiter below a space (0x20) for a new table, or \
+         `layout = \"ordered\"`"
     );
 }
 
@@ -115,19 +118,102 @@ fn expressions_over_the_columns() {
     let sql = EventKey::SCHEMA.sql().unwrap();
     assert_eq!(sql.salt(), Some("MOD(MOD(FARM_FINGERPRINT(CONCAT(`user_id`, '#', `site`)), 4) + 4, 4)"));
     assert_eq!(sql.field("user_id"), Some("`user_id`"));
-    assert_eq!(sql.field("at"), Some("CAST(NUMERIC '9223372036854775807' - CAST(`at` AS NUMERIC) AS INT64)"));
+    assert_eq!(sql.field("at"), Some("9223372036854775807 - CAST(`at` AS INT64)"));
     assert_eq!(sql.field("seq"), Some("CAST(`seq` AS INT64)"));
     assert_eq!(
         sql.field("level"),
         Some(
-            "IF(STARTS_WITH(`level`, '-'), CAST(CAST(SUBSTR(`level`, 2) AS NUMERIC) - NUMERIC '100000' AS INT64), \
-             CAST(`level` AS INT64))"
+            "IF(STARTS_WITH(`level`, '-'), CAST(SUBSTR(`level`, 2) AS INT64) - 100000, CAST(`level` AS INT64))"
         )
     );
     let sql = OrderedKey::SCHEMA.sql().unwrap();
     assert_eq!(sql.field("rank"), Some("-1 - `rank`"));
     assert!(sql.salt().is_some_and(|salt| salt.contains("REPLACE(CAST(`user_id` AS BYTES)")));
 }
+
+#[derive(RowKey)]
+struct FlagKey {
+    open: bool,
+    #[row_key(desc)]
+    ok: bool,
+}
+
+#[derive(RowKey)]
+#[row_key(layout = "ordered")]
+struct OrderedFlagKey {
+    open: bool,
+    #[row_key(desc)]
+    ok: bool,
+}
+
+/// As they are stored: `true` as 1, with the greatest first as 0 and as the Int64 of -2.
+#[test]
+fn flags_are_bool_in_each_layout() {
+    let sql = FlagKey::sql().unwrap();
+    assert_eq!(FlagKey { open: true, ok: true }.encode().unwrap(), b"1#0");
+    assert_eq!((sql.field("open"), sql.field("ok")), (Some("`open` = '1'"), Some("`ok` = '0'")));
+    let sql = OrderedFlagKey::sql().unwrap();
+    assert_eq!(OrderedFlagKey { open: true, ok: true }.encode().unwrap(), b"\x81\x00\x01\x7e");
+    assert_eq!((sql.field("open"), sql.field("ok")), (Some("`open` = 1"), Some("`ok` = -2")));
+}
+
+#[derive(RowKey)]
+#[row_key(delimiter = '\t')]
+struct TextKey {
+    #[pad(6)]
+    exchange: String,
+    #[row_key(escape)]
+    note: String,
+}
+
+/// Runs the innermost of nested `REPLACE`s first, as SQL does.
+fn replaced(expression: &str, text: &str) -> String {
+    let Some(call) = expression.strip_prefix("REPLACE(").and_then(|call| call.strip_suffix("')")) else {
+        return text.to_owned();
+    };
+    let (inner, pair) = call.split_at(call.rfind(", '%").unwrap());
+    let (from, to) = pair.strip_prefix(", '").unwrap().split_once("', '\\x").unwrap();
+    let to = char::from(u8::from_str_radix(to, 16).unwrap());
+    replaced(inner, text).replace(from, &to.to_string())
+}
+
+#[test]
+fn text_is_without_padding_and_escapes() {
+    let sql = TextKey::sql().unwrap();
+    assert_eq!(sql.field("exchange"), Some("RTRIM(`exchange`, ' ')"));
+    let expression = sql.field("note").unwrap();
+    assert!(expression.contains(r"REPLACE(`note`, '%00', '\x00')"), "{expression}");
+    for note in ["", "50%", "%23", "%2523", "a b#c\0\t%\"$", "%%25%"] {
+        let key = TextKey { exchange: "NYSE".into(), note: note.into() }.to_text().unwrap();
+        assert_eq!(replaced(expression, key.strip_prefix("NYSE  \t").unwrap()), note);
+    }
+}
+
+#[derive(RowKey)]
+#[row_key(layout = "ordered")]
+#[salt(range = 4, over(blob, salt))]
+struct BlobKey {
+    blob: Vec<u8>,
+    salt: String,
+}
+
+#[test]
+fn bytes_are_compared_with_bytes() {
+    let sql = BlobKey::sql().unwrap();
+    let salt = sql.salt().unwrap();
+    assert!(salt.contains(r"IF(`blob` = b'', b'\x00\x00', REPLACE(`blob`, b'\x00', b'\x00\xff'))"), "{salt}");
+    assert!(salt.contains(r"IF(CAST(`salt` AS BYTES) = b'', "), "{salt}");
+}
+
+#[test]
+fn the_bucket_has_the_name_of_its_column() {
+    let json = BlobKey::row_key_schema().unwrap().to_json();
+    assert!(json.starts_with(r#"{"fields":[{"fieldName":"salt_","#), "{json}");
+    let sql = BlobKey::sql().unwrap().to_string();
+    assert_eq!(sql.matches(" AS salt_,\n").count(), 1, "{sql}");
+    assert_eq!(sql.matches(" AS `salt`").count(), 1, "{sql}");
+}
+
 #[derive(RowKey)]
 #[row_key(delimiter = '\'')]
 #[salt(range = 4)]
@@ -191,10 +277,9 @@ mod times {
             ("day", "PARSE_DATE('%Y%m%d', `day`)"),
             (
                 "last_day",
-                "PARSE_DATE('%Y%m%d', LPAD(CAST(CAST(NUMERIC '99999999' - CAST(`last_day` AS NUMERIC) AS INT64) \
-                 AS STRING), 8, '0'))",
+                "PARSE_DATE('%Y%m%d', LPAD(CAST(99999999 - CAST(`last_day` AS INT64) AS STRING), 8, '0'))",
             ),
-            ("at", "TIMESTAMP_MILLIS(CAST(NUMERIC '9223372036854775807' - CAST(`at` AS NUMERIC) AS INT64))"),
+            ("at", "TIMESTAMP_MILLIS(9223372036854775807 - CAST(`at` AS INT64))"),
             (
                 "begin",
                 "TIMESTAMP_ADD(PARSE_TIMESTAMP('%Y%m%d%H%M%S', SUBSTR(`begin`, 1, 14)), \
@@ -218,7 +303,7 @@ mod times {
         for (field, expression) in [
             ("day", "PARSE_DATE('%Y%m%d', LPAD(CAST(`day` AS STRING), 8, '0'))"),
             ("last_day", "PARSE_DATE('%Y%m%d', LPAD(CAST(-1 - `last_day` AS STRING), 8, '0'))"),
-            ("at", "TIMESTAMP_MICROS(CAST(NUMERIC '9223372036854775807' - `at` AS INT64))"),
+            ("at", "TIMESTAMP_MICROS(9223372036854775807 - `at`)"),
             ("begin", "TIMESTAMP_MICROS(DIV(`begin` - MOD(MOD(`begin`, 1000) + 1000, 1000), 1000))"),
         ] {
             assert_eq!(sql.field(field), Some(expression));
@@ -230,6 +315,20 @@ mod times {
 struct SpreadKey {
     #[row_key(bit_reverse)]
     id: u32,
+}
+
+#[derive(RowKey)]
+#[row_key(layout = "ordered")]
+struct LateKey {
+    user_id: String,
+    #[reverse_ts(max = 18446744073709551615)]
+    at: u64,
+}
+
+#[test]
+fn what_is_never_a_number_of_sql_is_named() {
+    let error = LateKey::sql().unwrap_err().to_string();
+    assert!(error.contains("field `at` of `LateKey` holds numbers above an `INT64` only"), "{error}");
 }
 
 #[test]

@@ -280,9 +280,12 @@ impl Scale {
                 Shown(last),
             ));
         }
-        let held = match self.form {
-            Form::Digits => format!("{} digits of {} hold", self.digits(), self.unit_name()),
-            Form::Int64 => format!("an Int64 of {} holds", self.unit_name()),
+        let held = match (self.order, self.form) {
+            (FieldOrder::ReversedFrom { max }, _) => {
+                format!("`#[reverse_ts(max = {max})]` of {} holds", self.unit_name())
+            }
+            (_, Form::Digits) => format!("{} digits of {} hold", self.digits(), self.unit_name()),
+            (_, Form::Int64) => format!("an Int64 of {} holds", self.unit_name()),
         };
         FieldError::new(format_args!(
             "{} is {}; {held} {} to {}{}",
@@ -293,24 +296,35 @@ impl Scale {
             },
             Shown(first),
             Shown(last),
-            self.remedy_for_range(),
+            self.remedy_for_range(nanos, outside),
         ))
     }
 
-    /// What holds more instants.
-    fn remedy_for_range(self) -> &'static str {
-        match (self.format, self.order, self.form) {
-            (Format::UnixTime(TimeUnit::Secs), FieldOrder::ReversedFrom { .. }, _) => {
+    /// What holds the instant.
+    fn remedy_for_range(self, nanos: i128, outside: Outside) -> &'static str {
+        let is_reversed_count = matches!(self.order, FieldOrder::ReversedFrom { .. });
+        let has_four_digits = calendar_number(nanos.div_euclid(DAY), 1).is_ok();
+        match (self.format, self.form, outside) {
+            (Format::UnixTime(TimeUnit::Secs), _, Outside::Late) if is_reversed_count => {
                 "; give `#[reverse_ts]` a greater `max`"
             }
-            (Format::UnixTime(_), FieldOrder::ReversedFrom { .. }, _) => {
+            (Format::UnixTime(_), _, Outside::Late) if is_reversed_count => {
                 "; give `#[reverse_ts]` a greater `max`, or store a coarser unit with `row_key(ts(unit = \"secs\"))`"
             }
-            (Format::UnixTime(_), _, Form::Int64) => "; `row_key(ts(unit = \"secs\"))` holds every time",
-            (Format::UnixTime(_), _, Form::Digits) => {
+            (Format::UnixTime(_), Form::Int64, Outside::Early) if is_reversed_count && self.least > 0 => {
+                "; give `#[reverse_ts]` a smaller `max`"
+            }
+            (Format::UnixTime(_), Form::Int64, Outside::Early) if is_reversed_count => {
+                "; `row_key(desc)` holds times before 1970 too"
+            }
+            (Format::UnixTime(_), Form::Int64, _) => "; `row_key(ts(unit = \"secs\"))` holds every time",
+            (Format::UnixTime(_), Form::Digits, _) if is_reversed_count && has_four_digits => {
+                "; `row_key(desc, ts(format = \"datetime17\"))` holds the years 1 to 9999"
+            }
+            (Format::UnixTime(_), Form::Digits, _) if has_four_digits => {
                 "; `row_key(ts(format = \"datetime17\"))` holds the years 1 to 9999"
             }
-            _ => "",
+            _ => "; `row_key(layout = \"ordered\")` on the struct holds it, as the count of a unit",
         }
     }
 

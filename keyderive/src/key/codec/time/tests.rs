@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, ReverseTs, Secs, Text, Ts};
+use super::super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
 use crate::key::{Cut, FieldOrder, KeyField, RangeField, Side};
 
 const MAX: u64 = i64::MAX as u64;
@@ -73,7 +73,31 @@ fn what_is_refused_says_why() {
             write::<DateTime17, _>(at(-62_135_596_800_001_000_000)),
             &["0000-12-31T23:59:59.999Z is too early", "0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z"],
         ),
-        (write::<DateTime17, _>(at(253_402_300_800_000_000_000)), &["10000-01-01T00:00:00Z is too late"]),
+        (
+            write::<DateTime17, _>(at(253_402_300_800_000_000_000)),
+            &["10000-01-01T00:00:00Z is too late", "layout = \"ordered\""],
+        ),
+        // What the calendar has no digits for, `datetime17` does not hold.
+        (
+            write::<Ts<Secs>, _>(at(253_402_300_800_000_000_000)),
+            &["2286-11-20T17:46:39Z; `row_key(layout = \"ordered\")` on the struct"],
+        ),
+        // A greater `max` would not reach further back.
+        (
+            write::<ReverseTs<MAX>, _>(at(-1_000)),
+            &[
+                "too early; `#[reverse_ts(max = 9223372036854775807)]`",
+                "row_key(desc, ts(format = \"datetime17\"))",
+            ],
+        ),
+        (
+            write::<ReverseTs<MAX, Ordered>, _>(at(-1_000)),
+            &[
+                "too early; `#[reverse_ts(max = 9223372036854775807)]` of microseconds holds 1970",
+                "`row_key(desc)`",
+            ],
+        ),
+        (write::<ReverseTs<{ u64::MAX }, Ts<Nanos, Ordered>>, _>(at(0)), &["too early", "a smaller `max`"]),
     ] {
         let text = written.unwrap_err();
         for part in parts {

@@ -1,0 +1,9 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+#[salt(buckets = 4)]
+struct EventKey {
+    user_id: String,
+}
+
+fn main() {}

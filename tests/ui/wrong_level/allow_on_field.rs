@@ -1,0 +1,9 @@
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    #[row_key(sequential, allow(hotspot))]
+    id: u64,
+}
+
+fn main() {}
