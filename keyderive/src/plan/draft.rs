@@ -141,7 +141,7 @@ impl Draft {
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, PlanError> {
-        Ok(Explain::new(self.clone().finish()?))
+        Ok(Explain::of(&self.clone().finish()?, false))
     }
 
     /// Turns the constraints into what is asked of the table.

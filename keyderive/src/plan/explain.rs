@@ -60,10 +60,6 @@ enum Reads {
 }
 
 impl Explain {
-    pub(super) fn new(selection: Selection) -> Self {
-        Self::of(&selection, false)
-    }
-
     /// The plan read forwards or backwards.
     pub(super) fn of(selection: &Selection, reversed: bool) -> Self {
         let words = Words { selection, schema: selection.schema };

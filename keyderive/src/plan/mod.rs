@@ -29,12 +29,13 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-use crate::key::Field;
 #[cfg(feature = "client")]
 pub(crate) use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
 pub(crate) use waves::Waves;
+
+use crate::key::Field;
 
 /// Exactly the rows that a scan's constraints select, as requests to a table.
 ///
@@ -140,7 +141,7 @@ impl<K: ?Sized> Plan<K> {
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::new(self.selection.clone())
+        Explain::of(&self.selection, false)
     }
 }
 
