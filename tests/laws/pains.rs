@@ -195,7 +195,7 @@ fn the_last_bucket_is_scanned_to_its_end() {
     for plan in [
         Event::scan().into_plan().unwrap(),
         Event::scan().user_id_range("a"..).into_plan().unwrap(),
-        Event::scan().user_id_range(("a").."\u{10ffff}\u{10ffff}").into_plan().unwrap(),
+        Event::scan().user_id_range("a".."\u{10ffff}\u{10ffff}").into_plan().unwrap(),
     ] {
         let requests = plan.requests();
         assert_eq!(requests.iter().filter_map(Request::bucket).collect::<Vec<_>>(), [0, 1, 2, 3]);

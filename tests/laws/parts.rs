@@ -3,10 +3,7 @@
 use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 
-use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key,
-};
+use crate::keys::{Sample, check, for_every_key};
 use crate::plans::{Candidates, asks_for, lists, picks};
 
 /// The ranges between some keys, which together are all row keys.

@@ -5,10 +5,7 @@ use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::keys::{
-    Battery, Escaped, Event, Integers, Name, Names, OrderedEvent, OrderedMix, OrderedNames, Orders, PageView,
-    Phone, Quote, Sample, Trade, Visit, check, for_every_key,
-};
+use crate::keys::{Event, Integers, Names, OrderedMix, Sample, check, for_every_key};
 use crate::plans::{Candidates, lists, picks};
 
 fn sent<K: RowKey>(plan: &Plan<K>) -> Plan<K> {

@@ -14,9 +14,11 @@ use crate::keys::{
 
 /// A plan, and what it means in words of the key's values.
 pub(crate) struct Candidate<K> {
-    pub(crate) plan: Result<Plan<K>, PlanError>,
+    pub(crate) plan: Planned<K>,
     pub(crate) satisfied: Box<dyn Fn(&K) -> bool>,
 }
+
+type Planned<K> = Result<Plan<K>, PlanError>;
 
 /// The most fields of a key type here.
 const MOST_FIELDS: usize = 10;
@@ -30,10 +32,7 @@ pub(crate) trait Candidates: Sized {
 
     /// For each field, whether it can be fixed to the value of the second key behind the others of the first one;
     /// alone, and among other values.
-    fn refusals(
-        fixed: &Self,
-        odd: &Self,
-    ) -> Vec<(Result<Plan<Self>, PlanError>, Result<Plan<Self>, PlanError>)>;
+    fn refusals(fixed: &Self, odd: &Self) -> Vec<(Planned<Self>, Planned<Self>)>;
 }
 
 macro_rules! candidates {
@@ -53,7 +52,7 @@ macro_rules! candidates {
                 all
             }
 
-            fn refusals(fixed: &Self, odd: &Self) -> Vec<(Result<Plan<Self>, PlanError>, Result<Plan<Self>, PlanError>)> {
+            fn refusals(fixed: &Self, odd: &Self) -> Vec<(Planned<Self>, Planned<Self>)> {
                 let mut all = Vec::new();
                 let values = (fixed, odd);
                 candidates!(@refusals all values ($key::scan()) $($fields)*);

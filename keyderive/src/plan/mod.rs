@@ -29,12 +29,13 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-use crate::key::Field;
 #[cfg(feature = "client")]
 use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
 pub(crate) use waves::Waves;
+
+use crate::key::Field;
 
 /// Exactly the rows that a scan's constraints select, as requests to a table.
 ///
