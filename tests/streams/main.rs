@@ -34,9 +34,8 @@ struct Narrow {
 /// A server with the keys of so many ids, 16 rows in a message, and its client.
 async fn serve<K: RowKey>(ids: u32, key: fn(u32) -> K) -> (Server, Client) {
     let keys = (0..ids).map(|id| Bytes::from(key(id).encode().unwrap())).collect();
-    let value = Bytes::from_static(&[7; 100]);
-    let cells = ["a", "b", "c"].map(|column| (Bytes::from(column), value.clone())).to_vec();
-    let server = Server::start(keyderive_scripted::Table::new(keys, cells, 16));
+    let cell = (Bytes::from("a"), Bytes::from_static(&[7; 400]));
+    let server = Server::start(keyderive_scripted::Table::new(keys, vec![cell], 16));
     let client = Client::emulator(server.host()).await.unwrap();
     (server, client)
 }
@@ -83,7 +82,7 @@ async fn an_ordered_scan_of_256_buckets_completes() {
         assert!(ids(reversed).await.into_iter().eq((0..50_000).rev()));
     })
     .await;
-    assert!((2..=MOST_STREAMS).contains(&server.most_open()), "{} streams were open", server.most_open());
+    assert!(server.most_open() <= MOST_STREAMS, "{} streams were open", server.most_open());
 }
 
 #[tokio::test]
@@ -163,19 +162,28 @@ async fn scans_that_are_dropped_leave_no_request_behind() {
 
 #[tokio::test]
 async fn a_hundred_scans_of_4_buckets_run_side_by_side() {
-    const IDS: u32 = 16_000;
-    let (server, client) = serve(IDS, |id| Narrow { id }).await;
+    side_by_side(100, 4_000, 100).await;
+}
+
+/// What waits fills the windows of its streams, of 1 MiB each, and must not fill the window of the connection.
+#[tokio::test]
+async fn lanes_that_wait_stop_no_others() {
+    side_by_side(17, 12_000, 1).await;
+}
+
+/// Begins scans of as many ids in 4 buckets, waits until the server sends no more, and reads some of them to their
+/// ends, the last one first.
+async fn side_by_side(scans: usize, ids: u32, read: usize) {
+    let (server, client) = serve(ids, |id| Narrow { id }).await;
     let table = client.table::<Narrow, ()>("narrow");
     in_time(async {
-        let mut scans: Vec<_> = (0..100).map(|_| table.scan(Narrow::scan()).stream()).collect();
+        let mut scans: Vec<_> = (0..scans).map(|_| table.scan(Narrow::scan()).stream()).collect();
         for rows in &mut scans {
             assert_eq!(rows.next().await.unwrap().unwrap().0.id, 0);
         }
-        // What is not read fills the windows of all streams, and must not fill that of the connection.
         server.settled().await;
-        // The last one first: it waits for none of those before it.
-        for mut rows in scans.into_iter().rev() {
-            let mut expected = 1..IDS;
+        for rows in scans.iter_mut().rev().take(read) {
+            let mut expected = 1..ids;
             while let Some(row) = rows.next().await {
                 assert_eq!(Some(row.unwrap().0.id), expected.next());
             }
