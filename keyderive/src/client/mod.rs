@@ -22,6 +22,7 @@ pub(crate) use admin::FamilySpec;
 use environment::{DEFAULT_INSTANCE, DEFAULT_PROJECT};
 pub use error::Error;
 pub(crate) use read::{ReadRows, RowStream};
+pub(crate) use streams::{Page, Streams};
 use transport::Transport;
 
 #[cfg(feature = "embedded")]
@@ -60,7 +61,8 @@ struct Inner {
     instance: String,
     app_profile: String,
     features: AsciiMetadataValue,
-    streams: streams::Streams,
+    /// Those that scans share, where there is a connection.
+    streams: Option<Streams>,
 }
 
 impl Client {
@@ -119,12 +121,12 @@ impl Client {
     fn new(transport: Transport, target: Target, project: &str, instance: &str) -> Self {
         Self {
             inner: Arc::new(Inner {
+                streams: Streams::of(&transport),
                 transport,
                 target,
                 instance: format!("projects/{project}/instances/{instance}"),
                 app_profile: String::new(),
                 features: headers::features(),
-                streams: streams::Streams::default(),
             }),
         }
     }

@@ -1,14 +1,14 @@
 //! Reads: `ReadRows` as a stream of rows.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_core::stream::BoxStream;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_core::future::BoxFuture;
 use tonic::Streaming;
 
 use super::Client;
@@ -76,16 +76,10 @@ impl Client {
     /// with the first error.
     pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
         if request.is_empty() {
-            return RowStream(stream::empty().boxed());
+            return RowStream(State::Ended);
         }
         let (client, operation) = (self.clone(), self.data_operation(RPC, table));
-        let rows = async move {
-            let reader = Reader::open(&client, operation, request).await?;
-            Ok::<_, Error>(stream::try_unfold(reader, |mut reader| async move {
-                Ok(reader.next().await?.map(|row| (row, reader)))
-            }))
-        };
-        RowStream(stream::once(rows).try_flatten().boxed())
+        RowStream(State::Opening(Box::pin(async move { Reader::open(&client, operation, request).await })))
     }
 
     /// The row with this key, if there is one.
@@ -107,13 +101,36 @@ impl Client {
 }
 
 /// The rows of one scan.
-pub(crate) struct RowStream(BoxStream<'static, Result<Row, Error>>);
+pub(crate) struct RowStream(State);
+
+enum State {
+    /// Not polled yet, or not answered.
+    Opening(BoxFuture<'static, Result<Reader, Error>>),
+    Reading(Reader),
+    Ended,
+}
 
 impl Stream for RowStream {
     type Item = Result<Row, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_next_unpin(context)
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        if let State::Opening(opening) = &mut self.0 {
+            match ready!(opening.as_mut().poll(cx)) {
+                Ok(reader) => self.0 = State::Reading(reader),
+                Err(error) => {
+                    self.0 = State::Ended;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        let State::Reading(reader) = &mut self.0 else {
+            return Poll::Ready(None);
+        };
+        let row = ready!(reader.poll_next(cx)).transpose();
+        if !matches!(row, Some(Ok(_))) {
+            self.0 = State::Ended;
+        }
+        Poll::Ready(row)
     }
 }
 
@@ -145,15 +162,20 @@ impl Reader {
     }
 
     async fn next(&mut self) -> Result<Option<Row>, Error> {
-        let broken = |broken| Error::protocol(&self.operation, broken);
+        poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Row>, Error>> {
+        let Self { operation, responses, buffer } = self;
+        let broken = |broken| Error::protocol(operation, broken);
         loop {
-            if let Some(row) = self.buffer.next().map_err(broken)? {
-                return Ok(Some(row));
+            if let Some(row) = buffer.next().map_err(broken)? {
+                return Poll::Ready(Ok(Some(row)));
             }
-            match self.responses.message().await {
-                Ok(Some(response)) => self.buffer.take(response).map_err(broken)?,
-                Ok(None) => return self.buffer.finish().map(|()| None).map_err(broken),
-                Err(status) => return Err(Error::rpc(&self.operation, &status)),
+            match ready!(Pin::new(&mut *responses).poll_next(cx)) {
+                Some(Ok(response)) => buffer.take(response).map_err(broken)?,
+                Some(Err(status)) => return Poll::Ready(Err(Error::rpc(operation, &status))),
+                None => return Poll::Ready(buffer.finish().map(|()| None).map_err(broken)),
             }
         }
     }

@@ -1,11 +1,21 @@
 //! How many streams scans keep open on one connection.
 
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore, TryAcquireError};
+use futures_util::TryStreamExt as _;
+use tokio::runtime::Handle;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinHandle;
 
 use super::Client;
+use super::error::Error;
+use super::read::RowStream;
 use super::transport::Transport;
+use crate::row::Row;
 
 /// How many streams of one connection stay open for as long as a scan does.
 ///
@@ -17,48 +27,75 @@ const LONG_STREAMS: usize = 70;
 const SHORT_STREAMS: usize = 20;
 
 /// The streams of one connection that scans may have open.
-#[derive(Debug)]
-pub(super) struct Streams {
+#[derive(Clone, Debug)]
+pub(crate) struct Streams {
     long: Arc<Semaphore>,
     short: Arc<Semaphore>,
+    /// Where the connection runs.
+    runtime: Handle,
 }
 
-impl Default for Streams {
-    fn default() -> Self {
-        Self { long: Arc::new(Semaphore::new(LONG_STREAMS)), short: Arc::new(Semaphore::new(SHORT_STREAMS)) }
+impl Streams {
+    /// The streams of a transport; none for servers in this process, which have no connection to share.
+    pub(super) fn of(transport: &Transport) -> Option<Self> {
+        match transport {
+            Transport::Channel(_, runtime) => Some(Self {
+                long: Arc::new(Semaphore::new(LONG_STREAMS)),
+                short: Arc::new(Semaphore::new(SHORT_STREAMS)),
+                runtime: runtime.clone(),
+            }),
+            #[cfg(feature = "embedded")]
+            Transport::InProcess(_) => None,
+        }
+    }
+
+    /// Reads an answer to its end, on one stream, when there is one.
+    ///
+    /// A task does it, so that the stream is free again whether or not the page is ever polled: a scan that its user
+    /// leaves alone holds up no other.
+    pub(crate) fn read_page(&self, rows: RowStream) -> Page {
+        let Self { long, short, runtime } = self;
+        let (long, short) = (Arc::clone(long), Arc::clone(short));
+        Page(runtime.spawn(async move {
+            let _stream = match long.try_acquire_owned() {
+                Ok(stream) => Some(stream),
+                // The semaphore is never closed.
+                Err(_) => short.acquire_owned().await.ok(),
+            };
+            rows.try_collect().await
+        }))
     }
 }
 
 impl Client {
-    /// Room for streams that stay open side by side; an error where there is none for all of them.
-    ///
-    /// It is none for servers in this process, which have no connection to share.
-    pub(crate) fn long_streams(&self, count: usize) -> Result<Option<OwnedSemaphorePermit>, TryAcquireError> {
-        if !self.shares_a_connection() {
+    /// Room for streams that stay open side by side, all that are needed; else those that pages are to be read on.
+    pub(crate) fn long_streams(&self, count: usize) -> Result<Option<OwnedSemaphorePermit>, Streams> {
+        let Some(streams) = &self.inner.streams else {
             return Ok(None);
-        }
+        };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        Arc::clone(&self.inner.streams.long).try_acquire_many_owned(count).map(Some)
+        let room = Arc::clone(&streams.long).try_acquire_many_owned(count);
+        room.map(Some).map_err(|_| streams.clone())
     }
+}
 
-    /// Room for one stream that is read to its end at once; waits until there is some.
-    pub(crate) async fn short_stream(&self) -> Option<OwnedSemaphorePermit> {
-        if !self.shares_a_connection() {
-            return None;
-        }
-        let Streams { long, short } = &self.inner.streams;
-        match Arc::clone(long).try_acquire_owned() {
-            Ok(stream) => Some(stream),
-            // The semaphore is never closed.
-            Err(_) => Arc::clone(short).acquire_owned().await.map_err(|_: AcquireError| ()).ok(),
-        }
+/// The rows of a page, when it is read to its end. Dropping it cancels its request.
+#[derive(Debug)]
+pub(crate) struct Page(JoinHandle<Result<Vec<Row>, Error>>);
+
+impl Page {
+    pub(crate) fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Row>, Error>> {
+        Poll::Ready(ready!(Pin::new(&mut self.0).poll(cx)).unwrap_or_else(|failed| match failed.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Err(Error::configuration(
+                "the tokio runtime that the client was made in has ended; make the client in the one that scans run in",
+            )),
+        }))
     }
+}
 
-    fn shares_a_connection(&self) -> bool {
-        match self.inner.transport {
-            Transport::Channel(_) => true,
-            #[cfg(feature = "embedded")]
-            Transport::InProcess(_) => false,
-        }
+impl Drop for Page {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }

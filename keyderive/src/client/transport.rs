@@ -38,7 +38,8 @@ const USER_AGENT: &str = concat!("keyderive/", env!("CARGO_PKG_VERSION"));
 /// generated clients run on top of it and cannot tell the difference.
 #[derive(Clone)]
 pub(crate) enum Transport {
-    Channel(Channel),
+    /// A connection, and the runtime that it runs in.
+    Channel(Channel, Handle),
     #[cfg(feature = "embedded")]
     InProcess(Arc<dyn InProcess>),
 }
@@ -55,15 +56,15 @@ impl Transport {
     /// A connection to `host` without encryption, made at its first use and again when it breaks.
     pub(super) fn plaintext(host: &str) -> Result<Self, Error> {
         // The channel's background task is spawned here, which panics outside a runtime.
-        if Handle::try_current().is_err() {
-            return Err(Error::configuration("a client is made inside a tokio runtime, and none is running"));
-        }
+        let runtime = Handle::try_current().map_err(|_| {
+            Error::configuration("a client is made inside a tokio runtime, and none is running")
+        })?;
         let address: Option<Authority> = host.parse().ok();
         address
             .filter(|address| address.port_u16().is_some())
             .and_then(|address| Endpoint::from_shared(format!("http://{address}")).ok())
             .and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok())
-            .map(|endpoint| Self::Channel(configure(endpoint).connect_lazy()))
+            .map(|endpoint| Self::Channel(configure(endpoint).connect_lazy(), runtime))
             .ok_or_else(|| {
                 Error::configuration(format!(
                     "`{host}` is no emulator address; write a host and a port, such as `localhost:8086`"
@@ -90,7 +91,7 @@ impl Service<http::Request<Body>> for Transport {
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         match self {
-            Self::Channel(channel) => channel.poll_ready(context),
+            Self::Channel(channel, _) => channel.poll_ready(context),
             #[cfg(feature = "embedded")]
             Self::InProcess(_) => Poll::Ready(Ok(())),
         }
@@ -98,7 +99,7 @@ impl Service<http::Request<Body>> for Transport {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match self {
-            Self::Channel(channel) => Box::pin(channel.call(request)),
+            Self::Channel(channel, _) => Box::pin(channel.call(request)),
             #[cfg(feature = "embedded")]
             Self::InProcess(servers) => {
                 let response = servers.call(request);

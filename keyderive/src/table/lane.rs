@@ -1,17 +1,15 @@
 //! One lane of a scan: the rows of one bucket, in order, over as many requests as it takes.
 
-use std::collections::VecDeque;
-use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll, ready};
+use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use futures_core::stream::BoxStream;
-use futures_util::stream;
 
-use crate::client::{Client, Error, ReadRows, RowStream};
+use crate::client::{Client, Error, Page, ReadRows, RowStream, Streams};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{KeyRange, Request};
 use crate::row::{Row, RowFilter};
@@ -40,12 +38,12 @@ pub(super) struct Found<K: TableKey> {
 }
 
 /// How a lane asks for its rows.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Pace {
     /// In one stream, open until the lane ends.
     Stream,
-    /// In pages of this many rows, each read to its end, so that no stream stays open between them.
-    Pages(u64),
+    /// In pages of so many rows, each read to its end, so that no stream stays open between them.
+    Pages(u64, Streams),
 }
 
 pub(super) struct Lane<K: TableKey> {
@@ -57,17 +55,68 @@ pub(super) struct Lane<K: TableKey> {
     wanted: u64,
     pace: Pace,
     open: Option<Open>,
-    /// What is left of a page.
-    page: VecDeque<Row>,
     ended: bool,
 }
 
-/// A request whose answer has not ended.
+/// A request whose answer has not been handed out to its end.
 struct Open {
-    rows: RowStream,
+    answer: Answer,
     limit: Option<u64>,
     received: u64,
+    /// The key of the last row, where a limit may make the answer end there.
     last: Option<Bytes>,
+}
+
+enum Answer {
+    Stream(RowStream),
+    Page(Page),
+    /// A page that has been read.
+    Rows(vec::IntoIter<Row>),
+}
+
+impl Open {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Row, Error>>> {
+        if let Answer::Page(page) = &mut self.answer {
+            self.answer = Answer::Rows(ready!(page.poll_rows(cx))?.into_iter());
+        }
+        let row = match &mut self.answer {
+            Answer::Stream(rows) => ready!(Pin::new(rows).poll_next(cx)?),
+            Answer::Rows(rows) => rows.next(),
+            Answer::Page(_) => None,
+        };
+        if let (Some(row), Some(_)) = (&row, self.limit) {
+            self.received += 1;
+            self.last = Some(row.key().clone());
+        }
+        Poll::Ready(row.map(Ok))
+    }
+}
+
+/// Nothing in it is ever pinned in place: what is polled is in boxes, and keys are only moved.
+impl<K: TableKey> Unpin for Lane<K> {}
+
+/// The rows of the lane. Nothing is sent before it is first polled.
+impl<K: TableKey> Stream for Lane<K> {
+    type Item = Result<Found<K>, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let lane = &mut *self;
+        while lane.wanted > 0 {
+            let Some(row) = ready!(lane.poll_row(cx)) else {
+                return Poll::Ready(None);
+            };
+            let row = row.map_err(|error| {
+                lane.end();
+                Error::in_scan(lane.bucket, error)
+            })?;
+            if let Some(found) = lane.accept(row) {
+                lane.wanted -= 1;
+                return Poll::Ready(Some(Ok(found)));
+            }
+        }
+        lane.end();
+        Poll::Ready(None)
+    }
 }
 
 impl<K: TableKey> Lane<K> {
@@ -75,29 +124,13 @@ impl<K: TableKey> Lane<K> {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
         let keys = keys.into_iter().map(Bytes::from).collect();
-        Self { reader, bucket, keys, ranges, wanted, pace, open: None, page: VecDeque::new(), ended: false }
+        Self { reader, bucket, keys, ranges, wanted, pace, open: None, ended: false }
     }
 
-    /// The rows of the lane. Nothing is sent before it is first polled.
-    pub(super) fn rows(self) -> BoxStream<'static, Result<Found<K>, Error>> {
-        let bucket = self.bucket;
-        Box::pin(stream::try_unfold(self, move |mut lane| async move {
-            let found = lane.next().await.map_err(|error| Error::in_scan(bucket, error))?;
-            Ok(found.map(|found| (found, lane)))
-        }))
-    }
-
-    async fn next(&mut self) -> Result<Option<Found<K>>, Error> {
-        while self.wanted > 0 {
-            let Some(row) = self.next_row().await? else {
-                return Ok(None);
-            };
-            if let Some(found) = self.accept(row) {
-                self.wanted -= 1;
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
+    /// Asks for nothing more; drops the open request, which cancels it.
+    fn end(&mut self) {
+        self.ended = true;
+        self.open = None;
     }
 
     /// The row with its key; none for a row that is to be left out.
@@ -115,63 +148,27 @@ impl<K: TableKey> Lane<K> {
         Some(Found { key, bucket: self.bucket, row })
     }
 
-    async fn next_row(&mut self) -> Result<Option<Row>, Error> {
-        loop {
-            if let Some(row) = self.page.pop_front() {
-                return Ok(Some(row));
-            }
-            if self.ended {
-                return Ok(None);
-            }
-            match self.pace {
-                Pace::Stream => {
-                    if let Some(row) = self.receive().await? {
-                        return Ok(Some(row));
-                    }
-                }
-                Pace::Pages(rows) => self.read_page(rows).await?,
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Row, Error>>> {
+        while !self.ended {
+            let Some(open) = &mut self.open else {
+                self.send();
+                continue;
+            };
+            match ready!(open.poll_next(cx)) {
+                None => self.answered(),
+                row => return Poll::Ready(row),
             }
         }
+        Poll::Ready(None)
     }
 
-    /// Reads a page to its end, on one of the streams that are kept for such.
-    async fn read_page(&mut self, rows: u64) -> Result<(), Error> {
-        let reader = Arc::clone(&self.reader);
-        let _stream = reader.client.short_stream().await;
-        // Foreign rows and those that are not kept count for the page too, so it is never short for them.
-        let mut page = VecDeque::new();
-        self.send(Some(rows.min(self.wanted)));
-        while let Some(row) = self.receive().await? {
-            page.push_back(row);
-        }
-        self.page = page;
-        Ok(())
-    }
-
-    /// The next row of the open request; none where it has ended. Then either the lane has too, or what is left of it
-    /// is to be asked for again.
-    async fn receive(&mut self) -> Result<Option<Row>, Error> {
-        if self.open.is_none() {
-            self.send((self.wanted < u64::MAX).then_some(self.wanted));
-        }
-        let Some(mut open) = self.open.take() else {
-            return Ok(None);
+    fn send(&mut self) {
+        let all = (self.wanted < u64::MAX).then_some(self.wanted);
+        let limit = match self.pace {
+            Pace::Stream => all,
+            // Foreign rows and those that are not kept count for the page too, so it is never short for them.
+            Pace::Pages(rows, _) => Some(rows.min(self.wanted)),
         };
-        if let Some(row) = poll_fn(|cx| Pin::new(&mut open.rows).poll_next(cx)).await.transpose()? {
-            open.received += 1;
-            open.last = Some(row.key().clone());
-            self.open = Some(open);
-            return Ok(Some(row));
-        }
-        match open.last {
-            // It ended on the limit, so there may be more.
-            Some(last) if open.limit == Some(open.received) => self.go_on_behind(&last),
-            _ => self.ended = true,
-        }
-        Ok(None)
-    }
-
-    fn send(&mut self, limit: Option<u64>) {
         let Reader { client, table, filter, reversed, .. } = &*self.reader;
         let request = ReadRows {
             keys: self.keys.clone(),
@@ -181,7 +178,22 @@ impl<K: TableKey> Lane<K> {
             reversed: *reversed,
         };
         let rows = client.read_rows(table, request);
-        self.open = Some(Open { rows, limit, received: 0, last: None });
+        let answer = match &self.pace {
+            Pace::Stream => Answer::Stream(rows),
+            Pace::Pages(_, streams) => Answer::Page(streams.read_page(rows)),
+        };
+        self.open = Some(Open { answer, limit, received: 0, last: None });
+    }
+
+    /// The answer has ended. Then either the lane has too, or what is left of it is to be asked for again.
+    fn answered(&mut self) {
+        match self.open.take() {
+            // It ended on the limit, so there may be more.
+            Some(Open { limit: Some(limit), received, last: Some(last), .. }) if limit == received => {
+                self.go_on_behind(&last);
+            }
+            _ => self.ended = true,
+        }
     }
 
     /// Leaves out of what is asked for all rows up to this one.

@@ -6,19 +6,16 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use futures_core::stream::BoxStream;
 use futures_util::stream::{SelectAll, select_all};
 
-use super::lane::Found;
+use super::lane::{Found, Lane};
 use crate::client::Error;
 use crate::key::{Schema, TableKey};
-
-type Rows<K> = BoxStream<'static, Result<Found<K>, Error>>;
 
 /// Lanes that run side by side.
 pub(super) enum Merge<K: TableKey> {
     Ordered(Ordered<K>),
-    Unordered(SelectAll<Rows<K>>),
+    Unordered(SelectAll<Lane<K>>),
 }
 
 /// Lanes that are each in order, as one stream that is.
@@ -28,7 +25,7 @@ pub(super) enum Merge<K: TableKey> {
 pub(super) struct Ordered<K: TableKey> {
     schema: &'static Schema,
     reversed: bool,
-    lanes: Vec<Rows<K>>,
+    lanes: Vec<Lane<K>>,
     /// The lanes whose next row is not known yet.
     awaited: Vec<usize>,
     /// The next row of every other lane that has one.
@@ -36,7 +33,7 @@ pub(super) struct Ordered<K: TableKey> {
 }
 
 impl<K: TableKey> Merge<K> {
-    pub(super) fn ordered(lanes: Vec<Rows<K>>, reversed: bool) -> Self {
+    pub(super) fn ordered(lanes: Vec<Lane<K>>, reversed: bool) -> Self {
         Self::Ordered(Ordered {
             schema: K::SCHEMA,
             reversed,
@@ -46,7 +43,7 @@ impl<K: TableKey> Merge<K> {
         })
     }
 
-    pub(super) fn unordered(lanes: Vec<Rows<K>>) -> Self {
+    pub(super) fn unordered(lanes: Vec<Lane<K>>) -> Self {
         Self::Unordered(select_all(lanes))
     }
 
@@ -72,7 +69,7 @@ impl<K: TableKey> Ordered<K> {
     fn poll_awaited(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let mut failed = None;
         let Self { schema, reversed, lanes, awaited, heads } = self;
-        awaited.retain(|lane| match lanes[*lane].as_mut().poll_next(cx) {
+        awaited.retain(|lane| match Pin::new(&mut lanes[*lane]).poll_next(cx) {
             Poll::Pending => true,
             Poll::Ready(Some(Ok(found))) => {
                 heads.push(Head::new(found, *lane, schema, *reversed));

@@ -97,7 +97,7 @@ impl<K: TableKey> Run<K> {
         };
         let pace = self.pace(requests.len());
         let lane =
-            |request: Request| Lane::new(Arc::clone(&self.reader), request, self.remaining, pace).rows();
+            |request: Request| Lane::new(Arc::clone(&self.reader), request, self.remaining, pace.clone());
         let lanes = requests.into_iter().map(lane).collect();
         self.merge = Some(match self.unordered {
             true => Merge::unordered(lanes),
@@ -113,7 +113,7 @@ impl<K: TableKey> Run<K> {
                 self.streams = streams;
                 Pace::Stream
             }
-            Err(_) => Pace::Pages((PAGED_ROWS / lanes.max(1) as u64).clamp(16, 1024)),
+            Err(streams) => Pace::Pages((PAGED_ROWS / lanes.max(1) as u64).clamp(16, 1024), streams),
         }
     }
 }

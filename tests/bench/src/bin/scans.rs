@@ -1,0 +1,140 @@
+//! Scans of the embedded Bigtable over 1, 4, 16 and 64 buckets, beside the same rows unsalted in one stream.
+//!
+//! `cargo run --release -p keyderive-bench --bin scans`. Each table has 1,000,000 rows in all; each is read whole, in
+//! the order of the keys, several times in turn, and the least time counts: other load on the machine only adds. Memory
+//! is the most that lives on the heap beyond the loaded table while a scan runs, for the first tenth of the rows and
+//! for all of them.
+
+use std::time::{Duration, Instant};
+
+use keyderive::key::OwnedRowKey;
+use keyderive::{Client, Error, RowKey, Table};
+use peak_alloc::PeakAlloc;
+use serde::{Deserialize, Serialize};
+
+#[global_allocator]
+static HEAP: PeakAlloc = PeakAlloc;
+
+const ROWS: u32 = 1_000_000;
+const RUNS: usize = 3;
+
+#[derive(Serialize, Deserialize)]
+struct Reading {
+    celsius: f64,
+    humidity: i64,
+    station: String,
+}
+
+/// The rows of one table, by one key type.
+trait Numbered: OwnedRowKey + 'static {
+    const BUCKETS: &'static str;
+    fn new(id: u32) -> Self;
+    fn id(&self) -> u32;
+    fn full_scan() -> keyderive::plan::Plan<Self>;
+}
+
+macro_rules! numbered {
+    ($($(#[$attribute:meta])* $key:ident $buckets:literal;)*) => {$(
+        #[derive(RowKey)]
+        $(#[$attribute])*
+        struct $key {
+            id: u32,
+        }
+
+        impl Numbered for $key {
+            const BUCKETS: &'static str = $buckets;
+
+            fn new(id: u32) -> Self {
+                Self { id }
+            }
+
+            fn id(&self) -> u32 {
+                self.id
+            }
+
+            fn full_scan() -> keyderive::plan::Plan<Self> {
+                Self::scan().into_plan().unwrap()
+            }
+        }
+    )*};
+}
+
+// A salt has two buckets at least, so the one bucket is a table without.
+numbered! {
+    Unsalted "1 (unsalted)";
+    #[salt(range = 4)]
+    In4 "4";
+    #[salt(range = 16)]
+    In16 "16";
+    #[salt(range = 64)]
+    In64 "64";
+}
+
+/// What a scan of a table comes to.
+struct Figures {
+    buckets: &'static str,
+    time: Duration,
+    /// The peaks beyond the table, for a tenth of the rows and for all.
+    peaks: [usize; 2],
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Error> {
+    let figures = [
+        figures::<Unsalted>().await?,
+        figures::<In4>().await?,
+        figures::<In16>().await?,
+        figures::<In64>().await?,
+    ];
+    println!("| buckets | rows a second | of unsalted time | peak, {} rows | peak, {ROWS} rows |", ROWS / 10);
+    println!("|---|---|---|---|---|");
+    for Figures { buckets, time, peaks: [tenth, all] } in &figures {
+        println!(
+            "| {buckets} | {:.0} | {:.2} x | {} KiB | {} KiB |",
+            f64::from(ROWS) / time.as_secs_f64(),
+            time.as_secs_f64() / figures[0].time.as_secs_f64(),
+            tenth >> 10,
+            all >> 10,
+        );
+    }
+    Ok(())
+}
+
+async fn figures<K: Numbered>() -> Result<Figures, Error> {
+    let table = Client::embedded().table::<K, Reading>("readings");
+    load(&table).await?;
+    let mut time = Duration::MAX;
+    for _ in 0..RUNS {
+        let start = Instant::now();
+        read(&table, ROWS).await?;
+        time = time.min(start.elapsed());
+    }
+    let peaks = [peak(&table, ROWS / 10).await?, peak(&table, ROWS).await?];
+    Ok(Figures { buckets: K::BUCKETS, time, peaks })
+}
+
+async fn load<K: Numbered>(table: &Table<K, Reading>) -> Result<(), Error> {
+    table.create_if_absent().await?;
+    for id in 0..ROWS {
+        let reading = Reading { celsius: f64::from(id), humidity: id.into(), station: "S-0042".to_owned() };
+        table.put(&K::new(id), &reading).await?;
+    }
+    Ok(())
+}
+
+/// Reads the first rows in order, and checks that these are they.
+async fn read<K: Numbered>(table: &Table<K, Reading>, rows: u32) -> Result<(), Error> {
+    let mut stream = table.scan(K::full_scan()).stream();
+    for id in 0..rows {
+        let row = stream.next().await.transpose()?;
+        assert!(row.is_some_and(|(key, reading)| key.id() == id && reading.humidity == i64::from(id)));
+    }
+    Ok(())
+}
+
+async fn peak<K: Numbered>(table: &Table<K, Reading>, rows: u32) -> Result<usize, Error> {
+    let before = PeakAlloc.current_usage();
+    PeakAlloc.reset_peak_usage();
+    read(table, rows).await?;
+    Ok(PeakAlloc.peak_usage().saturating_sub(before))
+}

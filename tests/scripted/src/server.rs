@@ -1,0 +1,199 @@
+//! The server: a thread of its own, a free port of the loopback interface, and counts of what it does.
+
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use tokio::sync::oneshot;
+use tonic::body::Body;
+use tonic::server::Grpc;
+use tonic::transport::server::TcpIncoming;
+use tonic::{Request, Response, Status};
+use tower_service::Service;
+
+use crate::codec::Encoded;
+use crate::wire::data::ReadRowsRequest;
+
+/// How many streams a client may have open at a time: as many as Google's front ends allow.
+pub const MAX_CONCURRENT_STREAMS: u32 = 100;
+
+/// How long nothing is sent before the server counts as settled.
+const SETTLED: Duration = Duration::from_millis(20);
+
+/// The messages that answer one request, encoded.
+pub type Answers = Box<dyn Iterator<Item = Bytes> + Send>;
+
+/// What a server answers to a `ReadRows` request.
+pub trait Script: Send + Sync + 'static {
+    /// The answer to one request, made message by message as the client takes them.
+    fn answer(&self, request: ReadRowsRequest) -> Answers;
+}
+
+/// A running server. It ends with this value.
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    counts: Arc<Counts>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+    messages: AtomicUsize,
+}
+
+impl Server {
+    /// Starts a server of `script`.
+    #[must_use]
+    pub fn start(script: impl Script) -> Self {
+        Self::start_in(script, || {})
+    }
+
+    /// Starts a server of `script`, whose thread first calls `begin`.
+    ///
+    /// # Panics
+    /// When no port of the loopback interface is free.
+    #[must_use]
+    pub fn start_in(script: impl Script, begin: impl FnOnce() + Send + 'static) -> Self {
+        let counts = Arc::new(Counts::default());
+        let (stop, stopped) = oneshot::channel();
+        let (tell, told) = std::sync::mpsc::channel();
+        let service = ReadRows { script: Arc::new(script), counts: Arc::clone(&counts) };
+        let thread = thread::spawn(move || {
+            begin();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let incoming = TcpIncoming::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+                tell.send(incoming.local_addr().unwrap()).unwrap();
+                let server = tonic::transport::Server::builder()
+                    .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                    .serve_with_incoming(service, incoming.with_nodelay(Some(true)));
+                tokio::select! {
+                    served = server => served.unwrap(),
+                    _ = stopped => {}
+                }
+            });
+        });
+        let address = told.recv().unwrap();
+        Self { address, counts, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Its address, as `Client::emulator` takes it.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// The most requests that were being answered at a time.
+    #[must_use]
+    pub fn most_open(&self) -> usize {
+        self.counts.most_open.load(Ordering::Relaxed)
+    }
+
+    /// How many requests are being answered.
+    #[must_use]
+    pub fn open(&self) -> usize {
+        self.counts.open.load(Ordering::Relaxed)
+    }
+
+    /// Waits until nothing more is sent: all is answered, or the client takes no more.
+    pub async fn settled(&self) {
+        let mut before = usize::MAX;
+        loop {
+            let sent = self.counts.messages.load(Ordering::Relaxed);
+            if sent == before {
+                return;
+            }
+            before = sent;
+            tokio::time::sleep(SETTLED).await;
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.take();
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the scripted server has failed");
+    }
+}
+
+/// The service; every path is taken for `ReadRows`.
+struct ReadRows<S> {
+    script: Arc<S>,
+    counts: Arc<Counts>,
+}
+
+impl<S> Clone for ReadRows<S> {
+    fn clone(&self) -> Self {
+        Self { script: Arc::clone(&self.script), counts: Arc::clone(&self.counts) }
+    }
+}
+
+impl<S: Script> Service<http::Request<Body>> for ReadRows<S> {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let method = Method(self.clone());
+        Box::pin(async move { Ok(Grpc::new(Encoded).server_streaming(method, request).await) })
+    }
+}
+
+struct Method<S>(ReadRows<S>);
+
+impl<S: Script> Service<Request<ReadRowsRequest>> for Method<S> {
+    type Response = Response<Answering>;
+    type Error = Status;
+    type Future = Ready<Result<Response<Answering>, Status>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<ReadRowsRequest>) -> Self::Future {
+        let ReadRows { script, counts } = &self.0;
+        let open = counts.open.fetch_add(1, Ordering::Relaxed) + 1;
+        counts.most_open.fetch_max(open, Ordering::Relaxed);
+        let answers = script.answer(request.into_inner());
+        ready(Ok(Response::new(Answering { answers, counts: Arc::clone(counts) })))
+    }
+}
+
+/// A request that is being answered.
+struct Answering {
+    answers: Answers,
+    counts: Arc<Counts>,
+}
+
+impl Stream for Answering {
+    type Item = Result<Bytes, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let answer = self.answers.next();
+        self.counts.messages.fetch_add(1, Ordering::Relaxed);
+        Poll::Ready(answer.map(Ok))
+    }
+}
+
+impl Drop for Answering {
+    fn drop(&mut self) {
+        self.counts.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
