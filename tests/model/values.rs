@@ -356,7 +356,7 @@ impl Domain for SignedMicros {
     fn holds(value: &SystemTime) -> bool {
         let before = |error: std::time::SystemTimeError| error.duration();
         let distance = value.duration_since(UNIX_EPOCH).unwrap_or_else(before);
-        distance.subsec_nanos() % 1_000 == 0
+        distance.subsec_nanos().is_multiple_of(1_000)
     }
 }
 
