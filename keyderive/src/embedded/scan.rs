@@ -20,7 +20,9 @@ use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
 use crate::wire::values::{BytesValue, StringValue};
 
 /// How many rows are looked at for one response, and taken from the table under one lock.
-const PAGE_ROWS: usize = 256;
+///
+/// Few, because a merge of many buckets holds a response of each: those of 64 buckets shall fit into a cache.
+const PAGE_ROWS: usize = 64;
 
 /// A response is sent when its values and keys have come to this size.
 const RESPONSE_BYTES: usize = 64 << 10;
