@@ -1,10 +1,10 @@
 //! Counter-examples that the model has found, shrunk.
 
-use keyderive::Client;
+use keyderive::{Client, RowKey as _};
 
 use crate::case::{Case, Content, Execution, Read};
 use crate::constraints::Constraint::{Fix, Open};
-use crate::keys::{BehindOneField, BehindTag, ModelKey, OrderedTagged};
+use crate::keys::{BehindOneField, BehindTag, ModelKey, OrderedSalted, OrderedTagged};
 use crate::run::one;
 
 async fn holds<K: ModelKey>(case: Case<K>) {
@@ -45,5 +45,27 @@ async fn a_broken_escape_behind_a_tag_is_foreign() {
         let execution = Execution { skip_foreign, ..Execution::PLAIN };
         let constraints = (Open, Open, Open);
         holds(Case::<OrderedTagged> { content: content.clone(), constraints, execution }).await;
+    }
+}
+
+/// A foreign row whose salt no separator follows comes first in its bucket. Ranked behind all rows of other buckets, it
+/// holds back the rows behind it, and a scan with a limit ends without them.
+#[tokio::test]
+async fn a_broken_escape_behind_a_salt_holds_back_no_row() {
+    let key = |user: &str, at, rank, blob: &[u8], note: &str| OrderedSalted {
+        user: user.into(),
+        at,
+        rank,
+        blob: blob.into(),
+        note: note.into(),
+    };
+    let first = key("\u{1}", i64::MAX - 1, 0, &[254], "a");
+    let second = key("\u{1}\0\0", 2, 2, &[], "a\u{1}");
+    assert_eq!(first.encode().unwrap()[..2], *b"\x8b\0");
+    let content = Content { foreign: vec![b"\x8b\0".to_vec()], ..rows([first, second]) };
+    for (read, reversed) in [(Read::All, false), (Read::Limit(1), false), (Read::Limit(2), true)] {
+        let execution = Execution { read, reversed, skip_foreign: false, ..Execution::PLAIN };
+        let constraints = (Open, Open, Open, Open, Open);
+        holds(Case { content: content.clone(), constraints, execution }).await;
     }
 }

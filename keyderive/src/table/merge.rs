@@ -103,7 +103,11 @@ impl<K: TableKey> Head<K> {
     fn new(found: Found<K>, lane: usize, schema: &Schema, reversed: bool) -> Self {
         let key = found.row.key();
         let (front, behind) = schema.split_at_salt(key);
-        let (front, behind) = (front.len(), key.len() - behind.len());
+        let (front, behind) = match schema.salt() {
+            // A foreign row that goes on behind its salt without a separator is in front of all rows that have one.
+            Some(_) if front.len() == key.len() => (0, key.len()),
+            _ => (front.len(), key.len() - behind.len()),
+        };
         Self { found, lane, front, behind, reversed }
     }
 
