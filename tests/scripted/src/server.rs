@@ -78,6 +78,9 @@ impl Server {
                 tell.send(incoming.local_addr().unwrap()).unwrap();
                 let server = tonic::transport::Server::builder()
                     .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
+                    // hyper closes the connection of a client that resets more than 20 streams before they are
+                    // accepted. A scan that is dropped resets as many as it has, all at once.
+                    .http2_max_pending_accept_reset_streams(Some(100 * MAX_CONCURRENT_STREAMS as usize))
                     .serve_with_incoming(service, incoming.with_nodelay(Some(true)));
                 tokio::select! {
                     served = server => served.unwrap(),
