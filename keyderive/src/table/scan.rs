@@ -31,6 +31,8 @@ pub struct Scan<K: TableKey, R> {
     versions: u32,
     /// What the server is to leave out, in this order.
     filters: Vec<RowFilter>,
+    /// The token of the page before.
+    after: Option<String>,
 }
 
 /// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
@@ -56,6 +58,7 @@ impl<K: TableKey, R> Scan<K, R> {
             skip_foreign: false,
             versions: VERSIONS,
             filters: Vec::new(),
+            after: None,
         }
     }
 
@@ -110,30 +113,36 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// The keys of the rows alone: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters } = self;
+        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after } =
+            self;
         let table = table.with_rows();
-        Scan { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters }
+        Scan { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after }
     }
 
-    /// Goes on behind the page that this token was given with; the scan is otherwise the same.
+    /// Goes on behind the page that this token was given with; the scan is otherwise the same. The token of another
+    /// scan is an error when this one runs.
     pub fn after(self, token: &str) -> Self {
-        let plan = self.plan.and_then(|plan| plan.behind(token, self.reversed));
-        Self { plan, ..self }
+        Self { after: Some(token.to_owned()), ..self }
+    }
+
+    /// The plan, or what it has behind the page before.
+    fn planned(&self) -> Result<Plan<K>, Error> {
+        let planned = self.plan.clone().and_then(|plan| match &self.after {
+            Some(token) => plan.behind(token, self.reversed),
+            None => Ok(plan),
+        });
+        planned.map_err(|error| Error::plan(&self.table.name, error))
     }
 
     /// What the scan will do, in words, without doing it.
     ///
     /// # Errors
-    /// When a field was fixed to a value that no key can hold.
+    /// When a field was fixed to a value that no key can hold, or the token of [`after`](Self::after) is of another
+    /// scan.
     pub fn explain(&self) -> Result<Explain, Error> {
-        match &self.plan {
-            Ok(plan) => {
-                let explain =
-                    plan.explain_in(self.reversed).with_limit(self.limit).with_filters(self.filters());
-                Ok(if self.unordered { explain.unordered() } else { explain })
-            }
-            Err(error) => Err(Error::plan(&self.table.name, error.clone())),
-        }
+        let plan = self.planned()?;
+        let explain = plan.explain_in(self.reversed).with_limit(self.limit).with_filters(self.filters());
+        Ok(if self.unordered { explain.unordered() } else { explain })
     }
 
     fn filters(&self) -> Vec<String> {
@@ -156,9 +165,10 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters } = self;
+        let planned = self.planned();
+        let Self { table, limit, reversed, unordered, keep, skip_foreign, versions, filters, .. } = self;
         let filter = RowFilter::chain(filters.into_iter().chain([RowFilter::latest(versions)]));
-        let run = plan.map_err(|error| Error::plan(&table.name, error)).map(|plan| {
+        let run = planned.map(|plan| {
             let reader = Reader {
                 client: table.client.clone(),
                 table: Arc::clone(&table.name),
@@ -200,7 +210,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(rows)
     }
 
-    /// The next `rows` rows, and a token for those behind them.
+    /// The next `rows` rows, one at least, and a token for those behind them.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -218,7 +228,7 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// The token is opaque text: it holds the place of the last row, and is bound to the constraints, the direction
     /// and the key layout. It is good in every process, for as long as the layout is. Pages need an order to go on in,
-    /// so [`unordered`](Self::unordered) does nothing here.
+    /// so [`unordered`](Self::unordered) does nothing here, and a page is its own [`limit`](Self::limit).
     ///
     /// # Errors
     /// Those of [`collect`](Self::collect); when the token of [`after`](Self::after) is of another scan.
@@ -226,7 +236,7 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let (plan, reversed) = (self.plan.clone(), self.reversed);
+        let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
         let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
         let mut page = Page { rows: Vec::new(), next: None };
         let mut last = None;
