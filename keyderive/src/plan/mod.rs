@@ -29,7 +29,6 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-#[cfg(feature = "client")]
 use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
@@ -150,24 +149,39 @@ impl<K: ?Sized> Plan<K> {
         Explain::of(&self.selection, reversed)
     }
 
-    /// The place of a row, by its stored key, as a page token.
-    #[cfg(feature = "client")]
-    pub(crate) fn token(&self, key: &[u8], reversed: bool) -> String {
+    /// The place of a row in the order of the plan, by its stored key, as opaque text.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// # use keyderive::plan::Plan;
+    /// # #[derive(RowKey)] struct UserKey { id: u32 }
+    /// let plan: Plan<UserKey> = UserKey::scan().into_plan()?;
+    /// let token = plan.page_token(&UserKey { id: 7 }.encode()?, false);
+    /// let rest = plan.behind(&token, false)?;
+    /// assert_eq!(rest.requests()[0].ranges()[0].start(), b"0000000007\0");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// It is bound to the constraints, the direction and the key layout.
+    #[must_use]
+    pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection)
     }
 
-    /// What the plan has behind the row of a page token.
-    #[cfg(feature = "client")]
-    pub(crate) fn behind(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
+    /// What the plan has behind the row of a [page token](Self::page_token), in every bucket.
+    ///
+    /// # Errors
+    /// When it is no token, or one of another plan, direction or layout.
+    pub fn behind(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
         let mut selection = self.selection.clone();
         selection.after = Some(Position::from_token(token, &selection, reversed)?);
         Ok(Self::from_selection(selection))
     }
 
-    /// The byte prefixes that hold the plan's rows and nothing else: one for each bucket. None where there are not
-    /// such, or where one would be empty.
-    #[cfg(feature = "client")]
-    pub(crate) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
+    /// The byte prefixes that hold the plan's rows and nothing else, one for each bucket, for what takes only such:
+    /// `DropRowRange`. None where there are no such prefixes, or where one would be empty.
+    #[must_use]
+    pub fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
         self.selection.prefixes()
     }
 

@@ -243,8 +243,10 @@ impl<K: TableKey, R> Scan<K, R> {
         while let Some((key, row)) = stream.next_with_key().await.transpose()? {
             if page.rows.len() as u64 == rows {
                 // There is a row behind the page.
-                page.next =
-                    plan.ok().zip(last).map(|(plan, last): (_, bytes::Bytes)| plan.token(&last, reversed));
+                page.next = plan
+                    .ok()
+                    .zip(last)
+                    .map(|(plan, last): (_, bytes::Bytes)| plan.page_token(&last, reversed));
                 break;
             }
             page.rows.push(row);
