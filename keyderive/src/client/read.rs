@@ -111,7 +111,7 @@ pub(crate) struct RowStream(State);
 enum State {
     /// Not polled yet, or not answered.
     Opening(BoxFuture<'static, Result<Reader, Error>>),
-    Reading(Reader),
+    Reading(Box<Reader>),
     Ended,
 }
 
@@ -121,7 +121,7 @@ impl Stream for RowStream {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         if let State::Opening(opening) = &mut self.0 {
             match ready!(opening.as_mut().poll(cx)) {
-                Ok(reader) => self.0 = State::Reading(reader),
+                Ok(reader) => self.0 = State::Reading(Box::new(reader)),
                 Err(error) => {
                     self.0 = State::Ended;
                     return Poll::Ready(Some(Err(error)));
