@@ -7,6 +7,7 @@
 
 use std::time::Duration;
 
+use fastrand::Rng;
 use keyderive::key::OwnedRowKey;
 use keyderive::{Client, RowKey, Table};
 use keyderive_bench::meter::processor_time;
@@ -121,7 +122,10 @@ async fn figures<K: Numbered>() -> Result<Figures, Failure> {
 
 async fn load<K: Numbered>(table: &Table<K, Reading>) -> Result<(), Failure> {
     table.create_if_absent().await?;
-    for id in 0..ROWS {
+    // Shuffled, so that in no table the rows lie in memory in the order in which they are read.
+    let mut ids: Vec<u32> = (0..ROWS).collect();
+    Rng::with_seed(0x7363_616e).shuffle(&mut ids);
+    for id in ids {
         let reading = Reading { celsius: f64::from(id), humidity: id.into(), station: "S-0042".to_owned() };
         table.put(&K::new(id), &reading).await?;
     }
