@@ -9,6 +9,7 @@
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
 
 pub mod hand;
+pub mod meter;
 pub mod naive;
 pub mod peers;
 

@@ -9,13 +9,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive::{Client, RowKey};
+use keyderive_bench::meter::processor_time;
 use keyderive_scripted::data::bigtable_client::BigtableClient;
 use keyderive_scripted::data::read_rows_response::cell_chunk::RowStatus;
 use keyderive_scripted::data::{ReadRowsRequest, RowRange, RowSet};
 use keyderive_scripted::{Answers, Cell, Script, Server, encode_rows};
 use nix::sched::{CpuSet, sched_setaffinity};
-use nix::sys::resource::{UsageWho, getrusage};
-use nix::sys::time::TimeVal;
 use nix::unistd::Pid;
 use serde::Deserialize;
 use tonic::transport::{Channel, Endpoint};
@@ -100,12 +99,6 @@ async fn timed(run: impl Future<Output = Result<u32, Failure>>) -> Result<Durati
     let rows = run.await?;
     let time = processor_time()? - before;
     if rows == ROWS { Ok(time) } else { Err(format!("{rows} rows were read").into()) }
-}
-
-fn processor_time() -> Result<Duration, Failure> {
-    let usage = getrusage(UsageWho::RUSAGE_THREAD)?;
-    let micros = |time: TimeVal| u64::try_from(time.tv_sec() * 1_000_000 + time.tv_usec());
-    Ok(Duration::from_micros(micros(usage.user_time())? + micros(usage.system_time())?))
 }
 
 fn pin_to(core: usize) -> nix::Result<()> {
