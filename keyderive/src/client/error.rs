@@ -186,8 +186,15 @@ impl Error {
     pub fn is_key(&self) -> bool {
         match self.cause() {
             Kind::Input { error, .. } => error.is_key(),
-            kind => matches!(kind, Kind::Key { .. } | Kind::Plan { .. }),
+            Kind::Plan { error, .. } => !error.is_token(),
+            kind => matches!(kind, Kind::Key { .. }),
         }
+    }
+
+    /// Whether a page token is none, or that of another scan.
+    #[must_use]
+    pub fn is_token(&self) -> bool {
+        matches!(self.cause(), Kind::Plan { error, .. } if error.is_token())
     }
 
     /// Whether a scan met a row whose key is not of the table's key type: it was written by other code,

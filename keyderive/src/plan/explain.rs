@@ -40,6 +40,8 @@ pub struct Explain {
     window: Option<KeyRange>,
     order: Option<String>,
     limit: Option<u64>,
+    /// Whether the limit is sent, and not only counted here.
+    limit_is_sent: bool,
     filters: Vec<String>,
     /// How many requests are sent.
     request_count: usize,
@@ -81,6 +83,7 @@ impl Explain {
             window: selection.window.clone(),
             order,
             limit: None,
+            limit_is_sent: true,
             filters: Vec::new(),
             request_count,
             has_more_requests: has_more,
@@ -90,8 +93,8 @@ impl Explain {
 
     /// The same plan under a limit on its rows.
     #[cfg(feature = "client")]
-    pub(crate) fn with_limit(self, limit: Option<u64>) -> Self {
-        Self { limit, ..self }
+    pub(crate) fn with_limit(self, limit: Option<u64>, limit_is_sent: bool) -> Self {
+        Self { limit, limit_is_sent, ..self }
     }
 
     /// The same plan with rows rearranged or left out by the scan.
@@ -155,7 +158,9 @@ impl Words<'_> {
         let over = self.names(salt.over());
         match self.selection.buckets() {
             None => "none: a field has an empty list of values".into(),
-            Some(Buckets::One(bucket)) if self.selection.encodings.choices() == 1 => {
+            Some(Buckets::One(bucket))
+                if salt.over().iter().all(|at| self.selection.encodings.count(*at) == 1) =>
+            {
                 format!("bucket {bucket} of {}: the salt is over {over}, fixed", salt.bounds())
             }
             Some(Buckets::One(_)) => {
@@ -260,7 +265,9 @@ impl fmt::Display for Explain {
             line(f, "order", order)?;
         }
         if let (Some(limit), Reads::Scan | Reads::Points) = (self.limit, self.reads) {
-            line(f, "limit", &format_args!("{limit} rows, sent with each request"))?;
+            let counted =
+                if self.limit_is_sent { "sent with each request" } else { "counted behind the key filter" };
+            line(f, "limit", &format_args!("{limit} rows, {counted}"))?;
         }
         for filter in &self.filters {
             line(f, "filter", filter)?;

@@ -46,6 +46,8 @@ impl Position {
         bytes.extend_from_slice(&(self.front.len() as u16).to_be_bytes());
         bytes.extend_from_slice(&self.front);
         bytes.extend_from_slice(&self.behind);
+        // A token that was cut or changed on its way would name another place.
+        bytes.extend_from_slice(&fingerprint64(&bytes).to_be_bytes());
         hex::text(&bytes)
     }
 
@@ -53,6 +55,9 @@ impl Position {
     pub(super) fn from_token(token: &str, selection: &Selection, reversed: bool) -> Result<Self, PlanError> {
         let fault = |fault| PlanError::token(selection.schema.key_type(), fault);
         let bytes = hex::bytes(token).ok_or_else(|| fault(TokenFault::NoToken))?;
+        let whole =
+            bytes.split_last_chunk().filter(|(bytes, sum)| fingerprint64(bytes).to_be_bytes() == **sum);
+        let (bytes, _) = whole.ok_or_else(|| fault(TokenFault::NoToken))?;
         let Some(([TOKEN_VERSION, direction @ (0 | 1)], rest)) = bytes.split_first_chunk() else {
             return Err(fault(TokenFault::NoToken));
         };

@@ -68,11 +68,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`delete_rows`](Self::delete_rows), and not exact in time for rows that are written meanwhile.
     ///
     /// Only for a plan whose rows are all those of one byte prefix in each bucket: fields fixed from the left, one
-    /// value each, and nothing else. In front of such a prefix stands a delimiter or a width, so that no other rows
-    /// begin with it. Key types that share the prefix do not exist, since a tag is a part of it.
+    /// value each, and nothing else; not all of them, which is one row for [`delete`](Self::delete). Such a prefix
+    /// ends on a delimiter or a width, so that rows of other values do not begin with it.
+    ///
+    /// Every row under the prefixes goes, foreign ones too: where key types share a table, give each a tag, which is a
+    /// part of its prefixes. `delete_rows` leaves foreign rows alone.
     ///
     /// # Errors
-    /// When the plan is another one: [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
+    /// When the plan is another one, or has an empty prefix, since it is of the whole table:
+    /// [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
     pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
         if plan.is_empty() {

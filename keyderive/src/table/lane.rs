@@ -53,6 +53,8 @@ pub(super) struct Lane<K: TableKey> {
     ranges: Vec<KeyRange>,
     /// How many rows may still be handed out.
     wanted: u64,
+    /// How many rows are asked for at least, once a limit was used up by rows that were left out.
+    at_least: u64,
     pace: Pace,
     open: Option<Open>,
     ended: bool,
@@ -124,7 +126,7 @@ impl<K: TableKey> Lane<K> {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
         let keys = keys.into_iter().map(Bytes::from).collect();
-        Self { reader, bucket, keys, ranges, wanted, pace, open: None, ended: false }
+        Self { reader, bucket, keys, ranges, wanted, at_least: 0, pace, open: None, ended: false }
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.
@@ -163,11 +165,15 @@ impl<K: TableKey> Lane<K> {
     }
 
     fn send(&mut self) {
-        let all = (self.wanted < u64::MAX).then_some(self.wanted);
+        // Foreign rows and those that are not kept count for a limit too. Of those that are kept nothing is known
+        // before they are read, and each time that the others have used a limit up, the next one is twice as great.
+        let wanted = match self.reader.keep {
+            None if self.wanted < u64::MAX => Some(self.wanted.max(self.at_least)),
+            _ => None,
+        };
         let limit = match self.pace {
-            Pace::Stream => all,
-            // Foreign rows and those that are not kept count for the page too, so it is never short for them.
-            Pace::Pages(rows, _) => Some(rows.min(self.wanted)),
+            Pace::Stream => wanted,
+            Pace::Pages(rows, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
         };
         let Reader { client, table, filter, reversed, .. } = &*self.reader;
         let request = ReadRows {
@@ -190,6 +196,7 @@ impl<K: TableKey> Lane<K> {
         match self.open.take() {
             // It ended on the limit, so there may be more.
             Some(Open { limit: Some(limit), received, last: Some(last), .. }) if limit == received => {
+                self.at_least = limit.saturating_mul(2);
                 self.go_on_behind(&last);
             }
             _ => self.ended = true,

@@ -141,7 +141,10 @@ impl<K: TableKey, R> Scan<K, R> {
     /// scan.
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
-        let explain = plan.explain_in(self.reversed).with_limit(self.limit).with_filters(self.filters());
+        let explain = plan
+            .explain_in(self.reversed)
+            .with_limit(self.limit, self.keep.is_none())
+            .with_filters(self.filters());
         Ok(if self.unordered { explain.unordered() } else { explain })
     }
 
