@@ -283,12 +283,16 @@ fn plans_are_exact<K: Sample + Candidates>() {
                 prop_assert!(keys[0].encode().is_err(), "{:?}", candidate.plan);
                 continue;
             };
-            let requests = plan.requests();
+            let (requests, prefixes) = (plan.requests(), plan.prefixes());
             for key in &keys {
                 let Ok(encoded) = key.encode() else { continue };
+                let satisfied = (candidate.satisfied)(key);
+                prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
+                // What is dropped by its prefix is what is asked for.
+                let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
                 prop_assert_eq!(
-                    asks_for(&requests, &encoded),
-                    (candidate.satisfied)(key),
+                    prefixes.is_some() && dropped,
+                    prefixes.is_some() && satisfied,
                     "{:?} {:?}",
                     plan,
                     key

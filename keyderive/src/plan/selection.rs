@@ -6,7 +6,7 @@ use super::fixed::{Buckets, FixedFields, Rows};
 use super::position::Position;
 use super::range::KeyRange;
 use super::waves::Waves;
-use crate::key::ordered::SEPARATOR;
+use crate::key::ordered::{BEHIND, SEPARATOR};
 use crate::key::{Cut, Layout, Schema};
 
 /// A plan without its key type.
@@ -51,20 +51,13 @@ impl Selection {
             return None;
         }
         let ranges = self.waves(false).flatten().flat_map(|request| request.into_rows().1);
-        let mut prefixes = Vec::new();
-        for range in ranges {
-            let prefix = match self.schema.layout() {
-                Layout::Delimited => range.start().to_vec(),
-                // Behind the fixed fields comes a separator, unless nothing is fixed.
-                Layout::OrderedCode if range.start().is_empty() => Vec::new(),
-                Layout::OrderedCode => [range.start(), &SEPARATOR].concat(),
-            };
-            if prefix.is_empty() {
-                return None;
-            }
-            prefixes.push(prefix);
-        }
-        (!prefixes.is_empty()).then_some(prefixes)
+        let prefix = |range: KeyRange| match self.schema.layout() {
+            Layout::Delimited => Some(range.start().to_vec()).filter(|prefix| !prefix.is_empty()),
+            // The start has dropped empty fields, which all rows have, since a field that is never empty is behind.
+            Layout::OrderedCode => Some([range.end()?.strip_suffix(&BEHIND)?, &SEPARATOR].concat()),
+        };
+        let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
+        prefixes.filter(|prefixes| !prefixes.is_empty())
     }
 
     /// Fails where some choice of the fixed values makes no key.
