@@ -31,7 +31,8 @@ fn plans_are_the_same_when_sent<K: Sample + Candidates>() {
         let plans = K::candidates_of_lists(&lists, &keys[0], &odd);
         for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
             let window = KeyRange::new(keys[0].encode().unwrap_or_default(), None);
-            for plan in [plan.within(&window), plan] {
+            let token = plan.page_token(&keys[0].encode().unwrap_or_default(), false);
+            for plan in [plan.within(&window), plan.behind(&token, false).unwrap(), plan] {
                 let sent = sent(&plan);
                 prop_assert_eq!(sent.requests(), plan.requests());
                 prop_assert_eq!(sent.explain().to_string(), plan.explain().to_string());
@@ -129,8 +130,8 @@ fn values_that_no_key_holds_are_refused() {
     for (value, part) in [
         ("612362", "`first`"),
         ("ff0a", "`first`"),
-        ("6", "not lower-case hexadecimal"),
-        ("6A", "not lower-case hexadecimal"),
+        ("6", "not pairs of lower-case hexadecimal digits"),
+        ("6A", "not pairs of lower-case hexadecimal digits"),
     ] {
         assert_refused::<Names>(full_with(&names, "fixed", json!([[value]])), part);
     }

@@ -5,41 +5,27 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Plan;
 use super::encodings::Encodings;
+use super::position::Position;
 use super::range::KeyRange;
 use super::selection::{Constraint, Selection};
-use crate::key::{Cut, Field, Layout, RowKey, Schema, Width, ordered};
+use crate::key::{Cut, Field, Hex, Layout, RowKey, Schema, Width, ordered};
 
 /// Bytes in lower-case hexadecimal, which every format of serde holds.
 pub(super) mod hex {
-    use std::fmt::Write as _;
-
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
 
-    pub(in super::super) fn text(bytes: &[u8]) -> String {
-        bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut text, byte| {
-            // Writing to a string does not fail.
-            let _ = write!(text, "{byte:02x}");
-            text
-        })
-    }
-
-    pub(in super::super) fn bytes(text: &str) -> Option<Vec<u8>> {
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        let digit = |digit: u8| char::from(digit).to_digit(16).filter(|_| !digit.is_ascii_uppercase());
-        let byte = |pair: &[u8; 2]| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok();
-        rest.is_empty().then(|| pairs.iter().map(byte).collect()).flatten()
-    }
+    use crate::key::Hex;
+    use crate::key::codec::read_hex;
 
     pub(in super::super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&text(bytes))
+        serializer.collect_str(&Hex(bytes))
     }
 
     pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Vec<u8>, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        bytes(&text).ok_or_else(|| D::Error::custom(format_args!("`{text}` is not lower-case hexadecimal")))
+        read_hex(String::deserialize(deserializer)?.as_bytes()).map_err(D::Error::custom)
     }
 
     /// One, or none.
@@ -50,7 +36,7 @@ pub(super) mod hex {
             bytes: &Option<Vec<u8>>,
             serializer: S,
         ) -> Result<S::Ok, S::Error> {
-            bytes.as_deref().map(super::text).serialize(serializer)
+            bytes.as_deref().map(|bytes| super::Hex(bytes).to_string()).serialize(serializer)
         }
 
         pub(in super::super::super) fn deserialize<'de, D: Deserializer<'de>>(
@@ -70,7 +56,7 @@ pub(super) mod hex {
             all: &[Vec<u8>],
             serializer: S,
         ) -> Result<S::Ok, S::Error> {
-            serializer.collect_seq(all.iter().map(|bytes| super::text(bytes)))
+            serializer.collect_seq(all.iter().map(|bytes| super::Hex(bytes).to_string()))
         }
 
         pub(in super::super::super) fn deserialize<'de, D: Deserializer<'de>>(
@@ -94,6 +80,7 @@ struct Sent {
     /// Each constraint's field and words.
     constraints: Vec<(usize, String)>,
     window: Option<KeyRange>,
+    after: Option<Position>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -136,7 +123,7 @@ impl From<Place> for Cut {
 
 impl From<&Selection> for Sent {
     fn from(selection: &Selection) -> Self {
-        let Selection { schema, encodings, cuts, constraints, window, after: _ } = selection;
+        let Selection { schema, encodings, cuts, constraints, window, after } = selection;
         let values = |field| Values(encodings.all(field).map(<[u8]>::to_vec).collect());
         Self {
             fingerprint: schema.fingerprint().to_string(),
@@ -144,6 +131,7 @@ impl From<&Selection> for Sent {
             cuts: cuts.as_ref().map(|(start, end)| (start.into(), end.into())),
             constraints: constraints.iter().map(|c| (c.field, c.words.clone())).collect(),
             window: window.clone(),
+            after: after.clone(),
         }
     }
 }
@@ -167,7 +155,7 @@ fn can_stand(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
 /// Refuses plans of key types with another fingerprint, and what no plan of this one is.
 impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Sent { fingerprint, fixed, cuts, constraints, window } = Sent::deserialize(deserializer)?;
+        let Sent { fingerprint, fixed, cuts, constraints, window, after } = Sent::deserialize(deserializer)?;
         let schema = K::SCHEMA;
         if fingerprint != schema.fingerprint().to_string() {
             return Err(D::Error::custom(format_args!(
@@ -191,14 +179,14 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
                     "the plan fixes the field `{}` of `{}` to the bytes `{}`, which the field never holds",
                     field.name(),
                     schema.key_type(),
-                    hex::text(value),
+                    Hex(value),
                 )));
             }
             encodings.push_all(values);
         }
         let constraints = constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();
         let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
-        let selection = Selection { schema, encodings, cuts, constraints, window, after: None };
+        let selection = Selection { schema, encodings, cuts, constraints, window, after };
         selection.check().map_err(D::Error::custom)?;
         Ok(Self::from_selection(selection))
     }

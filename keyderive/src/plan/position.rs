@@ -1,19 +1,25 @@
 //! Where a scan goes on: behind a row, in every bucket.
 
+use serde::{Deserialize, Serialize};
+
 use super::data::hex;
 use super::error::{PlanError, TokenFault};
 use super::range::KeyRange;
 use super::selection::Selection;
-use crate::key::{Cut, Schema, fingerprint64};
+use crate::key::codec::read_hex;
+use crate::key::{Cut, Hex, Schema, fingerprint64};
 
 /// What the first byte of a page token says.
 const TOKEN_VERSION: u8 = 1;
 
 /// The place of a row in the order of a scan.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Position {
     /// What stands in front of the row key's salt, or all of it where the scan is in the order of stored keys.
+    #[serde(with = "hex")]
     front: Vec<u8>,
+    #[serde(with = "hex")]
     behind: Vec<u8>,
     reversed: bool,
 }
@@ -42,19 +48,18 @@ impl Position {
         let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
         bytes.extend_from_slice(&layout_of(selection).to_be_bytes());
         bytes.extend_from_slice(&plan_of(selection).to_be_bytes());
-        // A row key has at most 4096 bytes.
-        bytes.extend_from_slice(&(self.front.len() as u16).to_be_bytes());
+        bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
         bytes.extend_from_slice(&self.front);
         bytes.extend_from_slice(&self.behind);
         // A token that was cut or changed on its way would name another place.
         bytes.extend_from_slice(&fingerprint64(&bytes).to_be_bytes());
-        hex::text(&bytes)
+        Hex(&bytes).to_string()
     }
 
     /// Reads a token back.
     pub(super) fn from_token(token: &str, selection: &Selection, reversed: bool) -> Result<Self, PlanError> {
         let fault = |fault| PlanError::token(selection.schema.key_type(), fault);
-        let bytes = hex::bytes(token).ok_or_else(|| fault(TokenFault::NoToken))?;
+        let bytes = read_hex(token.as_bytes()).map_err(|_| fault(TokenFault::NoToken))?;
         let whole =
             bytes.split_last_chunk().filter(|(bytes, sum)| fingerprint64(bytes).to_be_bytes() == **sum);
         let (bytes, _) = whole.ok_or_else(|| fault(TokenFault::NoToken))?;
@@ -64,7 +69,7 @@ impl Position {
         let (layout, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
         let (plan, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
         let (front, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
-        let front = usize::from(u16::from_be_bytes(*front));
+        let front = usize::try_from(u64::from_be_bytes(*front)).map_err(|_| fault(TokenFault::NoToken))?;
         let (front, behind) = rest.split_at_checked(front).ok_or_else(|| fault(TokenFault::NoToken))?;
         if u64::from_be_bytes(*layout) != layout_of(selection) {
             return Err(fault(TokenFault::OtherLayout));

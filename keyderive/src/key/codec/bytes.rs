@@ -18,7 +18,7 @@ pub(crate) fn write_hex(bytes: &[u8], out: &mut Vec<u8>) {
 }
 
 /// Reads hexadecimal digits, in lower case only.
-fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
+pub(crate) fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
     let digit = |digit: &u8| DIGITS.iter().position(|known| known == digit);
     let pairs = digits.chunks_exact(2);
     let whole = pairs.remainder().is_empty();

@@ -19,7 +19,7 @@ mod time;
 mod uuid;
 
 pub use bytes::BytesCodec;
-pub(crate) use bytes::write_hex;
+pub(crate) use bytes::{read_hex, write_hex};
 pub use code::{Code, CodeCodec};
 pub(crate) use escape::ESCAPED;
 pub use single::BoolCodec;
