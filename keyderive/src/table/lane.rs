@@ -53,7 +53,7 @@ pub(super) struct Lane<K: TableKey> {
     ranges: Vec<KeyRange>,
     /// How many rows may still be handed out.
     wanted: u64,
-    /// How many rows are asked for at least, once a limit was used up by rows that were left out.
+    /// How many rows are asked for at least, since an answer ended on its limit and more were wanted.
     at_least: u64,
     pace: Pace,
     open: Option<Open>,

@@ -62,8 +62,8 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
-    /// At most this many rows, the first ones in the scan's order. The limit is sent with each request;
-    /// a limit of 0 sends none.
+    /// At most this many rows, the first ones in the scan's order. The limit is sent with each request, but not with
+    /// [`filter_key`](Self::filter_key), which is behind the server; a limit of 0 sends no request.
     pub fn limit(self, rows: u64) -> Self {
         Self { limit: Some(rows), ..self }
     }
@@ -93,7 +93,8 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
     }
 
-    /// Only these columns of the table's family. A row that has none of them is not sent.
+    /// Only these columns of the table's family. A row that has none of them is not sent, and neither is any where two
+    /// calls name different columns: what the first leaves out, the second cannot bring back.
     pub fn columns<Q: AsRef<[u8]>>(self, qualifiers: impl IntoIterator<Item = Q>) -> Self {
         let columns = RowFilter::any_column(self.table.family.as_ref(), qualifiers);
         self.filter(columns)
