@@ -5,11 +5,19 @@
 //! that works here works there.
 
 mod admin;
+mod aggregate;
+mod check;
+mod clock;
 mod data;
 mod filter;
+mod gc;
 mod interval;
+mod modify;
 mod mutate;
+mod routing;
+mod sample;
 mod scan;
+mod storage;
 mod store;
 
 use std::sync::Arc;
@@ -28,12 +36,13 @@ impl Client {
     /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
     /// another call makes another Bigtable.
     ///
-    /// It answers like the service, with these limits for now: there are no conditional writes, increments and
-    /// appends, regular expressions have no Unicode classes, and nothing is removed by a family's garbage
-    /// collection rule.
+    /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
+    /// family's garbage collection rule lets go is gone at once, where the service may still return it for
+    /// days; regular expressions have no Unicode classes; there are no `HyperLogLog++` aggregates, no SQL, no
+    /// backups, views and change streams.
     #[must_use]
     pub fn embedded() -> Self {
-        Self::in_process(Arc::new(Servers::new()))
+        Self::in_process(Arc::new(Servers::new(Store::in_memory())))
     }
 
     /// A client of the Bigtable that the environment names, as [`from_env`](Self::from_env); the
@@ -69,8 +78,8 @@ struct Servers {
 }
 
 impl Servers {
-    fn new() -> Self {
-        let store = Arc::new(Store::default());
+    fn new(store: Store) -> Self {
+        let store = Arc::new(store);
         // The client limits its messages; a second limit here would only have another name.
         Self {
             data: BigtableServer::new(data::Data::new(Arc::clone(&store)))
