@@ -60,7 +60,8 @@ async fn main() {
     let seconds = std::env::args().nth(1).map_or(30, |text| text.parse().expect("a number of seconds"));
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = listener.local_addr().unwrap().to_string();
-    let server = tokio::spawn(async move { Bigtable::in_memory().serve(listener, std::future::pending()).await });
+    let server =
+        tokio::spawn(async move { Bigtable::in_memory().serve(listener, std::future::pending()).await });
 
     // As many connections as 220 requests at a time need.
     let client = Client::builder().channels(4).emulator(&host).await.unwrap();
@@ -83,7 +84,8 @@ async fn main() {
     let mut channels = Vec::new();
     for _ in 0..4 {
         let endpoint = Endpoint::from_shared(format!("http://{host}")).unwrap();
-        let endpoint = endpoint.initial_stream_window_size(1 << 20).initial_connection_window_size((1 << 31) - 1);
+        let endpoint =
+            endpoint.initial_stream_window_size(1 << 20).initial_connection_window_size((1 << 31) - 1);
         channels.push(endpoint.tcp_nodelay(true).connect().await.unwrap());
     }
     let raw = Arc::new(Done::default());
