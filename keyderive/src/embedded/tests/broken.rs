@@ -39,7 +39,7 @@ async fn no_request_panics() {
     let embedded = Side::embedded();
     embedded.create_table().await;
     let mut sent = 0;
-    while sent < 20_000 {
+    while sent < 3000 {
         let whole = if rng.u8(..3) == 0 { Operation::Read(read(rng)) } else { operation(rng) };
         if rng.u8(..4) == 0 {
             embedded.run(&whole).await;
