@@ -1,5 +1,6 @@
 //! The one way to a Bigtable, wherever it is.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 #[cfg(feature = "embedded")]
@@ -82,6 +83,16 @@ fn configure(endpoint: Endpoint) -> Endpoint {
         .keep_alive_while_idle(true)
         .tcp_nodelay(true)
         .connect_timeout(CONNECT_TIMEOUT)
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Channel(..) => f.write_str("Channel"),
+            #[cfg(feature = "embedded")]
+            Self::InProcess(_) => f.write_str("InProcess"),
+        }
+    }
 }
 
 impl Service<http::Request<Body>> for Transport {
