@@ -13,7 +13,8 @@
 //! - **a condition without mutations**: the emulator takes it;
 //! - **garbage collection**: the emulator collects about once a second, so that no family here has a rule;
 //! - **minima and maxima**: the emulator adds up, and for other aggregates keeps the last input;
-//! - **the time of the server**: it is compared as such, and then deleted;
+//! - **the time of the server**: it is compared as such, and then deleted; the emulator takes it for each rule of a
+//!   read-modify-write, so that no two rules of one are for the same column;
 //! - **an offset or limit of cells in a row of several families**: the emulator takes families in any order, so that
 //!   these filters come after one for a family;
 //! - **`sink` and `row_sample_filter`**: the emulator passes the first by, and the second is random;

@@ -1,5 +1,7 @@
 //! Random operations.
 
+use std::collections::BTreeSet;
+
 use bytes::Bytes;
 use fastrand::Rng;
 
@@ -165,9 +167,9 @@ fn check(rng: &mut Rng) -> Operation {
     })
 }
 
-/// Several rules are such that none is refused; one may be.
+/// Several rules are such that none is refused, and one for each column; a single one may be refused.
 fn modify(rng: &mut Rng) -> Operation {
-    let rules = match rng.usize(1..4) {
+    let mut rules: Vec<_> = match rng.usize(1..4) {
         1 => {
             let column_qualifier =
                 if rng.bool() { Bytes::from_static(COUNTER) } else { one(rng, &QUALIFIERS) };
@@ -175,6 +177,8 @@ fn modify(rng: &mut Rng) -> Operation {
         }
         rules => (0..rules).map(|_| if rng.bool() { increment(rng) } else { append(rng) }).collect(),
     };
+    let mut columns = BTreeSet::new();
+    rules.retain(|rule| columns.insert((rule.family_name.clone(), rule.column_qualifier.clone())));
     Operation::Modify(ReadModifyWriteRowRequest {
         table_name: TABLE.to_owned(),
         row_key: one(rng, &KEYS),
