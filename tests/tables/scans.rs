@@ -52,6 +52,7 @@ on_every_bigtable! {
     rows_of_a_plan_are_counted_and_deleted
     prefixes_are_dropped_and_nothing_else
     a_failure_names_the_last_row
+    a_scan_says_how_it_runs
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -283,4 +284,58 @@ async fn a_failure_names_the_last_row(client: Client) {
     assert_eq!((error.bucket(), error.row_key()), (Some(2), Some(&b"2#bzz"[..])));
     assert_eq!(error.last_row_key(), Some(&last.unwrap().encode().unwrap()[..]));
     assert!(error.to_string().contains("in bucket 2, and the last row delivered was"), "{error}");
+}
+
+async fn a_scan_says_how_it_runs(client: Client) {
+    let (events, _) = filled(&client).await;
+    let scan = || events.scan(EventKey::scan()).reversed();
+    let token = scan().page(1).await.unwrap().next.unwrap();
+    let explain = scan()
+        .after(&token)
+        .limit(1)
+        .columns(["count"])
+        .filter_key(|key| key.at > 3)
+        .on_foreign(OnForeign::Skip)
+        .keys_only()
+        .explain()
+        .unwrap();
+    assert_eq!(
+        explain.to_string(),
+        "scan of EventKey
+  key          <salt 0 to 3>#<user>#<at>
+  constraints  none: every row of the key type
+  buckets      all 4: the salt is over user, at; not fixed: user, at
+  after        carol#00019, where the page before ended, without its salt
+  order        reversed: by user, greatest first; then at, greatest first; merged from 4 streams
+  limit        1 row, counted behind the key filter
+  values       none: keys only
+  filter       at the server: the column `count` of the family `cf`
+  filter       `filter_key`: rows are read, and dropped by their keys
+  filter       foreign rows are read, and left out
+  requests     4
+  bucket 0     [0#, 0#carol#00019)
+  bucket 1     [1#, 1#carol#00019)
+  bucket 2     [2#, 2#carol#00019)
+  bucket 3     [3#, 3#carol#00019)"
+    );
+    let data = serde_json::to_value(&explain).unwrap();
+    for (part, value) in [
+        ("reversed", serde_json::json!(true)),
+        ("unordered", serde_json::json!(false)),
+        ("keys_only", serde_json::json!(true)),
+        ("limit", serde_json::json!({ "rows": 1, "is_sent": false })),
+    ] {
+        assert_eq!(data[part], value, "{part}");
+    }
+    let explain = scan().unordered().latest(3).limit(2).explain().unwrap().to_string();
+    for line in [
+        "  order        none among buckets: rows come as they arrive, reversed within each\n",
+        "  limit        2 rows, sent with each request\n",
+        "  values       the newest 3 versions of each column\n",
+    ] {
+        assert!(explain.contains(line), "{explain}\ndoes not say {line:?}");
+    }
+    // One stream keeps its order.
+    let explain = events.scan(EventKey::scan().user("bob").at_any_of([3])).unordered().explain().unwrap();
+    assert!(!explain.to_string().contains("none among buckets"), "{explain}");
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::error::PlanError;
-use super::explain::Explain;
+use super::explain::{Explain, Manner};
 use super::selection::{Constraint, Selection};
 use crate::key::{
     Cut, EncodeError, FieldError, KeyField, PrefixField, RangeField, Schema, Side, write_field, write_hashed,
@@ -132,7 +132,7 @@ impl Draft {
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, PlanError> {
-        Ok(Explain::of(&self.clone().finish()?, false))
+        Ok(Explain::of(&self.clone().finish()?, Manner::default()))
     }
 
     /// Turns the constraints into what is asked of the table.

@@ -29,6 +29,9 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
+#[cfg(feature = "client")]
+pub(crate) use explain::Limit;
+pub(crate) use explain::Manner;
 use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
@@ -140,13 +143,13 @@ impl<K: ?Sized> Plan<K> {
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::of(&self.selection, false)
+        Explain::of(&self.selection, Manner::default())
     }
 
-    /// The plan in words, read backwards where `reversed` says so.
+    /// The plan in words, as a table's scan runs it.
     #[cfg(feature = "client")]
-    pub(crate) fn explain_in(&self, reversed: bool) -> Explain {
-        Explain::of(&self.selection, reversed)
+    pub(crate) fn explain_run(&self, manner: Manner) -> Explain {
+        Explain::of(&self.selection, manner)
     }
 
     /// The place of a row in the order of the plan, by its stored key, as opaque text.

@@ -11,7 +11,7 @@ use super::run::Run;
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::{Explain, Plan, PlanError};
+use crate::plan::{Explain, Limit, Manner, Plan, PlanError};
 use crate::row::RowFilter;
 
 /// A scan of a table: a plan and how it is to be run.
@@ -28,6 +28,8 @@ pub struct Scan<K: TableKey, R> {
     unordered: bool,
     keep: Option<Keep<K>>,
     skip_foreign: bool,
+    /// Only for what is said of the scan: what is read follows from `R`.
+    keys_only: bool,
     versions: u32,
     /// What the server is to leave out, in this order.
     filters: Vec<RowFilter>,
@@ -56,6 +58,7 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: false,
             keep: None,
             skip_foreign: false,
+            keys_only: false,
             versions: VERSIONS,
             filters: Vec::new(),
             after: None,
@@ -114,10 +117,19 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// The keys of the rows alone: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after } =
-            self;
-        let table = table.with_rows();
-        Scan { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after }
+        Scan {
+            table: self.table.with_rows(),
+            plan: self.plan,
+            limit: self.limit,
+            reversed: self.reversed,
+            unordered: self.unordered,
+            keep: self.keep,
+            skip_foreign: self.skip_foreign,
+            keys_only: true,
+            versions: self.versions,
+            filters: self.filters,
+            after: self.after,
+        }
     }
 
     /// Goes on behind the page that this token was given with; the scan is otherwise the same. The token of another
@@ -142,11 +154,14 @@ impl<K: TableKey, R> Scan<K, R> {
     /// scan.
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
-        let explain = plan
-            .explain_in(self.reversed)
-            .with_limit(self.limit, self.keep.is_none())
-            .with_filters(self.filters());
-        Ok(if self.unordered { explain.unordered() } else { explain })
+        Ok(plan.explain_run(Manner {
+            reversed: self.reversed,
+            unordered: self.unordered,
+            limit: self.limit.map(|rows| Limit { rows, is_sent: self.keep.is_none() }),
+            keys_only: self.keys_only,
+            versions: Some(self.versions).filter(|versions| *versions != VERSIONS),
+            filters: self.filters(),
+        }))
     }
 
     fn filters(&self) -> Vec<String> {
