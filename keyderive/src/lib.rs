@@ -188,6 +188,6 @@ pub mod __private {
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsBehind, IsFirst, IsSecond, IsThird,
-        NextAt, Plan, PlanError,
+        Listed, NextAt, Plan, PlanError,
     };
 }

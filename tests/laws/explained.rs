@@ -93,7 +93,7 @@ fn a_salt_behind_fields_that_are_not_fixed() {
 #[test]
 fn an_empty_list() {
     assert_says(
-        &Event::scan().user_id_any_of([]).site("home").explain().unwrap(),
+        &Event::scan().user_id_any_of([""; 0]).site("home").explain().unwrap(),
         r#"scan of Event
   key          <salt 0 to 3>#<user_id>#<site>#<at>#<seq>
   constraints  user_id in [], site = "home"

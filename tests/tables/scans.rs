@@ -131,7 +131,7 @@ async fn several_values_are_read_in_order(client: Client) {
     assert_eq!(read, [key("alice", 18), key("alice", 19), key("carol", 18), key("carol", 19)]);
     let read = events.scan(scan().at_any_of([3, 99, 1])).reversed().keys_only().collect().await.unwrap();
     assert_eq!(read, [key("carol", 3), key("carol", 1), key("alice", 3), key("alice", 1)]);
-    let none = events.scan(EventKey::scan().user_any_of([])).collect().await.unwrap();
+    let none = events.scan(EventKey::scan().user_any_of([""; 0])).collect().await.unwrap();
     assert_eq!(none, []);
 }
 

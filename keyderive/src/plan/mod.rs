@@ -9,6 +9,7 @@ mod encodings;
 mod error;
 mod explain;
 mod fixed;
+mod listed;
 mod ordered;
 mod position;
 mod range;
@@ -23,6 +24,8 @@ use std::marker::PhantomData;
 pub use draft::Draft;
 pub use error::PlanError;
 pub use explain::Explain;
+#[doc(hidden)]
+pub use listed::Listed;
 pub use range::{KeyRange, prefix_end};
 pub use request::Request;
 #[doc(hidden)]
