@@ -2,7 +2,7 @@
 
 use super::encodings::{Choice, Encodings};
 use super::ordered;
-use super::range::prefix_end;
+use super::range::{KeyRange, prefix_end};
 use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len};
 
 /// The fixed fields of a scan, as they stand in a key behind the tag and the salt.
@@ -62,6 +62,19 @@ impl Rows {
                 None => Self::None,
             },
             Self::None => Self::None,
+        }
+    }
+
+    /// Whether some key between the bounds of these rows can be in a range that is open on one side. The bounds are
+    /// compared as they are, longer than any key too, so that this goes by their order.
+    pub(super) fn reach_into(&self, range: &KeyRange) -> bool {
+        match self {
+            Self::Key(key) => range.contains(key),
+            Self::Range { start, end } => {
+                end.as_deref().is_none_or(|end| end > range.start())
+                    && range.end().is_none_or(|end| start.as_slice() < end)
+            }
+            Self::None => false,
         }
     }
 }

@@ -43,6 +43,11 @@ impl Position {
         KeyRange::new(key, None)
     }
 
+    /// Whether the scan that goes on here is read backwards.
+    pub(super) fn is_reversed(&self) -> bool {
+        self.reversed
+    }
+
     /// The key of the row, without the salt.
     pub(super) fn logical_key(&self, schema: &Schema) -> Vec<u8> {
         schema.join_at_salt(None, (&self.front, &self.behind))
