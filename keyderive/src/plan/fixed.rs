@@ -126,11 +126,29 @@ impl FixedFields {
         }
         let head_len = self.schema.head_len(buckets.known());
         // No key begins with these fields where not even the least one does.
+        let len = head_len + self.bytes.len() + self.least_rest();
+        let is_whole = self.spans.len() == self.schema.fields().len();
+        check_len(self.schema, if is_whole { len } else { len.max(1) })
+    }
+
+    /// At most how long a key is that [`check`](Self::check) would find, whatever its bucket and of whatever fields,
+    /// where none of them is longer than this one.
+    pub(super) fn bound(&self) -> usize {
+        let schema = self.schema;
+        match schema.layout() {
+            Layout::Delimited => {
+                // The least bucket has a sign, where any has one, and as many digits as the greatest.
+                let widest = self.buckets().known().and(schema.salt()).map(|salt| salt.buckets().start);
+                schema.head_len(widest) + self.bytes.len() + self.least_rest()
+            }
+            Layout::OrderedCode => ordered::bound(self),
+        }
+    }
+
+    /// The least length of what stands behind the fixed fields.
+    fn least_rest(&self) -> usize {
         let rest = &self.schema.fields()[self.spans.len()..];
-        let least =
-            rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1);
-        let len = head_len + self.bytes.len() + least;
-        check_len(self.schema, if rest.is_empty() { len } else { len.max(1) })
+        rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
     }
 
     /// The rows between two cuts of the next field, or of all that the fixed fields leave open.
