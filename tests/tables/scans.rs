@@ -23,6 +23,12 @@ struct OtherKey {
     name: String,
 }
 
+/// Keys without a tag and a salt.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct PlainKey {
+    name: String,
+}
+
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 struct Event {
     kind: Option<String>,
@@ -53,6 +59,7 @@ on_every_bigtable! {
     prefixes_are_dropped_and_nothing_else
     a_failure_names_the_last_row
     a_scan_says_how_it_runs
+    a_refused_filter_is_no_matter_of_buckets
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -253,15 +260,19 @@ async fn rows_of_a_plan_are_counted_and_deleted(client: Client) {
 
 async fn prefixes_are_dropped_and_nothing_else(client: Client) {
     let (events, keys) = filled(&client).await;
-    for refused in [
-        EventKey::scan().user("bob").at_range(3..).into_plan(),
-        EventKey::scan().user_prefix("b").into_plan(),
-        EventKey::scan().user("bob").at(3).into_plan(),
-        EventKey::scan().user_any_of(["bob", "carol"]).into_plan(),
+    for (plan, remedy) in [
+        (EventKey::scan().user("bob").at_range(3..).into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user_prefix("b").into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user_any_of(["bob", "carol"]).into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user("bob").at_any_of([3, 4]).into_plan(), "whole keys"),
+        (EventKey::scan().user("bob").at(3).into_plan(), "delete it with `table.delete(&key)`"),
     ] {
-        let error = events.drop_rows(refused.unwrap()).await.unwrap_err().to_string();
-        assert!(error.contains("`delete_rows`"), "{error}");
+        let error = events.drop_rows(plan.unwrap()).await.unwrap_err().to_string();
+        assert!(error.contains(remedy), "{error}");
     }
+    let others = client.table::<PlainKey, Event>("events");
+    let error = others.drop_rows(PlainKey::scan()).await.unwrap_err().to_string();
+    assert!(error.contains("`client.delete_table(name)`"), "{error}");
     events.put(&key("bobby", 1), &Event::default()).await.unwrap();
     events.drop_rows(EventKey::scan().user("bob")).await.unwrap();
     let mut left: Vec<_> = keys.into_iter().filter(|key| key.user != "bob").collect();
@@ -338,4 +349,18 @@ async fn a_scan_says_how_it_runs(client: Client) {
     // One stream keeps its order.
     let explain = events.scan(EventKey::scan().user("bob").at_any_of([3])).unordered().explain().unwrap();
     assert!(!explain.to_string().contains("none among buckets"), "{explain}");
+}
+
+async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {
+    let (events, _) = filled(&client).await;
+    let scan = || events.scan(EventKey::scan()).filter(RowFilter::label("No Label"));
+    let errors = [
+        scan().collect().await.unwrap_err(),
+        scan().explain().unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().starts_with("table `events`: the label `No Label` has"), "{error}");
+        assert!(!error.to_string().contains("bucket"), "{error}");
+        assert!(error.is_invalid_argument() && error.bucket().is_none());
+    }
 }

@@ -89,7 +89,10 @@ impl Client {
         let operation = operation.replayed(Replay::IfUnsent);
         // The emulator takes an empty prefix for one that every row has.
         if prefix.is_empty() {
-            return Err(Error::not_prefixes(table));
+            return Err(Error::not_prefixes(
+                table,
+                "the prefix of the rows to drop is empty, and every row begins with it; give one",
+            ));
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
         self.call(operation, message, |transport, request| async move {

@@ -58,7 +58,7 @@ pub(crate) enum Kind {
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
     /// Rows that were not to be dropped.
-    NotPrefixes { table: String },
+    NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its lanes.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// The table that exists is not the one that was to be made.
@@ -229,8 +229,8 @@ impl Error {
         }
     }
 
-    pub(crate) fn not_prefixes(table: &str) -> Self {
-        Self::new(Kind::NotPrefixes { table: table.into() })
+    pub(crate) fn not_prefixes(table: &str, message: &'static str) -> Self {
+        Self::new(Kind::NotPrefixes { table: table.into(), message })
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {

@@ -34,6 +34,7 @@ pub use builder::ClientBuilder;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
 pub use error::Error;
+pub(crate) use filter::check as check_filter;
 use gate::{Gate, Pass};
 use operation::Operation;
 pub use raw::RawTable;

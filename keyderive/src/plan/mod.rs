@@ -120,6 +120,19 @@ impl<K: ?Sized> Plan<K> {
     }
 
     /// Whether no row can satisfy the constraints, so that no request is sent.
+    /// Whether every field is fixed, so that only whole keys are asked for.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.selection.is_whole()
+    }
+
+    /// Whether nothing is constrained.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_full(&self) -> bool {
+        let Selection { constraints, window, after, .. } = &self.selection;
+        constraints.is_empty() && window.is_none() && after.is_none()
+    }
+
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.selection.is_empty()

@@ -25,7 +25,7 @@ pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 pub use writer::Writer;
 
-use crate::client::{Client, Error, FamilySpec, Settings};
+use crate::client::{Client, Error, FamilySpec, Settings, check_filter};
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter};
@@ -184,6 +184,11 @@ impl<K: TableKey, R> Table<K, R> {
     fn with_rows<S>(self) -> Table<K, S> {
         let Self { client, name, family, .. } = self;
         Table { client, name, family, types: PhantomData }
+    }
+
+    /// Fails for a filter that the service does not take, before anything is sent.
+    fn check_filter(&self, filter: &RowFilter) -> Result<(), Error> {
+        check_filter(filter).map_err(|error| Error::filter(&self.name, error))
     }
 
     fn encode(&self, key: &K) -> Result<Bytes, Error> {

@@ -85,6 +85,8 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 ///
 /// Memory is bounded, whatever the number of rows: a slow consumer stops the server. Dropping the stream
 /// cancels its requests. After an error the stream has ended.
+///
+/// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R> {
     table: Table<K, R>,

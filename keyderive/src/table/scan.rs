@@ -147,13 +147,19 @@ impl<K: TableKey, R> Scan<K, R> {
         planned.map_err(|error| Error::plan(&self.table.name, error))
     }
 
+    /// What the server shall send of each row.
+    fn asked(&self) -> RowFilter {
+        RowFilter::chain(self.filters.iter().cloned().chain([RowFilter::latest(self.versions)]))
+    }
+
     /// What the scan will do, in words, without doing it.
     ///
     /// # Errors
-    /// When a field was fixed to a value that no key can hold, or the token of [`after`](Self::after) is of another
-    /// scan.
+    /// When a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another
+    /// scan, or the service does not take a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
+        self.table.check_filter(&self.asked())?;
         Ok(plan.explain_run(Manner {
             reversed: self.reversed,
             unordered: self.unordered,
@@ -178,20 +184,20 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// Runs the scan. Nothing is sent before the stream is first polled; dropping it cancels what runs.
     ///
-    /// An error is the stream's last item: of the plan, a request, or a row that is not one of this table.
+    /// An error is the stream's last item: of the plan, a filter, a request, or a row that is not one of this table.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Rows<K, R>
     where
         R: ReadRow<K>,
     {
-        let planned = self.planned();
-        let Self { table, limit, reversed, unordered, keep, skip_foreign, versions, filters, .. } = self;
-        let filter = RowFilter::chain(filters.into_iter().chain([RowFilter::latest(versions)]));
+        let filter = R::filter(self.asked());
+        let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
+        let Self { table, limit, reversed, unordered, keep, skip_foreign, .. } = self;
         let run = planned.map(|plan| {
             let reader = Reader {
                 client: table.client.clone(),
                 table: Arc::clone(&table.name),
-                filter: Some(R::filter(filter)),
+                filter: Some(filter),
                 reversed,
                 keep,
                 skip_foreign,

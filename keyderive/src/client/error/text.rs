@@ -46,11 +46,7 @@ impl fmt::Display for Error {
                     (None, None) => Ok(()),
                 }
             }
-            Kind::NotPrefixes { table } => write!(
-                f,
-                "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
-                 prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
-            ),
+            Kind::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
             Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
         }
     }
