@@ -60,6 +60,7 @@ on_every_bigtable! {
     a_failure_names_the_last_row
     a_scan_says_how_it_runs
     a_refused_filter_is_no_matter_of_buckets
+    what_filters_leave_is_counted
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -356,6 +357,7 @@ async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {
     let scan = || events.scan(EventKey::scan()).filter(RowFilter::label("No Label"));
     let errors = [
         scan().collect().await.unwrap_err(),
+        scan().count().await.unwrap_err(),
         scan().explain().unwrap_err(),
     ];
     for error in errors {
@@ -363,4 +365,26 @@ async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {
         assert!(!error.to_string().contains("bucket"), "{error}");
         assert!(error.is_invalid_argument() && error.bucket().is_none());
     }
+}
+
+async fn what_filters_leave_is_counted(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    let scan = || events.scan(EventKey::scan()).on_foreign(OnForeign::Skip);
+    assert_eq!(scan().count().await.unwrap(), 60);
+    assert_eq!(scan().limit(7).count().await.unwrap(), 7);
+    assert_eq!(scan().filter_key(|key| key.at % 2 == 0).count().await.unwrap(), 30);
+    assert_eq!(scan().filter_key(|key| key.at % 2 == 0).limit(4).count().await.unwrap(), 4);
+    // Values are looked at, though none is sent.
+    let small = RowFilter::chain([
+        RowFilter::exact_column("cf", "count"),
+        RowFilter::value_range(5_i64.to_be_bytes()..8_i64.to_be_bytes()),
+    ]);
+    assert_eq!(scan().filter(small.clone()).count().await.unwrap(), 9);
+    assert_eq!(
+        scan().filter(small).filter_key(|key| key.user == "bob").keys_only().count().await.unwrap(),
+        3
+    );
+    let token = scan().page(50).await.unwrap().next.unwrap();
+    assert_eq!(scan().after(&token).count().await.unwrap(), keys.len() as u64 - 50);
+    assert!(events.scan(EventKey::scan()).count().await.unwrap_err().is_foreign_row());
 }

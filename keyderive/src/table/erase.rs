@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::{KeyOnly, OnForeign, Scan, Table};
+use super::{OnForeign, Table};
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
@@ -14,17 +14,12 @@ const DELETED_ROWS: usize = 5_000;
 impl<K: TableKey, R> Table<K, R> {
     /// How many rows a plan selects.
     ///
-    /// Their keys are read, without values.
+    /// Their keys are read, without values. [`Scan::count`](super::Scan::count) counts those that filters leave.
     ///
     /// # Errors
     /// When a value can be in no key, or the read fails; for a row whose key is not of this key type.
     pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        let mut rows = self.keys(plan).unordered().stream();
-        let mut count = 0;
-        while rows.next_with_key().await.transpose()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        self.scan(plan).count().await
     }
 
     /// Deletes exactly the rows that a plan selects; says how many.
@@ -47,7 +42,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When a value can be in no key, or a read or a write fails.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        let mut rows = self.keys(plan).unordered().on_foreign(OnForeign::Skip).stream();
+        let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
         while let Some((key, _)) = rows.next_with_key().await.transpose()? {
@@ -87,10 +82,6 @@ impl<K: TableKey, R> Table<K, R> {
             self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
         }
         Ok(())
-    }
-
-    fn keys(&self, plan: impl IntoPlan<K>) -> Scan<K, KeyOnly> {
-        self.scan(plan).keys_only()
     }
 }
 

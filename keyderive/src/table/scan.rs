@@ -235,6 +235,34 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(rows)
     }
 
+    /// Runs the scan and counts its rows: those that its filters, its limit and its page leave.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::row::RowFilter;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let visited = RowFilter::exact_column("cf", "visits");
+    /// let even = users.scan(UserKey::scan()).filter(visited).filter_key(|key| key.id % 2 == 0).count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Every row is sent, as its key: the server strips the values. [`Table::count`] is the same of a plan alone.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream).
+    pub async fn count(self) -> Result<u64, Error> {
+        let mut rows = self.keys_only().unordered().stream();
+        let mut count = 0;
+        while rows.next_with_key().await.transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
+    }
+
     /// The next `rows` rows, one at least, and a token for those behind them.
     ///
     /// ```
