@@ -61,6 +61,7 @@ on_every_bigtable! {
     a_scan_says_how_it_runs
     a_refused_filter_is_no_matter_of_buckets
     what_filters_leave_is_counted
+    foreign_rows_are_counted_until_an_error
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -387,4 +388,21 @@ async fn what_filters_leave_is_counted(client: Client) {
     let token = scan().page(50).await.unwrap().next.unwrap();
     assert_eq!(scan().after(&token).count().await.unwrap(), keys.len() as u64 - 50);
     assert!(events.scan(EventKey::scan()).count().await.unwrap_err().is_foreign_row());
+}
+
+async fn foreign_rows_are_counted_until_an_error(client: Client) {
+    let (events, _) = with_foreign_rows(&client).await;
+    // The first row that is no `Count` ends the scan.
+    events.put(&key("zoe", 1), &Event { kind: Some("login".into()), count: None }).await.unwrap();
+    let counts = client.table::<EventKey, Count>("events");
+    let mut rows = counts.scan(EventKey::scan()).on_foreign(OnForeign::Skip).stream();
+    let error = loop {
+        match rows.next().await.unwrap() {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.is_row(), "{error}");
+    assert!(rows.next().await.is_none());
+    assert_eq!(rows.foreign_skipped(), 3);
 }
