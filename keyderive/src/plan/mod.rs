@@ -77,7 +77,8 @@ use crate::key::Field;
 ///
 /// # As data
 /// A plan is `Serialize` and `Deserialize`, to be run in another process. What is sent names the fingerprint of the
-/// key type, and is refused where that is another one.
+/// key type, and is refused where that is another one. It holds each constraint twice: in the bytes of keys, which are
+/// what is read, and in words, which are shown as they were sent by [`explain`](Self::explain) and decide nothing.
 pub struct Plan<K: ?Sized> {
     selection: Selection,
     key: PhantomData<fn() -> K>,
@@ -119,7 +120,6 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_whole() && self.selection.encodings.choices() == 1
     }
 
-    /// Whether no row can satisfy the constraints, so that no request is sent.
     /// Whether every field is fixed, so that only whole keys are asked for.
     #[cfg(feature = "client")]
     pub(crate) fn is_whole(&self) -> bool {
@@ -133,6 +133,7 @@ impl<K: ?Sized> Plan<K> {
         constraints.is_empty() && window.is_none() && after.is_none()
     }
 
+    /// Whether no row can satisfy the constraints, so that no request is sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.selection.is_empty()
