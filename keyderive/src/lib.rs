@@ -148,7 +148,7 @@
 extern crate self as keyderive;
 
 #[cfg(feature = "client")]
-mod client;
+pub mod client;
 pub mod designs;
 #[cfg(feature = "embedded")]
 mod embedded;

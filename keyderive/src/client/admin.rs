@@ -1,15 +1,14 @@
 //! Tables: created, described, emptied, deleted.
 
-use bytes::Bytes;
-use tonic::Status;
-
 use super::Client;
 use super::call;
 use super::error::Error;
+use super::operation::Replay;
 use crate::wire::admin;
 use crate::wire::admin::create_table_request::Split;
 use crate::wire::admin::drop_row_range_request::Target;
 use crate::wire::admin::table::View;
+use bytes::Bytes;
 
 /// A column family of a table that is to be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,6 +34,7 @@ impl Client {
         splits: Vec<Bytes>,
     ) -> Result<(), Error> {
         let operation = self.admin_operation("CreateTable", table, ("parent", self.instance_name()));
+        let operation = operation.replayed(Replay::IfUnsent);
         let message = admin::CreateTableRequest {
             parent: self.instance_name().to_owned(),
             table_id: table.to_owned(),
@@ -44,7 +44,7 @@ impl Client {
             }),
             initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
         };
-        self.call(&operation, message, |transport, request| async move {
+        self.call(operation, message, |transport, request| async move {
             call::admin(transport).create_table(request).await
         })
         .await
@@ -57,7 +57,7 @@ impl Client {
         let operation = self.admin_operation("GetTable", table, ("name", &name));
         let message = admin::GetTableRequest { name, view: View::SchemaView.into() };
         let table = self
-            .call(&operation, message, |transport, request| async move {
+            .call(operation, message, |transport, request| async move {
                 call::admin(transport).get_table(request).await
             })
             .await?;
@@ -72,8 +72,9 @@ impl Client {
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
+        let operation = operation.replayed(Replay::IfUnsent);
         let message = admin::DeleteTableRequest { name: full_name };
-        self.call(&operation, message, |transport, request| async move {
+        self.call(operation, message, |transport, request| async move {
             call::admin(transport).delete_table(request).await
         })
         .await
@@ -84,13 +85,14 @@ impl Client {
     pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
         let name = self.table_name(table);
         let operation = self.admin_operation("DropRowRange", table, ("name", &name));
+        // Sent twice, it would drop what has been written since the first time.
+        let operation = operation.replayed(Replay::IfUnsent);
         // The emulator takes an empty prefix for one that every row has.
         if prefix.is_empty() {
-            let status = Status::invalid_argument("the prefix is empty; to drop every row, delete the table");
-            return Err(Error::rpc(&operation, &status));
+            return Err(Error::not_prefixes(table));
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
-        self.call(&operation, message, |transport, request| async move {
+        self.call(operation, message, |transport, request| async move {
             call::admin(transport).drop_row_range(request).await
         })
         .await

@@ -1,20 +1,23 @@
 //! What can go wrong between this process and a table.
 
-use std::error::Error as StdError;
-use std::fmt;
+mod text;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
-use tonic::{Code, Status};
+use tonic::Code;
 
-use super::call::Operation;
-use crate::key::{DecodeError, EncodeError, ShownKey};
+use super::Target;
+use super::failure::Failure;
+use super::operation::Operation;
+use crate::key::{DecodeError, EncodeError};
 use crate::plan::PlanError;
 use crate::row::{FilterError, RowError};
 
 /// A failure of an operation on a table, or of reaching a Bigtable at all.
 ///
-/// Its text names the operation, the table and the reason; [`source`](StdError::source) leads to the
+/// Its text names the operation, the table and the reason; [`source`](std::error::Error::source) leads to the
 /// failure below it, where there is one. What a program may want to decide on is asked by predicate.
 ///
 /// ```
@@ -25,16 +28,20 @@ use crate::row::{FilterError, RowError};
 /// }
 /// # }
 /// ```
-pub struct Error(Box<Kind>);
+pub struct Error(Arc<Kind>);
 
 /// What an [`Error`] is about.
 pub(crate) enum Kind {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },
+    /// The client was closed before the operation began.
+    Closed { rpc: &'static str, table: Arc<str> },
     /// An RPC failed, at the server or on the way.
-    Rpc { rpc: &'static str, table: String, code: Code, message: String, source: Option<Source> },
+    Rpc(Rpc),
     /// The server's answer breaks the protocol.
-    Protocol { rpc: &'static str, table: String, message: String },
+    Protocol { rpc: &'static str, table: Arc<str>, message: String, last: Option<Bytes> },
+    /// A write that Bigtable would refuse, and that was not sent.
+    Limit { table: String, key: Bytes, message: String },
     /// A key cannot be written. Without a table where no table was involved.
     Key { table: Option<String>, error: EncodeError },
     /// A scan cannot be planned.
@@ -57,12 +64,46 @@ pub(crate) enum Kind {
     Mismatch { table: String, message: String },
 }
 
-/// A failure below an [`Error`].
-pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
+/// An RPC that failed for good.
+pub(crate) struct Rpc {
+    pub(crate) rpc: &'static str,
+    pub(crate) table: Arc<str>,
+    target: Target,
+    failure: Failure,
+    tries: Tries,
+    /// The row that it was about.
+    key: Option<Bytes>,
+    /// The last row that a scan had read.
+    last: Option<Bytes>,
+}
+
+/// What was tried before an operation failed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tries {
+    pub(super) attempts: u32,
+    pub(super) elapsed: Duration,
+    pub(super) ended: Option<Ended>,
+}
+
+/// Why a failure that may pass was not waited out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// As many attempts as are allowed had failed in a row.
+    Attempts,
+    /// The time for all attempts is over, or would be before the next one.
+    Time(Duration),
+    /// Nothing has ever answered at the address.
+    NoContact,
+}
 
 impl Error {
     pub(crate) fn new(kind: Kind) -> Self {
-        Self(Box::new(kind))
+        Self(Arc::new(kind))
+    }
+
+    /// The same error once more, for another entry of the same request.
+    pub(crate) fn shared(&self) -> Self {
+        Self(Arc::clone(&self.0))
     }
 
     pub(crate) fn kind(&self) -> &Kind {
@@ -73,26 +114,26 @@ impl Error {
         Self::new(Kind::Configuration { message: message.into() })
     }
 
-    pub(crate) fn rpc(operation: &Operation, status: &Status) -> Self {
-        Self::new(Kind::Rpc {
-            rpc: operation.rpc,
-            table: operation.table.clone(),
-            code: classify(status),
-            message: match status.source() {
-                None => status.message().to_owned(),
-                // The failure of a connection says nothing of where to.
-                Some(_) => format!("{}, at the {}", status.message(), operation.target),
-            },
-            source: source_of(status),
-        })
+    pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: Tries) -> Self {
+        let Operation { rpc, table, target, .. } = operation.clone();
+        Self::new(Kind::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
+    }
+
+    pub(crate) fn closed(operation: &Operation) -> Self {
+        Self::new(Kind::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table) })
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol {
             rpc: operation.rpc,
-            table: operation.table.clone(),
+            table: Arc::clone(&operation.table),
             message: message.into(),
+            last: None,
         })
+    }
+
+    pub(crate) fn limit(table: &str, key: &Bytes, message: String) -> Self {
+        Self::new(Kind::Limit { table: table.into(), key: key.clone(), message })
     }
 
     pub(crate) fn key(table: &str, error: EncodeError) -> Self {
@@ -125,13 +166,26 @@ impl Error {
 
     /// A failure while a bucket was read.
     pub(crate) fn in_scan(bucket: Option<i32>, error: Error) -> Self {
+        // The scan has its own last row: that of all buckets.
+        let error = error.behind_row(None);
         Self::new(Kind::Scan { bucket, last: None, error })
     }
 
     /// The same failure of a scan, whose last row had this key.
     pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
-        if let Kind::Scan { last, .. } = &mut *self.0 {
-            *last = key;
+        match Arc::get_mut(&mut self.0) {
+            Some(Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol { last, .. }) => {
+                *last = key
+            }
+            _ => {}
+        }
+        self
+    }
+
+    /// The same failure, of an RPC about the row with this key.
+    pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
+        if let Some(Kind::Rpc(Rpc { key, .. })) = Arc::get_mut(&mut self.0) {
+            *key = Some(about.clone());
         }
         self
     }
@@ -149,7 +203,9 @@ impl Error {
     #[must_use]
     pub fn last_row_key(&self) -> Option<&[u8]> {
         match self.kind() {
-            Kind::Scan { last, .. } => last.as_deref(),
+            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol { last, .. } => {
+                last.as_deref()
+            }
             _ => None,
         }
     }
@@ -175,7 +231,8 @@ impl Error {
     pub fn row_key(&self) -> Option<&[u8]> {
         match self.cause() {
             Kind::Foreign { error, .. } => Some(error.key()),
-            Kind::Row { key, .. } | Kind::Entry { key, .. } => Some(key),
+            Kind::Row { key, .. } | Kind::Entry { key, .. } | Kind::Limit { key, .. } => Some(key),
+            Kind::Rpc(Rpc { key, .. }) => key.as_deref(),
             Kind::Input { error, .. } => error.row_key(),
             _ => None,
         }
@@ -279,59 +336,63 @@ impl Error {
         matches!(self.cause(), Kind::Configuration { .. })
     }
 
-    fn has_code(&self, wanted: Code) -> bool {
+    /// Whether the client was closed before the operation began.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.cause(), Kind::Closed { .. })
+    }
+
+    /// Whether the failure is one that passes, so that the same operation may succeed later.
+    ///
+    /// The client has tried again for as long as its settings allow, where that was safe. A conditional write, an
+    /// increment or an append that failed so may have been applied, or not.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
         match self.cause() {
-            Kind::Rpc { code, .. } => *code == wanted,
-            Kind::Filter { .. } => wanted == Code::InvalidArgument,
-            Kind::Entry { error, .. } => error.has_code(wanted),
+            Kind::Rpc(Rpc { failure, .. }) => failure.transient,
+            Kind::Entry { error, .. } => error.is_retryable(),
             _ => false,
         }
     }
-}
 
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.kind() {
-            Kind::Configuration { message } => f.write_str(message),
-            Kind::Rpc { rpc, table, code, message, .. } => {
-                write!(f, "{rpc} on table `{table}` failed: {}", name(*code))?;
-                if message.is_empty() { Ok(()) } else { write!(f, ": {message}") }
-            }
-            Kind::Protocol { rpc, table, message } => {
-                write!(
-                    f,
-                    "{rpc} on table `{table}` failed: the server's answer breaks the protocol: {message}"
-                )
-            }
-            Kind::Key { table, error } => write!(f, "{}{error}", InTable(table)),
-            Kind::Plan { table, error } => write!(f, "{}{error}", InTable(table)),
-            Kind::Filter { table, error } => write!(f, "table `{table}`: {error}"),
-            Kind::Foreign { table, error } => write!(f, "{}foreign row: {error}", InTable(table)),
-            Kind::Row { table, key, error } => {
-                write!(f, "row {} of table `{table}`: {error}", ShownKey(key))
-            }
-            Kind::Entry { key, error } => {
-                write!(f, "row {} was not written: {error}", ShownKey(key))
-            }
-            Kind::Input { index, error } => write!(f, "row {index} of the input, counted from 0: {error}"),
-            Kind::Scan { bucket, last, error } => {
-                write!(f, "{error}")?;
-                match (bucket, last) {
-                    (Some(bucket), Some(key)) => {
-                        write!(f, "; in bucket {bucket}, and the last row delivered was {}", ShownKey(key))
-                    }
-                    (Some(bucket), None) => write!(f, "; in bucket {bucket}, before any row was delivered"),
-                    (None, Some(key)) => write!(f, "; the last row delivered was {}", ShownKey(key)),
-                    (None, None) => Ok(()),
-                }
-            }
-            Kind::NotPrefixes { table } => write!(
-                f,
-                "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
-                 prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
-            ),
-            Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
+    /// How many attempts were made; 0 for what was not sent.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        match self.cause() {
+            Kind::Rpc(Rpc { tries, .. }) => tries.attempts,
+            Kind::Entry { error, .. } => error.attempts(),
+            _ => 0,
         }
+    }
+
+    /// The code of gRPC that the operation ended with, where one was sent, or where one stands for what happened.
+    #[must_use]
+    pub fn grpc_code(&self) -> Option<i32> {
+        self.code().map(i32::from)
+    }
+
+    fn code(&self) -> Option<Code> {
+        match self.cause() {
+            Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
+                Some(Code::DeadlineExceeded)
+            }
+            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Kind::Protocol { .. } => Some(Code::Internal),
+            Kind::Closed { .. } => Some(Code::Cancelled),
+            Kind::Filter { .. } | Kind::Limit { .. } => Some(Code::InvalidArgument),
+            Kind::Entry { error, .. } => error.code(),
+            _ => None,
+        }
+    }
+
+    /// Whether it ended with this code, or the last attempt did.
+    fn has_code(&self, wanted: Code) -> bool {
+        let last = match self.cause() {
+            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Kind::Entry { error, .. } => return error.has_code(wanted),
+            _ => None,
+        };
+        last == Some(wanted) || (!self.is_protocol() && self.code() == Some(wanted))
     }
 }
 
@@ -352,159 +413,5 @@ impl From<PlanError> for Error {
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
         Self::new(Kind::Foreign { table: None, error })
-    }
-}
-
-/// The table in front of an error's text, where it is known.
-struct InTable<'a>(&'a Option<String>);
-
-impl fmt::Display for InTable<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |table| write!(f, "table `{table}`: "))
-    }
-}
-
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut debug = f.debug_tuple("Error");
-        debug.field(&format_args!("{self}"));
-        if let Some(source) = self.source() {
-            debug.field(&source);
-        }
-        debug.finish()
-    }
-}
-
-impl StdError for Error {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self.kind() {
-            Kind::Rpc { source: Some(source), .. } => Some(source.as_ref()),
-            Kind::Key { error, .. } => Some(error),
-            Kind::Plan { error, .. } => Some(error),
-            Kind::Filter { error, .. } => Some(error),
-            Kind::Foreign { error, .. } => Some(error),
-            Kind::Row { error, .. } => Some(error),
-            Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),
-            Kind::Scan { error, .. } => error.source(),
-            Kind::Rpc { source: None, .. }
-            | Kind::Configuration { .. }
-            | Kind::Protocol { .. }
-            | Kind::NotPrefixes { .. }
-            | Kind::Mismatch { .. } => None,
-        }
-    }
-}
-
-/// The code of a failure, by what happened rather than by what tonic made of it.
-///
-/// A status that a server sent has no source. One that arose in this process carries the failure of
-/// the connection as its source, and its code then depends on the cargo features that tonic is built
-/// with: a connection that breaks is `Unknown`, `Cancelled` or `ResourceExhausted`. The exception is
-/// tonic's own timer, whose code is `Cancelled`.
-fn classify(status: &Status) -> Code {
-    match status.source() {
-        None => status.code(),
-        Some(source) if causes(source).any(<dyn StdError>::is::<tonic::TimeoutExpired>) => {
-            Code::DeadlineExceeded
-        }
-        Some(_) => Code::Unavailable,
-    }
-}
-
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| error.source())
-}
-
-/// The failure below a status, kept alive by the status that owns it.
-fn source_of(status: &Status) -> Option<Source> {
-    status.source()?;
-    Some(Arc::new(Cause(status.clone())))
-}
-
-/// Stands for the source of a status, which cannot be taken out of it.
-struct Cause(Status);
-
-impl Cause {
-    fn get(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.source()
-    }
-}
-
-impl fmt::Display for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().map_or(Ok(()), |cause| fmt::Display::fmt(cause, f))
-    }
-}
-
-impl fmt::Debug for Cause {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.get().map_or(Ok(()), |cause| fmt::Debug::fmt(cause, f))
-    }
-}
-
-impl StdError for Cause {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.get().and_then(StdError::source)
-    }
-}
-
-/// A code as gRPC's documentation writes it.
-fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io;
-
-    use super::*;
-
-    fn operation() -> Operation {
-        Operation::for_test("ReadRows", "events")
-    }
-
-    #[test]
-    fn text_names_operation_table_code_and_message() {
-        let error = Error::rpc(&operation(), &Status::not_found("no such table"));
-        assert_eq!(error.to_string(), "ReadRows on table `events` failed: NOT_FOUND: no such table");
-        assert!(error.is_not_found() && error.source().is_none());
-        let error = Error::rpc(&operation(), &Status::new(Code::Aborted, ""));
-        assert_eq!(error.to_string(), "ReadRows on table `events` failed: ABORTED");
-    }
-
-    #[test]
-    fn failures_of_the_connection_are_unavailable() {
-        let broken = io::Error::new(io::ErrorKind::BrokenPipe, "pipe is broken");
-        let mut status = Status::unknown("error reading a body from connection");
-        status.set_source(Arc::new(broken));
-        let error = Error::rpc(&operation(), &status);
-        assert!(error.is_unavailable());
-        assert_eq!(error.source().unwrap().to_string(), "pipe is broken");
-        assert!(!Error::rpc(&operation(), &Status::cancelled("by the server")).is_unavailable());
-    }
-
-    #[test]
-    fn the_timer_of_tonic_is_a_deadline() {
-        let mut status = Status::cancelled("Timeout expired");
-        status.set_source(Arc::new(tonic::TimeoutExpired(())));
-        assert!(Error::rpc(&operation(), &status).is_deadline());
     }
 }

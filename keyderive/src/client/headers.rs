@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::metadata::{AsciiMetadataValue, KeyRef, MetadataMap};
 
 use crate::wire::data::FeatureFlags;
 
@@ -43,9 +43,24 @@ pub(super) fn routing(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
 /// What this client says of itself in `bigtable-features`: only what it does.
 #[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
 pub(super) fn features() -> AsciiMetadataValue {
-    let flags =
-        FeatureFlags { reverse_scans: true, last_scanned_row_responses: true, ..FeatureFlags::default() };
+    let flags = FeatureFlags {
+        reverse_scans: true,
+        last_scanned_row_responses: true,
+        routing_cookie: true,
+        retry_info: true,
+        ..FeatureFlags::default()
+    };
     URL_SAFE.encode(flags.encode_to_vec()).parse().expect("visible ASCII is a header value")
+}
+
+/// Adds what `more` has, in place of what is there by the same names.
+pub(super) fn insert_all(metadata: &mut MetadataMap, more: &MetadataMap) {
+    for key in more.keys() {
+        let KeyRef::Ascii(key) = key else { continue };
+        if let Some(value) = more.get(key) {
+            metadata.insert(key.clone(), value.clone());
+        }
+    }
 }
 
 /// The headers of an RPC on the admin service.
@@ -83,7 +98,7 @@ mod tests {
     fn data_rpcs_carry_every_header() {
         let mut metadata = MetadataMap::new();
         insert_data(&mut metadata, routing(&[("table_name", "t")]), features(), 3);
-        assert_eq!(metadata.get(FEATURES).unwrap(), "CAEgAQ==");
+        assert_eq!(metadata.get(FEATURES).unwrap(), "CAEgATABOAE=");
         assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");
         assert_eq!(metadata.get(ROUTING).unwrap(), "table_name=t");
         assert!(metadata.get(API_CLIENT).unwrap().to_str().unwrap().starts_with("gl-rust/1."));

@@ -43,9 +43,14 @@ struct SplitCell {
 }
 
 impl RowMerger {
-    /// A merger for a scan in key order, or against it when `reversed`.
-    pub(super) fn new(reversed: bool) -> Self {
-        Self { reversed, last_key: None, family: Arc::from(""), row: None }
+    /// A merger for a scan in key order, or against it when `reversed`, that goes on behind `last_key`.
+    pub(super) fn new(reversed: bool, last_key: Option<Bytes>) -> Self {
+        Self { reversed, last_key, family: Arc::from(""), row: None }
+    }
+
+    /// The key of the last row that was committed, or that the server says it has scanned.
+    pub(super) fn last_key(&self) -> Option<&Bytes> {
+        self.last_key.as_ref()
     }
 
     /// Takes the next chunk; the row, when the chunk commits it.

@@ -1,34 +1,48 @@
 //! The Bigtable client: one path for every target.
 
 mod admin;
+mod attempts;
+mod builder;
 mod call;
+mod channels;
 mod environment;
 mod error;
+mod failure;
 mod filter;
+mod gate;
 mod headers;
 mod merge;
+mod operation;
+mod raw;
 mod read;
 mod sample;
+mod settings;
 mod streams;
+mod target;
 mod transport;
 mod write;
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
-use tonic::metadata::AsciiMetadataValue;
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 
 pub(crate) use admin::FamilySpec;
-use environment::{DEFAULT_INSTANCE, DEFAULT_PROJECT};
+pub use builder::ClientBuilder;
+use channels::Channels;
 pub use error::Error;
-pub(crate) use read::{ReadRows, RowStream};
+use gate::{Gate, Pass};
+use operation::Operation;
+pub use raw::RawTable;
+pub use read::{ReadRows, RowStream};
+pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, Streams};
-use transport::Transport;
+pub use target::Target;
+pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
-#[cfg(not(feature = "embedded"))]
-use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
@@ -47,15 +61,24 @@ pub(crate) use transport::{BoxFuture, InProcess};
 /// # }
 /// ```
 ///
-/// A clone is cheap and shares everything with the client that it was cloned from. The connection of a
-/// client belongs to the tokio runtime in which the client was made.
+/// A clone is cheap and shares everything with the client that it was cloned from. The connections of a
+/// client belong to the tokio runtime in which the client was made. Operations run in any that has its timers enabled,
+/// as those of `#[tokio::main]` have.
+///
+/// An operation that fails for a reason that passes is tried again, on another connection where there is one, for as
+/// long as its [`Settings`] say; a scan goes on behind the last row that came. What may not be done twice is tried
+/// again only where it cannot have reached the server.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
+    settings: Arc<Settings>,
+    /// Leave to go on after the client is closed, for what had begun before.
+    pass: Option<Arc<Pass>>,
 }
 
 struct Inner {
-    transport: Transport,
+    channels: Channels,
+    gate: Arc<Gate>,
     target: Target,
     /// `projects/…/instances/…`.
     instance: String,
@@ -66,6 +89,12 @@ struct Inner {
 }
 
 impl Client {
+    /// A client that is made step by step: with another app profile, with more connections, with other settings.
+    #[must_use]
+    pub fn builder() -> ClientBuilder {
+        ClientBuilder::new()
+    }
+
     /// A client of the emulator that listens at `host`, written `host:port`.
     ///
     /// Tables are in the instance `local` of the project `keyderive`. The connection is made at its
@@ -75,7 +104,7 @@ impl Client {
     ///
     /// When `host` is not a host and a port, or no tokio runtime is running.
     pub async fn emulator(host: impl Into<String>) -> Result<Self, Error> {
-        Self::emulator_instance(&host.into(), DEFAULT_PROJECT, DEFAULT_INSTANCE)
+        Self::builder().emulator(host).await
     }
 
     /// A client of the Bigtable that the environment names.
@@ -90,51 +119,61 @@ impl Client {
     /// When the environment names neither an emulator nor an instance, an instance without its project,
     /// or one of the cloud; and as [`emulator`](Self::emulator).
     pub async fn from_env() -> Result<Self, Error> {
-        match Environment::decide(|name| std::env::var_os(name))? {
-            Environment::Nothing => Err(environment::nothing_named()),
-            named => Self::named(named),
-        }
+        Self::builder().from_env().await
     }
 
-    /// A client of what an environment names.
-    pub(crate) fn named(environment: Environment) -> Result<Self, Error> {
-        match environment {
-            Environment::Emulator { host, project, instance } => {
-                Self::emulator_instance(&host, &project, &instance)
-            }
-            Environment::Cloud { project, instance } => Err(environment::no_cloud(&project, &instance)),
-            Environment::Nothing => Err(environment::nothing_named()),
-        }
+    /// The same client, with other settings: for one kind of work, or for one call.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # async fn sample(client: keyderive::Client) {
+    /// let hasty = client.with(|settings| settings.each(|call| call.total_timeout = Duration::from_secs(1)));
+    /// # }
+    /// ```
+    ///
+    /// The two share their connections. The settings are those of tables that are made from it.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        let mut settings = Settings::clone(&self.settings);
+        change(&mut settings);
+        Self { settings: Arc::new(settings), ..self.clone() }
     }
 
-    fn emulator_instance(host: &str, project: &str, instance: &str) -> Result<Self, Error> {
-        let transport = Transport::plaintext(host)?;
-        Ok(Self::new(transport, Target(Place::Emulator(host.to_owned())), project, instance))
+    /// How long and how often operations are tried.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
-    /// A client of servers in this process.
-    #[cfg(feature = "embedded")]
-    pub(crate) fn in_process(servers: Arc<dyn InProcess>) -> Self {
-        Self::new(Transport::InProcess(servers), Target(Place::Embedded), DEFAULT_PROJECT, DEFAULT_INSTANCE)
-    }
-
-    fn new(transport: Transport, target: Target, project: &str, instance: &str) -> Self {
-        Self {
-            inner: Arc::new(Inner {
-                streams: Streams::of(&transport),
-                transport,
-                target,
-                instance: format!("projects/{project}/instances/{instance}"),
-                app_profile: String::new(),
-                features: headers::features(),
-            }),
-        }
+    /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
+    /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended.
+    ///
+    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped.
+    pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
+        self.inner.gate.close()
     }
 
     /// Where the tables of this client are.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.inner.target
+    }
+
+    /// Leave to run an operation.
+    fn admit(&self, operation: &Operation) -> Result<Arc<Pass>, Error> {
+        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
+        pass.ok_or_else(|| Error::closed(operation))
+    }
+
+    /// The same client, which may go on after it is closed if it is not yet.
+    pub(crate) fn entered(self) -> Self {
+        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
+        Self { pass, ..self }
+    }
+
+    /// Adds to a request what says who asks.
+    async fn authorize(&self, _: &Operation, _: &mut MetadataMap) -> Result<(), Error> {
+        Ok(())
     }
 
     fn instance_name(&self) -> &str {
@@ -153,8 +192,8 @@ impl Client {
         &self.inner.features
     }
 
-    fn transport(&self) -> &Transport {
-        &self.inner.transport
+    fn channels(&self) -> &Channels {
+        &self.inner.channels
     }
 }
 
@@ -164,34 +203,6 @@ impl fmt::Debug for Client {
             .field("target", &self.inner.target)
             .field("instance", &self.inner.instance)
             .finish_non_exhaustive()
-    }
-}
-
-/// Where the tables of a [`Client`] are. Its text is for people.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Target(Place);
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Place {
-    #[cfg(feature = "embedded")]
-    Embedded,
-    Emulator(String),
-}
-
-impl Target {
-    #[cfg(test)]
-    fn for_test() -> Self {
-        Self(Place::Emulator("127.0.0.1:1".into()))
-    }
-}
-
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            #[cfg(feature = "embedded")]
-            Place::Embedded => f.write_str("embedded Bigtable (in memory)"),
-            Place::Emulator(host) => write!(f, "emulator at {host}"),
-        }
     }
 }
 
@@ -209,14 +220,15 @@ mod tests {
         let error = client.get_table("events").await.unwrap_err();
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
-        assert!(error.to_string().ends_with(", at the emulator at 127.0.0.1:1"), "{error}");
+        assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");
+        assert!(error.to_string().ends_with("since nothing has ever answered there"), "{error}");
         assert!(std::error::Error::source(&error).is_some());
     }
 
     #[tokio::test]
     async fn an_instance_of_the_cloud_is_an_error_for_now() {
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
-        let error = Client::named(cloud).unwrap_err();
+        let error = Client::builder().named(cloud).await.unwrap_err();
         assert!(
             error.is_configuration() && error.to_string().contains("instance `i` of project `p`"),
             "{error}"

@@ -1,33 +1,36 @@
-//! Reads: `ReadRows` as a stream of rows.
+//! Reads: which rows are asked for, and in which order.
 
-use std::fmt;
-use std::future::poll_fn;
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-use std::vec;
+mod buffer;
+mod stream;
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
-use futures_core::Stream;
-use futures_core::future::BoxFuture;
-use tonic::Streaming;
+use futures_util::TryStreamExt as _;
 
-use super::Client;
-use super::call::{self, Operation};
 use super::error::Error;
-use super::filter;
-use super::merge::RowMerger;
+use super::operation::Kind;
+use super::{Client, filter};
 use crate::plan::KeyRange;
 use crate::row::{FilterError, Row, RowFilter};
 use crate::wire::data;
-use crate::wire::data::read_rows_response::CellChunk;
 
-const RPC: &str = "ReadRows";
+pub use stream::RowStream;
 
-/// Which rows are read, and in which order.
+/// Which rows are read, and what of them.
 ///
-/// Without keys and ranges it names no row; the whole table is the range without bounds.
+/// ```
+/// use keyderive::client::ReadRows;
+/// use keyderive::row::RowFilter;
+///
+/// let newest_of_ten = ReadRows::new().prefix(b"alice#").limit(10).filter(RowFilter::latest(1));
+/// # drop(newest_of_ten);
+/// ```
+///
+/// Rows come in the order of their keys, each once, however often it is named. The keys and ranges of a request may
+/// have 512 KiB together.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReadRows {
+pub struct ReadRows {
     pub(crate) keys: Vec<Bytes>,
     pub(crate) ranges: Vec<KeyRange>,
     pub(crate) limit: Option<u64>,
@@ -36,23 +39,89 @@ pub(crate) struct ReadRows {
 }
 
 impl ReadRows {
+    /// No rows yet: [`key`](Self::key), [`range`](Self::range) and [`prefix`](Self::prefix) add some. A request that
+    /// names none reads none, and is not sent.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All rows of the table.
+    #[must_use]
+    pub fn all() -> Self {
+        Self::new().range(KeyRange::new(Vec::new(), None))
+    }
+
+    /// And the row with this key.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<Bytes>) -> Self {
+        self.keys.push(key.into());
+        self
+    }
+
+    /// And the rows whose keys are in this range.
+    #[must_use]
+    pub fn range(mut self, range: KeyRange) -> Self {
+        self.ranges.push(range);
+        self
+    }
+
+    /// And the rows whose keys begin so.
+    #[must_use]
+    pub fn prefix(self, prefix: impl AsRef<[u8]>) -> Self {
+        self.range(KeyRange::prefix(prefix.as_ref()))
+    }
+
+    /// At most so many rows, the first ones. None at all for 0.
+    #[must_use]
+    pub fn limit(self, rows: u64) -> Self {
+        Self { limit: Some(rows), ..self }
+    }
+
+    /// What of each row is sent. Replaces the filter that was given before.
+    #[must_use]
+    pub fn filter(self, filter: RowFilter) -> Self {
+        Self { filter: Some(filter), ..self }
+    }
+
+    /// From the last row to the first.
+    #[must_use]
+    pub fn reversed(self) -> Self {
+        Self { reversed: true, ..self }
+    }
+
     /// Whether no row can answer. Such a request is not sent, because the service takes an empty set
     /// of rows for the whole table, and a limit of zero for none.
     fn is_empty(&self) -> bool {
-        self.limit == Some(0) || (self.keys.is_empty() && self.ranges.iter().all(KeyRange::is_empty))
+        self.limit == Some(0)
+            || (self.keys.iter().all(Bytes::is_empty) && self.ranges.iter().all(KeyRange::is_empty))
     }
 
-    /// The message. Ranges that hold nothing are left out: the service refuses them.
+    /// Leaves out what has been read: all rows up to this one, of which so many came.
+    fn go_on_behind(&mut self, last: &Bytes, rows: u64) {
+        let ahead = match self.reversed {
+            true => KeyRange::new(Vec::new(), Some(last.to_vec())),
+            // The first key behind one.
+            false => KeyRange::new([last, &[0][..]].concat(), None),
+        };
+        self.keys.retain(|key| ahead.contains(key));
+        let ranges = self.ranges.iter().map(|range| range.intersection(&ahead));
+        self.ranges = ranges.filter(|range| !range.is_empty()).collect();
+        self.limit = self.limit.map(|limit| limit.saturating_sub(rows));
+    }
+
+    /// The message. Ranges that hold nothing are left out: the service refuses them, and no row has an empty key.
     fn into_message(
         self,
         table_name: String,
         app_profile_id: String,
     ) -> Result<data::ReadRowsRequest, FilterError> {
+        let row_keys = self.keys.into_iter().filter(|key| !key.is_empty()).collect();
         let row_ranges = self.ranges.iter().filter(|range| !range.is_empty()).map(range).collect();
         Ok(data::ReadRowsRequest {
             table_name,
             app_profile_id,
-            rows: Some(data::RowSet { row_keys: self.keys, row_ranges }),
+            rows: Some(data::RowSet { row_keys, row_ranges }),
             filter: self.filter.as_ref().map(filter::message).transpose()?,
             rows_limit: self.limit.map_or(0, |limit| i64::try_from(limit).unwrap_or(i64::MAX)),
             reversed: self.reversed,
@@ -62,9 +131,14 @@ impl ReadRows {
 
 fn range(range: &KeyRange) -> data::RowRange {
     use data::row_range::{EndKey, StartKey};
-    let start = Some(range.start()).filter(|start| !start.is_empty());
+    let start_key = match range.start() {
+        [] => None,
+        // What is behind a key begins with the key and a zero byte.
+        [key @ .., 0] if !key.is_empty() => Some(StartKey::StartKeyOpen(Bytes::copy_from_slice(key))),
+        key => Some(StartKey::StartKeyClosed(Bytes::copy_from_slice(key))),
+    };
     data::RowRange {
-        start_key: start.map(|start| StartKey::StartKeyClosed(Bytes::copy_from_slice(start))),
+        start_key,
         end_key: range.end().map(|end| EndKey::EndKeyOpen(Bytes::copy_from_slice(end))),
     }
 }
@@ -75,11 +149,7 @@ impl Client {
     /// The request is sent at the first poll, and canceled when the stream is dropped. The stream ends
     /// with the first error.
     pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
-        if request.is_empty() {
-            return RowStream(State::Ended);
-        }
-        let (client, operation) = (self.clone(), self.data_operation(RPC, table));
-        RowStream(State::Opening(Box::pin(async move { Reader::open(&client, operation, request).await })))
+        RowStream::new(self, Kind::ReadRows, table, request)
     }
 
     /// The row with this key, if there is one.
@@ -89,139 +159,10 @@ impl Client {
         key: Bytes,
         filter: Option<RowFilter>,
     ) -> Result<Option<Row>, Error> {
-        let request = ReadRows { keys: vec![key], limit: Some(1), filter, ..ReadRows::default() };
-        let mut reader = Reader::open(self, self.data_operation(RPC, table), request).await?;
-        let row = reader.next().await?;
+        let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
         // The answer is whole only at its end: an error may follow the row.
-        if row.is_some() && reader.next().await?.is_some() {
-            return Err(Error::protocol(&reader.operation, "a point read has more than one row"));
-        }
-        Ok(row)
+        let rows = RowStream::new(self, Kind::ReadRow, table, request).try_collect::<Vec<Row>>().await;
+        let rows = rows.map_err(|error| error.of_row(&key))?;
+        Ok(rows.into_iter().next())
     }
 }
-
-/// The rows of one scan.
-pub(crate) struct RowStream(State);
-
-enum State {
-    /// Not polled yet, or not answered.
-    Opening(BoxFuture<'static, Result<Reader, Error>>),
-    Reading(Box<Reader>),
-    Ended,
-}
-
-impl Stream for RowStream {
-    type Item = Result<Row, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        if let State::Opening(opening) = &mut self.0 {
-            match ready!(opening.as_mut().poll(cx)) {
-                Ok(reader) => self.0 = State::Reading(Box::new(reader)),
-                Err(error) => {
-                    self.0 = State::Ended;
-                    return Poll::Ready(Some(Err(error)));
-                }
-            }
-        }
-        let State::Reading(reader) = &mut self.0 else {
-            return Poll::Ready(None);
-        };
-        let row = ready!(reader.poll_next(cx)).transpose();
-        if !matches!(row, Some(Ok(_))) {
-            self.0 = State::Ended;
-        }
-        Poll::Ready(row)
-    }
-}
-
-impl fmt::Debug for RowStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowStream").finish_non_exhaustive()
-    }
-}
-
-/// One `ReadRows` stream.
-struct Reader {
-    operation: Operation,
-    responses: Streaming<data::ReadRowsResponse>,
-    buffer: Buffer,
-}
-
-impl Reader {
-    async fn open(client: &Client, operation: Operation, request: ReadRows) -> Result<Self, Error> {
-        let buffer = Buffer::new(request.reversed);
-        let message = request
-            .into_message(client.table_name(&operation.table), client.app_profile().to_owned())
-            .map_err(|error| Error::filter(&operation.table, error))?;
-        let responses = client
-            .call(&operation, message, |transport, request| async move {
-                call::data(transport).read_rows(request).await
-            })
-            .await?;
-        Ok(Self { operation, responses, buffer })
-    }
-
-    async fn next(&mut self) -> Result<Option<Row>, Error> {
-        poll_fn(|cx| self.poll_next(cx)).await
-    }
-
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Row>, Error>> {
-        let Self { operation, responses, buffer } = self;
-        let broken = |broken| Error::protocol(operation, broken);
-        loop {
-            if let Some(row) = buffer.next().map_err(broken)? {
-                return Poll::Ready(Ok(Some(row)));
-            }
-            match ready!(Pin::new(&mut *responses).poll_next(cx)) {
-                Some(Ok(response)) => buffer.take(response).map_err(broken)?,
-                Some(Err(status)) => return Poll::Ready(Err(Error::rpc(operation, &status))),
-                None => return Poll::Ready(buffer.finish().map(|()| None).map_err(broken)),
-            }
-        }
-    }
-}
-
-/// What is left of the last response, and of the row that it may have ended in.
-struct Buffer {
-    chunks: vec::IntoIter<CellChunk>,
-    /// A scan marker that belongs after `chunks`, or nothing.
-    marker: Bytes,
-    merger: RowMerger,
-}
-
-impl Buffer {
-    fn new(reversed: bool) -> Self {
-        Self { chunks: Vec::new().into_iter(), marker: Bytes::new(), merger: RowMerger::new(reversed) }
-    }
-
-    /// Takes a response, when there is no further row in the one before.
-    fn take(&mut self, response: data::ReadRowsResponse) -> Result<(), String> {
-        let marker = response.last_scanned_row_key;
-        if !marker.is_empty() && self.merger.is_scanned_before(&marker, response.chunks.first()) {
-            self.merger.scanned(marker)?;
-        } else {
-            self.marker = marker;
-        }
-        self.chunks = response.chunks.into_iter();
-        Ok(())
-    }
-
-    fn next(&mut self) -> Result<Option<Row>, String> {
-        for chunk in self.chunks.by_ref() {
-            if let Some(row) = self.merger.push(chunk)? {
-                return Ok(Some(row));
-            }
-        }
-        match std::mem::take(&mut self.marker) {
-            marker if marker.is_empty() => Ok(None),
-            marker => self.merger.scanned(marker).map(|()| None),
-        }
-    }
-
-    fn finish(&self) -> Result<(), String> {
-        self.merger.finish()
-    }
-}
-
-#[cfg(test)]
-mod tests;

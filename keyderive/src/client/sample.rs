@@ -1,11 +1,11 @@
 //! Samples of a table's keys: `SampleRowKeys`.
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
+use tonic::Response;
 
-use super::Client;
-use super::call;
 use super::error::Error;
+use super::operation::Kind;
+use super::{Client, call};
 use crate::wire::data;
 
 impl Client {
@@ -14,20 +14,23 @@ impl Client {
     ///
     /// The keys need not be those of rows. The last one is empty and stands for the table's end.
     pub(crate) async fn sample_row_keys(&self, table: &str) -> Result<Vec<(Bytes, i64)>, Error> {
-        let operation = self.data_operation("SampleRowKeys", table);
+        let operation = self.data_operation(Kind::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
         };
-        let responses = self
-            .call(&operation, message, |transport, request| async move {
-                call::data(transport).sample_row_keys(request).await
-            })
-            .await?;
-        responses
-            .map_ok(|sample| (sample.row_key, sample.offset_bytes))
-            .try_collect()
-            .await
-            .map_err(|status| Error::rpc(&operation, &status))
+        self.call(operation, message, |transport, request| async move {
+            let response = call::data(transport).sample_row_keys(request).await?;
+            let (head, mut responses, _) = response.into_parts();
+            let mut samples = Vec::new();
+            loop {
+                match responses.message().await {
+                    Ok(Some(sample)) => samples.push((sample.row_key, sample.offset_bytes)),
+                    Ok(None) => return Ok(Response::new(samples)),
+                    Err(status) => return Err(call::with_head(status, head)),
+                }
+            }
+        })
+        .await
     }
 }

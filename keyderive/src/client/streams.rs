@@ -26,7 +26,8 @@ const LONG_STREAMS: usize = 70;
 /// How many streams are kept for requests that are read to their end at once, whoever waits for what.
 const SHORT_STREAMS: usize = 20;
 
-/// The streams of one connection that scans may have open.
+/// The streams that scans may have open, of all connections. Each request goes by the connection that carries the
+/// fewest, so that they are spread.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     long: Arc<Semaphore>,
@@ -36,12 +37,13 @@ pub(crate) struct Streams {
 }
 
 impl Streams {
-    /// The streams of a transport; none for servers in this process, which have no connection to share.
-    pub(super) fn of(transport: &Transport) -> Option<Self> {
-        match transport {
+    /// The streams of all connections; none for servers in this process, which have no connection to share.
+    pub(super) fn of(transports: &[Transport]) -> Option<Self> {
+        let count = transports.len();
+        match transports.first()? {
             Transport::Channel(_, runtime) => Some(Self {
-                long: Arc::new(Semaphore::new(LONG_STREAMS)),
-                short: Arc::new(Semaphore::new(SHORT_STREAMS)),
+                long: Arc::new(Semaphore::new(LONG_STREAMS * count)),
+                short: Arc::new(Semaphore::new(SHORT_STREAMS * count)),
                 runtime: runtime.clone(),
             }),
             #[cfg(feature = "embedded")]

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use tonic::body::Body;
 use tower_service::Service as _;
 
-use crate::client::{BoxFuture, Client, Environment, Error, InProcess};
+use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use crate::wire::data::bigtable_server::BigtableServer;
 use store::Store;
@@ -33,7 +33,7 @@ impl Client {
     /// collection rule.
     #[must_use]
     pub fn embedded() -> Self {
-        Self::in_process(Arc::new(Servers::new()))
+        Self::builder().embedded()
     }
 
     /// A client of the Bigtable that the environment names, as [`from_env`](Self::from_env); the
@@ -46,10 +46,10 @@ impl Client {
     ///
     /// As `from_env`, but for an environment that names nothing.
     pub async fn from_env_or_embedded() -> Result<Self, Error> {
-        Self::named_or_embedded(Environment::decide(|name| std::env::var_os(name))?)
+        Self::named_or_embedded(Environment::decide(|name| std::env::var_os(name))?).await
     }
 
-    fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
+    async fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
         match environment {
             Environment::Nothing => {
                 tracing::warn!(
@@ -57,8 +57,16 @@ impl Client {
                 );
                 Ok(Self::embedded())
             }
-            named => Self::named(named),
+            named => Self::builder().named(named).await,
         }
+    }
+}
+
+impl ClientBuilder {
+    /// A client of a new, empty Bigtable inside this process, as [`Client::embedded`].
+    #[must_use]
+    pub fn embedded(self) -> Client {
+        self.in_process(Arc::new(Servers::new()))
     }
 }
 

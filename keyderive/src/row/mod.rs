@@ -45,5 +45,6 @@ pub(crate) use de::from_row;
 pub use error::RowError;
 pub(crate) use filter::{ByteRange, Fault as FilterFault, Kind as FilterKind, TimeRange};
 pub use filter::{FilterError, RowFilter};
-pub(crate) use mutation::Mutation;
+pub(crate) use mutation::{Change, Rule};
+pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use ser::to_mutations;

@@ -1,18 +1,168 @@
 //! The changes that one write makes to one row.
 
+use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
 use bytes::Bytes;
 
 /// One change to a row. The changes of one write are applied in order, all or none.
+///
+/// ```
+/// use keyderive::row::Mutation;
+///
+/// let changes = [
+///     Mutation::delete_column("cf", "draft"),
+///     Mutation::set("cf", "title", 1_700_000_000_000_000, "Bigtable"),
+/// ];
+/// ```
+///
+/// Qualifiers have 16 KiB at most, values 100 MiB; one write has 100,000 changes at most. Timestamps are
+/// microseconds since the epoch, of which Bigtable stores whole milliseconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Mutation {
-    /// Sets one version of a column. `timestamp_micros` is a whole number of milliseconds.
+pub struct Mutation(pub(crate) Change);
+
+/// What a mutation does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Sets one version of a column. The timestamp -1 is the server's own time.
     SetCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: Bytes },
-    /// Deletes every version of a column.
-    DeleteColumn { family: Arc<str>, qualifier: Bytes },
+    /// Adds to a cell of an aggregate family.
+    AddToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: i64 },
+    /// Merges the state of an aggregate into a cell of an aggregate family.
+    MergeToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, state: Bytes },
+    /// Deletes the versions of a column that are in a range, or all.
+    DeleteColumn { family: Arc<str>, qualifier: Bytes, versions: Option<(i64, Option<i64>)> },
     /// Deletes every column of a family from the row.
     DeleteFamily { family: Arc<str> },
     /// Deletes the row.
     DeleteRow,
+}
+
+impl Mutation {
+    /// Sets the version of a column that has this timestamp.
+    pub fn set(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        timestamp_micros: i64,
+        value: impl Into<Bytes>,
+    ) -> Self {
+        let (family, qualifier, value) = (family.into(), qualifier.into(), value.into());
+        Self(Change::SetCell { family, qualifier, timestamp_micros, value })
+    }
+
+    /// Sets a version of a column with the server's time.
+    ///
+    /// A write with it is not sent again when its outcome is unknown, since it would store a second version: give
+    /// the time yourself where you can.
+    pub fn set_now(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+    ) -> Self {
+        Self::set(family, qualifier, -1, value)
+    }
+
+    /// Adds a number to a cell of an aggregate family: of sums, minima or maxima.
+    ///
+    /// A write with it is not sent again when its outcome is unknown.
+    pub fn add_to_cell(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        timestamp_micros: i64,
+        value: i64,
+    ) -> Self {
+        let (family, qualifier) = (family.into(), qualifier.into());
+        Self(Change::AddToCell { family, qualifier, timestamp_micros, value })
+    }
+
+    /// Merges an aggregate's state, as it is stored, into a cell of an aggregate family.
+    ///
+    /// A write with it is not sent again when its outcome is unknown.
+    pub fn merge_to_cell(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        timestamp_micros: i64,
+        state: impl Into<Bytes>,
+    ) -> Self {
+        let (family, qualifier, state) = (family.into(), qualifier.into(), state.into());
+        Self(Change::MergeToCell { family, qualifier, timestamp_micros, state })
+    }
+
+    /// Deletes every version of a column.
+    pub fn delete_column(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>) -> Self {
+        let (family, qualifier) = (family.into(), qualifier.into());
+        Self(Change::DeleteColumn { family, qualifier, versions: None })
+    }
+
+    /// Deletes the versions of a column whose timestamps are in a range.
+    pub fn delete_versions(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        micros: impl RangeBounds<i64>,
+    ) -> Self {
+        let start = match micros.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(start) => start.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match micros.end_bound() {
+            Bound::Included(end) => end.checked_add(1),
+            Bound::Excluded(end) => Some(*end),
+            Bound::Unbounded => None,
+        };
+        let (family, qualifier) = (family.into(), qualifier.into());
+        Self(Change::DeleteColumn { family, qualifier, versions: Some((start, end)) })
+    }
+
+    /// Deletes every column of a family.
+    pub fn delete_family(family: impl Into<Arc<str>>) -> Self {
+        Self(Change::DeleteFamily { family: family.into() })
+    }
+
+    /// Deletes the row.
+    #[must_use]
+    pub fn delete_row() -> Self {
+        Self(Change::DeleteRow)
+    }
+
+    /// Whether to apply it twice is the same as once.
+    pub(crate) fn is_idempotent(&self) -> bool {
+        match self.0 {
+            Change::SetCell { timestamp_micros, .. } => timestamp_micros != -1,
+            Change::AddToCell { .. } | Change::MergeToCell { .. } => false,
+            Change::DeleteColumn { .. } | Change::DeleteFamily { .. } | Change::DeleteRow => true,
+        }
+    }
+}
+
+/// One change that depends on what a cell holds.
+///
+/// ```
+/// use keyderive::row::ReadModifyWrite;
+///
+/// let rules = [ReadModifyWrite::increment("cf", "visits", 1), ReadModifyWrite::append("cf", "log", "seen;")];
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadModifyWrite {
+    pub(crate) family: Arc<str>,
+    pub(crate) qualifier: Bytes,
+    pub(crate) rule: Rule,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Rule {
+    Append(Bytes),
+    Increment(i64),
+}
+
+impl ReadModifyWrite {
+    /// Puts bytes behind the newest value of a column; behind nothing where there is none.
+    pub fn append(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        Self { family: family.into(), qualifier: qualifier.into(), rule: Rule::Append(value.into()) }
+    }
+
+    /// Adds to the newest value of a column, an integer of 8 bytes, big-endian; to 0 where there is none.
+    pub fn increment(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>, amount: i64) -> Self {
+        Self { family: family.into(), qualifier: qualifier.into(), rule: Rule::Increment(amount) }
+    }
 }

@@ -53,15 +53,15 @@ struct Columns<'a> {
 impl Columns<'_> {
     fn set(&mut self, qualifier: Bytes, value: Bytes) {
         let (family, timestamp_micros) = (Arc::clone(self.family), self.timestamp_micros);
-        self.sets.push(Mutation::SetCell { family, qualifier, timestamp_micros, value });
+        self.sets.push(Mutation::set(family, qualifier, timestamp_micros, value));
     }
 
     fn delete(&mut self, qualifier: Bytes) {
-        self.deletes.push(Mutation::DeleteColumn { family: Arc::clone(self.family), qualifier });
+        self.deletes.push(Mutation::delete_column(Arc::clone(self.family), qualifier));
     }
 
     fn delete_all(&mut self) {
-        self.deletes.push(Mutation::DeleteFamily { family: Arc::clone(self.family) });
+        self.deletes.push(Mutation::delete_family(Arc::clone(self.family)));
     }
 
     fn into_mutations(mut self) -> Vec<Mutation> {

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Cell, Mutation, Row, RowError, from_row, to_mutations};
+use super::{Cell, Change, Mutation, Row, RowError, from_row, to_mutations};
 
 const FAMILY: &str = "cf";
 const NOW: i64 = 1_700_000_000_000_000;
@@ -25,16 +25,11 @@ fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
 }
 
 fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {
-    Mutation::SetCell {
-        family: FAMILY.into(),
-        qualifier: qualifier.into(),
-        timestamp_micros: NOW,
-        value: value.into(),
-    }
+    Mutation::set(FAMILY, qualifier, NOW, value)
 }
 
 fn delete(qualifier: &'static str) -> Mutation {
-    Mutation::DeleteColumn { family: FAMILY.into(), qualifier: qualifier.into() }
+    Mutation::delete_column(FAMILY, qualifier)
 }
 
 fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
@@ -51,8 +46,8 @@ fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
 fn store(mutations: Vec<Mutation>) -> Vec<Cell> {
     let mut cells: Vec<_> = mutations
         .into_iter()
-        .filter_map(|mutation| match mutation {
-            Mutation::SetCell { family, qualifier, timestamp_micros, value } => {
+        .filter_map(|mutation| match mutation.0 {
+            Change::SetCell { family, qualifier, timestamp_micros, value } => {
                 Some(Cell { family, qualifier, timestamp_micros, value, labels: Vec::new() })
             }
             _ => None,

@@ -51,7 +51,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut deleted = 0;
         let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
         while let Some((key, _)) = rows.next_with_key().await.transpose()? {
-            batch.push((key, vec![Mutation::DeleteRow]));
+            batch.push((key, vec![Mutation::delete_row()]));
             if batch.len() == DELETED_ROWS {
                 deleted += self.delete_batch(&mut batch).await?;
             }

@@ -22,7 +22,7 @@ pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 
-use crate::client::{Client, Error, FamilySpec};
+use crate::client::{Client, Error, FamilySpec, Settings};
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter};
@@ -98,6 +98,25 @@ impl<K: TableKey, R> Table<K, R> {
     #[must_use]
     pub fn family(self, name: &str) -> Self {
         Self { family: name.into(), ..self }
+    }
+
+    /// The same table, whose operations have other [settings](crate::client::Settings): for one kind of work, or for
+    /// one call.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use keyderive::{Client, RowKey, Table};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
+    /// let hasty = users.with(|settings| settings.read_row.total_timeout = Duration::from_millis(200));
+    /// let user = hasty.get(&UserKey { id: 7 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        Self { client: self.client.with(change), ..self.clone() }
     }
 
     /// The table's name.

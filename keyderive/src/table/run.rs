@@ -33,7 +33,9 @@ pub(super) struct Run<K: TableKey> {
 }
 
 impl<K: TableKey> Run<K> {
-    pub(super) fn new(reader: Reader<K>, waves: Waves, unordered: bool, limit: Option<u64>) -> Self {
+    pub(super) fn new(mut reader: Reader<K>, waves: Waves, unordered: bool, limit: Option<u64>) -> Self {
+        // What a scan still has to send goes on when the client is closed meanwhile.
+        reader.client = reader.client.entered();
         Self {
             reader: Arc::new(reader),
             waves,

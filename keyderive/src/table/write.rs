@@ -7,14 +7,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::Error;
+use crate::client::{Batch, Entry, Error};
 use crate::key::TableKey;
 use crate::row::{self, Mutation};
-
-/// How many mutations Bigtable takes in one request.
-const MAX_MUTATIONS: usize = 100_000;
-/// How many bytes of keys and values are sent in one request: well under what the service receives.
-const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
@@ -71,12 +66,12 @@ impl<K: TableKey, R> Table<K, R> {
         self.send(batch.take()).await
     }
 
-    pub(super) async fn send(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Result<(), Error> {
+    pub(super) async fn send(&self, entries: Vec<Entry>) -> Result<(), Error> {
         if entries.is_empty() {
             return Ok(());
         }
         let keys: Vec<Bytes> = entries.iter().map(|(key, _)| key.clone()).collect();
-        let outcomes = self.client.mutate_rows(&self.name, entries).await?;
+        let outcomes = self.client.mutate_rows(&self.name, entries).await;
         match keys.iter().zip(outcomes).find_map(|(key, outcome)| Some((key, outcome.err()?))) {
             Some((key, error)) => Err(Error::entry(key, error)),
             None => Ok(()),
@@ -99,49 +94,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// When the key cannot be encoded, or the write fails.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         let key = self.encode(key)?;
-        self.client.mutate_row(&self.name, key, vec![Mutation::DeleteRow]).await
+        self.client.mutate_row(&self.name, key, vec![Mutation::delete_row()]).await
     }
-}
-
-/// The entries of one request, and what they add up to.
-#[derive(Default)]
-struct Batch {
-    entries: Vec<(Bytes, Vec<Mutation>)>,
-    mutations: usize,
-    bytes: usize,
-}
-
-impl Batch {
-    fn is_full_for(&self, key: &Bytes, mutations: &[Mutation]) -> bool {
-        !self.entries.is_empty()
-            && (self.mutations + mutations.len() > MAX_MUTATIONS
-                || self.bytes + entry_bytes(key, mutations) > BATCH_BYTES)
-    }
-
-    fn add(&mut self, key: Bytes, mutations: Vec<Mutation>) {
-        self.mutations += mutations.len();
-        self.bytes += entry_bytes(&key, &mutations);
-        self.entries.push((key, mutations));
-    }
-
-    fn take(&mut self) -> Vec<(Bytes, Vec<Mutation>)> {
-        std::mem::take(self).entries
-    }
-}
-
-/// About what an entry takes on the wire.
-fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
-    /// The lengths and tags of one mutation, its timestamp and its family.
-    const OVERHEAD: usize = 32;
-    let values: usize = mutations
-        .iter()
-        .map(|mutation| match mutation {
-            Mutation::SetCell { qualifier, value, .. } => qualifier.len() + value.len(),
-            Mutation::DeleteColumn { qualifier, .. } => qualifier.len(),
-            Mutation::DeleteFamily { .. } | Mutation::DeleteRow => 0,
-        })
-        .sum();
-    key.len() + values + OVERHEAD * mutations.len()
 }
 
 /// The time in microseconds, in the whole milliseconds that Bigtable stores.

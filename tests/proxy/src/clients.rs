@@ -10,7 +10,7 @@ use keyderive::client::RawTable;
 use keyderive_scripted::values;
 use tonic::Status;
 
-use crate::proto::{CreateClientRequest, OptionalFeatureConfig};
+use crate::proto::CreateClientRequest;
 
 /// A data target that stands for the emulator which the environment names.
 const EMULATOR: &str = "emulator";
@@ -38,21 +38,17 @@ impl Made {
         if request.security_options.as_ref().is_some_and(|security| security.use_ssl) {
             return Err(Status::unimplemented("this proxy reaches servers without encryption only"));
         }
-        let all_features = request.optional_feature_config() == OptionalFeatureConfig::EnableAll;
         let timeout = request.per_operation_timeout.map(duration).transpose()?;
         let builder = Client::builder()
             .instance(&request.project_id, &request.instance_id)
-            .app_profile(&request.app_profile_id)
-            .throttle(all_features);
+            .app_profile(&request.app_profile_id);
         let client = match request.data_target.as_str() {
             EMULATOR => builder.from_env().await,
             host => builder.emulator(host).await,
         };
         let client = client.map_err(|error| Status::invalid_argument(error.to_string()))?;
         let client = match timeout {
-            Some(timeout) => {
-                client.with(|settings| settings.each(|call| call.total_timeout = timeout))
-            }
+            Some(timeout) => client.with(|settings| settings.each(|call| call.total_timeout = timeout)),
             None => client,
         };
         Ok(Self {

@@ -6,7 +6,7 @@ mod read;
 mod row;
 mod status;
 
-pub(crate) use filter::{filter, optional_filter};
+pub(crate) use filter::optional_filter;
 pub(crate) use mutation::{mutations, rules};
 pub(crate) use read::read_rows;
 pub(crate) use row::row;

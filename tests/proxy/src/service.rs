@@ -127,7 +127,8 @@ impl CloudBigtableV2TestProxy for Proxy {
         let otherwise = convert::mutations(request.false_mutations)?;
         let checked = table.check_and_mutate_row(request.row_key, condition, then, otherwise).await;
         let status = Some(status(&checked));
-        let result = checked.ok().map(|predicate_matched| data::CheckAndMutateRowResponse { predicate_matched });
+        let result =
+            checked.ok().map(|predicate_matched| data::CheckAndMutateRowResponse { predicate_matched });
         Ok(Response::new(CheckAndMutateRowResult { status, result }))
     }
 

@@ -17,6 +17,7 @@
 
 mod answer;
 mod connection;
+mod pipe;
 mod request;
 mod rows;
 mod rpc;
@@ -33,9 +34,11 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::task::JoinSet;
 use tonic::Code;
+use tonic::transport::{Channel, Endpoint};
 
 pub use self::answer::{Answer, Failure, Gate};
 use self::connection::Command;
+use self::pipe::Pipes;
 pub use self::request::Request;
 pub use self::rows::{Chunk, cell, row};
 pub use self::rpc::Rpc;
@@ -166,6 +169,12 @@ impl Mock {
             Door::Shut => Err(io::ErrorKind::ConnectionRefused.into()),
             Door::Stuck => std::future::pending().await,
         }
+    }
+
+    /// A channel of such pipes, made at their first use.
+    #[must_use]
+    pub fn channel(&self, endpoint: &Endpoint) -> Channel {
+        endpoint.connect_with_connector_lazy(Pipes(self.clone()))
     }
 
     /// What becomes of connections from now on.

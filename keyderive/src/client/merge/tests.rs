@@ -28,7 +28,7 @@ fn reset(chunk: CellChunk) -> CellChunk {
 
 /// The rows of a stream, or the text of the error.
 fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<Vec<Row>, String> {
-    let mut merger = RowMerger::new(reversed);
+    let mut merger = RowMerger::new(reversed, None);
     let mut rows = Vec::new();
     for chunk in chunks {
         rows.extend(merger.push(chunk)?);
@@ -181,7 +181,7 @@ fn a_row_is_committed_before_the_end() {
 
 #[test]
 fn a_scan_marker_comes_between_rows_and_in_order() {
-    let mut merger = RowMerger::new(false);
+    let mut merger = RowMerger::new(false, None);
     merger.push(commit(cell("b", "1"))).unwrap();
     merger.scanned("d".into()).unwrap();
     assert!(merger.scanned("d".into()).unwrap_err().contains("increasing"));
@@ -189,7 +189,7 @@ fn a_scan_marker_comes_between_rows_and_in_order() {
     merger.push(cell("e", "1")).unwrap();
     assert!(merger.scanned("f".into()).unwrap_err().contains("row b\"e\" is open"));
 
-    let mut merger = RowMerger::new(true);
+    let mut merger = RowMerger::new(true, None);
     merger.scanned("d".into()).unwrap();
     assert!(merger.scanned("e".into()).unwrap_err().contains("decreasing"));
     merger.scanned("c".into()).unwrap();
@@ -197,12 +197,12 @@ fn a_scan_marker_comes_between_rows_and_in_order() {
 
 #[test]
 fn a_scan_marker_takes_its_place_among_the_chunks() {
-    let mut merger = RowMerger::new(false);
+    let mut merger = RowMerger::new(false, None);
     let chunk = cell("b", "1");
     assert!(merger.is_scanned_before(&"a".into(), Some(&chunk)));
     assert!(!merger.is_scanned_before(&"c".into(), Some(&chunk)));
     assert!(!merger.is_scanned_before(&"a".into(), None));
-    assert!(RowMerger::new(true).is_scanned_before(&"c".into(), Some(&chunk)));
+    assert!(RowMerger::new(true, None).is_scanned_before(&"c".into(), Some(&chunk)));
     merger.push(chunk).unwrap();
     assert!(!merger.is_scanned_before(&"a".into(), Some(&piece("2", 0))));
 }

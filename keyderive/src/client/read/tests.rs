@@ -6,8 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::buffer::Buffer;
 use super::*;
 use crate::wire::data::ReadRowsResponse;
+use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
 use crate::wire::values::{BytesValue, StringValue};
 
@@ -50,7 +52,7 @@ fn splits(chunks: &[CellChunk]) -> Vec<Vec<ReadRowsResponse>> {
 
 /// The cells of the rows that come before the end or the error.
 fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
-    let mut buffer = Buffer::new(false);
+    let mut buffer = Buffer::new(false, None);
     let mut cells = Vec::new();
     for response in responses {
         if let Err(broken) = buffer.take(response) {
@@ -173,7 +175,7 @@ fn a_marker_is_taken_before_or_after_the_rows_of_its_response() {
         ..CellChunk::default()
     };
     for marker in ["a", "c"] {
-        let mut buffer = Buffer::new(false);
+        let mut buffer = Buffer::new(false, None);
         let last_scanned_row_key = Bytes::from_static(marker.as_bytes());
         buffer.take(ReadRowsResponse { chunks: vec![row("b")], last_scanned_row_key }).unwrap();
         assert_eq!(&buffer.next().unwrap().unwrap().key()[..], b"b");

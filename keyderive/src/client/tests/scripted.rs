@@ -29,7 +29,8 @@ struct Script {
 
 impl Script {
     fn client(self) -> Client {
-        Client::in_process(Arc::new(self))
+        let client = Client::builder().in_process(Arc::new(self));
+        client.with(|settings| settings.each(|call| call.max_attempts = 1))
     }
 
     fn see<T>(&self, request: &Request<T>) {
@@ -129,10 +130,9 @@ fn outcomes(entries: Vec<Entry>) -> Result<MutateRowsResponse, Status> {
     Ok(MutateRowsResponse { entries, rate_limit_info: None })
 }
 
-async fn write_three(
-    outcomes: Vec<Result<MutateRowsResponse, Status>>,
-) -> Result<Vec<Result<(), Error>>, Error> {
-    let entries = ["a", "b", "c"].map(|key| (Bytes::from_static(key.as_bytes()), vec![Mutation::DeleteRow]));
+async fn write_three(outcomes: Vec<Result<MutateRowsResponse, Status>>) -> Vec<Result<(), Error>> {
+    let entries =
+        ["a", "b", "c"].map(|key| (Bytes::from_static(key.as_bytes()), vec![Mutation::delete_row()]));
     Script { outcomes, ..Script::default() }.client().mutate_rows("t", entries.into()).await
 }
 
@@ -140,9 +140,11 @@ async fn write_three(
 async fn data_rpcs_are_routed_and_say_what_the_client_can() {
     let script = Script::default();
     let client = script.clone().client();
-    client.mutate_row("my table", "k".into(), vec![Mutation::DeleteRow]).await.unwrap();
+    client.mutate_row("my table", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
     assert!(client.read_row("my table", "k".into(), None).await.unwrap().is_none());
-    assert!(client.mutate_rows("my table", vec![("k".into(), Vec::new())]).await.unwrap()[0].is_err());
+    assert!(
+        client.mutate_rows("my table", vec![("k".into(), vec![Mutation::delete_row()])]).await[0].is_err()
+    );
     let seen = script.seen.lock().unwrap();
     assert_eq!(seen.len(), 3);
     for headers in &*seen {
@@ -150,7 +152,7 @@ async fn data_rpcs_are_routed_and_say_what_the_client_can() {
             headers.get("x-goog-request-params").unwrap(),
             "table_name=projects%2Fkeyderive%2Finstances%2Flocal%2Ftables%2Fmy%20table&app_profile_id="
         );
-        assert_eq!(headers.get("bigtable-features").unwrap(), "CAEgAQ==");
+        assert_eq!(headers.get("bigtable-features").unwrap(), "CAEgATABOAE=");
         assert_eq!(headers.get("bigtable-attempt").unwrap(), "0");
         assert!(headers.contains_key("bigtable-client-attempt-epoch-usec"));
         assert!(headers.contains_key("x-goog-api-client"));
@@ -176,7 +178,12 @@ async fn a_failure_comes_after_the_rows_before_it() {
     let mut rows = read(vec![row("a", true), row("b", false), Err(Status::unavailable("later"))]);
     assert_eq!(&rows.next().await.unwrap().unwrap().key()[..], b"a");
     let error = rows.next().await.unwrap().unwrap_err();
-    assert_eq!(error.to_string(), "ReadRows on table `t` failed: UNAVAILABLE: later");
+    let text = error.to_string();
+    assert!(
+        text.starts_with("ReadRows on table `t` failed: UNAVAILABLE: later; given up after 1 attempt"),
+        "{text}"
+    );
+    assert_eq!(error.last_row_key(), Some(&b"a"[..]));
     assert!(error.is_unavailable() && rows.next().await.is_none());
 }
 
@@ -191,7 +198,7 @@ async fn a_row_may_be_split_over_responses() {
 #[tokio::test]
 async fn an_error_after_a_single_row_is_an_error_of_the_read() {
     let client =
-        Script { reads: vec![row("k", true), Err(Status::aborted(""))], ..Script::default() }.client();
+        Script { reads: vec![row("k", true), Err(Status::data_loss(""))], ..Script::default() }.client();
     assert!(client.read_row("t", "k".into(), None).await.is_err());
     let client = Script { reads: vec![row("k", true), row("l", true)], ..Script::default() }.client();
     assert!(client.read_row("t", "k".into(), None).await.unwrap_err().is_protocol());
@@ -204,7 +211,7 @@ async fn entries_without_an_outcome_are_errors() {
         outcomes(vec![outcome(2, Code::Ok)]),
         outcomes(vec![outcome(0, Code::NotFound), outcome(9, Code::Ok)]),
     ];
-    let written = write_three(told).await.unwrap();
+    let written = write_three(told).await;
     assert!(written[0].as_ref().unwrap_err().is_not_found());
     assert!(written[1].as_ref().unwrap_err().is_protocol());
     assert!(written[2].is_ok());
@@ -213,11 +220,12 @@ async fn entries_without_an_outcome_are_errors() {
 #[tokio::test]
 async fn a_failure_is_of_the_entries_whose_outcome_is_unknown() {
     let told = vec![outcomes(vec![outcome(1, tonic::Code::Ok)]), Err(Status::unavailable("later"))];
-    let written = write_three(told).await.unwrap();
+    let written = write_three(told).await;
     assert!(written[1].is_ok());
     assert!(
         written[0].as_ref().unwrap_err().is_unavailable()
             && written[2].as_ref().unwrap_err().is_unavailable()
     );
-    assert!(write_three(vec![Err(Status::unavailable("later"))]).await.unwrap_err().is_unavailable());
+    let written = write_three(vec![Err(Status::unavailable("later"))]).await;
+    assert!(written.iter().all(|outcome| outcome.as_ref().unwrap_err().is_unavailable()));
 }

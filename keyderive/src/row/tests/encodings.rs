@@ -168,6 +168,6 @@ fn whitespace_in_json_is_read() {
 #[test]
 fn a_static_name_is_not_copied() {
     let mutations = write(&One { x: Shape::Point }).unwrap();
-    let super::Mutation::SetCell { value, .. } = &mutations[0] else { panic!("{mutations:?}") };
+    let super::Change::SetCell { value, .. } = &mutations[0].0 else { panic!("{mutations:?}") };
     assert!(!Bytes::is_unique(value), "the variant's name is on the heap");
 }

@@ -15,11 +15,7 @@ const MAX_DEPTH: u8 = 32;
 const MILLISECOND: i64 = 1000;
 
 pub(crate) fn optional_filter(message: Option<data::RowFilter>) -> Result<Option<RowFilter>, Status> {
-    message.map(filter).transpose()
-}
-
-pub(crate) fn filter(message: data::RowFilter) -> Result<RowFilter, Status> {
-    at_depth(message, MAX_DEPTH)
+    message.map(|message| at_depth(message, MAX_DEPTH)).transpose()
 }
 
 fn at_depth(message: data::RowFilter, depth: u8) -> Result<RowFilter, Status> {

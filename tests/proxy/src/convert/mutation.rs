@@ -39,9 +39,7 @@ fn mutation(message: data::Mutation) -> Result<Mutation, Status> {
             }
         }
         Some(mutation::Mutation::DeleteFromColumn(delete)) => delete_from_column(delete),
-        Some(mutation::Mutation::DeleteFromFamily(delete)) => {
-            Ok(Mutation::delete_family(delete.family_name))
-        }
+        Some(mutation::Mutation::DeleteFromFamily(delete)) => Ok(Mutation::delete_family(delete.family_name)),
         Some(mutation::Mutation::DeleteFromRow(_)) => Ok(Mutation::delete_row()),
         None => Err(refused("a mutation says nothing")),
     }

@@ -17,10 +17,8 @@ pub(crate) fn read_rows(request: data::ReadRowsRequest) -> Result<ReadRows, Stat
         (true, true) => ReadRows::all(),
         _ => ReadRows::new(),
     };
-    read = read.keys(rows.row_keys);
-    for range in rows.row_ranges {
-        read = read.range(key_range(range));
-    }
+    read = rows.row_keys.into_iter().fold(read, ReadRows::key);
+    read = rows.row_ranges.into_iter().map(key_range).fold(read, ReadRows::range);
     // To the protocol 0 is no limit.
     if limit > 0 {
         read = read.limit(limit);

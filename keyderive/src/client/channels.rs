@@ -1,0 +1,108 @@
+//! The connections of a client: which one a request goes by, and how they are renewed.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use super::transport::Transport;
+
+/// The connections of a client. Each request goes by the one that carries the fewest.
+#[derive(Debug)]
+pub(super) struct Channels {
+    slots: Vec<RwLock<Arc<Connection>>>,
+    /// Where the search for the least busy connection begins, so that equal ones take turns.
+    next: AtomicUsize,
+    /// Whether a server has ever answered.
+    answered: AtomicBool,
+}
+
+/// A connection and how many requests it carries.
+#[derive(Debug)]
+struct Connection {
+    transport: Transport,
+    in_flight: AtomicUsize,
+}
+
+/// A request's hold on its connection, for as long as its answer takes.
+#[derive(Debug)]
+pub(super) struct Lease {
+    connection: Arc<Connection>,
+    slot: usize,
+}
+
+impl Channels {
+    /// Over these connections, of which there is at least one.
+    pub(super) fn new(transports: impl IntoIterator<Item = Transport>) -> Self {
+        Self {
+            slots: transports.into_iter().map(|transport| RwLock::new(Connection::new(transport))).collect(),
+            next: AtomicUsize::new(0),
+            answered: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// The least busy connection; another one than `avoided`, by which a request has just failed.
+    pub(super) fn lease(&self, avoided: Option<usize>) -> Option<Lease> {
+        let count = self.slots.len();
+        let first = self.next.fetch_add(1, Ordering::Relaxed);
+        let slots = (0..count).map(|offset| first.wrapping_add(offset) % count);
+        let leasable = slots.filter(|slot| count == 1 || Some(*slot) != avoided);
+        let busy =
+            |slot: &usize| self.slots.get(*slot).map(|slot| current(slot).in_flight.load(Ordering::Relaxed));
+        let slot = leasable.min_by_key(busy)?;
+        Some(Lease::new(current(self.slots.get(slot)?), slot))
+    }
+
+    /// Puts a new connection into a slot. The old one is closed when its last request has ended.
+    pub(super) fn replace(&self, slot: usize, transport: Transport) {
+        if let Some(slot) = self.slots.get(slot) {
+            *slot.write().unwrap_or_else(PoisonError::into_inner) = Connection::new(transport);
+        }
+    }
+
+    pub(super) fn has_answered(&self) -> bool {
+        self.answered.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_answered(&self) {
+        self.answered.store(true, Ordering::Relaxed);
+    }
+}
+
+fn current(slot: &RwLock<Arc<Connection>>) -> Arc<Connection> {
+    // Nothing panics while it holds the lock.
+    Arc::clone(&slot.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+impl Connection {
+    fn new(transport: Transport) -> Arc<Self> {
+        Arc::new(Self { transport, in_flight: AtomicUsize::new(0) })
+    }
+}
+
+impl Lease {
+    fn new(connection: Arc<Connection>, slot: usize) -> Self {
+        connection.in_flight.fetch_add(1, Ordering::Relaxed);
+        Self { connection, slot }
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        self.connection.transport.clone()
+    }
+
+    pub(super) fn slot(&self) -> usize {
+        self.slot
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// When a connection is renewed, at the latest: Google's front ends close it after an hour.
+pub(super) const REFRESH_AFTER: Duration = Duration::from_secs(50 * 60);

@@ -1,0 +1,212 @@
+//! What an error says.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::{Ended, Error, Kind, Rpc, Tries};
+use crate::client::failure::{Failure, name};
+use crate::key::ShownKey;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.kind() {
+            Kind::Configuration { message } => f.write_str(message),
+            Kind::Closed { rpc, table } => {
+                write!(f, "{}: the client is closed", Failed { rpc, table })
+            }
+            Kind::Rpc(rpc) => rpc.fmt(f),
+            Kind::Protocol { rpc, table, message, last } => {
+                let failed = Failed { rpc, table };
+                write!(f, "{failed}: the server's answer breaks the protocol: {message}{}", Behind(last))
+            }
+            Kind::Limit { table, key, message } => {
+                write!(f, "row {} of table `{table}` was not written: {message}", ShownKey(key))
+            }
+            Kind::Key { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Plan { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Filter { table, error } => write!(f, "table `{table}`: {error}"),
+            Kind::Foreign { table, error } => write!(f, "{}foreign row: {error}", InTable(table)),
+            Kind::Row { table, key, error } => {
+                write!(f, "row {} of table `{table}`: {error}", ShownKey(key))
+            }
+            Kind::Entry { key, error } => {
+                write!(f, "row {} was not written: {error}", ShownKey(key))
+            }
+            Kind::Input { index, error } => write!(f, "row {index} of the input, counted from 0: {error}"),
+            Kind::Scan { bucket, last, error } => {
+                write!(f, "{error}")?;
+                match (bucket, last) {
+                    (Some(bucket), Some(key)) => {
+                        write!(f, "; in bucket {bucket}, and the last row delivered was {}", ShownKey(key))
+                    }
+                    (Some(bucket), None) => write!(f, "; in bucket {bucket}, before any row was delivered"),
+                    (None, Some(key)) => write!(f, "; the last row delivered was {}", ShownKey(key)),
+                    (None, None) => Ok(()),
+                }
+            }
+            Kind::NotPrefixes { table } => write!(
+                f,
+                "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
+                 prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
+            ),
+            Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
+        }
+    }
+}
+
+/// The table in front of an error's text, where it is known.
+struct InTable<'a>(&'a Option<String>);
+
+impl fmt::Display for InTable<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |table| write!(f, "table `{table}`: "))
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_tuple("Error");
+        debug.field(&format_args!("{self}"));
+        if let Some(source) = self.source() {
+            debug.field(&source);
+        }
+        debug.finish()
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self.kind() {
+            Kind::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
+            Kind::Key { error, .. } => Some(error),
+            Kind::Plan { error, .. } => Some(error),
+            Kind::Filter { error, .. } => Some(error),
+            Kind::Foreign { error, .. } => Some(error),
+            Kind::Row { error, .. } => Some(error),
+            Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),
+            Kind::Scan { error, .. } => error.source(),
+            Kind::Rpc(_)
+            | Kind::Configuration { .. }
+            | Kind::Closed { .. }
+            | Kind::Limit { .. }
+            | Kind::Protocol { .. }
+            | Kind::NotPrefixes { .. }
+            | Kind::Mismatch { .. } => None,
+        }
+    }
+}
+
+impl fmt::Display for Rpc {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rpc, table, target, failure, tries, key, last } = self;
+        match key {
+            Some(key) => write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))?,
+            None => write!(f, "{}", Failed { rpc, table })?,
+        }
+        write!(f, ": {}", name(failure.code))?;
+        if !failure.message.is_empty() {
+            write!(f, ": {}", failure.message)?;
+        }
+        if failure.source.is_some() {
+            // The failure of a connection says nothing of where to.
+            write!(f, ", at the {target}")?;
+        }
+        write!(f, "{tries}{}", Behind(last))
+    }
+}
+
+impl fmt::Display for Tries {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { attempts, elapsed, ended } = self;
+        let elapsed = elapsed.as_secs_f64();
+        let attempts = match attempts {
+            1 if ended.is_none() => return Ok(()),
+            1 => "1 attempt".to_owned(),
+            _ => format!("{attempts} attempts"),
+        };
+        match ended {
+            None => write!(f, "; at the last of {attempts} in {elapsed:.1} s"),
+            Some(Ended::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
+            Some(Ended::Time(allowed)) => {
+                write!(f, "; given up after {attempts} in {elapsed:.1} s, of {allowed:?} that are allowed")
+            }
+            Some(Ended::NoContact) => {
+                write!(
+                    f,
+                    "; given up after {attempts} in {elapsed:.1} s, since nothing has ever answered there"
+                )
+            }
+        }
+    }
+}
+
+/// An operation on a table, or on no table.
+struct Failed<'a> {
+    rpc: &'a str,
+    table: &'a str,
+}
+
+impl fmt::Display for Failed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self { rpc, table: "" } => write!(f, "{rpc} failed"),
+            Self { rpc, table } => write!(f, "{rpc} on table `{table}` failed"),
+        }
+    }
+}
+
+/// How far a scan had come.
+struct Behind<'a>(&'a Option<Bytes>);
+
+impl fmt::Display for Behind<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.as_ref().map_or(Ok(()), |key| write!(f, "; the last row read was {}", ShownKey(key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tonic::{Code, Status};
+
+    use super::*;
+    use crate::client::operation::{Kind as Of, Operation};
+
+    fn error(status: Status, attempts: u32, ended: Option<Ended>) -> Error {
+        let operation = Operation::for_test(Of::ReadRows, "events");
+        Error::rpc(&operation, status.into(), Tries { attempts, elapsed: Duration::from_millis(1234), ended })
+    }
+
+    #[test]
+    fn text_names_operation_table_code_and_message() {
+        let not_found = error(Status::not_found("no such table"), 1, None);
+        assert_eq!(not_found.to_string(), "ReadRows on table `events` failed: NOT_FOUND: no such table");
+        assert!(not_found.is_not_found() && not_found.source().is_none());
+        let aborted = error(Status::new(Code::Aborted, ""), 1, None);
+        assert_eq!(aborted.to_string(), "ReadRows on table `events` failed: ABORTED");
+    }
+
+    #[test]
+    fn text_says_what_was_tried() {
+        let busy = || Status::unavailable("busy");
+        let said = |attempts, ended| error(busy(), attempts, ended).behind_row(Some("k".into())).to_string();
+        let head = "ReadRows on table `events` failed: UNAVAILABLE: busy; ";
+        let tail = "; the last row read was `k` (hex 6b)";
+        assert_eq!(
+            said(10, Some(Ended::Attempts)),
+            format!("{head}given up after 10 attempts in 1.2 s{tail}")
+        );
+        let time = Ended::Time(Duration::from_secs(2));
+        assert_eq!(
+            said(1, Some(time)),
+            format!("{head}given up after 1 attempt in 1.2 s, of 2s that are allowed{tail}")
+        );
+        assert_eq!(said(2, None), format!("{head}at the last of 2 attempts in 1.2 s{tail}"));
+        let late = error(busy(), 3, Some(time));
+        assert!(late.is_deadline() && late.is_unavailable() && late.is_retryable() && late.attempts() == 3);
+        assert_eq!(late.grpc_code(), Some(4));
+    }
+}

@@ -1,0 +1,253 @@
+//! What a failed attempt means: by what happened, rather than by what tonic made of it.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use prost::Message as _;
+use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
+
+use crate::wire::values;
+
+/// A failure below an error.
+pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
+
+/// Why an attempt failed, and what that allows.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub(super) code: Code,
+    pub(super) message: String,
+    pub(super) source: Option<Source>,
+    /// Whether another attempt may well succeed.
+    pub(super) transient: bool,
+    /// Whether the request cannot have reached the server.
+    pub(super) unsent: bool,
+    /// How long the server wants to be left alone before the next attempt, which it asks for.
+    pub(super) retry_after: Option<Duration>,
+    /// Whether a server has said so, and not this process.
+    pub(super) answered: bool,
+    pub(super) metadata: MetadataMap,
+}
+
+impl Failure {
+    /// Something took too long, by this process's clock.
+    pub(super) fn timed_out(what: &str, after: Duration) -> Self {
+        let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
+        Self { answered: false, ..Self::from(status) }
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        let (code, retry_after) = (code(&status), retry_after(status.details()));
+        let unsent = causes(&status).any(<dyn StdError>::is::<tonic::ConnectError>);
+        Self {
+            transient: retry_after.is_some() || is_transient(code, status.message()),
+            unsent,
+            message: status.message().to_owned(),
+            answered: status.source().is_none(),
+            metadata: status.metadata().clone(),
+            source: source(status),
+            code,
+            retry_after,
+        }
+    }
+}
+
+/// The code of a failure.
+///
+/// A status that a server sent has no source. One that arose in this process carries the failure of
+/// the connection as its source, and its code then depends on the cargo features that tonic is built
+/// with: a connection that breaks is `Unknown`, `Cancelled` or `ResourceExhausted`. The exception is
+/// tonic's own timer, whose code is `Cancelled`. A message above the limit is told without a source.
+fn code(status: &Status) -> Code {
+    if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
+        return Code::DeadlineExceeded;
+    }
+    match status.source() {
+        Some(_) => Code::Unavailable,
+        None if status.code() == Code::OutOfRange
+            && status.message().contains("message length too large") =>
+        {
+            Code::ResourceExhausted
+        }
+        None => status.code(),
+    }
+}
+
+/// What the clients of Google try again: what the server says is passing, and internal errors of its front ends.
+fn is_transient(code: Code, message: &str) -> bool {
+    const PASSING: [&str; 4] = [
+        "rst_stream",
+        "rst stream",
+        "authentication backend internal server error. please retry",
+        "stream closed before write could take place",
+    ];
+    match code {
+        Code::Unavailable | Code::DeadlineExceeded | Code::Aborted => true,
+        Code::Internal => {
+            let message = message.to_ascii_lowercase();
+            PASSING.iter().any(|passing| message.contains(passing))
+        }
+        _ => false,
+    }
+}
+
+/// The delay of the `google.rpc.RetryInfo` among a status's details.
+fn retry_after(details: &[u8]) -> Option<Duration> {
+    #[derive(prost::Message)]
+    struct RetryInfo {
+        #[prost(message, optional, tag = "1")]
+        retry_delay: Option<Delay>,
+    }
+    #[derive(prost::Message)]
+    struct Delay {
+        #[prost(int64, tag = "1")]
+        seconds: i64,
+        #[prost(int32, tag = "2")]
+        nanos: i32,
+    }
+    let status = values::Status::decode(Bytes::copy_from_slice(details)).ok()?;
+    let info = status.details.into_iter().find(|any| any.type_url.ends_with("/google.rpc.RetryInfo"))?;
+    let Delay { seconds, nanos } = RetryInfo::decode(info.value).ok()?.retry_delay.unwrap_or_default();
+    Some(Duration::new(
+        u64::try_from(seconds).unwrap_or(0),
+        u32::try_from(nanos).unwrap_or(0).min(999_999_999),
+    ))
+}
+
+fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
+    std::iter::successors(status.source(), |&error| error.source())
+}
+
+/// The failure below a status, kept alive by the status that owns it.
+fn source(status: Status) -> Option<Source> {
+    status.source()?;
+    Some(Arc::new(Cause(status)))
+}
+
+/// Stands for the source of a status, which cannot be taken out of it.
+struct Cause(Status);
+
+impl Cause {
+    fn get(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.source()
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().map_or(Ok(()), |cause| fmt::Display::fmt(cause, f))
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().map_or(Ok(()), |cause| fmt::Debug::fmt(cause, f))
+    }
+}
+
+impl StdError for Cause {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.get().and_then(StdError::source)
+    }
+}
+
+/// A code as gRPC's documentation writes it.
+pub(super) fn name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+
+    fn with_source(status: Status, source: impl StdError + Send + Sync + 'static) -> Failure {
+        let mut status = status;
+        status.set_source(Arc::new(source));
+        status.into()
+    }
+
+    #[test]
+    fn failures_of_the_connection_are_unavailable() {
+        let broken = io::Error::new(io::ErrorKind::BrokenPipe, "pipe is broken");
+        for code in [Code::Unknown, Code::Cancelled, Code::ResourceExhausted] {
+            let failure = with_source(
+                Status::new(code, "h2 protocol error"),
+                io::Error::new(broken.kind(), broken.to_string()),
+            );
+            assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
+            assert_eq!(failure.source.unwrap().to_string(), "pipe is broken");
+        }
+    }
+
+    #[test]
+    fn what_a_server_says_is_final_unless_it_is_passing() {
+        for code in [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted] {
+            assert!(Failure::from(Status::new(code, "")).transient, "{code}");
+        }
+        for code in [Code::Cancelled, Code::Unknown, Code::ResourceExhausted, Code::Internal, Code::NotFound]
+        {
+            assert!(!Failure::from(Status::new(code, "by the server")).transient, "{code}");
+        }
+        for message in [
+            "HTTP/2 error code: INTERNAL_ERROR\nReceived Rst Stream",
+            "RST_STREAM closed stream",
+            "Authentication backend internal server error. Please retry",
+            "Stream closed before write could take place",
+        ] {
+            assert!(Failure::from(Status::internal(message)).transient, "{message}");
+        }
+    }
+
+    #[test]
+    fn the_timer_of_tonic_is_a_deadline() {
+        let failure = with_source(Status::cancelled("Timeout expired"), tonic::TimeoutExpired(()));
+        assert!(failure.code == Code::DeadlineExceeded && failure.transient);
+    }
+
+    #[test]
+    fn a_server_says_when_to_come_back() {
+        // 2.5 s, in a status of code 8, by hand.
+        let delay = [0x0a, 0x08, 0x08, 0x02, 0x10, 0x80, 0xca, 0xb5, 0xee, 0x01];
+        let any = values::Any {
+            type_url: "type.googleapis.com/google.rpc.RetryInfo".into(),
+            value: Bytes::copy_from_slice(&delay),
+        };
+        let details = values::Status { code: 8, message: String::new(), details: vec![any] }.encode_to_vec();
+        let failure = Failure::from(Status::with_details(Code::ResourceExhausted, "", details.into()));
+        assert!(failure.transient);
+        assert_eq!(failure.retry_after, Some(Duration::from_millis(2500)));
+    }
+
+    #[test]
+    fn details_that_are_none_say_nothing() {
+        for details in [&b""[..], b"\xff", b"\x1a\x03\x0a\x01x"] {
+            let status = Status::with_details(Code::NotFound, "", Bytes::copy_from_slice(details));
+            assert_eq!(Failure::from(status).retry_after, None);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! What an RPC is, apart from its message.
+
+use std::sync::Arc;
+
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+
+use super::settings::{CallSettings, Settings};
+use super::{Client, Target, headers};
+
+/// One RPC on one table, as errors name it and the service routes it.
+#[derive(Clone)]
+pub(crate) struct Operation {
+    pub(super) rpc: &'static str,
+    /// The table's short id; empty for what is about no table.
+    pub(super) table: Arc<str>,
+    /// Where the client sends it.
+    pub(super) target: Target,
+    kind: Kind,
+    replay: Replay,
+    routing: AsciiMetadataValue,
+}
+
+/// What its settings are found by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    ReadRow,
+    ReadRows,
+    SampleRowKeys,
+    MutateRow,
+    MutateRows,
+    CheckAndMutateRow,
+    ReadModifyWriteRow,
+    PingAndWarm,
+    Admin(&'static str),
+}
+
+/// Whether it may be sent again after it may have reached the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Replay {
+    /// Twice is as good as once.
+    Always,
+    /// Twice is not once, so it is sent again only where it cannot have arrived.
+    IfUnsent,
+}
+
+impl Kind {
+    fn rpc(self) -> &'static str {
+        match self {
+            Self::ReadRow | Self::ReadRows => "ReadRows",
+            Self::SampleRowKeys => "SampleRowKeys",
+            Self::MutateRow => "MutateRow",
+            Self::MutateRows => "MutateRows",
+            Self::CheckAndMutateRow => "CheckAndMutateRow",
+            Self::ReadModifyWriteRow => "ReadModifyWriteRow",
+            Self::PingAndWarm => "PingAndWarm",
+            Self::Admin(rpc) => rpc,
+        }
+    }
+
+    fn settings(self, settings: &Settings) -> &CallSettings {
+        match self {
+            Self::ReadRow => &settings.read_row,
+            Self::ReadRows => &settings.read_rows,
+            Self::SampleRowKeys => &settings.sample_row_keys,
+            Self::MutateRow => &settings.mutate_row,
+            Self::MutateRows => &settings.mutate_rows,
+            Self::CheckAndMutateRow => &settings.check_and_mutate_row,
+            Self::ReadModifyWriteRow => &settings.read_modify_write_row,
+            Self::PingAndWarm => &settings.ping_and_warm,
+            Self::Admin(_) => &settings.admin,
+        }
+    }
+}
+
+impl Operation {
+    pub(super) fn settings<'a>(&self, client: &'a Client) -> &'a CallSettings {
+        self.kind.settings(client.settings())
+    }
+
+    pub(super) fn replay(&self) -> Replay {
+        self.replay
+    }
+
+    /// The same operation, which may be sent again only as `replay` says.
+    pub(super) fn replayed(self, replay: Replay) -> Self {
+        Self { replay, ..self }
+    }
+
+    /// The headers of the attempt with this number.
+    pub(super) fn insert_headers(&self, metadata: &mut MetadataMap, client: &Client, attempt: u32) {
+        let routing = self.routing.clone();
+        match self.kind {
+            Kind::Admin(_) => headers::insert_admin(metadata, routing),
+            _ => headers::insert_data(metadata, routing, client.features().clone(), attempt),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(kind: Kind, table: &str) -> Self {
+        Self {
+            rpc: kind.rpc(),
+            table: table.into(),
+            target: Target::for_test(),
+            kind,
+            replay: Replay::Always,
+            routing: headers::routing(&[]),
+        }
+    }
+}
+
+impl Client {
+    /// An RPC of the data service on a table.
+    pub(super) fn data_operation(&self, kind: Kind, table: &str) -> Operation {
+        let name = self.table_name(table);
+        self.operation(kind, table, &[("table_name", name.as_str()), ("app_profile_id", self.app_profile())])
+    }
+
+    /// An RPC of the data service on the whole instance.
+    pub(super) fn instance_operation(&self, kind: Kind) -> Operation {
+        self.operation(kind, "", &[("name", self.instance_name()), ("app_profile_id", self.app_profile())])
+    }
+
+    /// An RPC of the admin service about a table, routed by `parameter`.
+    pub(super) fn admin_operation(
+        &self,
+        rpc: &'static str,
+        table: &str,
+        parameter: (&'static str, &str),
+    ) -> Operation {
+        self.operation(Kind::Admin(rpc), table, &[parameter])
+    }
+
+    fn operation(&self, kind: Kind, table: &str, routing: &[(&str, &str)]) -> Operation {
+        Operation {
+            rpc: kind.rpc(),
+            table: table.into(),
+            target: self.target().clone(),
+            kind,
+            replay: Replay::Always,
+            routing: headers::routing(routing),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! A table without a key type: rows of cells under keys of bytes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Client, Error, ReadRows, RowStream, Settings};
+use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
+
+/// A table whose keys are bytes and whose rows are cells, as Bigtable stores them.
+///
+/// ```
+/// # #[cfg(feature = "embedded")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// use keyderive::row::Mutation;
+/// use keyderive::{Client, RowKey};
+///
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # type User = std::collections::BTreeMap<String, u64>;
+/// let client = Client::embedded();
+/// # client.table::<UserKey, User>("users").create_if_absent().await?;
+/// let users = client.raw_table("users");
+/// users.mutate_row("7", [Mutation::set("cf", "name", 0, "Corrie")]).await?;
+/// let row = users.read_row("7", None).await?;
+/// assert_eq!(row.unwrap().cells()[0].value(), "Corrie");
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "embedded"))]
+/// # fn main() {}
+/// ```
+///
+/// It is for rows of other programs, for what a typed table cannot express, and for tools. A
+/// [`Table`](crate::Table) is the way to rows of one's own.
+#[derive(Clone)]
+pub struct RawTable {
+    client: Client,
+    name: Arc<str>,
+}
+
+impl Client {
+    /// The table `name` without a key type. Sends nothing.
+    #[must_use]
+    pub fn raw_table(&self, name: &str) -> RawTable {
+        RawTable { client: self.clone(), name: name.into() }
+    }
+}
+
+impl RawTable {
+    /// The table's name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The same table, whose operations have other settings.
+    #[must_use]
+    pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
+        Self { client: self.client.with(change), name: Arc::clone(&self.name) }
+    }
+
+    /// The row with this key, or what the filter leaves of it; none where there is nothing.
+    ///
+    /// # Errors
+    /// When the filter is none that Bigtable takes, or the read fails.
+    pub async fn read_row(
+        &self,
+        key: impl Into<Bytes>,
+        filter: Option<RowFilter>,
+    ) -> Result<Option<Row>, Error> {
+        self.client.read_row(&self.name, key.into(), filter).await
+    }
+
+    /// The rows that a request names, in the order of their keys or against it.
+    pub fn read_rows(&self, request: ReadRows) -> RowStream {
+        self.client.read_rows(&self.name, request)
+    }
+
+    /// Changes one row, by all mutations or none.
+    ///
+    /// # Errors
+    /// When the write is above a limit of Bigtable, which is found before it is sent; when it fails.
+    pub async fn mutate_row(
+        &self,
+        key: impl Into<Bytes>,
+        mutations: impl IntoIterator<Item = Mutation>,
+    ) -> Result<(), Error> {
+        self.client.mutate_row(&self.name, key.into(), mutations.into_iter().collect()).await
+    }
+
+    /// Changes many rows, each as a whole and independently of the others, in as few requests as Bigtable's limits
+    /// allow. What became of each is in the order of `entries`.
+    pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
+        self.client.mutate_rows(&self.name, entries).await
+    }
+
+    /// Changes a row by `then` where `condition` leaves a cell of it, or, without a condition, where it has any cell;
+    /// by `otherwise` where not. Says which: true for `then`.
+    ///
+    /// It is sent again only when it cannot have reached the server. After another failure it may have been applied
+    /// or not.
+    ///
+    /// # Errors
+    /// When both lists are empty, or the write is above a limit of Bigtable, or the filter is none that it takes, all
+    /// of which are found before it is sent; when it fails.
+    pub async fn check_and_mutate_row(
+        &self,
+        key: impl Into<Bytes>,
+        condition: Option<RowFilter>,
+        then: Vec<Mutation>,
+        otherwise: Vec<Mutation>,
+    ) -> Result<bool, Error> {
+        self.client.check_and_mutate_row(&self.name, key.into(), condition, then, otherwise).await
+    }
+
+    /// Changes cells of a row by what they hold, in the order of the rules; the changed cells, as they are then.
+    ///
+    /// It is sent again only when it cannot have reached the server. After another failure it may have been applied
+    /// or not.
+    ///
+    /// # Errors
+    /// When there is no rule, or the write fails.
+    pub async fn read_modify_write_row(
+        &self,
+        key: impl Into<Bytes>,
+        rules: Vec<ReadModifyWrite>,
+    ) -> Result<Row, Error> {
+        self.client.read_modify_write_row(&self.name, key.into(), rules).await
+    }
+
+    /// Keys that cut the table into parts of about equal size, in order, each with about how many bytes the rows
+    /// before it take. They need not be those of rows; the last may be empty, and then stands for the table's end.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn sample_row_keys(&self) -> Result<Vec<(Bytes, i64)>, Error> {
+        self.client.sample_row_keys(&self.name).await
+    }
+}
+
+impl fmt::Debug for RawTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawTable").field("name", &self.name).finish_non_exhaustive()
+    }
+}

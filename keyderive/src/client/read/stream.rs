@@ -1,0 +1,272 @@
+//! A scan over all its attempts, as one stream of rows.
+
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
+use tokio::time::{Instant, Sleep, sleep_until};
+use tonic::{Response, Streaming};
+
+use super::ReadRows;
+use super::buffer::Buffer;
+use crate::client::attempts::{Attempt, Attempts};
+use crate::client::failure::Failure;
+use crate::client::operation::{Kind, Operation};
+use crate::client::{Client, Error, call};
+use crate::row::Row;
+use crate::wire::data::ReadRowsResponse;
+
+/// The rows of a table as they are stored, one after the other.
+///
+/// Nothing is sent before the stream is first polled. It holds back the server while it is not polled. When a
+/// request fails and may be made again, the stream goes on behind the last row that came, so that each row comes
+/// once. It ends with the first error that it cannot mend; dropping it cancels its request.
+pub struct RowStream(Phase);
+
+enum Phase {
+    /// Not polled yet.
+    New(Client, Box<(Operation, ReadRows)>),
+    Opening(BoxFuture<'static, Opened>),
+    Reading(Box<Reading>),
+    /// Until the next attempt.
+    Pausing(Box<Scan>, Pin<Box<Sleep>>),
+    Ended,
+}
+
+/// A scan between its attempts.
+struct Scan {
+    attempts: Attempts,
+    /// What is left to read.
+    request: ReadRows,
+    /// How far the scan has come.
+    last_key: Option<Bytes>,
+}
+
+/// An attempt that has an answer, or none.
+struct Opened {
+    scan: Box<Scan>,
+    begun: Result<(Attempt, Result<Response<Streaming<ReadRowsResponse>>, Failure>), Error>,
+}
+
+/// An attempt that is being answered.
+struct Reading {
+    scan: Box<Scan>,
+    attempt: Attempt,
+    responses: Streaming<ReadRowsResponse>,
+    buffer: Buffer,
+    /// How many rows have come of this attempt.
+    rows: u64,
+    patience: Patience,
+}
+
+/// Why there are no further rows of an attempt.
+enum Stop {
+    Failed(Failure),
+    Broken(String),
+}
+
+impl RowStream {
+    pub(super) fn new(client: &Client, kind: Kind, table: &str, request: ReadRows) -> Self {
+        if request.is_empty() {
+            return Self(Phase::Ended);
+        }
+        let operation = client.data_operation(kind, table);
+        Self(Phase::New(client.clone(), Box::new((operation, request))))
+    }
+
+    fn begin(client: &Client, operation: Operation, request: ReadRows) -> Result<Phase, Error> {
+        let attempts = Attempts::new(client, operation)?;
+        Ok(Phase::open(Box::new(Scan { attempts, request, last_key: None })))
+    }
+}
+
+impl Phase {
+    fn open(scan: Box<Scan>) -> Self {
+        Self::Opening(Box::pin(open(scan)))
+    }
+}
+
+async fn open(mut scan: Box<Scan>) -> Opened {
+    let begun = scan.open().await;
+    Opened { scan, begun }
+}
+
+impl Stream for RowStream {
+    type Item = Result<Row, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let phase = &mut self.0;
+        loop {
+            let next = match phase {
+                Phase::Ended => return Poll::Ready(None),
+                Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
+                    Ok(Some(row)) => return Poll::Ready(Some(Ok(row))),
+                    Ok(None) => Ok(Phase::Ended),
+                    Err(stop) => match std::mem::replace(phase, Phase::Ended) {
+                        Phase::Reading(reading) => reading.stop(stop),
+                        _ => Ok(Phase::Ended),
+                    },
+                },
+                Phase::Opening(opening) => ready!(opening.as_mut().poll(cx)).into_phase(),
+                Phase::Pausing(_, sleep) => {
+                    ready!(sleep.as_mut().poll(cx));
+                    match std::mem::replace(phase, Phase::Ended) {
+                        Phase::Pausing(scan, _) => Ok(Phase::open(scan)),
+                        _ => Ok(Phase::Ended),
+                    }
+                }
+                Phase::New(..) => match std::mem::replace(phase, Phase::Ended) {
+                    Phase::New(client, what) => Self::begin(&client, what.0, what.1),
+                    _ => Ok(Phase::Ended),
+                },
+            };
+            match next {
+                Ok(next) => *phase = next,
+                Err(error) => {
+                    *phase = Phase::Ended;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+    }
+}
+
+impl fmt::Debug for RowStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowStream").finish_non_exhaustive()
+    }
+}
+
+impl Scan {
+    /// Makes an attempt, up to the head of its answer.
+    async fn open(
+        &mut self,
+    ) -> Result<(Attempt, Result<Response<Streaming<ReadRowsResponse>>, Failure>), Error> {
+        let Self { attempts, request, .. } = self;
+        let (client, table) = (attempts.client(), &attempts.operation().table);
+        let message = request
+            .clone()
+            .into_message(client.table_name(table), client.app_profile().to_owned())
+            .map_err(|error| Error::filter(table, error))?;
+        let attempt = attempts.begin()?;
+        let message = attempts.request(&attempt, message).await?;
+        let mut service = call::data(attempt.transport());
+        let answer = attempt.within(service.read_rows(message)).await;
+        Ok((attempt, answer))
+    }
+
+    /// What follows on a failed attempt.
+    fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
+        if failure.transient && self.request.is_empty() {
+            // All rows have come; only the end of the answer was lost.
+            return Ok(Phase::Ended);
+        }
+        let again = self.attempts.failed(attempt, failure);
+        let again = again.map_err(|error| error.behind_row(self.last_key.clone()))?;
+        Ok(Phase::Pausing(self, Box::pin(sleep_until(again))))
+    }
+}
+
+impl Opened {
+    fn into_phase(self) -> Result<Phase, Error> {
+        let Self { mut scan, begun } = self;
+        let (attempt, answer) = begun?;
+        match answer {
+            Ok(response) => {
+                scan.attempts.learn(response.metadata());
+                scan.attempts.answered();
+                Ok(Phase::Reading(Box::new(Reading {
+                    buffer: Buffer::new(scan.request.reversed, scan.last_key.clone()),
+                    patience: Patience::new(scan.attempts.idle_timeout(), attempt.ends),
+                    responses: response.into_inner(),
+                    rows: 0,
+                    scan,
+                    attempt,
+                })))
+            }
+            Err(failure) => scan.fail(&attempt, failure),
+        }
+    }
+}
+
+impl Reading {
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Row>, Stop>> {
+        loop {
+            if let Some(row) = self.buffer.next().map_err(Stop::Broken)? {
+                self.rows += 1;
+                if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
+                    return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
+                }
+                return Poll::Ready(Ok(Some(row)));
+            }
+            match Pin::new(&mut self.responses).poll_next(cx) {
+                Poll::Ready(Some(Ok(response))) => {
+                    self.patience.waited();
+                    self.buffer.take(response).map_err(Stop::Broken)?;
+                }
+                Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
+                Poll::Ready(None) => {
+                    return Poll::Ready(self.buffer.finish().map(|()| None).map_err(Stop::Broken));
+                }
+                Poll::Pending => {
+                    ready!(self.patience.poll_lost(cx));
+                    let failure = match Instant::now() >= self.attempt.ends {
+                        true => self.attempt.timed_out(),
+                        false => Failure::timed_out("the server sent nothing", self.patience.idle_timeout),
+                    };
+                    return Poll::Ready(Err(Stop::Failed(failure)));
+                }
+            }
+        }
+    }
+
+    /// What follows on the end of an attempt that was not the scan's.
+    fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
+        let Self { mut scan, attempt, buffer, rows, .. } = *self;
+        if let Some(last) = buffer.last_key().filter(|last| scan.last_key.as_ref() != Some(last)) {
+            scan.request.go_on_behind(last, rows);
+            scan.last_key = Some(last.clone());
+            scan.attempts.progressed();
+        }
+        match stop {
+            Stop::Failed(failure) => scan.fail(&attempt, failure),
+            Stop::Broken(broken) => {
+                Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
+            }
+        }
+    }
+}
+
+/// How long a reader goes on waiting for the next message.
+struct Patience {
+    idle_timeout: Duration,
+    attempt_ends: Instant,
+    sleep: Option<Pin<Box<Sleep>>>,
+    waiting: bool,
+}
+
+impl Patience {
+    fn new(idle_timeout: Duration, attempt_ends: Instant) -> Self {
+        Self { idle_timeout, attempt_ends, sleep: None, waiting: false }
+    }
+
+    /// A message has come: time begins anew when the next one is waited for.
+    fn waited(&mut self) {
+        self.waiting = false;
+    }
+
+    /// Ready when the wait, which begins with the first call, has been too long.
+    fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let until = (Instant::now() + self.idle_timeout).min(self.attempt_ends);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if !self.waiting {
+            sleep.as_mut().reset(until);
+            self.waiting = true;
+        }
+        sleep.as_mut().poll(cx)
+    }
+}

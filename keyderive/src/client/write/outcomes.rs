@@ -1,0 +1,182 @@
+//! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
+
+use tokio::time::sleep_until;
+use tonic::{Code, Status};
+
+use super::{Entry, message, replay};
+use crate::client::attempts::{Attempt, Attempts};
+use crate::client::error::Error;
+use crate::client::failure::Failure;
+use crate::client::operation::{Kind, Replay};
+use crate::client::{Client, call};
+use crate::wire::data;
+
+/// An entry that has no outcome yet.
+struct Waiting {
+    place: usize,
+    message: data::mutate_rows_request::Entry,
+    replay: Replay,
+    /// Why it is to be sent again.
+    failure: Option<Failure>,
+}
+
+/// What the server has said of the entries of one request, by their places in it.
+type Told = Vec<Option<Status>>;
+
+impl Client {
+    /// Sends entries that fit into one request; their outcomes, in their order.
+    pub(super) async fn send_entries(&self, table: &str, entries: Vec<Entry>) -> Vec<Result<(), Error>> {
+        if entries.is_empty() {
+            return Vec::new();
+        }
+        let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
+        let mut waiting: Vec<Waiting> = entries.into_iter().enumerate().map(Waiting::new).collect();
+        let operation = self.data_operation(Kind::MutateRows, table);
+        let mut attempts = match Attempts::new(self, operation) {
+            Ok(attempts) => attempts,
+            Err(error) => return spread(outcomes, &waiting, &error),
+        };
+        while !waiting.is_empty() {
+            let attempt = match attempts.begin() {
+                Ok(attempt) => attempt,
+                Err(error) => return spread(outcomes, &waiting, &error),
+            };
+            let mut told: Told = vec![None; waiting.len()];
+            let ended = match self.send(&attempts, &attempt, &waiting, &mut told).await {
+                Ok(ended) => ended,
+                Err(error) => return spread(outcomes, &waiting, &error),
+            };
+            let entries = std::mem::take(&mut waiting).into_iter().zip(told);
+            for (mut entry, told) in entries {
+                match verdict(told, ended.as_ref(), entry.replay) {
+                    Verdict::Applied => {}
+                    Verdict::Again(failure) => {
+                        entry.failure = Some(failure);
+                        waiting.push(entry);
+                    }
+                    Verdict::Failed(failure) => outcomes[entry.place] = Err(attempts.error(failure, None)),
+                    Verdict::NotTold => {
+                        outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
+                    }
+                }
+            }
+            let Some(failure) = ended.or_else(|| waiting.first()?.failure.clone()) else { break };
+            if waiting.is_empty() {
+                attempts.learn(&failure.metadata);
+                break;
+            }
+            match attempts.decide(&attempt, &failure) {
+                Ok(again) => {
+                    drop(attempt);
+                    sleep_until(again).await;
+                }
+                Err(ended) => {
+                    for Waiting { place, failure: own, .. } in waiting {
+                        let own = own.unwrap_or_else(|| failure.clone());
+                        outcomes[place] = Err(attempts.error(own, ended));
+                    }
+                    break;
+                }
+            }
+        }
+        outcomes
+    }
+
+    /// Makes one attempt. What the server says until it ends is in `told`; the failure that it ends with.
+    async fn send(
+        &self,
+        attempts: &Attempts,
+        attempt: &Attempt,
+        waiting: &[Waiting],
+        told: &mut Told,
+    ) -> Result<Option<Failure>, Error> {
+        let message = data::MutateRowsRequest {
+            table_name: self.table_name(&attempts.operation().table),
+            app_profile_id: self.app_profile().to_owned(),
+            entries: waiting.iter().map(|waiting| waiting.message.clone()).collect(),
+        };
+        let request = attempts.request(attempt, message).await?;
+        let answer = attempt.within(async {
+            let response = call::data(attempt.transport()).mutate_rows(request).await?;
+            attempts.answered();
+            let (head, mut responses, _) = response.into_parts();
+            loop {
+                match responses.message().await {
+                    Ok(Some(response)) => response.entries.into_iter().for_each(|entry| take(told, entry)),
+                    Ok(None) => return Ok(()),
+                    Err(status) => return Err(call::with_head(status, head)),
+                }
+            }
+        });
+        Ok(answer.await.err())
+    }
+}
+
+const NOT_TOLD: &str = "it has no outcome for this entry";
+
+impl Waiting {
+    fn new((place, (row_key, mutations)): (usize, Entry)) -> Self {
+        let replay = replay(&mutations);
+        let mutations = message::all(mutations);
+        let message = data::mutate_rows_request::Entry { row_key, mutations, idempotency: None };
+        Self { place, message, replay, failure: None }
+    }
+}
+
+/// Takes one outcome. One for an entry that was not in the request says nothing.
+fn take(told: &mut Told, entry: data::mutate_rows_response::Entry) {
+    let place = usize::try_from(entry.index).ok().and_then(|index| told.get_mut(index));
+    if let Some(place) = place {
+        let status = entry.status.unwrap_or_default();
+        *place = Some(Status::new(Code::from_i32(status.code), status.message));
+    }
+}
+
+enum Verdict {
+    Applied,
+    Again(Failure),
+    Failed(Failure),
+    /// The answer ended well, without a word on the entry.
+    NotTold,
+}
+
+/// What becomes of an entry after an attempt, which ended with a failure or well.
+fn verdict(told: Option<Status>, ended: Option<&Failure>, replay: Replay) -> Verdict {
+    let (failure, unsent) = match (told, ended) {
+        (Some(status), _) if status.code() == Code::Ok => return Verdict::Applied,
+        (Some(status), _) => (Failure::from(status), false),
+        (None, Some(failure)) => (failure.clone(), failure.unsent),
+        (None, None) => return Verdict::NotTold,
+    };
+    match failure.transient && (unsent || replay == Replay::Always) {
+        true => Verdict::Again(failure),
+        false => Verdict::Failed(failure),
+    }
+}
+
+/// The same error for each entry that has no outcome.
+fn spread(
+    mut outcomes: Vec<Result<(), Error>>,
+    waiting: &[Waiting],
+    error: &Error,
+) -> Vec<Result<(), Error>> {
+    for waiting in waiting {
+        outcomes[waiting.place] = Err(error.shared());
+    }
+    outcomes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::data::mutate_rows_response::Entry;
+
+    #[test]
+    fn an_outcome_outside_the_request_is_no_panic() {
+        let mut told = vec![None];
+        for index in [1, -1, i64::MAX, i64::MIN] {
+            take(&mut told, Entry { index, status: None });
+        }
+        assert!(told[0].is_none());
+    }
+}
