@@ -203,6 +203,11 @@ impl Mock {
         self.command(Command::GoAwayNow(reason));
     }
 
+    /// Leaves every connection as it is, and alone from now on: as a machine that was switched off.
+    pub fn freeze(&self) {
+        self.command(Command::Freeze);
+    }
+
     fn command(&self, command: Command) {
         // A connection that has ended takes none.
         self.inner.state().connections.retain(|connection| connection.send(command).is_ok());

@@ -291,6 +291,23 @@ impl Failure {
         ))
     }
 
+    /// As the message that stands for it where it is of a part of an RPC.
+    ///
+    /// # Panics
+    /// When it has details that are no message.
+    #[must_use]
+    pub fn as_message(&self) -> values::Status {
+        let Self(status) = self;
+        match status.details() {
+            [] => values::Status {
+                code: status.code().into(),
+                message: status.message().to_owned(),
+                details: Vec::new(),
+            },
+            details => values::Status::decode(details).unwrap(),
+        }
+    }
+
     /// The same with metadata in its trailers.
     #[must_use]
     pub fn metadata(mut self, name: &'static str, value: &'static str) -> Self {

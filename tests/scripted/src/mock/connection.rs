@@ -28,6 +28,7 @@ pub(super) enum Command {
     Drop,
     GoAway,
     GoAwayNow(Reason),
+    Freeze,
 }
 
 /// Serves the requests of one connection until it ends.
@@ -62,6 +63,7 @@ pub(super) async fn serve<IO>(
             }
             Some(command) = commands.recv() => match command {
                 Command::GoAway => connection.graceful_shutdown(),
+                Command::Freeze => std::future::pending().await,
                 ending => ends = Some((Instant::now() + FLUSH, ending)),
             },
             () = end => match ends.take() {
