@@ -167,7 +167,7 @@ pub use client::{Client, Error, Target};
 pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
-pub use table::{DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table};
+pub use table::{DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Writer};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]

@@ -3,6 +3,7 @@
 mod admin;
 mod attempts;
 mod builder;
+mod bulk;
 mod call;
 mod channels;
 mod environment;
@@ -30,6 +31,7 @@ use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 
 pub(crate) use admin::FamilySpec;
 pub use builder::ClientBuilder;
+pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
 pub use error::Error;
 use gate::{Gate, Pass};

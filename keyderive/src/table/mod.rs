@@ -1,5 +1,6 @@
 //! Tables: where key, plan, row and client meet.
 
+mod conditional;
 mod erase;
 mod lane;
 mod merge;
@@ -9,6 +10,7 @@ mod rows;
 mod run;
 mod scan;
 mod write;
+mod writer;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -21,6 +23,7 @@ use serde::de::DeserializeOwned;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
+pub use writer::Writer;
 
 use crate::client::{Client, Error, FamilySpec, Settings};
 use crate::key::TableKey;
