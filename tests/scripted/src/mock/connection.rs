@@ -122,6 +122,8 @@ impl Stream {
                     return self.end(headers, trailers);
                 }
                 Step::Reset(reason) => {
+                    // A reset overtakes what has not left yet.
+                    time::sleep(FLUSH).await;
                     match &mut self.send {
                         Some(send) => send.send_reset(reason),
                         None => self.respond.send_reset(reason),
