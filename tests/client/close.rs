@@ -92,7 +92,9 @@ async fn what_has_begun_ends_well() {
 
     let mut closing = std::pin::pin!(client.close());
     assert!(timeout(SECOND, &mut closing).await.is_err(), "it is closed before all has ended");
-    assert!(errors(&client.raw_table("events")).await.iter().all(|error| error.as_ref().unwrap().is_closed()));
+    assert!(
+        errors(&client.raw_table("events")).await.iter().all(|error| error.as_ref().unwrap().is_closed())
+    );
     gate.open();
     timeout(SECOND, closing).await.unwrap();
     begun.await.unwrap();

@@ -34,7 +34,8 @@ async fn not_tried_again(answer: Answer, expected: Code) {
 async fn a_conditional_write_is_sent_as_it_was_given() {
     let mock = Mock::new().by(|_| Answer::matched(false));
     let condition = RowFilter::family("f");
-    let (then, otherwise) = (vec![set()[0].clone(), Mutation::delete_row()], vec![Mutation::delete_family("g")]);
+    let (then, otherwise) =
+        (vec![set()[0].clone(), Mutation::delete_row()], vec![Mutation::delete_family("g")]);
     assert!(!table(&mock).check_and_mutate_row("k", Some(condition), then, otherwise).await.unwrap());
     let request: data::CheckAndMutateRowRequest = mock.requests()[0].decode();
     assert_eq!((request.table_name.as_str(), &request.row_key[..]), (TABLE, &b"k"[..]));
@@ -82,7 +83,8 @@ async fn rules_are_sent_in_their_order_and_the_row_comes_back() {
     ];
     let family = |name: &str, columns| data::Family { name: name.into(), columns };
     let families = vec![family("f", columns), family("g", vec![column("q", vec![cell(b"", 0)])])];
-    let mock = Mock::new().by(move |_| Answer::changed(data::Row { key: "k".into(), families: families.clone() }));
+    let mock =
+        Mock::new().by(move |_| Answer::changed(data::Row { key: "k".into(), families: families.clone() }));
 
     let rules = vec![
         ReadModifyWrite::increment("f", "sum", 10),
@@ -93,11 +95,8 @@ async fn rules_are_sent_in_their_order_and_the_row_comes_back() {
     let row = table(&mock).read_modify_write_row("k", rules).await.unwrap();
     let request: data::ReadModifyWriteRowRequest = mock.requests()[0].decode();
     assert_eq!((request.table_name.as_str(), &request.row_key[..]), (TABLE, &b"k"[..]));
-    let sent: Vec<_> = request
-        .rules
-        .into_iter()
-        .map(|rule| (text(&rule.column_qualifier), rule.rule.unwrap()))
-        .collect();
+    let sent: Vec<_> =
+        request.rules.into_iter().map(|rule| (text(&rule.column_qualifier), rule.rule.unwrap())).collect();
     assert_eq!(
         sent,
         [
@@ -167,7 +166,10 @@ async fn what_cannot_have_arrived_is_sent_again() {
 async fn what_says_nothing_is_not_sent() {
     let mock = Mock::new();
     let table = table(&mock);
-    assert_eq!(code(table.check_and_mutate_row("k", None, Vec::new(), Vec::new()).await), Code::InvalidArgument);
+    assert_eq!(
+        code(table.check_and_mutate_row("k", None, Vec::new(), Vec::new()).await),
+        Code::InvalidArgument
+    );
     assert_eq!(code(table.read_modify_write_row("k", Vec::new()).await), Code::InvalidArgument);
     assert_eq!(code(table.read_modify_write_row("", increment()).await), Code::InvalidArgument);
     assert!(mock.requests().is_empty());

@@ -160,7 +160,8 @@ async fn every_operation_that_may_be_made_twice_is_made_again_when_its_connectio
 
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_outcome_is_lost_is_not_made_twice() {
-    let mock = Mock::new().on(Rpc::MutateRow, Answer::new().drop_connection()).on(Rpc::MutateRow, Answer::written());
+    let mock =
+        Mock::new().on(Rpc::MutateRow, Answer::new().drop_connection()).on(Rpc::MutateRow, Answer::written());
     let error = table(&mock).mutate_row("k", [Mutation::set_now("f", "q", "v")]).await.unwrap_err();
     assert!(error.is_unavailable() && error.attempts() == 1, "{error}");
     assert_eq!(mock.requests().len(), 1);

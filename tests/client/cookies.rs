@@ -17,7 +17,8 @@ fn with(value: &'static str) -> Failure {
 /// The cookies of each request: those of the test's names.
 fn seen(mock: &Mock) -> Vec<[Option<String>; 2]> {
     let requests = mock.requests();
-    let cookies = requests.iter().map(|request| [COOKIE, OTHER].map(|name| request.header(name).map(str::to_owned)));
+    let cookies =
+        requests.iter().map(|request| [COOKIE, OTHER].map(|name| request.header(name).map(str::to_owned)));
     cookies.collect()
 }
 
@@ -95,7 +96,8 @@ async fn cookies_of_an_answer_that_ends_well_count() {
         Answer::outcomes([(0, Code::Unavailable)]).header(COOKIE, "c"),
         Answer::outcomes([(0, Code::Unavailable)]).trailer(COOKIE, "c"),
     ] {
-        let mock = Mock::new().on(Rpc::MutateRows, answer).on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
+        let mock =
+            Mock::new().on(Rpc::MutateRows, answer).on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
         assert!(table(&mock).mutate_rows(entries(["a"])).await[0].is_ok());
         assert_eq!(cookies(&mock), [None, some("c")]);
     }
@@ -116,7 +118,10 @@ async fn other_metadata_is_not_sent_back() {
     let mock = Mock::new().on(Rpc::MutateRow, Answer::failure(failure)).on(Rpc::MutateRow, Answer::written());
     table(&mock).mutate_row("k", set()).await.unwrap();
     let again = &mock.requests()[1];
-    assert_eq!((again.header(COOKIE), again.header("x-goog-other"), again.header("x-goog-cbt")), (Some("c"), None, None));
+    assert_eq!(
+        (again.header(COOKIE), again.header("x-goog-other"), again.header("x-goog-cbt")),
+        (Some("c"), None, None)
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -139,7 +139,8 @@ async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
     let mock = Mock::new().by(|request| {
         let last = asked_behind(request);
         let rows = (1..=10).map(|row| format!("row-{:04}", last + row));
-        rows.fold(Answer::new(), |answer, row| answer.wait(100 * MILLISECOND).and_rows([row])).fail(Code::Aborted)
+        rows.fold(Answer::new(), |answer, row| answer.wait(100 * MILLISECOND).and_rows([row]))
+            .fail(Code::Aborted)
     });
     let begun = Instant::now();
     let (read, error) = keys_and_error(within(&mock, 10 * SECOND).read_rows(ReadRows::all())).await;
@@ -200,9 +201,8 @@ async fn a_slow_reader_is_no_silent_server() {
 
 #[tokio::test(start_paused = true)]
 async fn messages_without_rows_break_the_silence() {
-    let markers = (10..30).fold(Answer::new(), |answer, row| {
-        answer.wait(4 * SECOND).scanned(format!("row-{row}"))
-    });
+    let markers =
+        (10..30).fold(Answer::new(), |answer, row| answer.wait(4 * SECOND).scanned(format!("row-{row}")));
     let mock = Mock::new().on(Rpc::ReadRows, markers.and_rows(["z"]));
     let table = table(&mock).with(|settings| settings.read_rows.idle_timeout = 5 * SECOND);
     assert_eq!(keys(table.read_rows(ReadRows::all())).await.unwrap(), ["z"]);

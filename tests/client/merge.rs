@@ -101,7 +101,8 @@ async fn a_value_may_come_in_pieces() {
 #[tokio::test(start_paused = true)]
 async fn the_pieces_of_a_value_may_be_in_several_messages() {
     let first = Answer::chunks([cell("k").value("ab").of_size(4)]);
-    let row = only_row(first.and_chunks([more().value("c").of_size(4)]).and_chunks([more().value("d").commit()]));
+    let row =
+        only_row(first.and_chunks([more().value("c").of_size(4)]).and_chunks([more().value("d").commit()]));
     assert_eq!(cells(&row.await), ["f:q@0=abcd"]);
 }
 
@@ -113,7 +114,8 @@ async fn the_last_piece_of_a_value_may_be_empty() {
 
 #[tokio::test(start_paused = true)]
 async fn a_reset_takes_back_what_came_of_the_row() {
-    let row = only_row(Answer::chunks([cell("k").value("old"), more().reset(), cell("k").value("new").commit()]));
+    let row =
+        only_row(Answer::chunks([cell("k").value("old"), more().reset(), cell("k").value("new").commit()]));
     assert_eq!(cells(&row.await), ["f:q@0=new"]);
 }
 
@@ -178,7 +180,8 @@ async fn a_large_value_is_one_value() {
     let half = vec![7; 5 << 20];
     let size = i32::try_from(2 * half.len()).unwrap();
     let row = only_row(
-        Answer::chunks([cell("k").value(half.clone()).of_size(size)]).and_chunks([more().value(half).commit()]),
+        Answer::chunks([cell("k").value(half.clone()).of_size(size)])
+            .and_chunks([more().value(half).commit()]),
     );
     assert_eq!(row.await.cells()[0].value().len(), 10 << 20);
 }
@@ -245,7 +248,8 @@ async fn a_reversed_scan_in_the_order_of_keys() {
 
 #[tokio::test(start_paused = true)]
 async fn a_scan_marker_inside_a_row() {
-    broken(Answer::rows(["a"]).and_chunks([cell("b")]).scanned("c"), ReadRows::all(), &["a"], "is open").await;
+    broken(Answer::rows(["a"]).and_chunks([cell("b")]).scanned("c"), ReadRows::all(), &["a"], "is open")
+        .await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -24,7 +24,10 @@ async fn proxy(mock: &Mock) -> ProxyClient {
     proxy_with(mock, |request| request).await
 }
 
-async fn proxy_with(mock: &Mock, change: impl FnOnce(CreateClientRequest) -> CreateClientRequest) -> ProxyClient {
+async fn proxy_with(
+    mock: &Mock,
+    change: impl FnOnce(CreateClientRequest) -> CreateClientRequest,
+) -> ProxyClient {
     let incoming = TcpIncoming::bind(([127, 0, 0, 1], 0).into()).unwrap();
     let address = incoming.local_addr().unwrap();
     tokio::spawn(Server::builder().serve_with_incoming(Proxy::new().into_service(), incoming));
@@ -120,7 +123,13 @@ async fn rows_are_read_with_their_families_and_columns() {
     let column = |qualifier: &'static str, cells| data::Column { qualifier: qualifier.into(), cells };
     let family = |name: &str, columns| data::Family { name: name.to_owned(), columns };
     let families = vec![
-        family("f", vec![column("q", vec![cell(99, "v", &[]), cell(98, "w", &[])]), column("r", vec![cell(0, "", &["x"])])]),
+        family(
+            "f",
+            vec![
+                column("q", vec![cell(99, "v", &[]), cell(98, "w", &[])]),
+                column("r", vec![cell(0, "", &["x"])]),
+            ],
+        ),
         family("a", vec![column("q", vec![cell(102, "", &[])])]),
     ];
     assert_eq!(result.row, Some(data::Row { key: "k".into(), families }));
@@ -183,8 +192,9 @@ async fn a_caller_may_give_up_after_some_rows() {
 async fn a_scan_goes_on_behind_its_last_row() {
     let busy = Failure::from(Code::Unavailable).retry_after(Duration::from_millis(30));
     let cookie = busy.metadata("x-goog-cbt-cookie-test", "c");
-    let mock =
-        Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).fail(cookie)).on(Rpc::ReadRows, Answer::rows(["b"]));
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::rows(["a"]).fail(cookie))
+        .on(Rpc::ReadRows, Answer::rows(["b"]));
     let result = proxy(&mock).await.read_rows(read_rows(data::RowSet::default())).await.unwrap().into_inner();
     has_code(result.status, Code::Ok);
     assert_eq!(asked(&mock), ["[,)", "(a,)"]);
@@ -229,7 +239,8 @@ async fn the_timeout_is_of_every_operation() {
 
 #[tokio::test]
 async fn entries_that_fail_are_told_and_others_are_not() {
-    let answer = Answer::outcomes([(0, Code::Ok), (1, Code::PermissionDenied), (2, Code::NotFound), (3, Code::Ok)]);
+    let answer =
+        Answer::outcomes([(0, Code::Ok), (1, Code::PermissionDenied), (2, Code::NotFound), (3, Code::Ok)]);
     let mock = Mock::new().on(Rpc::MutateRows, answer);
     let mut proxy = proxy(&mock).await;
     let result = proxy.bulk_mutate_rows(mutate_rows(&["a", "b", "c", "d"])).await.unwrap().into_inner();
@@ -257,7 +268,10 @@ async fn conditions_and_rules_and_samples_pass_through() {
     let condition = CheckAndMutateRowRequest { client_id: "c".to_owned(), request: Some(condition) };
     let result = proxy.check_and_mutate_row(condition.clone()).await.unwrap().into_inner();
     assert!(result.result.unwrap().predicate_matched);
-    assert_eq!(mock.requests()[0].decode::<data::CheckAndMutateRowRequest>(), condition.request.clone().unwrap());
+    assert_eq!(
+        mock.requests()[0].decode::<data::CheckAndMutateRowRequest>(),
+        condition.request.clone().unwrap()
+    );
     let result = proxy.check_and_mutate_row(condition).await.unwrap().into_inner();
     has_code(result.status, Code::Unavailable);
     assert_eq!((result.result, mock.requests().len()), (None, 2));
@@ -336,7 +350,10 @@ async fn mutations_and_filters_pass_through_unchanged() {
         end_value: Some(data::value_range::EndValue::EndValueOpen("c".into())),
     };
     let chain = Filter::Chain(Chain {
-        filters: vec![filter(Filter::ValueRangeFilter(values)), filter(Filter::ApplyLabelTransformer("x".into()))],
+        filters: vec![
+            filter(Filter::ValueRangeFilter(values)),
+            filter(Filter::ApplyLabelTransformer("x".into())),
+        ],
     });
     let interleave = Filter::Interleave(Interleave {
         filters: vec![filter(Filter::StripValueTransformer(true)), filter(Filter::PassAllFilter(true))],

@@ -124,7 +124,10 @@ async fn writes_that_are_not_the_same_twice_are_made_once() {
         let table = table(&mock);
         let error = table.mutate_row("k", mutations.clone()).await.unwrap_err();
         assert!(error.is_unavailable() && error.attempts() == 1, "{error}");
-        assert_eq!(code(table.mutate_rows(vec![("k".into(), mutations.into())]).await.remove(0)), Code::Unavailable);
+        assert_eq!(
+            code(table.mutate_rows(vec![("k".into(), mutations.into())]).await.remove(0)),
+            Code::Unavailable
+        );
         assert_eq!(mock.requests().len(), 2);
     }
 }
@@ -234,9 +237,8 @@ async fn a_server_says_when_to_come_back() {
 #[tokio::test(start_paused = true)]
 async fn a_scan_goes_on_when_the_server_says() {
     let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(2500 * MILLISECOND);
-    let mock = Mock::new()
-        .on(Rpc::ReadRows, Answer::rows(["a"]).fail(busy))
-        .on(Rpc::ReadRows, Answer::rows(["b"]));
+    let mock =
+        Mock::new().on(Rpc::ReadRows, Answer::rows(["a"]).fail(busy)).on(Rpc::ReadRows, Answer::rows(["b"]));
     assert_eq!(keys(table(&mock).read_rows(ReadRows::all())).await.unwrap(), ["a", "b"]);
     exactly(&gaps(&mock), 2500 * MILLISECOND);
 }

@@ -102,7 +102,8 @@ fn range(range: &data::RowRange) -> String {
 
 /// The keys of each `MutateRows` request.
 pub(crate) fn written(mock: &Mock) -> Vec<String> {
-    let keys = |request: &Request| request.entries().iter().map(|key| text(key)).collect::<Vec<_>>().join(" ");
+    let keys =
+        |request: &Request| request.entries().iter().map(|key| text(key)).collect::<Vec<_>>().join(" ");
     mock.requests_of(Rpc::MutateRows).iter().map(keys).collect()
 }
 

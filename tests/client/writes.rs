@@ -45,7 +45,9 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
     assert_eq!((request.table_name.as_str(), &request.row_key[..]), (TABLE, &b"\x13\x14\x15\x16"[..]));
     let sent: Vec<_> = request.mutations.into_iter().map(|mutation| mutation.mutation.unwrap()).collect();
 
-    use data::mutation::{AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell};
+    use data::mutation::{
+        AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
+    };
     use data::value::Kind;
     let value = |kind| Some(data::Value { kind: Some(kind) });
     let cell = |qualifier: &'static str, timestamp_micros, value: &'static str| SetCell {
@@ -54,11 +56,8 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
         timestamp_micros,
         value: value.into(),
     };
-    let deletion = |time_range| DeleteFromColumn {
-        family_name: "f".into(),
-        column_qualifier: "q".into(),
-        time_range,
-    };
+    let deletion =
+        |time_range| DeleteFromColumn { family_name: "f".into(), column_qualifier: "q".into(), time_range };
     let versions = |start_timestamp_micros, end_timestamp_micros| {
         Some(data::TimestampRange { start_timestamp_micros, end_timestamp_micros })
     };
@@ -90,7 +89,8 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
 
 #[tokio::test(start_paused = true)]
 async fn outcomes_are_in_the_order_of_the_entries() {
-    let answer = Answer::outcomes([(2, OK), (0, Code::PermissionDenied)]).and_outcomes([(1, OK), (3, Code::NotFound)]);
+    let answer =
+        Answer::outcomes([(2, OK), (0, Code::PermissionDenied)]).and_outcomes([(1, OK), (3, Code::NotFound)]);
     let mock = mock([answer]);
     let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
     assert_eq!(codes(&outcomes), [Code::PermissionDenied, OK, OK, Code::NotFound]);
@@ -104,7 +104,10 @@ async fn the_error_of_an_entry_says_what_the_server_said() {
     let error = outcomes[1].as_ref().unwrap_err();
     let shown = error.to_string();
     assert!(error.is_permission_denied() && error.attempts() == 1, "{shown}");
-    assert!(shown.contains("MutateRows") && shown.contains("`events`") && shown.contains("entry 1"), "{shown}");
+    assert!(
+        shown.contains("MutateRows") && shown.contains("`events`") && shown.contains("entry 1"),
+        "{shown}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,7 +136,10 @@ async fn entries_that_fail_for_good_are_not_sent_again() {
 
 #[tokio::test(start_paused = true)]
 async fn an_entry_that_may_not_be_made_twice_is_not_sent_again() {
-    let mock = mock([Answer::outcomes([(0, Code::Unavailable), (1, Code::Unavailable)]), Answer::outcomes([(0, OK)])]);
+    let mock = mock([
+        Answer::outcomes([(0, Code::Unavailable), (1, Code::Unavailable)]),
+        Answer::outcomes([(0, OK)]),
+    ]);
     let mut entries = entries(["a", "b"]);
     entries[0].1.push(Mutation::set_now("f", "q", "v"));
     let outcomes = table(&mock).mutate_rows(entries).await;
@@ -176,7 +182,8 @@ async fn a_failure_for_good_is_of_the_entries_without_an_outcome() {
 
 #[tokio::test(start_paused = true)]
 async fn entries_keep_their_reason_when_the_attempts_end() {
-    let mock = Mock::new().by(|_| Answer::outcomes([(0, Code::Aborted)]).and_outcomes([(1, Code::Unavailable)]));
+    let mock =
+        Mock::new().by(|_| Answer::outcomes([(0, Code::Aborted)]).and_outcomes([(1, Code::Unavailable)]));
     let table = table(&mock).with(|settings| settings.mutate_rows.max_attempts = 3);
     let outcomes = table.mutate_rows(entries(["a", "b"])).await;
     assert_eq!(codes(&outcomes), [Code::Aborted, Code::Unavailable]);
@@ -261,7 +268,8 @@ async fn mutations_are_spread_over_requests() {
 async fn bytes_are_spread_over_requests() {
     let mock = writing();
     let value = Bytes::from(vec![7; 3 << 20]);
-    let entry = |row: u32| (Bytes::from(format!("{row}")), vec![Mutation::set("f", "q", 1000, value.clone())]);
+    let entry =
+        |row: u32| (Bytes::from(format!("{row}")), vec![Mutation::set("f", "q", 1000, value.clone())]);
     let outcomes = table_by_socket(&mock).await.mutate_rows((0..8).map(entry).collect()).await;
     assert_eq!(codes(&outcomes), [OK; 8]);
     assert!(mock.requests().len() >= 2);

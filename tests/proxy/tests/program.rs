@@ -70,7 +70,8 @@ async fn operations_run_from_end_to_end() {
         table_name: "projects/project/instances/instance/tables/table".to_owned(),
         ..data::ReadRowsRequest::default()
     };
-    let request = ReadRowsRequest { client_id: client_id.clone(), request: Some(request), cancel_after_rows: 0 };
+    let request =
+        ReadRowsRequest { client_id: client_id.clone(), request: Some(request), cancel_after_rows: 0 };
     let result = proxy.read_rows(request).await.unwrap().into_inner();
     assert_eq!(result.status.unwrap().code, 0);
     let keys: Vec<_> = result.rows.into_iter().map(|row| row.key).collect();
