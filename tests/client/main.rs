@@ -11,6 +11,7 @@ mod cookies;
 mod deadlines;
 mod headers;
 mod merge;
+mod portions;
 mod proxy;
 mod resume;
 mod retry;

@@ -2,16 +2,13 @@
 
 use bytes::Bytes;
 use keyderive::Error;
-use keyderive::client::ReadRows;
 use keyderive::row::Mutation;
 use keyderive_scripted::data;
 use keyderive_scripted::data::mutation::Mutation as Message;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 
-use crate::support::{
-    MILLISECOND, SECOND, TABLE, asked, entries, gaps, keys, set, table, table_by_socket, written,
-};
+use crate::support::{MILLISECOND, SECOND, TABLE, entries, gaps, set, table, table_by_socket, written};
 
 const OK: Code = Code::Ok;
 
@@ -317,16 +314,4 @@ async fn what_is_just_within_the_limits_is_sent() {
     let longest = Bytes::from(vec![b'k'; 4096]);
     table(&mock).mutate_row(longest, [Mutation::set("f", vec![b'q'; 16 << 10], 1000, "v")]).await.unwrap();
     assert_eq!(mock.requests().len(), 1);
-}
-
-/// The service takes no more than 512 KiB of keys in one request.
-#[tokio::test]
-async fn many_keys_are_spread_over_requests() {
-    let mock = Mock::new().by(|request| Answer::rows(request.read_rows().rows.unwrap().row_keys));
-    let all: Vec<String> = (0..2000).map(|row| format!("{row:0>500}")).collect();
-    let request = all.iter().fold(ReadRows::new(), |request, key| request.key(key.clone()));
-    assert_eq!(keys(table_by_socket(&mock).await.read_rows(request)).await.unwrap(), all);
-    let sizes: Vec<usize> = mock.requests().iter().map(|request| request.message.len()).collect();
-    assert!(sizes.len() > 1 && sizes.iter().all(|size| *size <= 512 << 10), "{sizes:?}");
-    assert_eq!(asked(&mock).len(), sizes.len());
 }

@@ -76,7 +76,9 @@ fn code(status: &Status) -> Code {
         {
             Code::ResourceExhausted
         }
-        None if status.code() == Code::Unknown && status.message().contains("missing grpc-status trailer") => {
+        None if status.code() == Code::Unknown
+            && status.message().contains("missing grpc-status trailer") =>
+        {
             Code::Unavailable
         }
         None => status.code(),
@@ -230,7 +232,8 @@ mod tests {
 
     #[test]
     fn a_stream_without_a_status_has_broken() {
-        let message = "protocol error: missing grpc-status trailer, stream was terminated without a final status";
+        let message =
+            "protocol error: missing grpc-status trailer, stream was terminated without a final status";
         let failure = Failure::from(Status::unknown(message));
         assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
     }
