@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use keyderive::Error;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::Mutation;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
@@ -52,7 +53,7 @@ async fn outcomes(table: &RawTable) -> Vec<Option<Code>> {
         failed(all(table).await.err().and_then(|error| error.grpc_code())),
         failed(table.sample_row_keys().await.err().and_then(|error| error.grpc_code())),
         failed(table.mutate_row("k", set()).await.err().and_then(|error| error.grpc_code())),
-        failed(table.mutate_rows(entries(["k"])).await[0].as_ref().err().and_then(|error| error.grpc_code())),
+        failed(table.mutate_rows(entries(["k"])).await[0].as_ref().err().and_then(Error::grpc_code)),
     ]
 }
 

@@ -47,7 +47,8 @@ impl ReadRows {
         if reversed {
             pieces.reverse();
         }
-        let portion = || Self { keys: Vec::new(), ranges: Vec::new(), limit, filter: filter.clone(), reversed };
+        let portion =
+            || Self { keys: Vec::new(), ranges: Vec::new(), limit, filter: filter.clone(), reversed };
         let mut portions = Vec::new();
         let (mut last, mut bytes) = (portion(), 0);
         for piece in pieces {
@@ -79,7 +80,8 @@ fn in_order(keys: Vec<Bytes>, mut ranges: Vec<KeyRange>) -> Vec<Piece> {
             _ => apart.push(range),
         }
     }
-    let mut keys: Vec<Bytes> = keys.into_iter().filter(|key| !key.is_empty() && !is_in(&apart, key)).collect();
+    let mut keys: Vec<Bytes> =
+        keys.into_iter().filter(|key| !key.is_empty() && !is_in(&apart, key)).collect();
     keys.sort_unstable();
     keys.dedup();
     let keys = keys.into_iter().map(Piece::Key);
@@ -122,7 +124,8 @@ mod tests {
         let ranges = [range("p", "r"), range("b", "c"), range("z", "a"), range("q", "s"), range("s", "t")];
         let pieces = in_order(keys.into(), ranges.into());
         assert_eq!(shown(&pieces), ["a", "[b, c)", "c", "m", "[p, t)", "x"]);
-        let whole = in_order(vec!["a".into()], vec![range("b", "c"), KeyRange::new("", None), range("d", "e")]);
+        let whole =
+            in_order(vec!["a".into()], vec![range("b", "c"), KeyRange::new("", None), range("d", "e")]);
         assert_eq!(shown(&whole), ["[, end of table)"]);
     }
 
@@ -137,7 +140,8 @@ mod tests {
     fn portions_are_read_one_after_the_other() {
         let keys: Vec<Bytes> = (0..3000).map(|row| format!("{row:0>500}").into()).collect();
         for reversed in [false, true] {
-            let mut request = ReadRows { keys: keys.clone(), limit: Some(7), reversed, ..ReadRows::default() };
+            let mut request =
+                ReadRows { keys: keys.clone(), limit: Some(7), reversed, ..ReadRows::default() };
             request.keys.reverse();
             let (first, mut others) = request.into_portions();
             let mut all = vec![first];
