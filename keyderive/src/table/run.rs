@@ -20,7 +20,7 @@ const PAGED_ROWS: u64 = 65_536;
 
 pub(super) struct Run<K: TableKey> {
     reader: Arc<Reader<K>>,
-    waves: Waves,
+    waves: Waves<'static>,
     unordered: bool,
     /// How many rows may still be handed out.
     remaining: u64,
@@ -33,7 +33,12 @@ pub(super) struct Run<K: TableKey> {
 }
 
 impl<K: TableKey> Run<K> {
-    pub(super) fn new(mut reader: Reader<K>, waves: Waves, unordered: bool, limit: Option<u64>) -> Self {
+    pub(super) fn new(
+        mut reader: Reader<K>,
+        waves: Waves<'static>,
+        unordered: bool,
+        limit: Option<u64>,
+    ) -> Self {
         // What a scan still has to send goes on when the client is closed meanwhile.
         reader.client = reader.client.entered();
         Self {
