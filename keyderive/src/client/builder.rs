@@ -102,6 +102,18 @@ impl ClientBuilder {
         Ok(self.client(transports?, Place::Emulator(host.into())))
     }
 
+    /// A client over connections that `connect` makes, in place of the network's: for tests that need the clock.
+    #[doc(hidden)]
+    pub fn connected_by(
+        self,
+        connect: impl Fn(tonic::transport::Endpoint) -> tonic::transport::Channel,
+    ) -> Result<Client, Error> {
+        let host = "test:1";
+        let transports: Result<Vec<_>, _> =
+            (0..self.channels).map(|_| Transport::dial(host, &connect)).collect();
+        Ok(self.client(transports?, Place::Emulator(host.into())))
+    }
+
     /// A client of servers in this process.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>) -> Client {

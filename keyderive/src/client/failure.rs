@@ -62,7 +62,9 @@ impl From<Status> for Failure {
 /// A status that a server sent has no source. One that arose in this process carries the failure of
 /// the connection as its source, and its code then depends on the cargo features that tonic is built
 /// with: a connection that breaks is `Unknown`, `Cancelled` or `ResourceExhausted`. The exception is
-/// tonic's own timer, whose code is `Cancelled`. A message above the limit is told without a source.
+/// tonic's own timer, whose code is `Cancelled`. Two are told without a source: a message above the
+/// limit, and a stream that ends without a status, which no server said: hyper takes a stream that is
+/// reset by `NO_ERROR` or `CANCEL`, as proxies do, for one that has ended.
 fn code(status: &Status) -> Code {
     if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
         return Code::DeadlineExceeded;
@@ -73,6 +75,11 @@ fn code(status: &Status) -> Code {
             && status.message().contains("message length too large") =>
         {
             Code::ResourceExhausted
+        }
+        None if status.code() == Code::Unknown
+            && status.message().contains("missing grpc-status trailer") =>
+        {
+            Code::Unavailable
         }
         None => status.code(),
     }
@@ -221,6 +228,14 @@ mod tests {
         ] {
             assert!(Failure::from(Status::internal(message)).transient, "{message}");
         }
+    }
+
+    #[test]
+    fn a_stream_without_a_status_has_broken() {
+        let message =
+            "protocol error: missing grpc-status trailer, stream was terminated without a final status";
+        let failure = Failure::from(Status::unknown(message));
+        assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
     }
 
     #[test]

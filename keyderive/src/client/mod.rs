@@ -46,8 +46,6 @@ pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
-#[cfg(not(feature = "embedded"))]
-use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]

@@ -56,6 +56,11 @@ pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 impl Transport {
     /// A connection to `host` without encryption, made at its first use and again when it breaks.
     pub(super) fn plaintext(host: &str) -> Result<Self, Error> {
+        Self::dial(host, &|endpoint| endpoint.connect_lazy())
+    }
+
+    /// As [`plaintext`](Self::plaintext), by a connection that `connect` makes.
+    pub(super) fn dial(host: &str, connect: &dyn Fn(Endpoint) -> Channel) -> Result<Self, Error> {
         // The channel's background task is spawned here, which panics outside a runtime.
         let runtime = Handle::try_current().map_err(|_| {
             Error::configuration("a client is made inside a tokio runtime, and none is running")
@@ -65,7 +70,7 @@ impl Transport {
             .filter(|address| address.port_u16().is_some())
             .and_then(|address| Endpoint::from_shared(format!("http://{address}")).ok())
             .and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok())
-            .map(|endpoint| Self::Channel(configure(endpoint).connect_lazy(), runtime))
+            .map(|endpoint| Self::Channel(connect(configure(endpoint)), runtime))
             .ok_or_else(|| {
                 Error::configuration(format!(
                     "`{host}` is no emulator address; write a host and a port, such as `localhost:8086`"

@@ -40,8 +40,10 @@ enum Phase {
 /// A scan between its attempts.
 struct Scan {
     attempts: Attempts,
-    /// What is left to read.
+    /// What is left to read of the present portion.
     request: ReadRows,
+    /// The portions after it, the next one at the end.
+    portions: Vec<ReadRows>,
     /// How far the scan has come.
     last_key: Option<Bytes>,
 }
@@ -86,7 +88,8 @@ impl RowStream {
 
     fn begin(client: &Client, operation: Operation, request: ReadRows) -> Result<Phase, Error> {
         let attempts = Attempts::new(client, operation)?;
-        Ok(Phase::open(Box::new(Scan { attempts, request, last_key: None })))
+        let (request, portions) = request.into_portions();
+        Ok(Phase::open(Box::new(Scan { attempts, request, portions, last_key: None })))
     }
 }
 
@@ -111,7 +114,10 @@ impl Stream for RowStream {
                 Phase::Ended => return Poll::Ready(None),
                 Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
                     Ok(Some(row)) => return Poll::Ready(Some(Ok(row))),
-                    Ok(None) => Ok(Phase::Ended),
+                    Ok(None) => match std::mem::replace(phase, Phase::Ended) {
+                        Phase::Reading(reading) => Ok(reading.end()),
+                        _ => Ok(Phase::Ended),
+                    },
                     Err(stop) => match std::mem::replace(phase, Phase::Ended) {
                         Phase::Reading(reading) => reading.stop(stop),
                         _ => Ok(Phase::Ended),
@@ -163,11 +169,23 @@ impl Scan {
         Ok(Begun { attempt, answer })
     }
 
+    /// What follows on a portion that has been read.
+    fn next_portion(mut self: Box<Self>) -> Phase {
+        let Some(next) = self.portions.pop() else { return Phase::Ended };
+        let limit = self.request.limit;
+        self.request = ReadRows { limit, ..next };
+        if self.request.is_empty() {
+            return Phase::Ended;
+        }
+        self.attempts.progressed();
+        Phase::open(self)
+    }
+
     /// What follows on a failed attempt.
     fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
         if failure.transient && self.request.is_empty() {
             // All rows have come; only the end of the answer was lost.
-            return Ok(Phase::Ended);
+            return Ok(self.next_portion());
         }
         let again = self.attempts.failed(attempt, failure);
         let again = again.map_err(|error| error.behind_row(self.last_key.clone()))?;
@@ -226,6 +244,14 @@ impl Reading {
                 }
             }
         }
+    }
+
+    /// What follows on an attempt that was answered to its end.
+    fn end(self: Box<Self>) -> Phase {
+        let Self { mut scan, buffer, rows, .. } = *self;
+        scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
+        scan.last_key = buffer.last_key().cloned();
+        scan.next_portion()
     }
 
     /// What follows on the end of an attempt that was not the scan's.

@@ -1,6 +1,7 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
 use tokio::time::sleep_until;
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::{Entry, message, replay};
@@ -8,7 +9,7 @@ use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::Error;
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
-use crate::client::{Client, call};
+use crate::client::{Client, call, headers};
 use crate::wire::data;
 
 /// An entry that has no outcome yet.
@@ -47,7 +48,11 @@ impl Client {
             };
             let mut told: Told = vec![None; waiting.len()];
             let ended = match self.send(&attempts, &attempt, &waiting, &mut told).await {
-                Ok(ended) => ended,
+                Ok(Ok(metadata)) => {
+                    attempts.learn(&metadata);
+                    None
+                }
+                Ok(Err(failure)) => Some(failure),
                 Err(error) => return spread(outcomes, &waiting, &error),
             };
             let entries = std::mem::take(&mut waiting).into_iter().zip(told);
@@ -86,14 +91,15 @@ impl Client {
         outcomes
     }
 
-    /// Makes one attempt. What the server says until it ends is in `told`; the failure that it ends with.
+    /// Makes one attempt. What the server says of the entries until it ends is in `told`; the metadata of an answer
+    /// that ends well, or the failure that it ends with.
     async fn send(
         &self,
         attempts: &Attempts,
         attempt: &Attempt,
         waiting: &[Waiting],
         told: &mut Told,
-    ) -> Result<Option<Failure>, Error> {
+    ) -> Result<Result<MetadataMap, Failure>, Error> {
         let message = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
             app_profile_id: self.app_profile().to_owned(),
@@ -103,16 +109,20 @@ impl Client {
         let answer = attempt.within(async {
             let response = call::data(attempt.transport()).mutate_rows(request).await?;
             attempts.answered();
-            let (head, mut responses, _) = response.into_parts();
+            let (mut head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
                     Ok(Some(response)) => response.entries.into_iter().for_each(|entry| take(told, entry)),
-                    Ok(None) => return Ok(()),
+                    Ok(None) => {
+                        let trailers = responses.trailers().await?.unwrap_or_default();
+                        headers::insert_all(&mut head, &trailers);
+                        return Ok(head);
+                    }
                     Err(status) => return Err(call::with_head(status, head)),
                 }
             }
         });
-        Ok(answer.await.err())
+        Ok(answer.await)
     }
 }
 
