@@ -162,12 +162,14 @@ mod table;
 mod wire;
 
 #[cfg(feature = "client")]
-pub use client::{Client, Error, Target};
+pub use client::{Client, Error, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
-pub use table::{DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table};
+pub use table::{
+    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified,
+};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]

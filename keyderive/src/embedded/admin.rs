@@ -12,12 +12,13 @@ use crate::wire::admin::drop_row_range_request::Target;
 use crate::wire::admin::modify_column_families_request::Modification;
 use crate::wire::admin::modify_column_families_request::modification::Mod;
 use crate::wire::admin::table::{TimestampGranularity, View};
+use crate::wire::admin::r#type::Struct;
 use crate::wire::admin::{
     self, CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
     DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest,
+    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, UpdateTableRequest,
 };
-use crate::wire::values::Empty;
+use crate::wire::values::{Empty, Operation};
 
 const MAX_TABLE_ID: usize = 50;
 const MAX_FAMILY_NAME: usize = 64;
@@ -42,7 +43,9 @@ impl BigtableTableAdmin for Admin {
         let request = request.into_inner();
         check_name("table", &request.table_id, MAX_TABLE_ID)?;
         let mut families = Families::new();
-        for (name, family) in request.table.unwrap_or_default().column_families {
+        let table = request.table.unwrap_or_default();
+        let row_key_schema = table.row_key_schema;
+        for (name, family) in table.column_families {
             check_name("column family", &name, MAX_FAMILY_NAME)?;
             families.insert(name.into(), family);
         }
@@ -51,8 +54,8 @@ impl BigtableTableAdmin for Admin {
             return Err(Status::invalid_argument("a split is the empty key, where the first tablet begins"));
         }
         let name = format!("{}/tables/{}", request.parent, request.table_id);
-        let message = describe(name.clone(), &families);
-        self.store.create(name, Table::new(families, splits))?;
+        let message = describe(name.clone(), &families, row_key_schema.clone());
+        self.store.create(name, Table::new(families, row_key_schema, splits))?;
         Ok(Response::new(message))
     }
 
@@ -70,7 +73,10 @@ impl BigtableTableAdmin for Admin {
         let table = self.store.get(&request.name)?;
         let message = match request.view() {
             View::NameOnly => admin::Table { name: request.name, ..admin::Table::default() },
-            _ => describe(request.name, &table.read().families),
+            _ => {
+                let state = table.read();
+                describe(request.name, &state.families, state.row_key_schema.clone())
+            }
         };
         Ok(Response::new(message))
     }
@@ -78,6 +84,10 @@ impl BigtableTableAdmin for Admin {
     async fn delete_table(&self, request: Request<DeleteTableRequest>) -> Result<Response<Empty>, Status> {
         self.store.delete(&request.get_ref().name)?;
         Ok(Response::new(Empty {}))
+    }
+
+    async fn update_table(&self, _: Request<UpdateTableRequest>) -> Result<Response<Operation>, Status> {
+        Err(Status::unimplemented("the embedded Bigtable does not update tables"))
     }
 
     async fn modify_column_families(
@@ -91,7 +101,7 @@ impl BigtableTableAdmin for Admin {
         for modification in request.modifications {
             modify(&mut families, modification)?;
         }
-        let message = describe(request.name, &families);
+        let message = describe(request.name, &families, state.row_key_schema.clone());
         replace_families(&mut state, families);
         Ok(Response::new(message))
     }
@@ -149,13 +159,14 @@ fn check_name(what: &str, name: &str, longest: usize) -> Result<(), Status> {
     )))
 }
 
-fn describe(name: String, families: &Families) -> admin::Table {
+fn describe(name: String, families: &Families, row_key_schema: Option<Struct>) -> admin::Table {
     let families = families.iter().map(|(name, family)| (name.as_ref().to_owned(), family.clone()));
     admin::Table {
         name,
         column_families: families.collect::<BTreeMap<_, _>>(),
         granularity: TimestampGranularity::Millis.into(),
         deletion_protection: false,
+        row_key_schema,
     }
 }
 
@@ -195,7 +206,7 @@ fn replace_families(state: &mut State, families: Families) {
     if !gone {
         return;
     }
-    let State { families, rows } = state;
+    let State { families, rows, .. } = state;
     rows.retain(|_, cells| {
         Arc::make_mut(cells).retain(|cell| families.contains_key(&cell.family));
         !cells.is_empty()

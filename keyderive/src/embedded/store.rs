@@ -10,6 +10,7 @@ use tonic::Status;
 use super::interval::Interval;
 use crate::row::Cell;
 use crate::wire::admin::ColumnFamily;
+use crate::wire::admin::r#type::Struct;
 
 /// Every table, by its full name.
 #[derive(Default)]
@@ -27,6 +28,7 @@ pub(super) struct Table {
 #[derive(Default)]
 pub(super) struct State {
     pub(super) families: Families,
+    pub(super) row_key_schema: Option<Struct>,
     /// No row is without cells. A scan shares the rows that it is at.
     pub(super) rows: BTreeMap<Bytes, Arc<Cells>>,
 }
@@ -66,10 +68,10 @@ fn no_table(name: &str) -> Status {
 }
 
 impl Table {
-    pub(super) fn new(families: Families, mut splits: Vec<Bytes>) -> Self {
+    pub(super) fn new(families: Families, row_key_schema: Option<Struct>, mut splits: Vec<Bytes>) -> Self {
         splits.sort_unstable();
         splits.dedup();
-        Self { splits, state: RwLock::new(State { families, rows: BTreeMap::new() }) }
+        Self { splits, state: RwLock::new(State { families, row_key_schema, rows: BTreeMap::new() }) }
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {

@@ -9,6 +9,7 @@ use std::vec;
 use bytes::Bytes;
 use futures_core::Stream;
 
+use super::marker;
 use crate::client::{Client, Error, Page, ReadRows, RowStream, Streams};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{KeyRange, Request};
@@ -125,8 +126,11 @@ impl<K: TableKey> Lane<K> {
     pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: Pace) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
-        let keys = keys.into_iter().map(Bytes::from).collect();
-        Self { reader, bucket, keys, ranges, wanted, at_least: 0, pace, open: None, ended: false }
+        let ranges = marker::leave_out::<K>(ranges);
+        let keys: Vec<_> = keys.into_iter().map(Bytes::from).collect();
+        // No empty set of rows is ever sent: it would be the whole table.
+        let ended = keys.is_empty() && ranges.is_empty();
+        Self { reader, bucket, keys, ranges, wanted, at_least: 0, pace, open: None, ended }
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.

@@ -51,7 +51,9 @@ impl fmt::Display for Error {
                 "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
                  prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
             ),
-            Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
+            Kind::Definition { table, message } | Kind::Mismatch { table, message } => {
+                write!(f, "table `{table}`: {message}")
+            }
         }
     }
 }
@@ -93,6 +95,7 @@ impl StdError for Error {
             | Kind::Limit { .. }
             | Kind::Protocol { .. }
             | Kind::NotPrefixes { .. }
+            | Kind::Definition { .. }
             | Kind::Mismatch { .. } => None,
         }
     }
