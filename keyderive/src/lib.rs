@@ -168,7 +168,7 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified,
+    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified, Writer,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.

@@ -1,6 +1,7 @@
 //! Tables as programs use them, on the embedded Bigtable and on the emulator alike.
 
 mod basics;
+mod conditional;
 mod handles;
 mod layouts;
 mod ordered;
@@ -8,3 +9,4 @@ mod salts;
 mod scans;
 mod servers;
 mod weather;
+mod writers;

@@ -11,7 +11,7 @@ use tonic::Code;
 use super::Target;
 use super::failure::Failure;
 use super::operation::Operation;
-use crate::key::{DecodeError, EncodeError};
+use crate::key::{DecodeError, EncodeError, ShownKey};
 use crate::plan::PlanError;
 use crate::row::{FilterError, RowError};
 
@@ -130,6 +130,16 @@ impl Error {
             rpc: operation.rpc,
             table: Arc::clone(&operation.table),
             message: message.into(),
+            last: None,
+        })
+    }
+
+    /// An answer to a `ReadModifyWriteRow` that is none.
+    pub(crate) fn answer(table: &str, key: &Bytes, message: &str) -> Self {
+        Self::new(Kind::Protocol {
+            rpc: "ReadModifyWriteRow",
+            table: table.into(),
+            message: format!("{message}, of row {}", ShownKey(key)),
             last: None,
         })
     }

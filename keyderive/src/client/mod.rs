@@ -3,6 +3,7 @@
 mod admin;
 mod attempts;
 mod builder;
+mod bulk;
 mod call;
 mod channels;
 mod environment;
@@ -31,6 +32,7 @@ use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
+pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
 pub use error::Error;
 use gate::{Gate, Pass};

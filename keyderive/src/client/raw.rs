@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Client, Error, Family, FamilyChange, NewTable, ReadRows, RowStream, Settings, TableInfo};
+use super::{
+    Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, RowStream, Settings, TableInfo,
+    WriterSettings,
+};
 use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
 
 /// A table whose keys are bytes and whose rows are cells, as Bigtable stores them.
@@ -162,6 +165,20 @@ impl RawTable {
     /// allow. What became of each is in the order of `entries`.
     pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
         self.client.mutate_rows(&self.name, entries).await
+    }
+
+    /// A writer of many rows in the background.
+    #[must_use]
+    pub fn writer(&self) -> RawWriter {
+        self.writer_with(|_| ())
+    }
+
+    /// A writer of many rows in the background, with other settings.
+    #[must_use]
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> RawWriter {
+        let mut settings = WriterSettings::default();
+        change(&mut settings);
+        RawWriter::new(self.client.clone(), Arc::clone(&self.name), settings)
     }
 
     /// Changes a row by `then` where `condition` leaves a cell of it, or, without a condition, where it has any cell;

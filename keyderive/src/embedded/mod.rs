@@ -5,11 +5,19 @@
 //! that works here works there.
 
 mod admin;
+mod aggregate;
+mod check;
+mod clock;
 mod data;
 mod filter;
+mod gc;
 mod interval;
+mod modify;
 mod mutate;
+mod routing;
+mod sample;
 mod scan;
+mod storage;
 mod store;
 
 use std::sync::Arc;
@@ -28,9 +36,10 @@ impl Client {
     /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
     /// another call makes another Bigtable.
     ///
-    /// It answers like the service, with these limits for now: there are no conditional writes, increments and
-    /// appends, regular expressions have no Unicode classes, and nothing is removed by a family's garbage
-    /// collection rule.
+    /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
+    /// family's garbage collection rule lets go is gone at once, where the service may still return it for
+    /// days; regular expressions have no Unicode classes; there are no `HyperLogLog++` aggregates, no SQL, no
+    /// backups, views and change streams.
     #[must_use]
     pub fn embedded() -> Self {
         Self::builder().embedded()
@@ -66,7 +75,7 @@ impl ClientBuilder {
     /// A client of a new, empty Bigtable inside this process, as [`Client::embedded`].
     #[must_use]
     pub fn embedded(self) -> Client {
-        self.in_process(Arc::new(Servers::new()))
+        self.in_process(Arc::new(Servers::new(Store::in_memory())))
     }
 }
 
@@ -77,8 +86,8 @@ struct Servers {
 }
 
 impl Servers {
-    fn new() -> Self {
-        let store = Arc::new(Store::default());
+    fn new(store: Store) -> Self {
+        let store = Arc::new(store);
         // The client limits its messages; a second limit here would only have another name.
         Self {
             data: BigtableServer::new(data::Data::new(Arc::clone(&store)))

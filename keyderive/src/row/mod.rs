@@ -31,6 +31,7 @@
 //! can be written and not be read back: stored values do not say of what type they are.
 
 mod cell;
+mod condition;
 mod de;
 mod error;
 mod filter;
@@ -41,6 +42,7 @@ mod tests;
 mod value;
 
 pub use cell::{Cell, Row};
+pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;
 pub(crate) use filter::{ByteRange, Fault as FilterFault, Kind as FilterKind, TimeRange};

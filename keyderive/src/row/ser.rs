@@ -30,6 +30,11 @@ pub(crate) fn to_mutations<R: Serialize + ?Sized>(
     Ok(columns.into_mutations())
 }
 
+/// The bytes of a value as a column; none for one that leaves its column away.
+pub(super) fn to_value<V: Serialize + ?Sized>(value: &V) -> Result<Option<Bytes>, Fault> {
+    value.serialize(CellSerializer)
+}
+
 /// Declares the methods of a `Serializer` that only refuse, each with what it refuses.
 macro_rules! refuse {
     ($refusal:path; $($method:ident($($arg:ty),*) $(-> $compound:ident)? = $found:literal;)*) => {$(

@@ -1,6 +1,7 @@
 //! Tables: where key, plan, row and client meet.
 
 mod admin;
+mod conditional;
 mod create;
 mod erase;
 mod lane;
@@ -13,6 +14,7 @@ mod run;
 mod scan;
 mod verify;
 mod write;
+mod writer;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -27,6 +29,7 @@ pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 pub use verify::Verified;
+pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings};
 use crate::key::TableKey;

@@ -78,7 +78,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error>
+    pub(super) fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error>
     where
         R: Serialize,
     {

@@ -30,13 +30,25 @@ impl Batch {
         self.entries.push((key, mutations));
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     pub(crate) fn take(&mut self) -> Vec<Entry> {
         std::mem::take(self).entries
     }
 }
 
 /// About what an entry takes on the wire.
-pub(super) fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
+pub(crate) fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
     /// The lengths and tags of one mutation, its timestamp and its family.
     const OVERHEAD: usize = 32;
     let values: usize = mutations

@@ -19,7 +19,7 @@ const ADVISED_VALUE_BYTES: usize = 10 * 1000 * 1000;
 const ADVISED_ROW_BYTES: usize = 100 * 1000 * 1000;
 
 /// Fails for what Bigtable would refuse, naming it.
-pub(super) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<(), Error> {
+pub(crate) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<(), Error> {
     let refuse = |message: String| Err(Error::limit(table, key, message));
     check_key(table, key)?;
     if mutations.is_empty() {

@@ -1,0 +1,412 @@
+//! Writes of many rows in the background: gathered into batches, several at a time, within bounds.
+
+use std::collections::BTreeSet;
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::runtime::Handle;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
+
+use super::write::{Batch, check, entry_bytes};
+use super::{Client, Entry, Error};
+use crate::row::Mutation;
+
+/// How much a writer gathers before it sends, and how much it has on the way.
+///
+/// | knob | unless set |
+/// |---|---|
+/// | `batch_entries` | 100 |
+/// | `batch_bytes` | 8 MiB |
+/// | `linger` | 1 s |
+/// | `entries_in_flight` | 20,000 |
+/// | `bytes_in_flight` | 100 MiB |
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WriterSettings {
+    /// A batch is sent when it has so many rows, of which 0 counts as 1.
+    pub batch_entries: usize,
+    /// A batch is sent before it has more bytes than this. One row may have more.
+    pub batch_bytes: usize,
+    /// How long a row waits for others before its batch is sent.
+    pub linger: Duration,
+    /// How many rows may be gathered or on the way. Beyond, a write waits.
+    pub entries_in_flight: usize,
+    /// How many bytes may be gathered or on the way. Beyond, a write waits.
+    pub bytes_in_flight: usize,
+}
+
+impl Default for WriterSettings {
+    fn default() -> Self {
+        Self {
+            batch_entries: 100,
+            batch_bytes: 8 * 1024 * 1024,
+            linger: Duration::from_secs(1),
+            entries_in_flight: 20_000,
+            bytes_in_flight: 100 * 1024 * 1024,
+        }
+    }
+}
+
+/// Writes rows in the background, many with one request and several requests at a time.
+///
+/// ```
+/// # #[cfg(feature = "embedded")]
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # let client = Client::embedded();
+/// # client.table::<UserKey, ()>("users").create_if_absent().await?;
+/// use keyderive::row::Mutation;
+///
+/// let writer = client.raw_table("users").writer();
+/// for id in 0..1000 {
+///     writer.write(id.to_string(), vec![Mutation::set("cf", "name", 0, "Corrie")]).await?;
+/// }
+/// assert_eq!(writer.close().await?, 1000);
+/// # Ok(())
+/// # }
+/// # #[cfg(not(feature = "embedded"))]
+/// # fn main() {}
+/// ```
+///
+/// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
+///
+/// What has been taken is sent when its batch is full or has waited long enough. Of what failed,
+/// [`flush`](Self::flush) and [`close`](Self::close) tell; either may be given up and asked for again. A writer that is dropped sends what it has gathered, and
+/// nobody hears of failures.
+pub struct RawWriter {
+    gathering: Arc<Gathering>,
+    entries: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
+}
+
+/// What a writer shares with its timers and with the batches that are on the way.
+struct Gathering {
+    client: Client,
+    table: Arc<str>,
+    settings: WriterSettings,
+    state: Mutex<State>,
+    /// Told when a batch has ended.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    batch: Batch,
+    /// Leave for the batch's rows to be on the way.
+    permits: Vec<OwnedSemaphorePermit>,
+    /// How many batches have been sent.
+    sent: u64,
+    /// The numbers of those that have not ended, counted from 0.
+    on_the_way: BTreeSet<u64>,
+    outcome: Outcome,
+}
+
+/// A batch that is on the way. It has ended when this is dropped, whatever drops it.
+struct Sending {
+    gathering: Arc<Gathering>,
+    number: u64,
+    keys: Vec<Bytes>,
+    _permits: Vec<OwnedSemaphorePermit>,
+}
+
+/// What became of rows.
+#[derive(Debug, Default)]
+struct Outcome {
+    written: u64,
+    failed: Vec<FailedWrite>,
+}
+
+/// A row that a writer could not write, and why.
+#[derive(Debug)]
+pub struct FailedWrite {
+    key: Bytes,
+    error: Error,
+}
+
+/// The rows that a writer could not write since it was last flushed.
+#[derive(Debug)]
+pub struct WriteErrors(Outcome);
+
+impl RawWriter {
+    pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
+        let bounded = |count: usize| Arc::new(Semaphore::new(count.clamp(1, u32::MAX as usize)));
+        Self {
+            entries: bounded(settings.entries_in_flight),
+            bytes: bounded(settings.bytes_in_flight),
+            gathering: Arc::new(Gathering {
+                client,
+                table,
+                settings,
+                state: Mutex::default(),
+                ended: Notify::new(),
+            }),
+        }
+    }
+
+    /// Takes a write to one row; waits while too much is on the way.
+    ///
+    /// Dropped while it waits, it has taken nothing.
+    ///
+    /// # Errors
+    /// When the write is above a limit of Bigtable. Failures of the write itself are told by
+    /// [`flush`](Self::flush) and [`close`](Self::close).
+    pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
+        let key = key.into();
+        check(&self.gathering.table, &key, &mutations)?;
+        let bytes = entry_bytes(&key, &mutations);
+        let permits = [self.permit(&self.entries, 1).await, self.permit(&self.bytes, bytes).await];
+        self.gathering.take(key, mutations, bytes, permits.into_iter().flatten());
+        Ok(())
+    }
+
+    /// Leave for so much to be on the way.
+    async fn permit(&self, semaphore: &Arc<Semaphore>, wanted: usize) -> Option<OwnedSemaphorePermit> {
+        let all = self.allowed(semaphore);
+        // One row that is larger than all that is allowed goes alone.
+        let wanted = u32::try_from(wanted.min(all)).unwrap_or(u32::MAX);
+        match Arc::clone(semaphore).try_acquire_many_owned(wanted) {
+            Ok(permit) => Some(permit),
+            Err(_) => {
+                // What is gathered may be what there is no room beside.
+                self.gathering.send();
+                // The semaphore is never closed.
+                Arc::clone(semaphore).acquire_many_owned(wanted).await.ok()
+            }
+        }
+    }
+
+    fn allowed(&self, semaphore: &Arc<Semaphore>) -> usize {
+        let settings = &self.gathering.settings;
+        let all = match Arc::ptr_eq(semaphore, &self.entries) {
+            true => settings.entries_in_flight,
+            false => settings.bytes_in_flight,
+        };
+        all.clamp(1, u32::MAX as usize)
+    }
+
+    /// Waits until all rows that were taken before have been written or have failed; says how many were written
+    /// since the last flush.
+    ///
+    /// # Errors
+    /// The rows that failed since the last flush, each with its key.
+    pub async fn flush(&self) -> Result<u64, WriteErrors> {
+        self.gathering.send();
+        self.gathering.until_ended().await;
+        match std::mem::take(&mut self.gathering.state().outcome) {
+            Outcome { written, failed } if failed.is_empty() => Ok(written),
+            outcome => Err(WriteErrors(outcome)),
+        }
+    }
+
+    /// As [`flush`](Self::flush), for the last time.
+    ///
+    /// # Errors
+    /// As `flush`.
+    pub async fn close(self) -> Result<u64, WriteErrors> {
+        self.flush().await
+    }
+}
+
+impl Drop for RawWriter {
+    fn drop(&mut self) {
+        self.gathering.send();
+    }
+}
+
+impl Gathering {
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a row into the batch, and sends what is full.
+    fn take(
+        self: &Arc<Self>,
+        key: Bytes,
+        mutations: Vec<Mutation>,
+        bytes: usize,
+        permits: impl Iterator<Item = OwnedSemaphorePermit>,
+    ) {
+        let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
+        let (full, begun) = {
+            let state = &mut *self.state();
+            let before = match state.batch.is_full_for(&key, &mutations)
+                || state.batch.bytes() + bytes > batch_bytes
+            {
+                true => self.cut(state),
+                false => None,
+            };
+            let begins = state.batch.is_empty();
+            state.batch.add(key, mutations);
+            state.permits.extend(permits);
+            let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
+            let begun = (begins && after.is_none()).then_some(state.sent);
+            ([before, after], begun)
+        };
+        full.into_iter().flatten().for_each(Cut::send);
+        if let Some(number) = begun {
+            let gathering = Arc::downgrade(self);
+            tokio::spawn(async move {
+                sleep(linger).await;
+                if let Some(gathering) = gathering.upgrade() {
+                    gathering.send_if(|state| state.sent == number);
+                }
+            });
+        }
+    }
+
+    /// Sends what is gathered.
+    fn send(self: &Arc<Self>) {
+        self.send_if(|_| true);
+    }
+
+    fn send_if(self: &Arc<Self>, condition: impl FnOnce(&State) -> bool) {
+        let cut = {
+            let state = &mut *self.state();
+            condition(state).then(|| self.cut(state)).flatten()
+        };
+        if let Some(cut) = cut {
+            cut.send();
+        }
+    }
+
+    /// Ends the batch; it is to be sent when the state is not locked.
+    fn cut(self: &Arc<Self>, state: &mut State) -> Option<Cut> {
+        let (entries, permits) = (state.batch.take(), std::mem::take(&mut state.permits));
+        if entries.is_empty() {
+            return None;
+        }
+        let number = state.sent;
+        state.sent += 1;
+        state.on_the_way.insert(number);
+        let keys = entries.iter().map(|(key, _)| key.clone()).collect();
+        let sending = Sending { gathering: Arc::clone(self), number, keys, _permits: permits };
+        Some(Cut { sending, entries })
+    }
+
+    /// Waits until all batches that have been sent by now have ended.
+    async fn until_ended(&self) {
+        let sent = self.state().sent;
+        loop {
+            let ended = self.ended.notified();
+            if self.state().on_the_way.first().is_none_or(|number| *number >= sent) {
+                return;
+            }
+            ended.await;
+        }
+    }
+}
+
+/// A batch that is to be sent.
+struct Cut {
+    sending: Sending,
+    entries: Vec<Entry>,
+}
+
+impl Cut {
+    fn send(self) {
+        let Self { sending, entries } = self;
+        match Handle::try_current() {
+            Ok(runtime) => drop(runtime.spawn(sending.run(entries))),
+            Err(_) => tracing::warn!(
+                table = &*sending.gathering.table,
+                rows = entries.len(),
+                "a writer was used outside of a tokio runtime, and the rows that it held are not written"
+            ),
+        }
+    }
+}
+
+impl Sending {
+    async fn run(mut self, entries: Vec<Entry>) {
+        let Gathering { client, table, .. } = &*self.gathering;
+        let outcomes = client.send_entries(table, entries).await;
+        let mut outcome = Outcome::default();
+        for (key, told) in std::mem::take(&mut self.keys).into_iter().zip(outcomes) {
+            match told {
+                Ok(()) => outcome.written += 1,
+                Err(error) => outcome.failed.push(FailedWrite { key, error }),
+            }
+        }
+        self.gathering.state().outcome.add(outcome);
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        // Keys are left where the runtime has ended before the request had.
+        let failed = std::mem::take(&mut self.keys).into_iter().map(|key| FailedWrite {
+            error: Error::configuration(
+                "the tokio runtime has ended before the write had; whether the row is written is not known",
+            ),
+            key,
+        });
+        let state = &mut *self.gathering.state();
+        state.outcome.failed.extend(failed);
+        state.on_the_way.remove(&self.number);
+        self.gathering.ended.notify_waiters();
+    }
+}
+
+impl Outcome {
+    fn add(&mut self, other: Self) {
+        self.written += other.written;
+        self.failed.extend(other.failed);
+    }
+}
+
+impl FailedWrite {
+    /// The row key.
+    #[must_use]
+    pub fn key(&self) -> &Bytes {
+        &self.key
+    }
+
+    /// Why the row was not written, or may not have been.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+}
+
+impl WriteErrors {
+    /// The rows that were not written.
+    #[must_use]
+    pub fn failed(&self) -> &[FailedWrite] {
+        &self.0.failed
+    }
+
+    /// How many rows were written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.0.written
+    }
+}
+
+impl fmt::Display for WriteErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome { written, failed } = &self.0;
+        write!(f, "{} of {} rows were not written", failed.len(), failed.len() as u64 + written)?;
+        failed.first().map_or(Ok(()), |FailedWrite { key, error }| {
+            write!(f, "; the first is {}: {error}", crate::key::ShownKey(key))
+        })
+    }
+}
+
+impl StdError for WriteErrors {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.failed.first().map(|failed| &failed.error as _)
+    }
+}
+
+impl fmt::Debug for RawWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawWriter").field("table", &self.gathering.table).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! Writes that depend on what a row holds.
+
+use std::ops::Not;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Table;
+use crate::client::Error;
+use crate::key::TableKey;
+use crate::row::{Condition, Mutation, ReadModifyWrite};
+
+impl<K: TableKey, R> Table<K, R> {
+    /// [`put`](Self::put), where the row is as the condition says; whether it was.
+    ///
+    /// ```
+    /// use keyderive::row::Condition;
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct JobKey { id: u64 }
+    /// # #[derive(serde::Serialize)] struct Job { owner: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let jobs = Client::embedded().table::<JobKey, Job>("jobs");
+    /// jobs.create_if_absent().await?;
+    /// let (key, job) = (JobKey { id: 7 }, Job { owner: "alice".into() });
+    /// let unclaimed = || Condition::column_exists("owner").not();
+    /// assert!(jobs.put_if(&key, &job, unclaimed()).await?);
+    /// assert!(!jobs.put_if(&key, &job, unclaimed()).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The check and the write are one step of the server. It is not sent again when its outcome is unknown: an
+    /// error that [`is_retryable`](Error::is_retryable) leaves open whether the row was written.
+    ///
+    /// # Errors
+    /// When the key, the row or the condition's value cannot be encoded, or the write fails.
+    pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        let (key, mutations) = self.entry(key, row)?;
+        self.mutate_if(key, mutations, condition).await
+    }
+
+    /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
+    ///
+    /// # Errors
+    /// As [`put_if`](Self::put_if).
+    pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
+        self.mutate_if(self.encode(key)?, vec![Mutation::delete_row()], condition).await
+    }
+
+    /// [`put`](Self::put), where there is no row with this key; whether there was none.
+    ///
+    /// # Errors
+    /// As [`put_if`](Self::put_if).
+    pub async fn put_if_absent(&self, key: &K, row: &R) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        self.put_if(key, row, Condition::row_exists().not()).await
+    }
+
+    async fn mutate_if(
+        &self,
+        key: Bytes,
+        mutations: Vec<Mutation>,
+        condition: Condition,
+    ) -> Result<bool, Error> {
+        let (filter, negated) =
+            condition.into_filter(&self.family).map_err(|error| Error::row(&self.name, &key, error))?;
+        let (then, otherwise) = if negated { (Vec::new(), mutations) } else { (mutations, Vec::new()) };
+        let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
+        Ok(if negated { matched.not() } else { matched })
+    }
+
+    /// Adds to an integer column of a row; what it holds then. A column that the row does not have counts as 0, and
+    /// a row that is not there is made.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Page { visits: i64 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let home = PageKey { url: "/".into() };
+    /// assert_eq!(pages.increment(&home, "visits", 1).await?, 1);
+    /// assert_eq!(pages.increment(&home, "visits", 41).await?, 42);
+    /// assert_eq!(pages.get(&home).await?.map(|page| page.visits), Some(42));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is not sent again when its outcome is unknown: an error that [`is_retryable`](Error::is_retryable) leaves
+    /// open whether it was added. A sum that is too large wraps around.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, the column holds something else than an integer, or the write fails.
+    pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
+        let rule = ReadModifyWrite::increment(self.family.clone(), column.to_owned(), amount);
+        let (key, value) = self.modify(key, rule).await?;
+        let value: Result<[u8; 8], _> = value.as_ref().try_into();
+        value
+            .map(i64::from_be_bytes)
+            .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
+    }
+
+    /// Puts bytes behind what a column of a row holds; all that it holds then. A column that the row does not have
+    /// counts as empty, and a row that is not there is made.
+    ///
+    /// It is not sent again when its outcome is unknown, as [`increment`](Self::increment).
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, or the write fails.
+    pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
+        let rule = ReadModifyWrite::append(self.family.clone(), column.to_owned(), value);
+        self.modify(key, rule).await.map(|(_, value)| value)
+    }
+
+    /// Changes one cell by a rule; the key and the cell's value then.
+    async fn modify(&self, key: &K, rule: ReadModifyWrite) -> Result<(Bytes, Bytes), Error> {
+        let key = self.encode(key)?;
+        let row = self.client.read_modify_write_row(&self.name, key.clone(), vec![rule]).await?;
+        match row.cells().first() {
+            Some(cell) => Ok((key, cell.value().clone())),
+            None => Err(Error::answer(&self.name, &key, "it has no cell")),
+        }
+    }
+}

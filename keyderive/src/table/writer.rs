@@ -1,0 +1,101 @@
+//! Rows written in the background.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::Serialize;
+
+use super::Table;
+use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
+use crate::key::TableKey;
+use crate::row::Mutation;
+
+/// Writes rows in the background, many with one request and several requests at a time.
+///
+/// ```
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # #[derive(serde::Serialize)] struct User { age: u32 }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let users = Client::embedded().table::<UserKey, User>("users");
+/// users.create_if_absent().await?;
+/// let writer = users.writer();
+/// for id in 0..1000 {
+///     writer.put(&UserKey { id }, &User { age: 42 }).await?;
+/// }
+/// assert_eq!(writer.close().await?, 1000);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
+///
+/// What has been taken is sent when its batch is full or has waited long enough. Of what failed,
+/// [`flush`](Self::flush) and [`close`](Self::close) tell. A writer that is dropped sends what it has gathered, and
+/// nobody hears of failures.
+pub struct Writer<K, R> {
+    raw: RawWriter,
+    table: Table<K, R>,
+    types: PhantomData<fn(K, R)>,
+}
+
+impl<K: TableKey, R> Table<K, R> {
+    /// A writer of many rows in the background.
+    #[must_use]
+    pub fn writer(&self) -> Writer<K, R> {
+        self.writer_with(|_| ())
+    }
+
+    /// A writer of many rows in the background, with other [settings](WriterSettings).
+    #[must_use]
+    pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> Writer<K, R> {
+        let raw = self.client.raw_table(&self.name).writer_with(change);
+        Writer { raw, table: self.clone(), types: PhantomData }
+    }
+}
+
+impl<K: TableKey, R> Writer<K, R> {
+    /// Takes a row, as [`Table::put`]; waits while too much is on the way.
+    ///
+    /// # Errors
+    /// When the key or the row cannot be encoded, or is above a limit of Bigtable.
+    pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
+        let (key, mutations) = self.table.entry(key, row)?;
+        self.raw.write(key, mutations).await
+    }
+
+    /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is on the way.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded.
+    pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.raw.write(self.table.encode(key)?, vec![Mutation::delete_row()]).await
+    }
+
+    /// Waits until all rows that were taken before have been written or have failed; says how many were written
+    /// since the last flush.
+    ///
+    /// # Errors
+    /// The rows that failed since the last flush, each with its key.
+    pub async fn flush(&self) -> Result<u64, WriteErrors> {
+        self.raw.flush().await
+    }
+
+    /// As [`flush`](Self::flush), for the last time.
+    ///
+    /// # Errors
+    /// As `flush`.
+    pub async fn close(self) -> Result<u64, WriteErrors> {
+        self.raw.close().await
+    }
+}
+
+impl<K, R> fmt::Debug for Writer<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("table", &self.table).finish_non_exhaustive()
+    }
+}
