@@ -170,3 +170,6 @@ impl Client {
         .map(|_| ())
     }
 }
+
+#[cfg(all(test, feature = "embedded"))]
+mod tests;
