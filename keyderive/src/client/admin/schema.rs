@@ -10,8 +10,22 @@ use crate::wire::admin::r#type::{self, Kind, Struct, bytes, int64, string};
 
 /// The row key schema that a table has: how Bigtable's SQL reads its row keys.
 ///
-/// Printed, it is its columns from left to right with their types, and how they are joined:
-/// user_id STRING, at STRING, delimited by #.
+/// ```
+/// use keyderive::RowKey;
+/// use keyderive::client::TableSchema;
+///
+/// #[derive(RowKey)]
+/// #[row_key(layout = "ordered")]
+/// struct EventKey {
+///     user_id: String,
+///     at: u64,
+/// }
+///
+/// // What `Table::info` gives of a table that was created for these keys.
+/// let schema = TableSchema::from(&EventKey::row_key_schema()?);
+/// assert_eq!(schema.to_string(), "`user_id` STRING, `at` INT64, in ordered code");
+/// # Ok::<(), keyderive::key::SqlError>(())
+/// ```
 #[derive(Clone, PartialEq)]
 pub struct TableSchema(pub(super) Struct);
 
