@@ -171,5 +171,8 @@ impl Client {
     }
 }
 
-#[cfg(all(test, feature = "embedded"))]
-mod tests;
+#[cfg(test)]
+mod tests {
+    #[cfg(feature = "embedded")]
+    mod scripted;
+}

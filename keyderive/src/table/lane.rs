@@ -127,7 +127,7 @@ impl<K: TableKey> Lane<K> {
     pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: Pace) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
-        use super::marker;
+        let ranges = marker::leave_out::<K>(ranges);
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
             ranges,
@@ -135,7 +135,9 @@ impl<K: TableKey> Lane<K> {
             filter: reader.filter.clone(),
             reversed: reader.reversed,
         };
-        Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended: false }
+        // No empty set of rows is ever sent: it would be the whole table.
+        let ended = request.keys.is_empty() && request.ranges.is_empty();
+        Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended }
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.

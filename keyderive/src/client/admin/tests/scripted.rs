@@ -9,7 +9,7 @@ use tonic::body::Body;
 use tonic::{Code, Request, Response, Status};
 use tower_service::Service as _;
 
-use super::*;
+use crate::client::admin::*;
 use crate::client::{BoxFuture, InProcess};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdmin, BigtableTableAdminServer};
 use crate::wire::admin::modify_column_families_request::modification::Mod;
