@@ -115,6 +115,9 @@
 //! [`Table::drop_rows`] take plans as well. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
 //! stored.
 //!
+//! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
+//! table with the key type, and [`Table::modify_families`] changes its families.
+//!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
 //! [`Client::from_env_or_embedded`] chooses by the environment. All three run the same client code.
 //!
@@ -162,12 +165,14 @@ mod table;
 mod wire;
 
 #[cfg(feature = "client")]
-pub use client::{Client, Error, Target};
+pub use client::{Client, Error, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
-pub use table::{DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Writer};
+pub use table::{
+    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified, Writer,
+};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]

@@ -61,7 +61,9 @@ pub(crate) enum Kind {
     NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its lanes.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
-    /// The table that exists is not the one that was to be made.
+    /// What a table is to be that no table can be.
+    Definition { table: String, message: String },
+    /// The table that exists is not the one that was declared.
     Mismatch { table: String, message: String },
 }
 
@@ -233,6 +235,10 @@ impl Error {
         Self::new(Kind::NotPrefixes { table: table.into(), message })
     }
 
+    pub(crate) fn definition(table: &str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Definition { table: table.into(), message: message.into() })
+    }
+
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
         Self::new(Kind::Mismatch { table: table.into(), message: message.into() })
     }
@@ -341,6 +347,13 @@ impl Error {
         matches!(self.cause(), Kind::Protocol { .. })
     }
 
+    /// Whether a table that exists is not what it was declared to be: it lacks a column family, its rule or its row
+    /// key schema is another one, or the marker row says that its rows are of another layout. The text has both sides.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        matches!(self.cause(), Kind::Mismatch { .. })
+    }
+
     /// Whether no Bigtable could be told from the arguments or the environment.
     #[must_use]
     pub fn is_configuration(&self) -> bool {
@@ -390,7 +403,7 @@ impl Error {
             Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
             Kind::Protocol { .. } => Some(Code::Internal),
             Kind::Closed { .. } => Some(Code::Cancelled),
-            Kind::Filter { .. } | Kind::Limit { .. } => Some(Code::InvalidArgument),
+            Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
             Kind::Entry { error, .. } => error.code(),
             _ => None,
         }

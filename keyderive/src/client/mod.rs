@@ -29,7 +29,8 @@ use std::sync::Arc;
 
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 
-pub(crate) use admin::FamilySpec;
+pub(crate) use admin::NewTable;
+pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
@@ -220,7 +221,7 @@ mod tests {
     async fn an_emulator_that_does_not_run_is_unavailable() {
         let client = Client::emulator("127.0.0.1:1").await.unwrap();
         assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
-        let error = client.get_table("events").await.unwrap_err();
+        let error = client.table_info("events").await.unwrap_err();
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
         assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");

@@ -17,16 +17,25 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
-use crate::client::{Client, Environment, FamilySpec, ReadRows};
+use crate::client::{Client, Environment, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
 
 const TABLE: &str = "events";
 
+/// A new table with these families, whose rules remove nothing.
+async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
+    let new = NewTable {
+        families: families.iter().map(|name| Family::new(*name, GcRule::never())).collect(),
+        splits: splits.iter().map(|split| Bytes::from(*split)).collect(),
+        row_key_schema: None,
+    };
+    client.create_table(TABLE, new).await.unwrap();
+}
+
 async fn client_with_table() -> Client {
     let client = Client::embedded();
-    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: None };
-    client.create_table(TABLE, &[family("f"), family("g")], vec!["m".into()]).await.unwrap();
+    create(&client, &["f", "g"], &["m"]).await;
     client
 }
 
@@ -237,14 +246,15 @@ async fn requests_that_name_nothing_are_not_sent() {
 #[tokio::test]
 async fn tables_come_and_go() {
     let client = client_with_table().await;
-    assert_eq!(client.get_table(TABLE).await.unwrap().families, ["f", "g"]);
-    let error = client.create_table(TABLE, &[], Vec::new()).await.unwrap_err();
+    assert_eq!(client.table_info(TABLE).await.unwrap().family_names(), "f, g");
+    let error = client.create_table(TABLE, NewTable::default()).await.unwrap_err();
     assert!(error.is_already_exists(), "{error}");
     client.delete_table(TABLE).await.unwrap();
-    for error in [client.get_table(TABLE).await.unwrap_err(), client.delete_table(TABLE).await.unwrap_err()] {
+    for error in [client.table_info(TABLE).await.unwrap_err(), client.delete_table(TABLE).await.unwrap_err()]
+    {
         assert!(error.is_not_found(), "{error}");
     }
-    let error = client.create_table("no/name", &[], Vec::new()).await.unwrap_err();
+    let error = client.create_table("no/name", NewTable::default()).await.unwrap_err();
     assert!(
         error.is_invalid_argument() && error.to_string().contains("`no/name` is no name for a table"),
         "{error}"
@@ -283,7 +293,7 @@ async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
     client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
-    assert!(Client::embedded().get_table(TABLE).await.unwrap_err().is_not_found());
+    assert!(Client::embedded().table_info(TABLE).await.unwrap_err().is_not_found());
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
 }
 
@@ -296,9 +306,7 @@ fn it_runs_without_a_runtime_and_in_any() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime
         .block_on(send(async {
-            client
-                .create_table(TABLE, &[FamilySpec { name: "f".to_owned(), max_versions: None }], Vec::new())
-                .await?;
+            create(&client, &["f"], &[]).await;
             client.mutate_row(TABLE, "k".into(), put("v")).await?;
             client.mutate_row(TABLE, "l".into(), put("v")).await?;
             client.read_row(TABLE, "k".into(), None).await.map(|_| ())

@@ -47,7 +47,9 @@ impl fmt::Display for Error {
                 }
             }
             Kind::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
-            Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
+            Kind::Definition { table, message } | Kind::Mismatch { table, message } => {
+                write!(f, "table `{table}`: {message}")
+            }
         }
     }
 }
@@ -89,6 +91,7 @@ impl StdError for Error {
             | Kind::Limit { .. }
             | Kind::Protocol { .. }
             | Kind::NotPrefixes { .. }
+            | Kind::Definition { .. }
             | Kind::Mismatch { .. } => None,
         }
     }
