@@ -9,7 +9,7 @@ use tonic::metadata::{KeyRef, MetadataMap};
 use tonic::{Request, Status};
 
 use super::Client;
-use super::channels::Lease;
+use super::channels::{Channels, Lease};
 use super::error::{Ended, Error, Tries};
 use super::failure::Failure;
 use super::gate::Pass;
@@ -27,6 +27,8 @@ const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 /// An operation, and what its attempts have come to.
 pub(super) struct Attempts {
     client: Client,
+    /// The connections that it may go by.
+    channels: Arc<Channels>,
     operation: Operation,
     settings: CallSettings,
     _pass: Arc<Pass>,
@@ -57,10 +59,21 @@ impl Attempts {
     /// # Errors
     /// When the client is closed.
     pub(super) fn new(client: &Client, operation: Operation) -> Result<Self, Error> {
+        let channels = Arc::clone(client.channels(&operation));
+        Self::over(channels, client, operation)
+    }
+
+    /// As [`new`](Self::new), by these connections.
+    pub(super) fn over(
+        channels: Arc<Channels>,
+        client: &Client,
+        operation: Operation,
+    ) -> Result<Self, Error> {
         let pass = client.admit(&operation)?;
         Ok(Self {
             settings: operation.settings(client).clone(),
             client: client.clone(),
+            channels,
             operation,
             _pass: pass,
             begun: Instant::now(),
@@ -86,7 +99,7 @@ impl Attempts {
 
     /// Begins an attempt, by the least busy connection that the last one did not fail by.
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
-        let lease = self.client.channels().lease(self.avoided);
+        let lease = self.channels.lease(self.avoided);
         let lease = lease.ok_or_else(|| Error::configuration("the client has no connection"))?;
         let number = self.made;
         self.made += 1;
@@ -95,14 +108,22 @@ impl Attempts {
     }
 
     /// The request of an attempt, with all its headers.
-    pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Error> {
+    ///
+    /// # Errors
+    /// When there is no token to send it with. The attempt has failed then.
+    pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Failure> {
         let mut request = Request::new(message);
         // Told to the server, so that it stops too.
         request.set_timeout(attempt.timeout);
         let metadata = request.metadata_mut();
         self.operation.insert_headers(metadata, &self.client, attempt.number);
         headers::insert_all(metadata, &self.cookies);
-        self.client.authorize(&self.operation, metadata).await?;
+        if let Some(credentials) = self.client.credentials() {
+            let headers = timeout_at(attempt.ends, credentials.headers()).await;
+            let headers = headers
+                .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
+            headers::insert_all(metadata, &headers.map_err(Failure::no_token)?);
+        }
         Ok(request)
     }
 
@@ -124,7 +145,7 @@ impl Attempts {
 
     /// An attempt has been answered, whatever the answer is.
     pub(super) fn answered(&self) {
-        self.client.channels().set_answered();
+        self.channels.set_answered();
     }
 
     /// An attempt has failed; when to make the next one, if there is to be one.
@@ -155,8 +176,8 @@ impl Attempts {
             return Err(Some(Ended::Time(self.settings.total_timeout)));
         }
         let contact = self.client.settings().first_contact;
-        if failure.unsent && !self.client.channels().has_answered() && self.begun.elapsed() + pause >= contact
-        {
+        let nobody_there = failure.unsent && !failure.is_of_credentials() && !self.channels.has_answered();
+        if nobody_there && self.begun.elapsed() + pause >= contact {
             return Err(Some(Ended::NoContact));
         }
         tracing::debug!(
@@ -179,6 +200,11 @@ impl Attempts {
     /// How long is left of the time for all attempts.
     pub(super) fn left(&self) -> Duration {
         self.settings.total_timeout.saturating_sub(self.begun.elapsed())
+    }
+
+    /// When the time for all attempts is over.
+    pub(super) fn ends(&self) -> Instant {
+        Instant::now() + self.left().min(NEVER)
     }
 
     fn pause(&mut self, retry_after: Option<Duration>) -> Duration {

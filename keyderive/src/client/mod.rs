@@ -6,20 +6,27 @@ mod builder;
 mod bulk;
 mod call;
 mod channels;
+mod cloud;
+mod credentials;
+mod dial;
 mod environment;
 mod error;
 mod failure;
 mod filter;
 mod gate;
+#[cfg(feature = "cloud")]
+mod google;
 mod headers;
 mod merge;
 mod operation;
 mod raw;
 mod read;
+mod refresh;
 mod sample;
 mod settings;
 mod streams;
 mod target;
+mod throttle;
 mod transport;
 mod write;
 
@@ -27,20 +34,24 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::metadata::AsciiMetadataValue;
 
 pub(crate) use admin::FamilySpec;
 pub use builder::ClientBuilder;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
+use credentials::Authorizer;
+pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::Error;
 use gate::{Gate, Pass};
 use operation::Operation;
 pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
+use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, Streams};
 pub use target::Target;
+use throttle::Throttle;
 pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
@@ -52,7 +63,7 @@ pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
 pub(crate) use transport::{BoxFuture, InProcess};
 
-/// A client of one Bigtable instance: the embedded one, or an emulator's.
+/// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
 ///
 /// ```
 /// # #[cfg(feature = "embedded")]
@@ -81,7 +92,10 @@ pub struct Client {
 }
 
 struct Inner {
-    channels: Channels,
+    /// To the data service.
+    channels: Arc<Channels>,
+    /// To the admin service.
+    admin: Arc<Channels>,
     gate: Arc<Gate>,
     target: Target,
     /// `projects/…/instances/…`.
@@ -90,6 +104,10 @@ struct Inner {
     features: AsciiMetadataValue,
     /// Those that scans share, where there is a connection.
     streams: Option<Streams>,
+    credentials: Option<Authorizer>,
+    throttle: Option<Throttle>,
+    /// Of each pool that is renewed.
+    _refreshing: Vec<Refreshing>,
 }
 
 impl Client {
@@ -111,17 +129,30 @@ impl Client {
         Self::builder().emulator(host).await
     }
 
+    /// A client of an instance of Google Cloud, by its project and its name.
+    ///
+    /// It shows the application-default credentials of the environment, unless it is made by a
+    /// [`builder`](Self::builder) that was given others. It needs the feature `cloud`.
+    ///
+    /// # Errors
+    ///
+    /// When there are no credentials, of which [`is_credentials`](Error::is_credentials) tells, at once or after
+    /// 10 seconds; when no tokio runtime is running; without the feature.
+    pub async fn cloud(project: impl Into<String>, instance: impl Into<String>) -> Result<Self, Error> {
+        Self::builder().cloud(project, instance).await
+    }
+
     /// A client of the Bigtable that the environment names.
     ///
     /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or `keyderive` and `local` where these are not set.
-    /// Without an emulator the two variables name an instance of the cloud, which this release cannot
-    /// reach yet. An empty variable counts as not set.
+    /// Without an emulator the two variables name an instance of the [cloud](Self::cloud). An empty variable counts
+    /// as not set.
     ///
     /// # Errors
     ///
-    /// When the environment names neither an emulator nor an instance, an instance without its project,
-    /// or one of the cloud; and as [`emulator`](Self::emulator).
+    /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
+    /// [`emulator`](Self::emulator) or [`cloud`](Self::cloud).
     pub async fn from_env() -> Result<Self, Error> {
         Self::builder().from_env().await
     }
@@ -175,9 +206,14 @@ impl Client {
         Self { pass, ..self }
     }
 
-    /// Adds to a request what says who asks.
-    async fn authorize(&self, _: &Operation, _: &mut MetadataMap) -> Result<(), Error> {
-        Ok(())
+    /// What says who asks.
+    fn credentials(&self) -> Option<&Authorizer> {
+        self.inner.credentials.as_ref()
+    }
+
+    /// What holds writes of many rows to the server's rate.
+    fn throttle(&self) -> Option<&Throttle> {
+        self.inner.throttle.as_ref()
     }
 
     fn instance_name(&self) -> &str {
@@ -196,8 +232,11 @@ impl Client {
         &self.inner.features
     }
 
-    fn channels(&self) -> &Channels {
-        &self.inner.channels
+    fn channels(&self, operation: &Operation) -> &Arc<Channels> {
+        match operation.is_admin() {
+            true => &self.inner.admin,
+            false => &self.inner.channels,
+        }
     }
 }
 
@@ -230,13 +269,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_instance_of_the_cloud_is_an_error_for_now() {
+    #[cfg(not(feature = "cloud"))]
+    async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
         let error = Client::builder().named(cloud).await.unwrap_err();
-        assert!(
-            error.is_configuration() && error.to_string().contains("instance `i` of project `p`"),
-            "{error}"
-        );
+        assert!(error.is_configuration());
+        assert!(error.to_string().starts_with("the instance `i` of project `p` is in the cloud"), "{error}");
+        assert!(error.to_string().contains("feature `cloud`"), "{error}");
+        assert_eq!(Client::cloud("p", "i").await.unwrap_err().to_string(), error.to_string());
     }
 
     #[test]

@@ -77,6 +77,11 @@ impl Operation {
         self.kind.settings(client.settings())
     }
 
+    /// Whether it is for the admin service, which in the cloud is somewhere else.
+    pub(super) fn is_admin(&self) -> bool {
+        matches!(self.kind, Kind::Admin(_))
+    }
+
     pub(super) fn replay(&self) -> Replay {
         self.replay
     }

@@ -153,9 +153,13 @@ impl Scan {
             .into_message(client.table_name(table), client.app_profile().to_owned())
             .map_err(|error| Error::filter(table, error))?;
         let attempt = attempts.begin()?;
-        let message = attempts.request(&attempt, message).await?;
-        let mut service = call::data(attempt.transport());
-        let answer = attempt.within(service.read_rows(message)).await;
+        let answer = match attempts.request(&attempt, message).await {
+            Ok(request) => {
+                let mut service = call::data(attempt.transport());
+                attempt.within(service.read_rows(request)).await
+            }
+            Err(failure) => Err(failure),
+        };
         Ok((attempt, answer))
     }
 

@@ -41,15 +41,18 @@ impl Client {
             Err(error) => return spread(outcomes, &waiting, &error),
         };
         while !waiting.is_empty() {
+            if let Some(throttle) = self.throttle() {
+                sleep_until(throttle.reserve().min(attempts.ends())).await;
+            }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
                 Err(error) => return spread(outcomes, &waiting, &error),
             };
             let mut told: Told = vec![None; waiting.len()];
-            let ended = match self.send(&attempts, &attempt, &waiting, &mut told).await {
-                Ok(ended) => ended,
-                Err(error) => return spread(outcomes, &waiting, &error),
-            };
+            let ended = self.send(&attempts, &attempt, &waiting, &mut told).await.err();
+            if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
+                throttle.failed(failure.code);
+            }
             let entries = std::mem::take(&mut waiting).into_iter().zip(told);
             for (mut entry, told) in entries {
                 match verdict(told, ended.as_ref(), entry.replay) {
@@ -86,14 +89,14 @@ impl Client {
         outcomes
     }
 
-    /// Makes one attempt. What the server says until it ends is in `told`; the failure that it ends with.
+    /// Makes one attempt. What the server says until it ends is in `told`.
     async fn send(
         &self,
         attempts: &Attempts,
         attempt: &Attempt,
         waiting: &[Waiting],
         told: &mut Told,
-    ) -> Result<Option<Failure>, Error> {
+    ) -> Result<(), Failure> {
         let message = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
             app_profile_id: self.app_profile().to_owned(),
@@ -106,13 +109,18 @@ impl Client {
             let (head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
-                    Ok(Some(response)) => response.entries.into_iter().for_each(|entry| take(told, entry)),
+                    Ok(Some(response)) => {
+                        if let Some(throttle) = self.throttle() {
+                            throttle.told(response.rate_limit_info.as_ref());
+                        }
+                        response.entries.into_iter().for_each(|entry| take(told, entry));
+                    }
                     Ok(None) => return Ok(()),
                     Err(status) => return Err(call::with_head(status, head)),
                 }
             }
         });
-        Ok(answer.await.err())
+        answer.await
     }
 }
 
