@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use tonic::metadata::{KeyRef, MetadataMap};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::Client;
 use super::channels::{Channels, Lease};
@@ -14,6 +14,7 @@ use super::error::{Ended, Error, Tries};
 use super::failure::Failure;
 use super::gate::Pass;
 use super::headers;
+use super::observe::Watch;
 use super::operation::{Operation, Replay};
 use super::settings::CallSettings;
 use super::transport::Transport;
@@ -32,6 +33,7 @@ pub(super) struct Attempts {
     operation: Operation,
     settings: CallSettings,
     _pass: Arc<Pass>,
+    pub(super) watch: Watch,
     begun: Instant,
     /// How many attempts have been made.
     made: u32,
@@ -74,6 +76,7 @@ impl Attempts {
             settings: operation.settings(client).clone(),
             client: client.clone(),
             channels,
+            watch: Watch::new(&operation),
             operation,
             _pass: pass,
             begun: Instant::now(),
@@ -101,6 +104,7 @@ impl Attempts {
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
         let lease = self.channels.lease(self.avoided);
         let lease = lease.ok_or_else(|| Error::configuration("the client has no connection"))?;
+        self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
         let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
@@ -148,16 +152,43 @@ impl Attempts {
         self.channels.set_answered();
     }
 
+    /// An attempt has had a whole answer, and with it the operation.
+    pub(super) fn succeeded(&mut self) {
+        self.answered();
+        self.watch.attempt_ends(Code::Ok);
+        self.watch.ends(Code::Ok);
+    }
+
     /// An attempt has failed; when to make the next one, if there is to be one.
     ///
     /// # Errors
     /// The failure as an error, when there is to be none.
     pub(super) fn failed(&mut self, attempt: &Attempt, failure: Failure) -> Result<Instant, Error> {
-        self.decide(attempt, &failure).map_err(|ended| self.error(failure, ended))
+        self.decide(attempt, &failure).map_err(|ended| {
+            let error = self.error(failure, ended);
+            self.watch.ends(error.code().unwrap_or(Code::Unknown));
+            error
+        })
     }
 
     /// As [`failed`](Self::failed); when there is to be no further attempt, why not, unless the failure is final.
     pub(super) fn decide(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Instant, Option<Ended>> {
+        self.watch.attempt_ends(failure.code);
+        let pause = self.pause_after(attempt, failure);
+        tracing::debug!(
+            parent: self.watch.span(),
+            operation = self.operation.rpc,
+            table = &*self.operation.table,
+            attempt = self.made,
+            code = super::failure::name(failure.code),
+            again = pause.is_ok(),
+            pause_ms = pause.ok().map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
+            "an attempt failed"
+        );
+        pause.map(|pause| Instant::now() + pause)
+    }
+
+    fn pause_after(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<Ended>> {
         self.learn(&failure.metadata);
         if failure.answered {
             self.answered();
@@ -180,15 +211,7 @@ impl Attempts {
         if nobody_there && self.begun.elapsed() + pause >= contact {
             return Err(Some(Ended::NoContact));
         }
-        tracing::debug!(
-            operation = self.operation.rpc,
-            table = &*self.operation.table,
-            attempt = self.made,
-            code = super::failure::name(failure.code),
-            pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-            "an attempt failed and is made again"
-        );
-        Ok(Instant::now() + pause)
+        Ok(pause)
     }
 
     /// The failure as the error of the whole operation.

@@ -14,7 +14,7 @@ use super::refresh::{REFRESH_AFTER, Refresh};
 use super::target::{Place, Target};
 use super::throttle::Throttle;
 use super::transport::Transport;
-use super::{Client, Error, Inner, Settings, Streams, headers};
+use super::{Client, Error, Inner, Settings, Streams, headers, observe};
 
 /// Makes a [`Client`], step by step.
 ///
@@ -276,6 +276,7 @@ impl ClientBuilder {
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
+        observe::describe();
         let refreshing = |client: &std::sync::Weak<Inner>| {
             let spawn = |(refresh, runtime): (Refresh, Handle)| {
                 refresh.spawn(client.clone(), Arc::clone(&settings), &runtime)

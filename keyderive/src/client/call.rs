@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use prost::Message;
 use tokio::time::sleep_until;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -28,7 +29,7 @@ impl Client {
         send: impl Fn(Transport, Request<M>) -> F,
     ) -> Result<R, Error>
     where
-        M: Clone,
+        M: Message + Clone,
         F: Future<Output = Result<Response<R>, Status>>,
     {
         call(Attempts::new(self, operation)?, message, send).await
@@ -43,7 +44,7 @@ impl Client {
         send: impl Fn(Transport, Request<M>) -> F,
     ) -> Result<R, Error>
     where
-        M: Clone,
+        M: Message + Clone,
         F: Future<Output = Result<Response<R>, Status>>,
     {
         call(Attempts::over(channels, self, operation)?, message, send).await
@@ -56,9 +57,12 @@ async fn call<M, R, F>(
     send: impl Fn(Transport, Request<M>) -> F,
 ) -> Result<R, Error>
 where
-    M: Clone,
+    M: Message + Clone,
     F: Future<Output = Result<Response<R>, Status>>,
 {
+    if attempts.watch.is_wanted() {
+        attempts.watch.count(attempts.operation().rows_sent(), message.encoded_len());
+    }
     loop {
         let attempt = attempts.begin()?;
         let answer = match attempts.request(&attempt, message.clone()).await {
@@ -67,7 +71,7 @@ where
         };
         match answer {
             Ok(response) => {
-                attempts.answered();
+                attempts.succeeded();
                 return Ok(response.into_inner());
             }
             Err(failure) => {

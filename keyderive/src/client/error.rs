@@ -407,7 +407,7 @@ impl Error {
         self.code().map(i32::from)
     }
 
-    fn code(&self) -> Option<Code> {
+    pub(super) fn code(&self) -> Option<Code> {
         match self.cause() {
             Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
                 Some(Code::DeadlineExceeded)

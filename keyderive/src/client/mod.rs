@@ -1,4 +1,33 @@
 //! The Bigtable client: one path for every target.
+//!
+//! # What it tells of itself
+//!
+//! Each operation is a span `bigtable` of the `tracing` crate, at the level info. A scan over several buckets is one
+//! for each request. None of what is told has a row key or a value in it.
+//!
+//! | field | |
+//! |---|---|
+//! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on |
+//! | `table` | the table's name |
+//! | `bucket` | the salt bucket that a scan reads |
+//! | `attempts` | how many attempts it took |
+//! | `rows` | how many rows came, or were sent |
+//! | `bytes` | how many bytes came of keys and values, or the message that was sent has |
+//! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
+//!
+//! An attempt that fails is an event at the level debug. At the level warn are told: a connection that is used without
+//! having been made ready, and one that could not be renewed.
+//!
+//! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
+//!
+//! | metric | kind | labels | |
+//! |---|---|---|---|
+//! | `keyderive.operation.seconds` | histogram | `operation`, `code` | how long operations took, with all attempts and pauses |
+//! | `keyderive.attempts` | counter | `operation`, `code` | attempts, by how each ended |
+//! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
+//! | `keyderive.bytes` | counter | `operation` | bytes that came of keys and values, or were sent |
+//! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
+//! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
 
 mod admin;
 mod attempts;
@@ -18,6 +47,7 @@ mod gate;
 mod google;
 mod headers;
 mod merge;
+mod observe;
 mod operation;
 mod raw;
 mod read;

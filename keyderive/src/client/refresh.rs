@@ -13,7 +13,7 @@ use super::dial::Dial;
 use super::gate::Gate;
 use super::operation::Kind;
 use super::transport::Transport;
-use super::{Client, Error, Inner, Settings, call};
+use super::{Client, Error, Inner, Settings, call, observe};
 use crate::wire::data::PingAndWarmRequest;
 
 /// Google's front ends close a connection after an hour. Google's Go client renews them at 45 to 50 minutes.
@@ -65,7 +65,9 @@ impl Refresh {
             sleep_until(time).await;
             let Some(inner) = client.upgrade().filter(|inner| !inner.gate.is_closed()) else { return };
             let client = Client::aside(inner, Arc::clone(&settings));
-            due[slot] = match self.renew(&client, slot).await {
+            let renewed = self.renew(&client, slot).await;
+            observe::refreshed(renewed.is_ok());
+            due[slot] = match renewed {
                 Ok(()) => self.due(),
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be renewed; the old one stays for now");

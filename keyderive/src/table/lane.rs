@@ -182,6 +182,7 @@ impl<K: TableKey> Lane<K> {
             limit,
             filter: filter.clone(),
             reversed: *reversed,
+            bucket: self.bucket,
         };
         let rows = client.read_rows(table, request);
         let answer = match &self.pace {

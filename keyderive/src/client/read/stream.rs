@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::{Response, Streaming};
+use tonic::{Code, Response, Streaming};
 
 use super::ReadRows;
 use super::buffer::Buffer;
@@ -74,7 +74,7 @@ impl RowStream {
         if request.is_empty() {
             return Self(Phase::Ended);
         }
-        let operation = client.data_operation(kind, table);
+        let operation = client.data_operation(kind, table).in_bucket(request.bucket);
         Self(Phase::New(client.clone(), Box::new((operation, request))))
     }
 
@@ -105,7 +105,10 @@ impl Stream for RowStream {
                 Phase::Ended => return Poll::Ready(None),
                 Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
                     Ok(Some(row)) => return Poll::Ready(Some(Ok(row))),
-                    Ok(None) => Ok(Phase::Ended),
+                    Ok(None) => {
+                        reading.scan.attempts.succeeded();
+                        Ok(Phase::Ended)
+                    }
                     Err(stop) => match std::mem::replace(phase, Phase::Ended) {
                         Phase::Reading(reading) => reading.stop(stop),
                         _ => Ok(Phase::Ended),
@@ -167,6 +170,7 @@ impl Scan {
     fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
         if failure.transient && self.request.is_empty() {
             // All rows have come; only the end of the answer was lost.
+            self.attempts.succeeded();
             return Ok(Phase::Ended);
         }
         let again = self.attempts.failed(attempt, failure);
@@ -202,6 +206,12 @@ impl Reading {
         loop {
             if let Some(row) = self.buffer.next().map_err(Stop::Broken)? {
                 self.rows += 1;
+                let watch = &mut self.scan.attempts.watch;
+                watch.row();
+                if self.scan.request.limit == Some(self.rows) {
+                    // Whoever asked for so many may not wait for the end.
+                    watch.ends(Code::Ok);
+                }
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
                 }
@@ -210,6 +220,10 @@ impl Reading {
             match Pin::new(&mut self.responses).poll_next(cx) {
                 Poll::Ready(Some(Ok(response))) => {
                     self.patience.waited();
+                    let watch = &mut self.scan.attempts.watch;
+                    if watch.is_wanted() {
+                        watch.count(0, row_bytes(&response));
+                    }
                     self.buffer.take(response).map_err(Stop::Broken)?;
                 }
                 Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
@@ -239,10 +253,17 @@ impl Reading {
         match stop {
             Stop::Failed(failure) => scan.fail(&attempt, failure),
             Stop::Broken(broken) => {
+                scan.attempts.watch.attempt_ends(Code::Internal);
+                scan.attempts.watch.ends(Code::Internal);
                 Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
             }
         }
     }
+}
+
+/// How many bytes a response has of keys and values.
+fn row_bytes(response: &ReadRowsResponse) -> usize {
+    response.chunks.iter().map(|chunk| chunk.row_key.len() + chunk.value.len()).sum()
 }
 
 /// How long a reader goes on waiting for the next message.

@@ -1,6 +1,7 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
-use tokio::time::sleep_until;
+use prost::Message as _;
+use tokio::time::{Instant, sleep_until};
 use tonic::{Code, Status};
 
 use super::{Entry, message, replay};
@@ -8,7 +9,7 @@ use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::Error;
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
-use crate::client::{Client, call};
+use crate::client::{Client, call, observe};
 use crate::wire::data;
 
 /// An entry that has no outcome yet.
@@ -40,9 +41,15 @@ impl Client {
             Ok(attempts) => attempts,
             Err(error) => return spread(outcomes, &waiting, &error),
         };
+        if attempts.watch.is_wanted() {
+            let bytes = waiting.iter().map(|waiting| waiting.message.encoded_len()).sum();
+            attempts.watch.count(waiting.len(), bytes);
+        }
         while !waiting.is_empty() {
             if let Some(throttle) = self.throttle() {
-                sleep_until(throttle.reserve().min(attempts.ends())).await;
+                let turn = throttle.reserve().min(attempts.ends());
+                observe::throttled(turn.saturating_duration_since(Instant::now()));
+                sleep_until(turn).await;
             }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
@@ -50,6 +57,7 @@ impl Client {
             };
             let mut told: Told = vec![None; waiting.len()];
             let ended = self.send(&attempts, &attempt, &waiting, &mut told).await.err();
+            attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
             }
@@ -86,6 +94,8 @@ impl Client {
                 }
             }
         }
+        let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
+        attempts.watch.ends(failed.map_or(Code::Ok, |error| error.code().unwrap_or(Code::Unknown)));
         outcomes
     }
 
