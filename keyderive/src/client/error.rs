@@ -316,7 +316,7 @@ impl Error {
     }
 
     /// Whether there was no access token to send a request with. The source is a
-    /// [`CredentialsError`](super::client::CredentialsError).
+    /// [`CredentialsError`](crate::client::CredentialsError).
     #[must_use]
     pub fn is_credentials(&self) -> bool {
         match self.cause() {

@@ -1,6 +1,8 @@
 //! Google's application-default credentials, by Google's own crate.
 
 use futures_core::future::BoxFuture;
+use std::error::Error as StdError;
+
 use google_cloud_auth::credentials::{Builder, CacheableResource};
 use google_cloud_auth::errors::CredentialsError as GoogleError;
 use rustls::crypto::{CryptoProvider, ring};
@@ -41,7 +43,13 @@ impl Authorize for ApplicationDefault {
 
 fn failed(error: GoogleError) -> CredentialsError {
     let passes = error.is_transient();
-    let failed = CredentialsError::new(error.to_string()).with_source(error);
+    // What is above the last cause are generalities.
+    let mut cause: &dyn StdError = &error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    let message = format!("the application-default credentials gave none: {cause}");
+    let failed = CredentialsError::new(message).with_source(error);
     match passes {
         true => failed.transient(),
         false => failed,

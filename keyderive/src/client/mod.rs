@@ -282,7 +282,17 @@ impl fmt::Debug for Client {
 #[cfg(test)]
 mod tests {
     #[cfg(feature = "embedded")]
+    mod connections;
+    #[cfg(feature = "embedded")]
+    mod fleet;
+    #[cfg(feature = "embedded")]
+    mod observed;
+    #[cfg(feature = "embedded")]
     mod scripted;
+    #[cfg(feature = "embedded")]
+    mod throttled;
+    #[cfg(feature = "embedded")]
+    mod tokens;
 
     use super::*;
 

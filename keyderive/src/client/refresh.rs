@@ -81,7 +81,7 @@ impl Refresh {
     ///
     /// # Errors
     /// When nobody can be reached by a new one.
-    async fn renew(&self, client: &Client, slot: usize) -> Result<(), Error> {
+    pub(super) async fn renew(&self, client: &Client, slot: usize) -> Result<(), Error> {
         let transport = self.dialer.dial();
         if self.prime {
             match client.ping_and_warm(&transport).await {
