@@ -154,7 +154,7 @@ extern crate self as keyderive;
 pub mod client;
 pub mod designs;
 #[cfg(feature = "embedded")]
-mod embedded;
+pub mod embedded;
 pub mod key;
 pub mod plan;
 #[cfg(feature = "client")]

@@ -107,9 +107,6 @@ async fn a_column_that_is_no_integer_is_not_counted(client: Client) {
     let jobs = jobs(&client).await;
     jobs.put(&KEY, &job("a", 1)).await.unwrap();
     let error = jobs.increment(&KEY, "owner", 1).await.unwrap_err();
-    assert!(
-        error.to_string().starts_with("ReadModifyWriteRow of row `7` (hex 37) on table `jobs`"),
-        "{error}"
-    );
+    assert!(error.to_string().starts_with("ReadModifyWriteRow of row `00000000000000000007` "), "{error}");
     assert!(!error.is_retryable() && error.row_key() == Some(&KEY.encode().unwrap()[..]));
 }

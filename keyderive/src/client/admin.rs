@@ -105,5 +105,5 @@ fn family(spec: &FamilySpec) -> (String, admin::ColumnFamily) {
     let rule = spec.max_versions.map(|versions| admin::GcRule {
         rule: Some(Rule::MaxNumVersions(i32::try_from(versions).unwrap_or(i32::MAX))),
     });
-    (spec.name.clone(), admin::ColumnFamily { gc_rule: rule })
+    (spec.name.clone(), admin::ColumnFamily { gc_rule: rule, ..admin::ColumnFamily::default() })
 }

@@ -32,6 +32,7 @@ use crate::row::{FilterError, RowError};
 pub struct Error(Arc<Kind>);
 
 /// What an [`Error`] is about.
+#[expect(clippy::large_enum_variant, reason = "it is only ever behind a pointer")]
 pub(crate) enum Kind {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },
@@ -190,11 +191,11 @@ impl Error {
 
     /// The same failure of a scan, whose last row had this key.
     pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
-        match Arc::get_mut(&mut self.0) {
-            Some(Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol { last, .. }) => {
-                *last = key
-            }
-            _ => {}
+        use Kind::{Protocol, Scan};
+        if let Some(Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Protocol { last, .. }) =
+            Arc::get_mut(&mut self.0)
+        {
+            *last = key;
         }
         self
     }

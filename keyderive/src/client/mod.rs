@@ -79,7 +79,7 @@ pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
 use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
-pub(crate) use streams::{Page, Streams};
+pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
 use throttle::Throttle;
 pub(crate) use write::{Batch, Entry};

@@ -1,26 +1,35 @@
 //! The table administration service.
 
-use std::collections::BTreeMap;
+mod families;
+mod schema;
+mod update;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tonic::{Request, Response, Status};
 
-use super::store::{Families, State, Store, Table};
+use self::families::modify;
+use super::check;
+use super::interval::Interval;
+use super::routing::routed;
+use super::storage::Definition;
+use super::store::Store;
 use crate::wire::admin::bigtable_table_admin_server::BigtableTableAdmin;
 use crate::wire::admin::drop_row_range_request::Target;
-use crate::wire::admin::modify_column_families_request::Modification;
-use crate::wire::admin::modify_column_families_request::modification::Mod;
 use crate::wire::admin::table::{TimestampGranularity, View};
 use crate::wire::admin::{
     self, CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
     DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest,
+    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, UpdateTableRequest,
 };
-use crate::wire::values::Empty;
+use crate::wire::values::{Empty, Operation};
 
-const MAX_TABLE_ID: usize = 50;
-const MAX_FAMILY_NAME: usize = 64;
+/// How many tables are listed at once where the client does not say.
+const PAGE_TABLES: usize = 1000;
+
+/// One token for every moment: there is one copy of the rows, so it has every write.
+const TOKEN: &str = "consistent";
 
 /// Creates, describes and deletes the tables of a store.
 pub(super) struct Admin {
@@ -39,74 +48,83 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<CreateTableRequest>,
     ) -> Result<Response<admin::Table>, Status> {
-        let request = request.into_inner();
-        check_name("table", &request.table_id, MAX_TABLE_ID)?;
-        let mut families = Families::new();
-        for (name, family) in request.table.unwrap_or_default().column_families {
-            check_name("column family", &name, MAX_FAMILY_NAME)?;
-            families.insert(name.into(), family);
-        }
-        let splits: Vec<Bytes> = request.initial_splits.into_iter().map(|split| split.key).collect();
-        if splits.iter().any(Bytes::is_empty) {
-            return Err(Status::invalid_argument("a split is the empty key, where the first tablet begins"));
-        }
+        let request = routed(request, "parent", |message| &message.parent)?;
+        check::instance(&request.parent)?;
+        check::table_id(&request.table_id)?;
         let name = format!("{}/tables/{}", request.parent, request.table_id);
-        let message = describe(name.clone(), &families);
-        self.store.create(name, Table::new(families, splits))?;
-        Ok(Response::new(message))
+        let splits = request.initial_splits.into_iter().map(|split| split.key).collect();
+        let definition = define(request.table.unwrap_or_default(), splits)?;
+        self.store.create_table(&name, definition.clone())?;
+        Ok(Response::new(describe(name, definition, View::Full)))
     }
 
     async fn list_tables(
         &self,
         request: Request<ListTablesRequest>,
     ) -> Result<Response<ListTablesResponse>, Status> {
-        let names = self.store.names(&request.get_ref().parent);
-        let tables = names.into_iter().map(|name| admin::Table { name, ..admin::Table::default() }).collect();
-        Ok(Response::new(ListTablesResponse { tables, next_page_token: String::new() }))
+        let request = routed(request, "parent", |message| &message.parent)?;
+        check::instance(&request.parent)?;
+        list(&self.store, &request).map(Response::new)
     }
 
     async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<admin::Table>, Status> {
-        let request = request.into_inner();
-        let table = self.store.get(&request.name)?;
-        let message = match request.view() {
-            View::NameOnly => admin::Table { name: request.name, ..admin::Table::default() },
-            _ => describe(request.name, &table.read().families),
-        };
-        Ok(Response::new(message))
+        let request = routed(request, "name", |message| &message.name)?;
+        let definition = self.store.table(&request.name)?;
+        let view = view(request.view, View::SchemaView)?;
+        Ok(Response::new(describe(request.name, Definition::clone(&definition), view)))
     }
 
     async fn delete_table(&self, request: Request<DeleteTableRequest>) -> Result<Response<Empty>, Status> {
-        self.store.delete(&request.get_ref().name)?;
+        let request = routed(request, "name", |message| &message.name)?;
+        self.store.delete_table(&request.name, |definition| {
+            if !definition.deletion_protection {
+                return Ok(());
+            }
+            Err(Status::failed_precondition(format!(
+                "table `{}` is protected from deletion; update its `deletion_protection` first",
+                request.name
+            )))
+        })?;
         Ok(Response::new(Empty {}))
+    }
+
+    async fn update_table(
+        &self,
+        request: Request<UpdateTableRequest>,
+    ) -> Result<Response<Operation>, Status> {
+        update::table(&self.store, request).map(Response::new)
     }
 
     async fn modify_column_families(
         &self,
         request: Request<ModifyColumnFamiliesRequest>,
     ) -> Result<Response<admin::Table>, Status> {
-        let request = request.into_inner();
-        let table = self.store.get(&request.name)?;
-        let mut state = table.write();
-        let mut families = state.families.clone();
-        for modification in request.modifications {
-            modify(&mut families, modification)?;
+        let request = routed(request, "name", |message| &message.name)?;
+        if request.modifications.is_empty() {
+            return Err(Status::invalid_argument(format!(
+                "there are no modifications of the column families of table `{}`",
+                request.name
+            )));
         }
-        let message = describe(request.name, &families);
-        replace_families(&mut state, families);
-        Ok(Response::new(message))
+        let definition = self.store.redefine(&request.name, |definition| {
+            request.modifications.into_iter().try_for_each(|modification| modify(definition, modification))
+        })?;
+        Ok(Response::new(describe(request.name, definition, View::Full)))
     }
 
     async fn drop_row_range(&self, request: Request<DropRowRangeRequest>) -> Result<Response<Empty>, Status> {
-        let request = request.into_inner();
-        let table = self.store.get(&request.name)?;
-        let mut state = table.write();
-        match request.target {
-            Some(Target::DeleteAllDataFromTable(true)) => state.rows.clear(),
-            Some(Target::RowKeyPrefix(prefix)) if !prefix.is_empty() => {
-                state.rows.retain(|key, _| !key.starts_with(&prefix));
+        let request = routed(request, "name", |message| &message.name)?;
+        let rows = match request.target {
+            Some(Target::DeleteAllDataFromTable(true)) => Interval::all(),
+            Some(Target::RowKeyPrefix(prefix)) if !prefix.is_empty() => Interval::prefix(&prefix),
+            // As the service has it, which does nothing then.
+            Some(Target::DeleteAllDataFromTable(false)) => {
+                self.store.table(&request.name)?;
+                return Ok(Response::new(Empty {}));
             }
             _ => return Err(Status::invalid_argument("the request names neither a prefix nor all rows")),
-        }
+        };
+        self.store.delete_rows(&request.name, &rows)?;
         Ok(Response::new(Empty {}))
     }
 
@@ -114,7 +132,8 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<GenerateConsistencyTokenRequest>,
     ) -> Result<Response<GenerateConsistencyTokenResponse>, Status> {
-        self.store.get(&request.get_ref().name)?;
+        let request = routed(request, "name", |message| &message.name)?;
+        self.store.table(&request.name)?;
         Ok(Response::new(GenerateConsistencyTokenResponse { consistency_token: TOKEN.to_owned() }))
     }
 
@@ -122,8 +141,8 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<CheckConsistencyRequest>,
     ) -> Result<Response<CheckConsistencyResponse>, Status> {
-        let request = request.into_inner();
-        self.store.get(&request.name)?;
+        let request = routed(request, "name", |message| &message.name)?;
+        self.store.table(&request.name)?;
         if request.consistency_token != TOKEN {
             return Err(Status::invalid_argument(format!(
                 "`{}` is no consistency token",
@@ -134,70 +153,73 @@ impl BigtableTableAdmin for Admin {
     }
 }
 
-/// One token for every moment: there is one copy of the rows, so it has every write.
-const TOKEN: &str = "consistent";
-
-/// A name in the form that the service allows.
-fn check_name(what: &str, name: &str, longest: usize) -> Result<(), Status> {
-    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
-    let begins = name.bytes().next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
-    if begins && name.bytes().all(allowed) && name.len() <= longest {
-        return Ok(());
+/// What a table is that a client asks for.
+fn define(table: admin::Table, mut splits: Vec<Bytes>) -> Result<Definition, Status> {
+    if splits.iter().any(Bytes::is_empty) {
+        return Err(Status::invalid_argument("a split is the empty key, where the first tablet begins"));
     }
-    Err(Status::invalid_argument(format!(
-        "`{name}` is no name for a {what}: it has 1 to {longest} letters, digits, `_`, `-` and `.`, and begins with none of the last two"
-    )))
+    splits.iter().try_for_each(check::key)?;
+    splits.sort_unstable();
+    splits.dedup();
+    let mut definition =
+        Definition { splits, deletion_protection: table.deletion_protection, ..Definition::default() };
+    for (name, family) in table.column_families {
+        families::create(&mut definition, name, family)?;
+    }
+    if let Some(row_key_schema) = table.row_key_schema {
+        schema::check(&row_key_schema, &definition.families)?;
+        definition.row_key_schema = Some(row_key_schema);
+    }
+    Ok(definition)
 }
 
-fn describe(name: String, families: &Families) -> admin::Table {
-    let families = families.iter().map(|(name, family)| (name.as_ref().to_owned(), family.clone()));
+/// A table as `view` shows it. There is one copy of it, unencrypted, so other views than those of the schema have its
+/// name alone.
+fn describe(name: String, definition: Definition, view: View) -> admin::Table {
+    if !matches!(view, View::SchemaView | View::Full) {
+        return admin::Table { name, ..admin::Table::default() };
+    }
+    let families = definition.families.into_iter();
     admin::Table {
         name,
-        column_families: families.collect::<BTreeMap<_, _>>(),
+        column_families: families.map(|(name, family)| (name.as_ref().to_owned(), family)).collect(),
         granularity: TimestampGranularity::Millis.into(),
-        deletion_protection: false,
+        deletion_protection: definition.deletion_protection,
+        row_key_schema: definition.row_key_schema,
     }
 }
 
-fn modify(families: &mut Families, modification: Modification) -> Result<(), Status> {
-    let Modification { id, r#mod, .. } = modification;
-    match r#mod {
-        Some(Mod::Create(_)) if families.contains_key(id.as_str()) => {
-            Err(Status::already_exists(format!("the table has the column family `{id}`")))
-        }
-        Some(Mod::Create(family)) => {
-            check_name("column family", &id, MAX_FAMILY_NAME)?;
-            families.insert(id.into(), family);
-            Ok(())
-        }
-        Some(Mod::Update(family)) => match families.get_mut(id.as_str()) {
-            Some(known) => {
-                *known = family;
-                Ok(())
-            }
-            None => Err(no_family(&id)),
-        },
-        Some(Mod::Drop(true)) => families.remove(id.as_str()).map(|_| ()).ok_or_else(|| no_family(&id)),
-        Some(Mod::Drop(false)) | None => {
-            Err(Status::invalid_argument(format!("the modification of the column family `{id}` is empty")))
-        }
+fn view(number: i32, default: View) -> Result<View, Status> {
+    match View::try_from(number) {
+        Ok(View::Unspecified) => Ok(default),
+        Ok(view) => Ok(view),
+        Err(_) => Err(Status::invalid_argument(format!("there is no view {number} of a table"))),
     }
 }
 
-fn no_family(id: &str) -> Status {
-    Status::not_found(format!("the table has no column family `{id}`"))
-}
-
-/// Gives the table these families, and deletes the cells of those that are gone.
-fn replace_families(state: &mut State, families: Families) {
-    let gone = state.families.keys().any(|family| !families.contains_key(family));
-    state.families = families;
-    if !gone {
-        return;
+/// A page of tables by name. Its token is the name that it ends with.
+fn list(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse, Status> {
+    let ListTablesRequest { parent, view: asked, page_size, page_token } = request;
+    let view = view(*asked, View::NameOnly)?;
+    if matches!(view, View::SchemaView | View::Full) {
+        return Err(Status::invalid_argument(format!(
+            "tables are not listed in the view {}; get each by its name",
+            view.as_str_name()
+        )));
     }
-    let State { families, rows } = state;
-    rows.retain(|_, cells| {
-        Arc::make_mut(cells).retain(|cell| families.contains_key(&cell.family));
-        !cells.is_empty()
-    });
+    let count = match usize::try_from(*page_size) {
+        Ok(0) => PAGE_TABLES,
+        Ok(count) => count.min(PAGE_TABLES),
+        Err(_) => return Err(Status::invalid_argument(format!("the page size is {page_size}"))),
+    };
+    let prefix = format!("{parent}/tables/");
+    if !page_token.is_empty() && !page_token.starts_with(&prefix) {
+        return Err(Status::invalid_argument(format!("`{page_token}` is no page token of this list")));
+    }
+    let mut names = store.tables(&prefix, page_token, count + 1)?;
+    let more = names.len() > count;
+    names.truncate(count);
+    let next_page_token = names.last().filter(|_| more).cloned().unwrap_or_default();
+    let tables = names.into_iter().map(|name| admin::Table { name, ..admin::Table::default() }).collect();
+    Ok(ListTablesResponse { tables, next_page_token })
 }

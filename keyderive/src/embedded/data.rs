@@ -13,9 +13,10 @@ use tonic::{Request, Response, Status};
 
 use super::filter::Filter;
 use super::interval;
-use super::mutate::{self, MAX_MUTATIONS};
+use super::mutate::{apply, changes};
 use super::scan::Scan;
-use super::store::{Store, Table};
+use super::store::Store;
+use super::{check, modify, mutate, routing, sample};
 use crate::client::FEATURES;
 use crate::wire::data::bigtable_server::Bigtable;
 use crate::wire::data::mutate_rows_response::Entry;
@@ -49,12 +50,12 @@ impl Bigtable for Data {
 
     async fn read_rows(&self, request: Request<ReadRowsRequest>) -> Result<Response<Scan>, Status> {
         let features = features(request.metadata())?;
-        let request = request.into_inner();
-        let table = self.store.get(&request.table_name)?;
+        let request = routed(request, |message| &message.table_name)?;
         let limit = u64::try_from(request.rows_limit)
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
         let limit = Some(limit).filter(|limit| *limit != 0);
-        let scan = Scan::new(table, interval::of(request.rows)?, Filter::new(request.filter)?, limit)
+        let (intervals, filter) = (interval::of(request.rows)?, Filter::new(request.filter)?);
+        let scan = Scan::new(&self.store, request.table_name, intervals, filter, limit)?
             .tells_progress(features.last_scanned_row_responses);
         match (request.reversed, features.reverse_scans) {
             (false, _) => Ok(Response::new(scan)),
@@ -69,18 +70,21 @@ impl Bigtable for Data {
         &self,
         request: Request<SampleRowKeysRequest>,
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
-        let table = self.store.get(&request.get_ref().table_name)?;
-        Ok(answers(samples(&table)))
+        let request = routed(request, |message| &message.table_name)?;
+        sample::row_keys(&self.store, &request.table_name).map(answers)
     }
 
     async fn mutate_row(
         &self,
         request: Request<MutateRowRequest>,
     ) -> Result<Response<MutateRowResponse>, Status> {
-        let request = request.into_inner();
-        let table = self.store.get(&request.table_name)?;
-        check_number(request.mutations.len())?;
-        mutate::row(&table, &request.row_key, request.mutations)?;
+        let MutateRowRequest { table_name, row_key, mutations, .. } =
+            routed(request, |message| &message.table_name)?;
+        check::number_of_mutations(mutations.len())?;
+        let now = self.store.now_micros();
+        self.store.change(&table_name, &row_key, |families, cells| {
+            mutate::row(families, &row_key, cells, mutations, now)
+        })?;
         Ok(Response::new(MutateRowResponse {}))
     }
 
@@ -88,38 +92,79 @@ impl Bigtable for Data {
         &self,
         request: Request<MutateRowsRequest>,
     ) -> Result<Response<Self::MutateRowsStream>, Status> {
-        let request = request.into_inner();
-        let table = self.store.get(&request.table_name)?;
-        if request.entries.is_empty() {
+        let MutateRowsRequest { table_name, entries, .. } = routed(request, |message| &message.table_name)?;
+        if entries.is_empty() {
             return Err(Status::invalid_argument("the request has no entries"));
         }
-        check_number(request.entries.iter().map(|entry| entry.mutations.len()).sum())?;
-        let outcomes = request.entries.into_iter().zip(0..).map(|(entry, index)| {
-            let outcome = mutate::row(&table, &entry.row_key, entry.mutations);
-            Entry { index, status: Some(outcome.err().as_ref().map(message).unwrap_or_default()) }
+        check::number_of_mutations(entries.iter().map(|entry| entry.mutations.len()).sum())?;
+        let now = self.store.now_micros();
+        let outcomes = self.store.change_each(
+            &table_name,
+            entries,
+            |entry| entry.row_key.clone(),
+            |families, cells, entry| mutate::row(families, &entry.row_key, cells, entry.mutations, now),
+        )?;
+        let entries = outcomes.into_iter().zip(0..).map(|(outcome, index)| Entry {
+            index,
+            status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
         });
-        let entries = outcomes.collect();
-        Ok(answers(vec![MutateRowsResponse { entries, rate_limit_info: None }]))
+        Ok(answers(vec![MutateRowsResponse { entries: entries.collect(), rate_limit_info: None }]))
     }
 
     async fn check_and_mutate_row(
         &self,
-        _: Request<CheckAndMutateRowRequest>,
+        request: Request<CheckAndMutateRowRequest>,
     ) -> Result<Response<CheckAndMutateRowResponse>, Status> {
-        Err(Status::unimplemented("the embedded Bigtable has no conditional writes yet"))
+        let request = routed(request, |message| &message.table_name)?;
+        let CheckAndMutateRowRequest {
+            table_name,
+            row_key,
+            predicate_filter,
+            true_mutations,
+            false_mutations,
+            ..
+        } = request;
+        check::key(&row_key)?;
+        if true_mutations.is_empty() && false_mutations.is_empty() {
+            return Err(Status::invalid_argument(format!(
+                "there are no mutations for row {row_key:?}, whether the filter finds a cell or not"
+            )));
+        }
+        check::number_of_mutations(true_mutations.len())?;
+        check::number_of_mutations(false_mutations.len())?;
+        let predicate = Filter::new(predicate_filter)?;
+        let now = self.store.now_micros();
+        // Both lists are checked, so that what is wrong with one does not wait for the row that asks for it.
+        let predicate_matched = self.store.change(&table_name, &row_key, |families, cells| {
+            let (found, missing) =
+                (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
+            let matched = !predicate.apply(&row_key, cells.clone()).is_empty();
+            apply(cells, if matched { found } else { missing });
+            Ok(matched)
+        })?;
+        Ok(Response::new(CheckAndMutateRowResponse { predicate_matched }))
     }
 
     async fn read_modify_write_row(
         &self,
-        _: Request<ReadModifyWriteRowRequest>,
+        request: Request<ReadModifyWriteRowRequest>,
     ) -> Result<Response<ReadModifyWriteRowResponse>, Status> {
-        Err(Status::unimplemented("the embedded Bigtable has no increments and appends yet"))
+        let ReadModifyWriteRowRequest { table_name, row_key, rules, .. } =
+            routed(request, |message| &message.table_name)?;
+        check::number_of_mutations(rules.len())?;
+        let now = self.store.now_micros();
+        let row = self.store.change(&table_name, &row_key, |families, cells| {
+            modify::row(families, &row_key, cells, rules, now)
+        })?;
+        Ok(Response::new(ReadModifyWriteRowResponse { row: Some(row) }))
     }
 
     async fn ping_and_warm(
         &self,
-        _: Request<PingAndWarmRequest>,
+        request: Request<PingAndWarmRequest>,
     ) -> Result<Response<PingAndWarmResponse>, Status> {
+        let request = routing::routed(request, "name", |message| &message.name)?;
+        check::instance(&request.name)?;
         Ok(Response::new(PingAndWarmResponse {}))
     }
 }
@@ -129,13 +174,9 @@ fn answers<T>(answers: Vec<T>) -> Response<Answers<T>> {
     Response::new(stream::iter(answers))
 }
 
-fn check_number(mutations: usize) -> Result<(), Status> {
-    if mutations <= MAX_MUTATIONS {
-        return Ok(());
-    }
-    Err(Status::invalid_argument(format!(
-        "the request has {mutations} mutations, and it may have {MAX_MUTATIONS}"
-    )))
+/// The message of a request that is routed by its table.
+fn routed<M>(request: Request<M>, table: impl FnOnce(&M) -> &str) -> Result<M, Status> {
+    routing::routed(request, "table_name", table)
 }
 
 fn message(status: &Status) -> values::Status {
@@ -149,22 +190,4 @@ fn features(metadata: &MetadataMap) -> Result<FeatureFlags, Status> {
     flags
         .and_then(|flags| FeatureFlags::decode(flags).ok())
         .ok_or_else(|| Status::invalid_argument(format!("the header `{FEATURES}` is no message in base64")))
-}
-
-/// The table's splits and its end, each with the size of the rows before it.
-fn samples(table: &Table) -> Vec<SampleRowKeysResponse> {
-    let state = table.read();
-    let mut samples = Vec::with_capacity(table.splits.len() + 1);
-    let mut splits = table.splits.iter().peekable();
-    let mut offset_bytes = 0;
-    for (key, cells) in &state.rows {
-        while let Some(row_key) = splits.next_if(|split| *split <= key) {
-            samples.push(SampleRowKeysResponse { row_key: row_key.clone(), offset_bytes });
-        }
-        let cells: usize = cells.iter().map(|cell| cell.qualifier.len() + cell.value.len()).sum();
-        offset_bytes += i64::try_from(key.len() + cells).unwrap_or(i64::MAX);
-    }
-    let rest = splits.cloned().chain([Bytes::new()]);
-    samples.extend(rest.map(|row_key| SampleRowKeysResponse { row_key, offset_bytes }));
-    samples
 }

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use tonic::Status;
 
+use crate::plan::prefix_end;
 use crate::wire::data::row_range::{EndKey, StartKey};
 use crate::wire::data::{RowRange, RowSet};
 
@@ -14,6 +15,17 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    /// Every row key.
+    pub(super) fn all() -> Self {
+        Self { start: Bytes::new(), end: None }
+    }
+
+    /// The row keys that begin with `prefix`.
+    pub(super) fn prefix(prefix: &Bytes) -> Self {
+        let end = prefix_end(prefix).map(Bytes::from);
+        Self { start: prefix.clone(), end }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
@@ -33,7 +45,7 @@ impl Interval {
 pub(super) fn of(rows: Option<RowSet>) -> Result<Vec<Interval>, Status> {
     let rows = rows.unwrap_or_default();
     if rows.row_keys.is_empty() && rows.row_ranges.is_empty() {
-        return Ok(vec![Interval { start: Bytes::new(), end: None }]);
+        return Ok(vec![Interval::all()]);
     }
     let mut intervals = Vec::with_capacity(rows.row_keys.len() + rows.row_ranges.len());
     intervals.extend(rows.row_keys.into_iter().map(point));

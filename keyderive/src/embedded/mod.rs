@@ -5,13 +5,24 @@
 //! that works here works there.
 
 mod admin;
+mod aggregate;
+mod check;
+mod clock;
 mod data;
 mod filter;
+mod gc;
 mod interval;
+mod modify;
 mod mutate;
+mod routing;
+mod sample;
 mod scan;
+#[cfg(feature = "serve")]
+mod serve;
+mod storage;
 mod store;
 
+use std::fmt;
 use std::sync::Arc;
 
 use tonic::body::Body;
@@ -28,9 +39,10 @@ impl Client {
     /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
     /// another call makes another Bigtable.
     ///
-    /// It answers like the service, with these limits for now: there are no conditional writes, increments and
-    /// appends, regular expressions have no Unicode classes, and nothing is removed by a family's garbage
-    /// collection rule.
+    /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
+    /// family's garbage collection rule lets go is gone at once, where the service may still return it for
+    /// days; regular expressions have no Unicode classes; there are no `HyperLogLog++` aggregates, no SQL, no
+    /// backups, views and change streams.
     #[must_use]
     pub fn embedded() -> Self {
         Self::builder().embedded()
@@ -66,19 +78,67 @@ impl ClientBuilder {
     /// A client of a new, empty Bigtable inside this process, as [`Client::embedded`].
     #[must_use]
     pub fn embedded(self) -> Client {
-        self.in_process(Arc::new(Servers::new()))
+        self.embedded_in(&Bigtable::in_memory())
+    }
+
+    /// A client of a Bigtable inside this process, which other clients may share.
+    #[must_use]
+    pub fn embedded_in(self, bigtable: &Bigtable) -> Client {
+        self.in_process(Arc::new(bigtable.0.clone()))
+    }
+}
+
+/// A Bigtable inside this process.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// use keyderive::embedded::Bigtable;
+///
+/// let bigtable = Bigtable::in_memory();
+/// let (one, other) = (bigtable.client(), bigtable.client());
+/// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
+/// # type User = std::collections::BTreeMap<String, u64>;
+/// assert!(one.table::<UserKey, User>("users").create_if_absent().await?);
+/// assert!(!other.table::<UserKey, User>("users").create_if_absent().await?);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`Client::embedded`] is the short form of one with one client. Clones share all tables.
+#[derive(Clone)]
+pub struct Bigtable(Servers);
+
+impl Bigtable {
+    /// A new, empty one, whose tables live in memory as long as it or a client of it.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self(Servers::new(Store::in_memory()))
+    }
+
+    /// A client of it.
+    #[must_use]
+    pub fn client(&self) -> Client {
+        Client::builder().embedded_in(self)
+    }
+}
+
+impl fmt::Debug for Bigtable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bigtable").finish_non_exhaustive()
     }
 }
 
 /// The two services over one store.
+#[derive(Clone)]
 struct Servers {
     data: BigtableServer<data::Data>,
     admin: BigtableTableAdminServer<admin::Admin>,
 }
 
 impl Servers {
-    fn new() -> Self {
-        let store = Arc::new(Store::default());
+    fn new(store: Store) -> Self {
+        let store = Arc::new(store);
         // The client limits its messages; a second limit here would only have another name.
         Self {
             data: BigtableServer::new(data::Data::new(Arc::clone(&store)))

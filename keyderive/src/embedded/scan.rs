@@ -11,15 +11,17 @@ use tokio::task::coop;
 use tonic::Status;
 
 use super::filter::Filter;
+use super::gc;
 use super::interval::Interval;
-use super::store::{Cells, Table};
+use super::storage::{Cells, Definition, RowPage};
+use super::store::Store;
 use crate::row::Cell;
 use crate::wire::data::ReadRowsResponse;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
 use crate::wire::values::{BytesValue, StringValue};
 
-/// How many rows are looked at for one response, and taken from the table under one lock.
+/// How many rows are looked at for one response, and taken from the store at once.
 ///
 /// Few, because a merge of many buckets holds a response of each: those of 64 buckets shall fit into a cache.
 const PAGE_ROWS: usize = 64;
@@ -30,7 +32,12 @@ const RESPONSE_BYTES: usize = 64 << 10;
 /// One scan, as the responses that answer it. It owns no more than a page of shared rows, and works
 /// only when it is polled.
 pub(super) struct Scan {
-    table: Arc<Table>,
+    store: Arc<Store>,
+    table: String,
+    /// As it was when the scan began.
+    definition: Arc<Definition>,
+    /// Whether there can be garbage to leave out, and the time by which it is.
+    garbage: Option<i64>,
     /// What is still to be read; disjoint, in order.
     intervals: Vec<Interval>,
     filter: Filter,
@@ -40,27 +47,35 @@ pub(super) struct Scan {
     /// Whether the client takes word of rows that were scanned and not sent.
     tells_progress: bool,
     page: vec::IntoIter<(Bytes, Arc<Cells>)>,
+    /// Nothing more comes after an error.
+    failed: bool,
 }
 
 impl Scan {
-    /// A scan of `intervals`, which are disjoint and in order.
+    /// A scan of `intervals` of a table, which are disjoint and in order.
     pub(super) fn new(
-        table: Arc<Table>,
+        store: &Arc<Store>,
+        table: String,
         mut intervals: Vec<Interval>,
         filter: Filter,
         limit: Option<u64>,
-    ) -> Self {
+    ) -> Result<Self, Status> {
+        let definition = store.table(&table)?;
         // The next interval is at the end of the list, where it is cheap to take.
         intervals.reverse();
-        Self {
+        Ok(Self {
+            store: Arc::clone(store),
             table,
+            garbage: (!gc::never(&definition.families)).then(|| store.now_micros()),
+            definition,
             intervals,
             filter,
             reversed: false,
             limit: limit.unwrap_or(u64::MAX),
             tells_progress: false,
-            page: Vec::new().into_iter(),
-        }
+            page: RowPage::new().into_iter(),
+            failed: false,
+        })
     }
 
     pub(super) fn reversed(mut self) -> Self {
@@ -74,7 +89,7 @@ impl Scan {
     }
 
     /// The rows of the next response; none at the end of the scan.
-    fn next_response(&mut self) -> Option<Progress> {
+    fn next_response(&mut self) -> Result<Option<Progress>, Status> {
         let mut chunks = Vec::new();
         let mut bytes = 0;
         let mut scanned = None;
@@ -82,8 +97,8 @@ impl Scan {
             if self.limit == 0 || bytes >= RESPONSE_BYTES {
                 break;
             }
-            let Some((key, cells)) = self.next_row() else { break };
-            let cells = self.filter.apply(&key, cells.to_vec());
+            let Some((key, cells)) = self.next_row()? else { break };
+            let cells = self.filter.apply(&key, self.without_garbage(&cells));
             if !cells.is_empty() {
                 self.limit -= 1;
                 bytes += key.len() + cells.iter().map(|cell| cell.value.len()).sum::<usize>();
@@ -91,16 +106,24 @@ impl Scan {
             }
             scanned = Some(key);
         }
-        scanned.map(|key| if chunks.is_empty() { Progress::Scanned(key) } else { Progress::Rows(chunks) })
+        Ok(scanned.map(|key| if chunks.is_empty() { Progress::Scanned(key) } else { Progress::Rows(chunks) }))
     }
 
-    fn next_row(&mut self) -> Option<(Bytes, Arc<Cells>)> {
+    fn without_garbage(&self, cells: &Cells) -> Cells {
+        let mut cells = cells.clone();
+        if let Some(now) = self.garbage {
+            gc::collect(&mut cells, &self.definition.families, now);
+        }
+        cells
+    }
+
+    fn next_row(&mut self) -> Result<Option<(Bytes, Arc<Cells>)>, Status> {
         loop {
             if let Some(row) = self.page.next() {
-                return Some(row);
+                return Ok(Some(row));
             }
-            let interval = self.intervals.last_mut()?;
-            let page = self.table.page(interval, self.reversed, PAGE_ROWS);
+            let Some(interval) = self.intervals.last_mut() else { return Ok(None) };
+            let page = self.store.page(&self.table, interval, self.reversed, PAGE_ROWS)?;
             match page.last() {
                 Some((key, _)) if page.len() == PAGE_ROWS => interval.advance_past(key, self.reversed),
                 _ => {
@@ -127,15 +150,22 @@ impl Stream for Scan {
         let turn = ready!(coop::poll_proceed(context));
         turn.made_progress();
         let scan = self.get_mut();
+        if scan.failed {
+            return Poll::Ready(None);
+        }
         match scan.next_response() {
-            None => Poll::Ready(None),
-            Some(Progress::Rows(chunks)) => {
+            Err(status) => {
+                scan.failed = true;
+                Poll::Ready(Some(Err(status)))
+            }
+            Ok(None) => Poll::Ready(None),
+            Ok(Some(Progress::Rows(chunks))) => {
                 Poll::Ready(Some(Ok(ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() })))
             }
-            Some(Progress::Scanned(key)) if scan.tells_progress => {
+            Ok(Some(Progress::Scanned(key))) if scan.tells_progress => {
                 Poll::Ready(Some(Ok(ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: key })))
             }
-            Some(Progress::Scanned(_)) => {
+            Ok(Some(Progress::Scanned(_))) => {
                 context.waker().wake_by_ref();
                 Poll::Pending
             }

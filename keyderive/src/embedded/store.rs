@@ -1,107 +1,237 @@
-//! The tables: ordered maps from row keys to cells.
+//! The store: what is kept, who may change it, and what a reader sees of it.
 
 use std::collections::BTreeMap;
-use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tonic::Status;
 
+use super::clock::{Clock, SystemClock};
+use super::gc;
 use super::interval::Interval;
-use crate::row::Cell;
-use crate::wire::admin::ColumnFamily;
+use super::storage::{Cells, Definition, Families, Memory, RowPage, Storage};
 
-/// Every table, by its full name.
-#[derive(Default)]
+/// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
+const BATCH_ROWS: usize = 64;
+
+/// How many rows are swept for each that is written: as a table is written, all of it is swept again and again.
+const SWEPT_ROWS: usize = 2;
+
+/// What is still to be swept, by table.
+type Sweeps = BTreeMap<String, Interval>;
+
+/// Tables over a storage.
+///
+/// A change reads and writes a row under one lock of all writers, so that it is atomic; readers take none.
 pub(super) struct Store {
-    tables: RwLock<BTreeMap<String, Arc<Table>>>,
+    storage: Box<dyn Storage>,
+    clock: Box<dyn Clock>,
+    writers: Mutex<Sweeps>,
 }
-
-/// One table. A row is changed as a whole under the lock, so no reader sees half of a change.
-pub(super) struct Table {
-    /// The first keys of all tablets but the first, in order, each once.
-    pub(super) splits: Vec<Bytes>,
-    state: RwLock<State>,
-}
-
-#[derive(Default)]
-pub(super) struct State {
-    pub(super) families: Families,
-    /// No row is without cells. A scan shares the rows that it is at.
-    pub(super) rows: BTreeMap<Bytes, Arc<Cells>>,
-}
-
-pub(super) type Families = BTreeMap<Arc<str>, ColumnFamily>;
-
-/// The cells of a row in the table's order: by family, by qualifier, newest first.
-pub(super) type Cells = Vec<Cell>;
 
 impl Store {
-    pub(super) fn get(&self, name: &str) -> Result<Arc<Table>, Status> {
-        read(&self.tables).get(name).cloned().ok_or_else(|| no_table(name))
+    pub(super) fn new(storage: impl Storage + 'static, clock: impl Clock + 'static) -> Self {
+        Self { storage: Box::new(storage), clock: Box::new(clock), writers: Mutex::default() }
     }
 
-    pub(super) fn create(&self, name: String, table: Table) -> Result<(), Status> {
-        let mut tables = write(&self.tables);
-        if tables.contains_key(&name) {
+    pub(super) fn in_memory() -> Self {
+        Self::new(Memory::default(), SystemClock)
+    }
+
+    /// The time in whole milliseconds, as microseconds since the epoch.
+    pub(super) fn now_micros(&self) -> i64 {
+        self.clock.now_micros()
+    }
+
+    pub(super) fn table(&self, name: &str) -> Result<Arc<Definition>, Status> {
+        self.storage.table(name)?.ok_or_else(|| Status::not_found(format!("table `{name}` does not exist")))
+    }
+
+    /// The first `count` names of tables that come after `after` and begin with `prefix`, in order.
+    pub(super) fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
+        self.storage.tables(prefix, after, count)
+    }
+
+    pub(super) fn create_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
+        let _writing = self.lock();
+        if self.storage.table(name)?.is_some() {
             return Err(Status::already_exists(format!("table `{name}` exists")));
         }
-        tables.insert(name, Arc::new(table));
+        self.storage.put_table(name, definition)
+    }
+
+    /// Changes a table's definition by `change`, and removes the cells that it has no place for any more.
+    pub(super) fn redefine(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut Definition) -> Result<(), Status>,
+    ) -> Result<Definition, Status> {
+        let _writing = self.lock();
+        let old = self.table(name)?;
+        let mut new = Definition::clone(&old);
+        change(&mut new)?;
+        // First, so that a family that is made anew never shows the cells of the one that was dropped.
+        if new.families != old.families {
+            self.sweep(name, &new.families)?;
+        }
+        self.storage.put_table(name, new.clone())?;
+        Ok(new)
+    }
+
+    /// Deletes a table that `check` lets go.
+    pub(super) fn delete_table(
+        &self,
+        name: &str,
+        check: impl FnOnce(&Definition) -> Result<(), Status>,
+    ) -> Result<(), Status> {
+        let mut sweeps = self.lock();
+        check(&*self.table(name)?)?;
+        sweeps.remove(name);
+        self.storage.delete_table(name)
+    }
+
+    /// The first `count` rows of `interval`, or the last ones from its end backwards; with their garbage.
+    pub(super) fn page(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        count: usize,
+    ) -> Result<RowPage, Status> {
+        self.storage.page(table, interval, reversed, count)
+    }
+
+    /// Changes one row by `change`, which gets its cells without garbage; not at all where that fails.
+    pub(super) fn change<T>(
+        &self,
+        table: &str,
+        key: &Bytes,
+        change: impl FnOnce(&Families, &mut Cells) -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        let mut sweeps = self.lock();
+        let mut batch = Batch::new(self, table)?;
+        let outcome = batch.change(key, change)?;
+        batch.put(&mut sweeps)?;
+        Ok(outcome)
+    }
+
+    /// Changes rows by `change`, each by itself, in order; an outcome for each.
+    pub(super) fn change_each<E>(
+        &self,
+        table: &str,
+        entries: Vec<E>,
+        key: impl Fn(&E) -> Bytes,
+        change: impl Fn(&Families, &mut Cells, E) -> Result<(), Status>,
+    ) -> Result<Vec<Result<(), Status>>, Status> {
+        let mut outcomes = Vec::with_capacity(entries.len());
+        let mut entries = entries.into_iter().peekable();
+        while entries.peek().is_some() {
+            let mut sweeps = self.lock();
+            let mut batch = Batch::new(self, table)?;
+            outcomes.extend(entries.by_ref().take(BATCH_ROWS).map(|entry| {
+                let key = key(&entry);
+                batch.change(&key, |families, cells| change(families, cells, entry))
+            }));
+            batch.put(&mut sweeps)?;
+        }
+        Ok(outcomes)
+    }
+
+    pub(super) fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
+        let _writing = self.lock();
+        self.table(table)?;
+        self.storage.delete_rows(table, interval)
+    }
+
+    /// Removes the garbage of a whole table.
+    fn sweep(&self, table: &str, families: &Families) -> Result<(), Status> {
+        let now = self.now_micros();
+        let mut rest = Some(Interval::all());
+        while let Some(interval) = rest {
+            rest = self.sweep_rows(table, families, now, interval, BATCH_ROWS)?;
+        }
         Ok(())
     }
 
-    pub(super) fn delete(&self, name: &str) -> Result<(), Status> {
-        write(&self.tables).remove(name).map(|_| ()).ok_or_else(|| no_table(name))
+    /// Removes the garbage of the first `count` rows of an interval, and returns what is left of the interval.
+    fn sweep_rows(
+        &self,
+        table: &str,
+        families: &Families,
+        now: i64,
+        mut interval: Interval,
+        count: usize,
+    ) -> Result<Option<Interval>, Status> {
+        let page = self.storage.page(table, &interval, false, count)?;
+        let rest = page.last().filter(|_| page.len() == count).map(|(last, _)| last.clone());
+        let swept = page.into_iter().filter_map(|(key, cells)| {
+            let mut left = Cells::clone(&cells);
+            gc::collect(&mut left, families, now);
+            (left.len() < cells.len()).then(|| (key, Arc::new(left)))
+        });
+        self.storage.put_rows(table, swept.collect())?;
+        Ok(rest.map(|last| {
+            interval.advance_past(&last, false);
+            interval
+        }))
     }
 
-    /// The full names of the tables of an instance.
-    pub(super) fn names(&self, instance: &str) -> Vec<String> {
-        let prefix = format!("{instance}/tables/");
-        read(&self.tables).keys().filter(|name| name.starts_with(&prefix)).cloned().collect()
+    /// Taken even when a thread panicked with it: the storage's steps are whole.
+    fn lock(&self) -> MutexGuard<'_, Sweeps> {
+        self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn no_table(name: &str) -> Status {
-    Status::not_found(format!("table `{name}` does not exist"))
+/// Rows that are changed together in one step of the storage. Its maker has the lock of writers.
+struct Batch<'a> {
+    store: &'a Store,
+    table: &'a str,
+    definition: Arc<Definition>,
+    now: i64,
+    has_garbage: bool,
+    changed: BTreeMap<Bytes, Arc<Cells>>,
 }
 
-impl Table {
-    pub(super) fn new(families: Families, mut splits: Vec<Bytes>) -> Self {
-        splits.sort_unstable();
-        splits.dedup();
-        Self { splits, state: RwLock::new(State { families, rows: BTreeMap::new() }) }
+impl<'a> Batch<'a> {
+    fn new(store: &'a Store, table: &'a str) -> Result<Self, Status> {
+        let definition = store.table(table)?;
+        let has_garbage = !gc::never(&definition.families);
+        Ok(Self { store, table, definition, now: store.now_micros(), has_garbage, changed: BTreeMap::new() })
     }
 
-    pub(super) fn read(&self) -> RwLockReadGuard<'_, State> {
-        read(&self.state)
-    }
-
-    pub(super) fn write(&self) -> RwLockWriteGuard<'_, State> {
-        write(&self.state)
-    }
-
-    /// The first `count` rows of `interval`, or the last ones from its end backwards.
-    pub(super) fn page(&self, interval: &Interval, reversed: bool, count: usize) -> Vec<(Bytes, Arc<Cells>)> {
-        if interval.is_empty() {
-            return Vec::new();
+    fn change<T>(
+        &mut self,
+        key: &Bytes,
+        change: impl FnOnce(&Families, &mut Cells) -> Result<T, Status>,
+    ) -> Result<T, Status> {
+        let families = &self.definition.families;
+        let known = match self.changed.get(key) {
+            Some(cells) => Some(Arc::clone(cells)),
+            None => self.store.storage.row(self.table, key)?,
+        };
+        let mut cells = known.map_or_else(Cells::new, |cells| Cells::clone(&cells));
+        if self.has_garbage {
+            gc::collect(&mut cells, families, self.now);
         }
-        let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let state = self.read();
-        let rows = state.rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
-        let owned = |(key, cells): (&Bytes, &Arc<Cells>)| (key.clone(), Arc::clone(cells));
-        if reversed {
-            rows.rev().take(count).map(owned).collect()
-        } else {
-            rows.take(count).map(owned).collect()
+        let outcome = change(families, &mut cells)?;
+        if self.has_garbage {
+            gc::collect(&mut cells, families, self.now);
         }
+        self.changed.insert(key.clone(), Arc::new(cells));
+        Ok(outcome)
     }
-}
 
-/// A lock is taken even when a thread panicked with it: no change is made in steps that can panic.
-fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
+    fn put(self, sweeps: &mut Sweeps) -> Result<(), Status> {
+        let Self { store, table, definition, now, has_garbage, changed } = self;
+        let swept_rows = SWEPT_ROWS * changed.len();
+        store.storage.put_rows(table, changed.into_iter().collect())?;
+        if !has_garbage || swept_rows == 0 {
+            return Ok(());
+        }
+        let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
+        if let Some(rest) = store.sweep_rows(table, &definition.families, now, interval, swept_rows)? {
+            sweeps.insert(table.to_owned(), rest);
+        }
+        Ok(())
+    }
 }

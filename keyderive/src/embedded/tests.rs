@@ -1,7 +1,14 @@
 //! The embedded Bigtable behind its client, and by raw messages where the client sends none such.
 
+mod administration;
+mod aggregates;
 mod filters;
+mod garbage;
+mod limits;
 mod protocol;
+mod raw;
+mod schemas;
+mod writes;
 
 use std::sync::Arc;
 
@@ -16,7 +23,7 @@ const TABLE: &str = "events";
 
 async fn client_with_table() -> Client {
     let client = Client::embedded();
-    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: Some(1) };
+    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: None };
     client.create_table(TABLE, &[family("f"), family("g")], vec!["m".into()]).await.unwrap();
     client
 }

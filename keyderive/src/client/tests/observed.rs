@@ -212,43 +212,81 @@ async fn a_connection_that_is_not_ready_is_a_warning() {
     assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
 }
 
-#[tokio::test(start_paused = true)]
 #[cfg(feature = "metrics")]
-async fn operations_are_counted() {
-    use metrics_util::debugging::{DebugValue, DebuggingRecorder};
-    let recorder = DebuggingRecorder::new();
-    let _guard = metrics::set_default_local_recorder(&recorder);
-    let fleet = Fleet::new();
-    let client = client(&fleet).await;
-    let mut failures = vec![Status::unavailable("later")];
-    fleet.refuse(move |_| failures.pop());
-    client.read_rows("t", all()).collect::<Vec<_>>().await;
-    tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
-    let counted: BTreeMap<String, String> = recorder
-        .snapshotter()
-        .snapshot()
-        .into_vec()
-        .into_iter()
-        .map(|(key, _, _, value)| {
-            let labels: Vec<_> =
-                key.key().labels().map(|label| format!("{}={}", label.key(), label.value())).collect();
-            let value = match value {
-                DebugValue::Counter(count) => count.to_string(),
-                DebugValue::Gauge(value) => value.to_string(),
-                DebugValue::Histogram(values) => format!("{} values", values.len()),
-            };
-            (format!("{} {}", key.key().name(), labels.join(" ")), value)
-        })
-        .collect();
-    for (name, value) in [
-        ("keyderive.attempts operation=ReadRows code=UNAVAILABLE", "1"),
-        ("keyderive.attempts operation=ReadRows code=OK", "1"),
-        ("keyderive.operation.seconds operation=ReadRows code=OK", "1 values"),
-        ("keyderive.rows operation=ReadRows", "3"),
-        ("keyderive.rows operation=MutateRows", "3"),
-        ("keyderive.bytes operation=ReadRows", "60"),
-        ("keyderive.channel.refreshes code=OK", "1"),
-    ] {
-        assert_eq!(counted.get(name).map(String::as_str), Some(value), "{name} in {counted:#?}");
+mod counted {
+    use metrics::{
+        Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString,
+        Unit,
+    };
+
+    use super::*;
+
+    /// What counters have come to, and how many values histograms have.
+    #[derive(Default)]
+    struct Counts(Arc<Mutex<BTreeMap<String, u64>>>);
+
+    struct Count(Arc<Mutex<BTreeMap<String, u64>>>, String);
+
+    impl Counts {
+        fn count(&self, key: &Key) -> Arc<Count> {
+            let labels = key.labels().map(|label| format!(" {}={}", label.key(), label.value()));
+            Arc::new(Count(Arc::clone(&self.0), key.name().to_owned() + &labels.collect::<String>()))
+        }
+    }
+
+    impl CounterFn for Count {
+        fn increment(&self, value: u64) {
+            *self.0.lock().unwrap().entry(self.1.clone()).or_default() += value;
+        }
+
+        fn absolute(&self, _: u64) {}
+    }
+
+    impl HistogramFn for Count {
+        fn record(&self, _: f64) {
+            self.increment(1);
+        }
+    }
+
+    impl Recorder for Counts {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+        fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            Counter::from_arc(self.count(key))
+        }
+
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+
+        fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::from_arc(self.count(key))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn operations_are_counted() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let fleet = Fleet::new();
+        let client = client(&fleet).await;
+        let mut failures = vec![Status::unavailable("later")];
+        fleet.refuse(move |_| failures.pop());
+        client.read_rows("t", all()).collect::<Vec<_>>().await;
+        tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
+        let counts = counts.0.lock().unwrap();
+        for (name, count) in [
+            ("keyderive.attempts operation=ReadRows code=UNAVAILABLE", 1),
+            ("keyderive.attempts operation=ReadRows code=OK", 1),
+            ("keyderive.operation.seconds operation=ReadRows code=OK", 1),
+            ("keyderive.rows operation=ReadRows", 3),
+            ("keyderive.rows operation=MutateRows", 3),
+            ("keyderive.bytes operation=ReadRows", 60),
+            ("keyderive.channel.refreshes code=OK", 1),
+        ] {
+            assert_eq!(counts.get(name), Some(&count), "{name} in {counts:#?}");
+        }
     }
 }

@@ -52,6 +52,32 @@ pub struct DeleteTableRequest {
     pub name: ::prost::alloc::string::String,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
+pub struct UpdateTableRequest {
+    /// Its name says which table is changed.
+    #[prost(message, optional, tag = "1")]
+    pub table: ::core::option::Option<Table>,
+    #[prost(message, optional, tag = "2")]
+    pub update_mask: ::core::option::Option<
+        super::super::super::super::keyderive::values::FieldMask,
+    >,
+    /// Lets a row key schema be removed.
+    #[prost(bool, tag = "3")]
+    pub ignore_warnings: bool,
+}
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct UpdateTableMetadata {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub start_time: ::core::option::Option<
+        super::super::super::super::keyderive::values::Timestamp,
+    >,
+    #[prost(message, optional, tag = "3")]
+    pub end_time: ::core::option::Option<
+        super::super::super::super::keyderive::values::Timestamp,
+    >,
+}
+#[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ModifyColumnFamiliesRequest {
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
@@ -141,6 +167,9 @@ pub struct Table {
     pub granularity: i32,
     #[prost(bool, tag = "9")]
     pub deletion_protection: bool,
+    /// How SQL reads the row keys; writes are not checked by it.
+    #[prost(message, optional, tag = "15")]
+    pub row_key_schema: ::core::option::Option<r#type::Struct>,
 }
 /// Nested message and enum types in `Table`.
 pub mod table {
@@ -235,6 +264,9 @@ pub mod table {
 pub struct ColumnFamily {
     #[prost(message, optional, tag = "1")]
     pub gc_rule: ::core::option::Option<GcRule>,
+    /// What the family's values are; absent for bytes.
+    #[prost(message, optional, tag = "3")]
+    pub value_type: ::core::option::Option<Type>,
 }
 /// Which cells the service may remove.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -264,6 +296,244 @@ pub mod gc_rule {
         Intersection(Intersection),
         #[prost(message, tag = "4")]
         Union(Union),
+    }
+}
+/// What values are, and how they are written as bytes.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Type {
+    #[prost(oneof = "r#type::Kind", tags = "1, 2, 5, 12, 9, 8, 10, 11, 6, 7, 3, 4")]
+    pub kind: ::core::option::Option<r#type::Kind>,
+}
+/// Nested message and enum types in `Type`.
+pub mod r#type {
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Bytes {
+        #[prost(message, optional, tag = "1")]
+        pub encoding: ::core::option::Option<bytes::Encoding>,
+    }
+    /// Nested message and enum types in `Bytes`.
+    pub mod bytes {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Encoding {
+            #[prost(oneof = "encoding::Encoding", tags = "1")]
+            pub encoding: ::core::option::Option<encoding::Encoding>,
+        }
+        /// Nested message and enum types in `Encoding`.
+        pub mod encoding {
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct Raw {}
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+            pub enum Encoding {
+                #[prost(message, tag = "1")]
+                Raw(Raw),
+            }
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct String {
+        #[prost(message, optional, tag = "1")]
+        pub encoding: ::core::option::Option<string::Encoding>,
+    }
+    /// Nested message and enum types in `String`.
+    pub mod string {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Encoding {
+            #[prost(oneof = "encoding::Encoding", tags = "1, 2")]
+            pub encoding: ::core::option::Option<encoding::Encoding>,
+        }
+        /// Nested message and enum types in `Encoding`.
+        pub mod encoding {
+            /// As `Utf8Bytes`, whose older name it is.
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct Utf8Raw {}
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct Utf8Bytes {}
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+            pub enum Encoding {
+                #[prost(message, tag = "1")]
+                Utf8Raw(Utf8Raw),
+                #[prost(message, tag = "2")]
+                Utf8Bytes(Utf8Bytes),
+            }
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Int64 {
+        #[prost(message, optional, tag = "1")]
+        pub encoding: ::core::option::Option<int64::Encoding>,
+    }
+    /// Nested message and enum types in `Int64`.
+    pub mod int64 {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Encoding {
+            #[prost(oneof = "encoding::Encoding", tags = "1, 2")]
+            pub encoding: ::core::option::Option<encoding::Encoding>,
+        }
+        /// Nested message and enum types in `Encoding`.
+        pub mod encoding {
+            /// Two's complement in 8 bytes.
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct BigEndianBytes {}
+            /// As few bytes as the number needs, in the order of the numbers.
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct OrderedCodeBytes {}
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+            pub enum Encoding {
+                #[prost(message, tag = "1")]
+                BigEndianBytes(BigEndianBytes),
+                #[prost(message, tag = "2")]
+                OrderedCodeBytes(OrderedCodeBytes),
+            }
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Bool {}
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Float32 {}
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Float64 {}
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Timestamp {
+        #[prost(message, optional, tag = "1")]
+        pub encoding: ::core::option::Option<timestamp::Encoding>,
+    }
+    /// Nested message and enum types in `Timestamp`.
+    pub mod timestamp {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Encoding {
+            #[prost(oneof = "encoding::Encoding", tags = "1")]
+            pub encoding: ::core::option::Option<encoding::Encoding>,
+        }
+        /// Nested message and enum types in `Encoding`.
+        pub mod encoding {
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+            pub enum Encoding {
+                /// Microseconds since the epoch.
+                #[prost(message, tag = "1")]
+                UnixMicrosInt64(super::super::int64::Encoding),
+            }
+        }
+    }
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+    pub struct Date {}
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct Struct {
+        #[prost(message, repeated, tag = "1")]
+        pub fields: ::prost::alloc::vec::Vec<r#struct::Field>,
+        #[prost(message, optional, tag = "2")]
+        pub encoding: ::core::option::Option<r#struct::Encoding>,
+    }
+    /// Nested message and enum types in `Struct`.
+    pub mod r#struct {
+        #[derive(Clone, PartialEq, ::prost::Message)]
+        pub struct Field {
+            #[prost(string, tag = "1")]
+            pub field_name: ::prost::alloc::string::String,
+            #[prost(message, optional, tag = "2")]
+            pub r#type: ::core::option::Option<super::super::Type>,
+        }
+        /// How the fields' bytes become those of the whole.
+        #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Encoding {
+            #[prost(oneof = "encoding::Encoding", tags = "1, 2, 3")]
+            pub encoding: ::core::option::Option<encoding::Encoding>,
+        }
+        /// Nested message and enum types in `Encoding`.
+        pub mod encoding {
+            /// The only field's bytes.
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct Singleton {}
+            #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct DelimitedBytes {
+                #[prost(bytes = "bytes", tag = "1")]
+                pub delimiter: ::prost::bytes::Bytes,
+            }
+            #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+            pub struct OrderedCodeBytes {}
+            #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+            pub enum Encoding {
+                #[prost(message, tag = "1")]
+                Singleton(Singleton),
+                #[prost(message, tag = "2")]
+                DelimitedBytes(DelimitedBytes),
+                #[prost(message, tag = "3")]
+                OrderedCodeBytes(OrderedCodeBytes),
+            }
+        }
+    }
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct Array {
+        #[prost(message, optional, boxed, tag = "1")]
+        pub element_type: ::core::option::Option<
+            ::prost::alloc::boxed::Box<super::Type>,
+        >,
+    }
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct Map {
+        #[prost(message, optional, boxed, tag = "1")]
+        pub key_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
+        #[prost(message, optional, boxed, tag = "2")]
+        pub value_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
+    }
+    /// A value that inputs are added to.
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub struct Aggregate {
+        #[prost(message, optional, boxed, tag = "1")]
+        pub input_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
+        /// Said by the service alone: the type of what is stored.
+        #[prost(message, optional, boxed, tag = "2")]
+        pub state_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
+        #[prost(oneof = "aggregate::Aggregator", tags = "4, 5, 6, 7")]
+        pub aggregator: ::core::option::Option<aggregate::Aggregator>,
+    }
+    /// Nested message and enum types in `Aggregate`.
+    pub mod aggregate {
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Sum {}
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Max {}
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct Min {}
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+        pub struct HyperLogLogPlusPlusUniqueCount {}
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+        pub enum Aggregator {
+            #[prost(message, tag = "4")]
+            Sum(Sum),
+            #[prost(message, tag = "5")]
+            HllppUniqueCount(HyperLogLogPlusPlusUniqueCount),
+            #[prost(message, tag = "6")]
+            Max(Max),
+            #[prost(message, tag = "7")]
+            Min(Min),
+        }
+    }
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Kind {
+        #[prost(message, tag = "1")]
+        BytesType(Bytes),
+        #[prost(message, tag = "2")]
+        StringType(String),
+        #[prost(message, tag = "5")]
+        Int64Type(Int64),
+        #[prost(message, tag = "12")]
+        Float32Type(Float32),
+        #[prost(message, tag = "9")]
+        Float64Type(Float64),
+        #[prost(message, tag = "8")]
+        BoolType(Bool),
+        #[prost(message, tag = "10")]
+        TimestampType(Timestamp),
+        #[prost(message, tag = "11")]
+        DateType(Date),
+        #[prost(message, tag = "6")]
+        AggregateType(::prost::alloc::boxed::Box<Aggregate>),
+        #[prost(message, tag = "7")]
+        StructType(Struct),
+        #[prost(message, tag = "3")]
+        ArrayType(::prost::alloc::boxed::Box<Array>),
+        #[prost(message, tag = "4")]
+        MapType(::prost::alloc::boxed::Box<Map>),
     }
 }
 /// Generated client implementations.
@@ -456,6 +726,38 @@ pub mod bigtable_table_admin_client {
                 );
             self.inner.unary(req, path, codec).await
         }
+        /// Changes the fields of a table that a mask names. The operation's result is the table.
+        pub async fn update_table(
+            &mut self,
+            request: impl tonic::IntoRequest<super::UpdateTableRequest>,
+        ) -> std::result::Result<
+            tonic::Response<
+                super::super::super::super::super::keyderive::values::Operation,
+            >,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/google.bigtable.admin.v2.BigtableTableAdmin/UpdateTable",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(
+                    GrpcMethod::new(
+                        "google.bigtable.admin.v2.BigtableTableAdmin",
+                        "UpdateTable",
+                    ),
+                );
+            self.inner.unary(req, path, codec).await
+        }
         /// Creates, changes and drops families, in order, all or none.
         pub async fn modify_column_families(
             &mut self,
@@ -609,6 +911,16 @@ pub mod bigtable_table_admin_server {
             request: tonic::Request<super::DeleteTableRequest>,
         ) -> std::result::Result<
             tonic::Response<super::super::super::super::super::keyderive::values::Empty>,
+            tonic::Status,
+        >;
+        /// Changes the fields of a table that a mask names. The operation's result is the table.
+        async fn update_table(
+            &self,
+            request: tonic::Request<super::UpdateTableRequest>,
+        ) -> std::result::Result<
+            tonic::Response<
+                super::super::super::super::super::keyderive::values::Operation,
+            >,
             tonic::Status,
         >;
         /// Creates, changes and drops families, in order, all or none.
@@ -885,6 +1197,52 @@ pub mod bigtable_table_admin_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = DeleteTableSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/google.bigtable.admin.v2.BigtableTableAdmin/UpdateTable" => {
+                    #[allow(non_camel_case_types)]
+                    struct UpdateTableSvc<T: BigtableTableAdmin>(pub Arc<T>);
+                    impl<
+                        T: BigtableTableAdmin,
+                    > tonic::server::UnaryService<super::UpdateTableRequest>
+                    for UpdateTableSvc<T> {
+                        type Response = super::super::super::super::super::keyderive::values::Operation;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::UpdateTableRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as BigtableTableAdmin>::update_table(&inner, request)
+                                    .await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = UpdateTableSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

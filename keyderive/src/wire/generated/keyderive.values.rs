@@ -54,3 +54,25 @@ pub struct Any {
     #[prost(bytes = "bytes", tag = "2")]
     pub value: ::prost::bytes::Bytes,
 }
+/// Work that may last longer than its RPC, and its result when it is done.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct Operation {
+    #[prost(string, tag = "1")]
+    pub name: ::prost::alloc::string::String,
+    #[prost(message, optional, tag = "2")]
+    pub metadata: ::core::option::Option<Any>,
+    #[prost(bool, tag = "3")]
+    pub done: bool,
+    #[prost(oneof = "operation::Result", tags = "4, 5")]
+    pub result: ::core::option::Option<operation::Result>,
+}
+/// Nested message and enum types in `Operation`.
+pub mod operation {
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Result {
+        #[prost(message, tag = "4")]
+        Error(super::Status),
+        #[prost(message, tag = "5")]
+        Response(super::Any),
+    }
+}

@@ -1,0 +1,99 @@
+//! The embedded Bigtable on a port of the loopback interface.
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use keyderive::embedded::Bigtable;
+use tokio::net::TcpListener;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+const HELP: &str = "\
+Serves a Bigtable on a port of 127.0.0.1, for cbt and for clients in every language.
+
+Usage: keyderive-emulator [--port PORT] [--log]
+
+  --port PORT  The port to listen on; 8086 unless given, and a free one for 0.
+  --log        Tells of each request on the standard error.
+  --help       Says this.
+
+Tables live in memory, as long as the process. What is on the standard output is the line that
+has programs find it: paste it into a shell.
+";
+
+/// What is asked for.
+#[derive(Debug, PartialEq)]
+enum Command {
+    Help,
+    Serve { port: u16, log: bool },
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
+    use lexopt::prelude::*;
+    let (mut port, mut log) = (8086, false);
+    let mut parser = lexopt::Parser::from_args(arguments);
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Long("port") => port = parser.value()?.parse()?,
+            Long("log") => log = true,
+            Long("help") | Short('h') => return Ok(Command::Help),
+            _ => return Err(argument.unexpected()),
+        }
+    }
+    Ok(Command::Serve { port, log })
+}
+
+#[expect(clippy::print_stdout, reason = "the line to paste is what the command is for")]
+async fn run(command: Command) -> Result<(), Box<dyn Error>> {
+    let Command::Serve { port, log } = command else {
+        print!("{HELP}");
+        return Ok(());
+    };
+    let own = if log { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    let told = Targets::new().with_target("keyderive", own).with_default(LevelFilter::WARN);
+    let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(written.with_filter(told)).init();
+    let listener = TcpListener::bind(("127.0.0.1", port))
+        .await
+        .map_err(|error| format!("port {port} of 127.0.0.1 cannot be listened on: {error}"))?;
+    println!("export BIGTABLE_EMULATOR_HOST={}", listener.local_addr()?);
+    let interrupted = async { drop(tokio::signal::ctrl_c().await) };
+    Bigtable::in_memory().serve(listener, interrupted).await?;
+    Ok(())
+}
+
+#[tokio::main]
+#[expect(clippy::print_stderr, reason = "a command tells its failure there")]
+async fn main() -> ExitCode {
+    let outcome = match parse(std::env::args_os().skip(1)) {
+        Ok(command) => run(command).await,
+        Err(error) => Err(format!("{error}; see --help").into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<Command, String> {
+        parse(arguments.iter().map(Into::into)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn arguments_are_read() {
+        assert_eq!(parsed(&[]), Ok(Command::Serve { port: 8086, log: false }));
+        assert_eq!(parsed(&["--log", "--port", "0"]), Ok(Command::Serve { port: 0, log: true }));
+        assert_eq!(parsed(&["-h"]), Ok(Command::Help));
+        assert!(parsed(&["--port", "70000"]).is_err() && parsed(&["--prot"]).is_err());
+    }
+}

@@ -1,0 +1,63 @@
+//! Where tables and rows are kept: an ordered map, in memory or elsewhere.
+
+mod memory;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tonic::Status;
+
+pub(super) use self::memory::Memory;
+use super::interval::Interval;
+use crate::row::Cell;
+use crate::wire::admin::ColumnFamily;
+use crate::wire::admin::r#type::Struct;
+
+/// What a table is, apart from its rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Definition {
+    pub(super) families: Families,
+    /// The first keys of all tablets but the first, in order, each once.
+    pub(super) splits: Vec<Bytes>,
+    pub(super) row_key_schema: Option<Struct>,
+    pub(super) deletion_protection: bool,
+}
+
+pub(super) type Families = BTreeMap<Arc<str>, ColumnFamily>;
+
+/// The cells of a row in the table's order: by family, by qualifier, newest first.
+pub(super) type Cells = Vec<Cell>;
+
+/// Rows and their keys, in key order.
+pub(super) type RowPage = Vec<(Bytes, Arc<Cells>)>;
+
+/// Keeps tables and rows as they are given; what they may be is decided by its caller.
+///
+/// Its methods are called from any thread. Those that change something are called one at a time, and each is done
+/// as a whole or not at all, so that readers beside it see a row before a change or after it. A table that is not
+/// there has no rows.
+pub(super) trait Storage: Send + Sync {
+    /// The table's definition, where there is such a table.
+    fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status>;
+
+    /// The first `count` names of tables that come after `after` and begin with `prefix`, in order.
+    fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status>;
+
+    /// Defines a table, or defines it anew and leaves its rows.
+    fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status>;
+
+    /// Deletes a table with its rows.
+    fn delete_table(&self, name: &str) -> Result<(), Status>;
+
+    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status>;
+
+    /// The first `count` rows of `interval`, or the last ones from its end backwards.
+    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize)
+    -> Result<RowPage, Status>;
+
+    /// Puts rows, each in the place of the one with its key; a row without cells deletes it.
+    fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status>;
+
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status>;
+}

@@ -1,0 +1,122 @@
+//! Tables and rows in the memory of this process.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use bytes::Bytes;
+use tonic::Status;
+
+use super::{Cells, Definition, RowPage, Storage};
+use crate::embedded::interval::Interval;
+
+#[derive(Default)]
+pub(in crate::embedded) struct Memory {
+    tables: RwLock<BTreeMap<String, Table>>,
+}
+
+#[derive(Default)]
+struct Table {
+    definition: Arc<Definition>,
+    /// Behind a lock of its own, so that a write to one table does not wait for a scan of another.
+    rows: Arc<RwLock<Rows>>,
+}
+
+/// No row is without cells. A scan shares the rows that it is at.
+type Rows = BTreeMap<Bytes, Arc<Cells>>;
+
+impl Memory {
+    fn rows(&self, table: &str) -> Option<Arc<RwLock<Rows>>> {
+        read(&self.tables).get(table).map(|table| Arc::clone(&table.rows))
+    }
+}
+
+impl Storage for Memory {
+    fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status> {
+        Ok(read(&self.tables).get(name).map(|table| Arc::clone(&table.definition)))
+    }
+
+    fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
+        let tables = read(&self.tables);
+        // What begins with the prefix is not before it.
+        let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
+        let names = tables.range::<str, _>((start, Bound::Unbounded)).map(|(name, _)| name);
+        Ok(names.take_while(|name| name.starts_with(prefix)).take(count).cloned().collect())
+    }
+
+    fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
+        write(&self.tables).entry(name.to_owned()).or_default().definition = Arc::new(definition);
+        Ok(())
+    }
+
+    fn delete_table(&self, name: &str) -> Result<(), Status> {
+        // The rows are freed after the lock.
+        let gone = write(&self.tables).remove(name);
+        drop(gone);
+        Ok(())
+    }
+
+    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
+        Ok(self.rows(table).and_then(|rows| read(&rows).get(key).cloned()))
+    }
+
+    fn page(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        count: usize,
+    ) -> Result<RowPage, Status> {
+        let Some(rows) = self.rows(table) else { return Ok(Vec::new()) };
+        if interval.is_empty() {
+            return Ok(Vec::new());
+        }
+        let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = read(&rows);
+        let rows = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
+        let owned = |(key, cells): (&Bytes, &Arc<Cells>)| (key.clone(), Arc::clone(cells));
+        Ok(if reversed {
+            rows.rev().take(count).map(owned).collect()
+        } else {
+            rows.take(count).map(owned).collect()
+        })
+    }
+
+    fn put_rows(&self, table: &str, changed: RowPage) -> Result<(), Status> {
+        let Some(rows) = self.rows(table) else { return Ok(()) };
+        let mut rows = write(&rows);
+        for (key, cells) in changed {
+            if cells.is_empty() {
+                rows.remove(&key);
+            } else if let Some(known) = rows.get_mut(&key) {
+                *known = cells;
+            } else {
+                // The key may be a slice of a whole request.
+                rows.insert(Bytes::copy_from_slice(&key), cells);
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
+        let Some(rows) = self.rows(table) else { return Ok(()) };
+        if interval.is_empty() {
+            return Ok(());
+        }
+        let mut rows = write(&rows);
+        let mut gone = rows.split_off(&interval.start);
+        if let Some(end) = &interval.end {
+            rows.append(&mut gone.split_off(end));
+        }
+        Ok(())
+    }
+}
+
+/// A lock is taken even when a thread panicked with it: no change is made in steps that can panic.
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(PoisonError::into_inner)
+}

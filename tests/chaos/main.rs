@@ -1,0 +1,127 @@
+//! Scans and loads over connections that break all the time: no row is lost, doubled or out of order, and what was
+//! reported written is there.
+//!
+//! `KEYDERIVE_CHAOS_ROUNDS` says how many scans and loads there are, 3 unless set, and `KEYDERIVE_CHAOS_ROWS` how many
+//! rows a scan has, 20,000 unless set. `KEYDERIVE_CHAOS_SEED` repeats the faults of a run.
+
+mod proxy;
+
+use std::time::{Duration, Instant};
+
+use keyderive::client::Settings;
+use keyderive::{Client, RowKey, Table};
+use keyderive_tests::emulator::Emulator;
+use proxy::Proxy;
+use serde::{Deserialize, Serialize};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 8, over = "id")]
+struct ReadingKey {
+    load: u32,
+    id: u32,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Reading {
+    value: u64,
+    unit: String,
+}
+
+type Readings = Table<ReadingKey, Reading>;
+
+/// The number of the load that is scanned; the others count from 0.
+const SCANNED: u32 = 1_000_000;
+
+/// How many rows a load has.
+const LOADED: u32 = 20_000;
+
+fn variable(name: &str, unless_set: u64) -> u64 {
+    std::env::var(name).map_or(unless_set, |text| text.parse().unwrap())
+}
+
+/// Patience for a network that breaks within the second.
+fn settings() -> Settings {
+    let mut settings = Settings::default();
+    settings.each(|call| {
+        call.idle_timeout = Duration::from_millis(500);
+        call.attempt_timeout = call.attempt_timeout.min(Duration::from_secs(5));
+        call.total_timeout = Duration::from_secs(300);
+        call.max_attempts = 30;
+        call.backoff.max = Duration::from_millis(200);
+    });
+    settings
+}
+
+fn reading(load: u32, id: u32) -> (ReadingKey, Reading) {
+    let value = u64::from(load) << 32 | u64::from(id);
+    (ReadingKey { load, id }, Reading { value, unit: "kWh".to_owned() })
+}
+
+/// The rows of a load that are stored, in order.
+async fn stored(readings: &Readings, load: u32) -> Vec<(ReadingKey, Reading)> {
+    let mut rows = readings.scan(ReadingKey::scan().load(load)).stream();
+    let mut stored = Vec::new();
+    while let Some(row) = rows.next().await {
+        stored.push(row.unwrap_or_else(|error| panic!("after {} rows: {error}", stored.len())));
+    }
+    stored
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_row_is_lost_or_doubled_when_connections_break() {
+    let Some(emulator) = Emulator::start() else { return };
+    let rounds = variable("KEYDERIVE_CHAOS_ROUNDS", 3) as u32;
+    let rows = variable("KEYDERIVE_CHAOS_ROWS", 20_000) as u32;
+    let seed = variable("KEYDERIVE_CHAOS_SEED", fastrand::u64(..));
+    println!("KEYDERIVE_CHAOS_SEED={seed}, {rounds} rounds, {rows} rows a scan");
+
+    let steady: Readings = Client::emulator(emulator.host()).await.unwrap().table("readings");
+    steady.create_if_absent().await.unwrap();
+    let expected: Vec<_> = (0..rows).map(|id| reading(SCANNED, id)).collect();
+    steady.put_all(&expected).await.unwrap();
+
+    let proxy = Proxy::start(&emulator.host(), seed).await;
+    let client = Client::builder().channels(2).settings(settings()).emulator(proxy.host()).await.unwrap();
+    let readings: Readings = client.table("readings");
+
+    let begun = Instant::now();
+    for round in 0..rounds {
+        let scanned = stored(&readings, SCANNED).await;
+        assert!(scanned == expected, "scan {round} of seed {seed} has {} rows", scanned.len());
+    }
+    println!("{rounds} scans: {:.1?}, {} connections broken", begun.elapsed(), proxy.broken());
+
+    let (begun, broken) = (Instant::now(), proxy.broken());
+    for load in 0..rounds {
+        let writer = readings.writer();
+        for id in 0..LOADED {
+            let (key, reading) = reading(load, id);
+            writer.put(&key, &reading).await.unwrap();
+        }
+        let failed = match writer.close().await {
+            Ok(written) => {
+                assert_eq!(written, u64::from(LOADED));
+                Vec::new()
+            }
+            Err(errors) => {
+                println!("load {load}: {errors}");
+                errors.failed().iter().map(|failed| failed.key().to_vec()).collect()
+            }
+        };
+        let there = stored(&steady, load).await;
+        let mut there = there.into_iter().peekable();
+        for id in 0..LOADED {
+            let (key, reading) = reading(load, id);
+            match there.next_if(|(stored, _)| *stored == key) {
+                Some((_, stored)) => assert_eq!(stored, reading),
+                None => assert!(
+                    failed.contains(&key.encode().unwrap()),
+                    "{key:?} was reported written and is not there, seed {seed}"
+                ),
+            }
+        }
+        assert!(there.next().is_none());
+    }
+    println!("{rounds} loads: {:.1?}, {} connections broken", begun.elapsed(), proxy.broken() - broken);
+    assert!(proxy.broken() > u64::from(rounds), "only {} connections were broken", proxy.broken());
+}
