@@ -2,6 +2,8 @@
 
 mod administration;
 mod aggregates;
+mod broken;
+mod differential;
 mod filters;
 mod garbage;
 mod limits;
