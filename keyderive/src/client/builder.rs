@@ -69,6 +69,18 @@ pub(super) struct Reach {
     pub(super) credentials: Option<Authorizer>,
 }
 
+impl Reach {
+    fn emulator(host: &str, dialer: Dialer) -> Self {
+        Self {
+            place: Place::Emulator(host.into()),
+            runtime: dialer.runtime().clone(),
+            data: Arc::new(dialer),
+            admin: None,
+            credentials: None,
+        }
+    }
+}
+
 /// The connections of a client.
 struct Connections {
     data: Arc<Channels>,
@@ -160,14 +172,7 @@ impl ClientBuilder {
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
-        let reach = Reach {
-            place: Place::Emulator(host.into()),
-            runtime: dialer.runtime().clone(),
-            data: Arc::new(dialer),
-            admin: None,
-            credentials: None,
-        };
-        self.open(reach).await
+        Ok(self.open(Reach::emulator(&host, dialer)).await)
     }
 
     /// A client of an instance of Google Cloud, as [`Client::cloud`].
@@ -226,8 +231,27 @@ impl ClientBuilder {
         self.credentials.as_ref()
     }
 
+    /// A client over connections that `connect` makes, in place of the network's: for tests that need the clock. None
+    /// is primed before the client is there.
+    #[doc(hidden)]
+    pub fn connected_by(
+        self,
+        connect: impl Fn(tonic::transport::Endpoint) -> tonic::transport::Channel + Send + Sync + 'static,
+    ) -> Result<Client, Error> {
+        let host = "test:1";
+        let dialer = Dialer::emulator(host)?.connected_by(connect);
+        Ok(self.connect(Reach::emulator(host, dialer)).0)
+    }
+
     /// A client whose connections are ready, as far as that is wanted.
-    pub(super) async fn open(self, reach: Reach) -> Result<Client, Error> {
+    pub(super) async fn open(self, reach: Reach) -> Client {
+        let (client, to_prime) = self.connect(reach);
+        client.prime(&to_prime).await;
+        client
+    }
+
+    /// A client, and those of its connections that are to be primed.
+    fn connect(self, reach: Reach) -> (Client, Vec<Transport>) {
         let Reach { place, data, admin, runtime, credentials } = reach;
         let (count, prime, refresh_after) = match place {
             Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),
@@ -255,10 +279,7 @@ impl ClientBuilder {
         };
         let connections = Connections { data, admin, streams: Streams::of(&transports), refresh };
         let client = self.client(connections, place, credentials);
-        if prime {
-            client.prime(&transports).await;
-        }
-        Ok(client)
+        (client, if prime { transports } else { Vec::new() })
     }
 
     /// A client of servers in this process.

@@ -37,7 +37,7 @@ impl ClientBuilder {
             admin: admin.map(|admin| Arc::new(admin) as _),
             credentials,
         };
-        self.open(reach).await
+        Ok(self.open(reach).await)
     }
 
     /// What is shown to the two services: what was given, or what the environment has. To servers without encryption

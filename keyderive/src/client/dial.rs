@@ -1,11 +1,13 @@
 //! How connections are made: to which address, and by which options.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use tokio::runtime::Handle;
-use tonic::transport::Endpoint;
+use tonic::transport::{Channel, Endpoint};
 
 use super::error::Error;
 use super::transport::Transport;
@@ -33,14 +35,18 @@ pub(super) trait Dial: Send + Sync {
 }
 
 /// Makes connections over TCP, with or without TLS.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(super) struct Dialer {
     endpoint: Endpoint,
     authority: Authority,
     plaintext: bool,
     /// Where the connections run.
     runtime: Handle,
+    connect: Connect,
 }
+
+/// Makes a connection by the options of an endpoint.
+type Connect = Arc<dyn Fn(Endpoint) -> Channel + Send + Sync>;
 
 impl Dialer {
     /// To an emulator, whose address is `host:port`.
@@ -100,7 +106,13 @@ impl Dialer {
             Error::configuration("a client is made inside a tokio runtime, and none is running")
         })?;
         let endpoint = endpoint.and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok()).map(configure);
-        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime }))
+        let connect: Connect = Arc::new(|endpoint| endpoint.connect_lazy());
+        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect }))
+    }
+
+    /// The same, by connections that `connect` makes in place of the network's.
+    pub(super) fn connected_by(self, connect: impl Fn(Endpoint) -> Channel + Send + Sync + 'static) -> Self {
+        Self { connect: Arc::new(connect), ..self }
     }
 
     /// The address, for people.
@@ -124,10 +136,16 @@ impl Dialer {
     }
 }
 
+impl fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialer").field("authority", &self.authority).finish_non_exhaustive()
+    }
+}
+
 impl Dial for Dialer {
     fn dial(&self) -> Transport {
         let _inside = self.runtime.enter();
-        Transport::Channel(self.endpoint.connect_lazy(), self.runtime.clone())
+        Transport::Channel((self.connect)(self.endpoint.clone()), self.runtime.clone())
     }
 }
 

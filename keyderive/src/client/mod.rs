@@ -142,7 +142,6 @@ struct Inner {
 
 impl Client {
     /// A client that is made step by step: with another app profile, with more connections, with other settings.
-    #[must_use]
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }

@@ -123,7 +123,7 @@ impl Client {
             call::data(transport).ping_and_warm(request).await
         })
         .await
-        .map(|_| ())
+        .map(|_| self.inner.channels.set_answered())
     }
 }
 

@@ -62,7 +62,7 @@ impl Fleet {
 
     /// A client, as of the cloud, by these connections.
     pub(super) async fn cloud(&self, builder: ClientBuilder) -> Client {
-        builder.open(self.reach(None)).await.unwrap()
+        builder.open(self.reach(None)).await
     }
 
     pub(super) fn reach(&self, credentials: Option<Authorizer>) -> Reach {

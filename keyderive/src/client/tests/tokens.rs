@@ -48,7 +48,7 @@ fn numbered(number: usize) -> Result<AccessToken, CredentialsError> {
 
 async fn client(fleet: &Fleet, credentials: impl Credentials) -> Client {
     let builder = Client::builder().prime(false).channels(1);
-    let client = builder.open(fleet.reach(Some(Authorizer::new(credentials)))).await.unwrap();
+    let client = builder.open(fleet.reach(Some(Authorizer::new(credentials)))).await;
     client.with(|settings| settings.each(|call| call.max_attempts = 5))
 }
 
