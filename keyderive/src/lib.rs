@@ -118,8 +118,9 @@
 //! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
 //! table with the key type, and [`Table::modify_families`] changes its families.
 //!
-//! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
-//! [`Client::from_env_or_embedded`] chooses by the environment. All three run the same client code.
+//! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator, [`Client::cloud`] an
+//! instance of Google Cloud; [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
+//! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
 //!
 //! # Errors
 //!
@@ -131,11 +132,13 @@
 //!
 //! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
 //! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`Scan::on_foreign`]. Retries, deadlines and a connection to the cloud are not part of this release.
+//! [`Scan::on_foreign`].
 //!
 //! # Features
 //!
-//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
+//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic. `cloud` adds
+//! Google Cloud itself, with TLS and Google's credentials, `metrics` what operations tell by the crate of that name;
+//! [`client`] lists it.
 //!
 //! | feature | times | dates |
 //! |---|---|---|

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tonic::Code;
 
 use super::Target;
+use super::credentials::CredentialsError;
 use super::failure::Failure;
 use super::operation::Operation;
 use crate::key::{DecodeError, EncodeError, ShownKey};
@@ -35,6 +36,8 @@ pub struct Error(Arc<Kind>);
 pub(crate) enum Kind {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },
+    /// There is no access token for the cloud.
+    Credentials { error: CredentialsError },
     /// The client was closed before the operation began.
     Closed { rpc: &'static str, table: Arc<str> },
     /// An RPC failed, at the server or on the way.
@@ -115,6 +118,10 @@ impl Error {
 
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(Kind::Configuration { message: message.into() })
+    }
+
+    pub(crate) fn credentials(error: CredentialsError) -> Self {
+        Self::new(Kind::Credentials { error })
     }
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: Tries) -> Self {
@@ -308,10 +315,28 @@ impl Error {
         self.has_code(Code::InvalidArgument)
     }
 
-    /// Whether the caller is unknown to Bigtable, or known and not allowed to do this.
+    /// Whether the caller is unknown to Bigtable, or known and not allowed to do this. A caller without an access
+    /// token is unknown.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
+    }
+
+    /// Whether there was no access token to send a request with. The source is a
+    /// [`CredentialsError`](crate::client::CredentialsError).
+    #[must_use]
+    pub fn is_credentials(&self) -> bool {
+        match self.cause() {
+            Kind::Credentials { .. } => true,
+            Kind::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            Kind::Entry { error, .. } => error.is_credentials(),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing of it can have reached the server.
+    pub(super) fn is_unsent(&self) -> bool {
+        matches!(self.cause(), Kind::Rpc(Rpc { failure, .. }) if failure.unsent)
     }
 
     /// Whether the time for the operation ran out. A write may have been applied.
@@ -374,6 +399,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Kind::Rpc(Rpc { failure, .. }) => failure.transient,
+            Kind::Credentials { error } => error.is_transient(),
             Kind::Entry { error, .. } => error.is_retryable(),
             _ => false,
         }
@@ -395,7 +421,7 @@ impl Error {
         self.code().map(i32::from)
     }
 
-    fn code(&self) -> Option<Code> {
+    pub(super) fn code(&self) -> Option<Code> {
         match self.cause() {
             Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
                 Some(Code::DeadlineExceeded)
@@ -404,6 +430,7 @@ impl Error {
             Kind::Protocol { .. } => Some(Code::Internal),
             Kind::Closed { .. } => Some(Code::Cancelled),
             Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
+            Kind::Credentials { .. } => Some(Code::Unauthenticated),
             Kind::Entry { error, .. } => error.code(),
             _ => None,
         }

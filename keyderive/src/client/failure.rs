@@ -10,6 +10,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use super::credentials::CredentialsError;
 use crate::wire::values;
 
 /// A failure below an error.
@@ -37,6 +38,27 @@ impl Failure {
     pub(super) fn timed_out(what: &str, after: Duration) -> Self {
         let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
         Self { answered: false, ..Self::from(status) }
+    }
+
+    /// The same failure, from before anything was sent.
+    pub(super) fn before_sending(self) -> Self {
+        Self { unsent: true, ..self }
+    }
+
+    /// There is no token to send a request with.
+    pub(super) fn no_token(error: CredentialsError) -> Self {
+        let status = Status::unauthenticated(format!("no access token: {error}"));
+        Self {
+            transient: error.is_transient(),
+            source: Some(Arc::new(error)),
+            answered: false,
+            ..Self::from(status).before_sending()
+        }
+    }
+
+    /// Whether there was no token.
+    pub(super) fn is_of_credentials(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())
     }
 }
 

@@ -37,6 +37,8 @@ pub struct ReadRows {
     pub(crate) limit: Option<u64>,
     pub(crate) filter: Option<RowFilter>,
     pub(crate) reversed: bool,
+    /// The bucket whose rows they are, to be told of.
+    pub(crate) bucket: Option<i32>,
 }
 
 impl ReadRows {

@@ -11,6 +11,7 @@ pub(super) enum Place {
     #[cfg(feature = "embedded")]
     Embedded,
     Emulator(std::sync::Arc<str>),
+    Cloud(std::sync::Arc<str>),
 }
 
 impl Target {
@@ -26,6 +27,7 @@ impl fmt::Display for Target {
             #[cfg(feature = "embedded")]
             Place::Embedded => f.write_str("embedded Bigtable (in memory)"),
             Place::Emulator(host) => write!(f, "emulator at {host}"),
+            Place::Cloud(host) => write!(f, "cloud at {host}"),
         }
     }
 }

@@ -321,6 +321,12 @@ fn it_runs_without_a_runtime_and_in_any() {
 async fn only_an_environment_that_names_nothing_falls_back() {
     let client = Client::named_or_embedded(Environment::Nothing).await.unwrap();
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
-    let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
-    assert!(Client::named_or_embedded(cloud).await.unwrap_err().is_configuration());
+    let named = |host: &str| Environment::Emulator {
+        host: host.to_owned(),
+        project: "p".to_owned(),
+        instance: "i".to_owned(),
+    };
+    let client = Client::named_or_embedded(named("127.0.0.1:1")).await.unwrap();
+    assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
+    assert!(Client::named_or_embedded(named("nowhere")).await.unwrap_err().is_configuration());
 }

@@ -134,6 +134,7 @@ impl<K: TableKey> Lane<K> {
             limit: None,
             filter: reader.filter.clone(),
             reversed: reader.reversed,
+            bucket,
         };
         // No empty set of rows is ever sent: it would be the whole table.
         let ended = request.keys.is_empty() && request.ranges.is_empty();

@@ -13,6 +13,11 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
             Kind::Configuration { message } => f.write_str(message),
+            Kind::Credentials { error } => write!(
+                f,
+                "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
+                 `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
+            ),
             Kind::Closed { rpc, table } => {
                 write!(f, "{}: the client is closed", Failed { rpc, table })
             }
@@ -78,6 +83,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self.kind() {
             Kind::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
+            Kind::Credentials { error } => Some(error),
             Kind::Key { error, .. } => Some(error),
             Kind::Plan { error, .. } => Some(error),
             Kind::Filter { error, .. } => Some(error),
@@ -108,7 +114,7 @@ impl fmt::Display for Rpc {
         if !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
-        if failure.source.is_some() {
+        if failure.source.is_some() && !failure.is_of_credentials() {
             // The failure of a connection says nothing of where to.
             write!(f, ", at the {target}")?;
         }

@@ -42,13 +42,13 @@ impl ReadRows {
         if keys + ranges <= PORTION_BYTES {
             return (self, Vec::new());
         }
-        let Self { keys, ranges, limit, filter, reversed } = self;
+        let Self { keys, ranges, limit, filter, reversed, bucket } = self;
         let mut pieces = in_order(keys, ranges);
         if reversed {
             pieces.reverse();
         }
         let portion =
-            || Self { keys: Vec::new(), ranges: Vec::new(), limit, filter: filter.clone(), reversed };
+            || Self { keys: Vec::new(), ranges: Vec::new(), limit, filter: filter.clone(), reversed, bucket };
         let mut portions = Vec::new();
         let (mut last, mut bytes) = (portion(), 0);
         for piece in pieces {

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::{Response, Streaming};
+use tonic::{Code, Response, Streaming};
 
 use super::ReadRows;
 use super::buffer::Buffer;
@@ -82,7 +82,7 @@ impl RowStream {
         if request.is_empty() {
             return Self(Phase::Ended);
         }
-        let operation = client.data_operation(kind, table);
+        let operation = client.data_operation(kind, table).in_bucket(request.bucket);
         Self(Phase::New(client.clone(), Box::new((operation, request))))
     }
 
@@ -163,20 +163,25 @@ impl Scan {
             .into_message(client.table_name(table), client.app_profile().to_owned())
             .map_err(|error| Error::filter(table, error))?;
         let attempt = attempts.begin()?;
-        let message = attempts.request(&attempt, message).await?;
-        let mut service = call::data(attempt.transport());
-        let answer = attempt.within(service.read_rows(message)).await;
+        let answer = match attempts.request(&attempt, message).await {
+            Ok(request) => {
+                let mut service = call::data(attempt.transport());
+                attempt.within(service.read_rows(request)).await
+            }
+            Err(failure) => Err(failure),
+        };
         Ok(Begun { attempt, answer })
     }
 
     /// What follows on a portion that has been read.
     fn next_portion(mut self: Box<Self>) -> Phase {
-        let Some(next) = self.portions.pop() else { return Phase::Ended };
         let limit = self.request.limit;
-        self.request = ReadRows { limit, ..next };
-        if self.request.is_empty() {
+        let next = self.portions.pop().map(|next| ReadRows { limit, ..next });
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            self.attempts.succeeded();
             return Phase::Ended;
-        }
+        };
+        self.request = next;
         self.attempts.progressed();
         Phase::open(self)
     }
@@ -220,6 +225,12 @@ impl Reading {
         loop {
             if let Some(row) = self.buffer.next().map_err(Stop::Broken)? {
                 self.rows += 1;
+                let watch = &mut self.scan.attempts.watch;
+                watch.row();
+                if self.scan.request.limit == Some(self.rows) {
+                    // Whoever asked for so many may not wait for the end.
+                    watch.ends(Code::Ok);
+                }
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
                 }
@@ -228,6 +239,10 @@ impl Reading {
             match Pin::new(&mut self.responses).poll_next(cx) {
                 Poll::Ready(Some(Ok(response))) => {
                     self.patience.waited();
+                    let watch = &mut self.scan.attempts.watch;
+                    if watch.is_wanted() {
+                        watch.count(0, row_bytes(&response));
+                    }
                     self.buffer.take(response).map_err(Stop::Broken)?;
                 }
                 Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
@@ -265,10 +280,17 @@ impl Reading {
         match stop {
             Stop::Failed(failure) => scan.fail(&attempt, failure),
             Stop::Broken(broken) => {
+                scan.attempts.watch.attempt_ends(Code::Internal);
+                scan.attempts.watch.ends(Code::Internal);
                 Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
             }
         }
     }
+}
+
+/// How many bytes a response has of keys and values.
+fn row_bytes(response: &ReadRowsResponse) -> usize {
+    response.chunks.iter().map(|chunk| chunk.row_key.len() + chunk.value.len()).sum()
 }
 
 /// How long a reader goes on waiting for the next message.
