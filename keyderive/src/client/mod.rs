@@ -86,8 +86,6 @@ pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
-#[cfg(not(feature = "embedded"))]
-use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
@@ -310,6 +308,7 @@ mod tests {
     #[tokio::test]
     #[cfg(not(feature = "cloud"))]
     async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
+        use environment::Environment;
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
         let error = Client::builder().named(cloud).await.unwrap_err();
         assert!(error.is_configuration());
