@@ -102,10 +102,10 @@ impl ClientBuilder {
         Ok(self.client(transports?, Place::Emulator(host.into())))
     }
 
-    /// A client of servers in this process.
+    /// A client of servers in this process, which keep what they have in a file where there is one.
     #[cfg(feature = "embedded")]
-    pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>) -> Client {
-        self.client(vec![Transport::InProcess(servers)], Place::Embedded)
+    pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
+        self.client(vec![Transport::InProcess(servers)], Place::Embedded(file))
     }
 
     fn client(self, transports: Vec<Transport>, place: Place) -> Client {

@@ -12,7 +12,9 @@ use crate::key::ShownKey;
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            Kind::Configuration { message } => f.write_str(message),
+            Kind::Configuration { message } | Kind::InUse { message } | Kind::Damaged { message } => {
+                f.write_str(message)
+            }
             Kind::Closed { rpc, table } => {
                 write!(f, "{}: the client is closed", Failed { rpc, table })
             }
@@ -89,6 +91,8 @@ impl StdError for Error {
             Kind::Scan { error, .. } => error.source(),
             Kind::Rpc(_)
             | Kind::Configuration { .. }
+            | Kind::InUse { .. }
+            | Kind::Damaged { .. }
             | Kind::Closed { .. }
             | Kind::Limit { .. }
             | Kind::Protocol { .. }
