@@ -193,3 +193,18 @@ async fn side_by_side(scans: usize, ids: u32, read: usize) {
     .await;
     assert!(server.most_open() <= MOST_STREAMS, "{} streams were open", server.most_open());
 }
+
+/// Rows of which a bucket may hold one at a time: a page ends where it has its share of bytes, and is asked for again.
+#[tokio::test]
+async fn pages_of_large_rows_are_cut_short_and_lose_none() {
+    let keys = (0..1024).map(|id| Bytes::from(Wide { id }.encode().unwrap())).collect();
+    let cell = (Bytes::from("a"), Bytes::from(vec![7; 300 * 1024]));
+    let server = Server::start(keyderive_scripted::Table::new(keys, vec![cell], 1));
+    let client = Client::emulator(server.host()).await.unwrap();
+    let table: Table<Wide, ()> = client.table("wide");
+    let scanned = in_time(ids(table.scan(Wide::scan()).stream())).await;
+    assert!(scanned.into_iter().eq(0..1024));
+    assert!(server.requests() >= 1024, "{} requests: pages hold more than their share", server.requests());
+    let backwards = in_time(ids(table.scan(Wide::scan()).reversed().limit(300).stream())).await;
+    assert!(backwards.into_iter().eq((724..1024).rev()));
+}

@@ -39,7 +39,7 @@ use operation::Operation;
 pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
 pub use settings::{Backoff, CallSettings, Settings};
-pub(crate) use streams::{Page, Streams};
+pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
 pub(crate) use write::{Batch, Entry};
 

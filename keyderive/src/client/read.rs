@@ -92,13 +92,13 @@ impl ReadRows {
 
     /// Whether no row can answer. Such a request is not sent, because the service takes an empty set
     /// of rows for the whole table, and a limit of zero for none.
-    fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.limit == Some(0)
             || (self.keys.iter().all(Bytes::is_empty) && self.ranges.iter().all(KeyRange::is_empty))
     }
 
     /// Leaves out what has been read: all rows up to this one, of which so many came.
-    fn go_on_behind(&mut self, last: &Bytes, rows: u64) {
+    pub(crate) fn go_on_behind(&mut self, last: &Bytes, rows: u64) {
         let ahead = match self.reversed {
             true => KeyRange::new(Vec::new(), Some(last.to_vec())),
             // The first key behind one.

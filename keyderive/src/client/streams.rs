@@ -55,7 +55,7 @@ impl Streams {
     ///
     /// A task does it, so that the stream is free again whether or not the page is ever polled: a scan that its user
     /// leaves alone holds up no other.
-    pub(crate) fn read_page(&self, rows: RowStream) -> Page {
+    pub(crate) fn read_page(&self, rows: RowStream, size: PageSize) -> Page {
         let Self { long, short, runtime } = self;
         let (long, short) = (Arc::clone(long), Arc::clone(short));
         Page(runtime.spawn(async move {
@@ -64,7 +64,7 @@ impl Streams {
                 // The semaphore is never closed.
                 Err(_) => short.acquire_owned().await.ok(),
             };
-            rows.try_collect().await
+            size.read(rows).await
         }))
     }
 }
@@ -81,12 +81,42 @@ impl Client {
     }
 }
 
+/// How much a page may hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageSize {
+    pub(crate) rows: u64,
+    /// A page ends with the row that has it hold more. One row is always read.
+    pub(crate) bytes: usize,
+}
+
+/// What a page holds.
+#[derive(Debug)]
+pub(crate) struct PageRows {
+    pub(crate) rows: Vec<Row>,
+    /// Whether it ends before its request does.
+    pub(crate) cut: bool,
+}
+
+impl PageSize {
+    async fn read(self, mut stream: RowStream) -> Result<PageRows, Error> {
+        let (mut rows, mut bytes) = (Vec::new(), 0);
+        while let Some(row) = stream.try_next().await? {
+            bytes += row.bytes();
+            rows.push(row);
+            if bytes > self.bytes {
+                return Ok(PageRows { rows, cut: true });
+            }
+        }
+        Ok(PageRows { rows, cut: false })
+    }
+}
+
 /// The rows of a page, when it is read to its end. Dropping it cancels its request.
 #[derive(Debug)]
-pub(crate) struct Page(JoinHandle<Result<Vec<Row>, Error>>);
+pub(crate) struct Page(JoinHandle<Result<PageRows, Error>>);
 
 impl Page {
-    pub(crate) fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<Vec<Row>, Error>> {
+    pub(crate) fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<PageRows, Error>> {
         Poll::Ready(ready!(Pin::new(&mut self.0).poll(cx)).unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Error::configuration(

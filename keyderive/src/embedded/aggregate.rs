@@ -103,7 +103,7 @@ pub(super) fn merge(families: &Families, merge: &MergeToCell) -> Result<Change, 
         Some(input) => match state(input) {
             Some(state) => Ok(accumulate(aggregator, cell, state)),
             None => Err(Status::invalid_argument(format!(
-                "the input of a `merge_to_cell` for the column family `{}` is no integer of 8 bytes, as `raw_value` or `int_value`",
+                "the input of a `merge_to_cell` for the column family `{}` is no integer of 8 bytes, as `bytes_value`, `raw_value` or `int_value`",
                 merge.family_name
             ))),
         },
@@ -113,7 +113,7 @@ pub(super) fn merge(families: &Families, merge: &MergeToCell) -> Result<Change, 
 fn state(input: &Value) -> Option<i64> {
     match input {
         Value::IntValue(state) => Some(*state),
-        Value::RawValue(state) => integer(state),
+        Value::BytesValue(state) | Value::RawValue(state) => integer(state),
         _ => None,
     }
 }

@@ -2,6 +2,8 @@
 
 mod administration;
 mod aggregates;
+mod broken;
+mod differential;
 mod filters;
 mod garbage;
 mod limits;
@@ -42,10 +44,13 @@ fn store(clock: impl Clock + 'static) -> Store {
     }
 }
 
+fn servers() -> Servers {
+    Servers::new(Arc::new(Worker::new(Arc::new(store(SystemClock))).unwrap()))
+}
+
 /// A client of a new, empty Bigtable.
 fn embedded() -> Client {
-    let worker = Worker::new(Arc::new(store(SystemClock))).unwrap();
-    Client::builder().in_process(Arc::new(Servers::new(Arc::new(worker))), None)
+    Client::builder().in_process(Arc::new(servers()), None)
 }
 
 /// Runs the tests of this module once more, in a process of their own.

@@ -103,8 +103,8 @@ impl<K: ?Sized> Plan<K> {
 
     /// The requests in steps, in the order of the scan.
     #[cfg(feature = "client")]
-    pub(crate) fn waves(&self, reversed: bool) -> Waves {
-        self.selection.waves(reversed)
+    pub(crate) fn into_waves(self, reversed: bool) -> Waves<'static> {
+        self.selection.into_waves(reversed)
     }
 
     /// Whether the plan is the read of one row by its whole key.

@@ -1,5 +1,7 @@
 //! What a plan selects, the same for all key types.
 
+use std::borrow::Cow;
+
 use super::encodings::{Choice, Encodings};
 use super::error::PlanError;
 use super::fixed::{Buckets, FixedFields, Rows};
@@ -100,13 +102,16 @@ impl Selection {
 
     /// Whether the constraints exclude each other, whatever the fixed values are.
     pub(super) fn excludes_all(&self) -> bool {
+        let Some(cuts) = &self.cuts else {
+            return self.encodings.is_empty();
+        };
         let Some(choice) = Choice::first(&self.encodings, false) else {
             return true;
         };
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
         // The cuts are the same behind each choice.
-        matches!(fixed.rows(self.cuts.as_ref()).behind(fixed.left()), Rows::None)
+        matches!(fixed.rows(Some(cuts)).behind(fixed.left()), Rows::None)
     }
 
     /// Whether no row can satisfy the constraints.
@@ -115,7 +120,13 @@ impl Selection {
     }
 
     /// What is asked of the table, in the order of the scan.
-    pub(super) fn waves(&self, reversed: bool) -> Waves {
-        Waves::new(self.clone(), reversed)
+    pub(super) fn waves(&self, reversed: bool) -> Waves<'_> {
+        Waves::new(Cow::Borrowed(self), reversed)
+    }
+
+    /// As [`waves`](Self::waves), for a scan that outlives the plan.
+    #[cfg(feature = "client")]
+    pub(super) fn into_waves(self, reversed: bool) -> Waves<'static> {
+        Waves::new(Cow::Owned(self), reversed)
     }
 }

@@ -1,5 +1,6 @@
 //! The requests of a plan, in steps that each fit into a request.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::encodings::Choice;
@@ -21,8 +22,8 @@ const WAVE_BYTES: usize = 4 << 20;
 ///
 /// A wave is one request at most for each bucket. Most plans are one wave; the values of `any_of` may make more.
 #[derive(Clone, Debug)]
-pub(crate) struct Waves {
-    selection: Selection,
+pub(crate) struct Waves<'s> {
+    selection: Cow<'s, Selection>,
     /// The next choice of the fixed values.
     choice: Option<Choice>,
     reversed: bool,
@@ -54,8 +55,8 @@ impl Wave {
     }
 }
 
-impl Waves {
-    pub(super) fn new(selection: Selection, reversed: bool) -> Self {
+impl<'s> Waves<'s> {
+    pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) }
@@ -111,7 +112,7 @@ impl Waves {
             }
             Rows::None => return,
         };
-        let Selection { schema, window, after, .. } = &self.selection;
+        let Selection { schema, window, after, .. } = &*self.selection;
         let ahead = after.as_ref().map(|after| after.ahead(schema, bucket));
         let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, ahead.as_ref()));
         if let Some(asked) = asked {
@@ -134,7 +135,7 @@ fn within(asked: Asked, window: Option<&KeyRange>) -> Option<Asked> {
     }
 }
 
-impl Iterator for Waves {
+impl Iterator for Waves<'_> {
     type Item = Vec<Request>;
 
     fn next(&mut self) -> Option<Vec<Request>> {

@@ -32,6 +32,14 @@ impl Row {
     }
 }
 
+impl Row {
+    /// About how much memory it takes.
+    pub(crate) fn bytes(&self) -> usize {
+        let cell = |cell: &Cell| size_of::<Cell>() + cell.qualifier.len() + cell.value.len();
+        size_of::<Self>() + self.key.len() + self.cells.iter().map(cell).sum::<usize>()
+    }
+}
+
 impl fmt::Debug for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row").field("key", &self.key).field("cells", &self.cells).finish()

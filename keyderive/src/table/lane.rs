@@ -9,9 +9,9 @@ use std::vec;
 use bytes::Bytes;
 use futures_core::Stream;
 
-use crate::client::{Client, Error, Page, ReadRows, RowStream, Streams};
+use crate::client::{Client, Error, Page, PageRows, PageSize, ReadRows, RowStream, Streams};
 use crate::key::{DecodeError, TableKey};
-use crate::plan::{KeyRange, Request};
+use crate::plan::Request;
 use crate::row::{Row, RowFilter};
 
 /// What all lanes of a scan have in common.
@@ -42,15 +42,15 @@ pub(super) struct Found<K: TableKey> {
 pub(super) enum Pace {
     /// In one stream, open until the lane ends.
     Stream,
-    /// In pages of so many rows, each read to its end, so that no stream stays open between them.
-    Pages(u64, Streams),
+    /// In pages, each read to its end, so that no stream stays open between them.
+    Pages(PageSize, Streams),
 }
 
 pub(super) struct Lane<K: TableKey> {
     reader: Arc<Reader<K>>,
     bucket: Option<i32>,
-    keys: Vec<Bytes>,
-    ranges: Vec<KeyRange>,
+    /// What is left to ask for, without a limit.
+    request: ReadRows,
     /// How many rows may still be handed out.
     wanted: u64,
     /// How many rows are asked for at least, since an answer ended on its limit and more were wanted.
@@ -72,18 +72,19 @@ struct Open {
 enum Answer {
     Stream(RowStream),
     Page(Page),
-    /// A page that has been read.
-    Rows(vec::IntoIter<Row>),
+    /// A page that has been read, and whether it was cut short.
+    Rows(vec::IntoIter<Row>, bool),
 }
 
 impl Open {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Row, Error>>> {
         if let Answer::Page(page) = &mut self.answer {
-            self.answer = Answer::Rows(ready!(page.poll_rows(cx))?.into_iter());
+            let PageRows { rows, cut } = ready!(page.poll_rows(cx))?;
+            self.answer = Answer::Rows(rows.into_iter(), cut);
         }
         let row = match &mut self.answer {
             Answer::Stream(rows) => ready!(Pin::new(rows).poll_next(cx)?),
-            Answer::Rows(rows) => rows.next(),
+            Answer::Rows(rows, _) => rows.next(),
             Answer::Page(_) => None,
         };
         if let (Some(row), Some(_)) = (&row, self.limit) {
@@ -125,8 +126,14 @@ impl<K: TableKey> Lane<K> {
     pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: Pace) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
-        let keys = keys.into_iter().map(Bytes::from).collect();
-        Self { reader, bucket, keys, ranges, wanted, at_least: 0, pace, open: None, ended: false }
+        let request = ReadRows {
+            keys: keys.into_iter().map(Bytes::from).collect(),
+            ranges,
+            limit: None,
+            filter: reader.filter.clone(),
+            reversed: reader.reversed,
+        };
+        Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended: false }
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.
@@ -173,47 +180,33 @@ impl<K: TableKey> Lane<K> {
         };
         let limit = match self.pace {
             Pace::Stream => wanted,
-            Pace::Pages(rows, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
+            Pace::Pages(PageSize { rows, .. }, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
         };
-        let Reader { client, table, filter, reversed, .. } = &*self.reader;
-        let request = ReadRows {
-            keys: self.keys.clone(),
-            ranges: self.ranges.clone(),
-            limit,
-            filter: filter.clone(),
-            reversed: *reversed,
-        };
-        let rows = client.read_rows(table, request);
+        let Reader { client, table, .. } = &*self.reader;
+        let rows = client.read_rows(table, ReadRows { limit, ..self.request.clone() });
         let answer = match &self.pace {
             Pace::Stream => Answer::Stream(rows),
-            Pace::Pages(_, streams) => Answer::Page(streams.read_page(rows)),
+            Pace::Pages(size, streams) => Answer::Page(streams.read_page(rows, *size)),
         };
         self.open = Some(Open { answer, limit, received: 0, last: None });
     }
 
     /// The answer has ended. Then either the lane has too, or what is left of it is to be asked for again.
     fn answered(&mut self) {
-        match self.open.take() {
-            // It ended on the limit, so there may be more.
-            Some(Open { limit: Some(limit), received, last: Some(last), .. }) if limit == received => {
-                self.at_least = limit.saturating_mul(2);
-                self.go_on_behind(&last);
-            }
-            _ => self.ended = true,
-        }
-    }
-
-    /// Leaves out of what is asked for all rows up to this one.
-    fn go_on_behind(&mut self, last: &Bytes) {
-        let ahead = match self.reader.reversed {
-            true => KeyRange::new(Vec::new(), Some(last.to_vec())),
-            // The first key behind one.
-            false => KeyRange::new([last, &[0][..]].concat(), None),
+        self.ended = true;
+        let Some(Open { answer, limit: Some(limit), received, last: Some(last) }) = self.open.take() else {
+            return;
         };
-        self.keys.retain(|key| ahead.contains(key));
-        let ranges = self.ranges.iter().map(|range| range.intersection(&ahead));
-        self.ranges = ranges.filter(|range| !range.is_empty()).collect();
+        let cut = matches!(answer, Answer::Rows(_, true));
+        if !cut && received != limit {
+            return;
+        }
+        // It ended on the limit or was cut short, so there may be more.
+        if !cut {
+            self.at_least = limit.saturating_mul(2);
+        }
+        self.request.go_on_behind(&last, 0);
         // No empty set of rows is ever sent: it would be the whole table.
-        self.ended = self.keys.is_empty() && self.ranges.is_empty();
+        self.ended = self.request.is_empty();
     }
 }

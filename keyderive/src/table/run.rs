@@ -10,7 +10,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::Next;
 use super::lane::{Found, Lane, Pace, Reader};
 use super::merge::Merge;
-use crate::client::Error;
+use crate::client::{Error, PageSize};
 use crate::key::TableKey;
 use crate::plan::{Request, Waves};
 use crate::row::Row;
@@ -18,9 +18,12 @@ use crate::row::Row;
 /// How many rows the pages of all lanes hold together, where they cannot all be streams.
 const PAGED_ROWS: u64 = 65_536;
 
+/// How many bytes they hold together, beside the row that each ends with.
+const PAGED_BYTES: usize = 64 * 1024 * 1024;
+
 pub(super) struct Run<K: TableKey> {
     reader: Arc<Reader<K>>,
-    waves: Waves,
+    waves: Waves<'static>,
     unordered: bool,
     /// How many rows may still be handed out.
     remaining: u64,
@@ -33,7 +36,12 @@ pub(super) struct Run<K: TableKey> {
 }
 
 impl<K: TableKey> Run<K> {
-    pub(super) fn new(mut reader: Reader<K>, waves: Waves, unordered: bool, limit: Option<u64>) -> Self {
+    pub(super) fn new(
+        mut reader: Reader<K>,
+        waves: Waves<'static>,
+        unordered: bool,
+        limit: Option<u64>,
+    ) -> Self {
         // What a scan still has to send goes on when the client is closed meanwhile.
         reader.client = reader.client.entered();
         Self {
@@ -115,7 +123,11 @@ impl<K: TableKey> Run<K> {
                 self.streams = streams;
                 Pace::Stream
             }
-            Err(streams) => Pace::Pages((PAGED_ROWS / lanes.max(1) as u64).clamp(16, 1024), streams),
+            Err(streams) => {
+                let lanes = lanes.max(1);
+                let rows = (PAGED_ROWS / lanes as u64).clamp(16, 1024);
+                Pace::Pages(PageSize { rows, bytes: PAGED_BYTES / lanes }, streams)
+            }
         }
     }
 }

@@ -182,7 +182,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 skip_foreign,
                 skipped: AtomicU64::new(0),
             };
-            Run::new(reader, plan.waves(reversed), unordered, limit)
+            Run::new(reader, plan.into_waves(reversed), unordered, limit)
         });
         Rows::new(table, run)
     }

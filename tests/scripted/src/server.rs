@@ -51,6 +51,7 @@ struct Counts {
     open: AtomicUsize,
     most_open: AtomicUsize,
     messages: AtomicUsize,
+    requests: AtomicUsize,
 }
 
 impl Server {
@@ -102,6 +103,12 @@ impl Server {
     #[must_use]
     pub fn most_open(&self) -> usize {
         self.counts.most_open.load(Ordering::Relaxed)
+    }
+
+    /// How many requests have come.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.counts.requests.load(Ordering::Relaxed)
     }
 
     /// How many requests are being answered.
@@ -174,6 +181,7 @@ impl<S: Script> Service<Request<ReadRowsRequest>> for Method<S> {
         let ReadRows { script, counts } = &self.0;
         let open = counts.open.fetch_add(1, Ordering::Relaxed) + 1;
         counts.most_open.fetch_max(open, Ordering::Relaxed);
+        counts.requests.fetch_add(1, Ordering::Relaxed);
         let answers = script.answer(request.into_inner());
         ready(Ok(Response::new(Answering { answers, counts: Arc::clone(counts) })))
     }

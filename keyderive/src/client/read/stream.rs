@@ -46,10 +46,16 @@ struct Scan {
     last_key: Option<Bytes>,
 }
 
-/// An attempt that has an answer, or none.
+/// A scan with its next attempt.
 struct Opened {
     scan: Box<Scan>,
-    begun: Result<(Attempt, Result<Response<Streaming<ReadRowsResponse>>, Failure>), Error>,
+    begun: Result<Begun, Error>,
+}
+
+/// An attempt that has the head of an answer, or none.
+struct Begun {
+    attempt: Attempt,
+    answer: Result<Response<Streaming<ReadRowsResponse>>, Failure>,
 }
 
 /// An attempt that is being answered.
@@ -143,9 +149,7 @@ impl fmt::Debug for RowStream {
 
 impl Scan {
     /// Makes an attempt, up to the head of its answer.
-    async fn open(
-        &mut self,
-    ) -> Result<(Attempt, Result<Response<Streaming<ReadRowsResponse>>, Failure>), Error> {
+    async fn open(&mut self) -> Result<Begun, Error> {
         let Self { attempts, request, .. } = self;
         let (client, table) = (attempts.client(), &attempts.operation().table);
         let message = request
@@ -156,7 +160,7 @@ impl Scan {
         let message = attempts.request(&attempt, message).await?;
         let mut service = call::data(attempt.transport());
         let answer = attempt.within(service.read_rows(message)).await;
-        Ok((attempt, answer))
+        Ok(Begun { attempt, answer })
     }
 
     /// What follows on a failed attempt.
@@ -174,7 +178,7 @@ impl Scan {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut scan, begun } = self;
-        let (attempt, answer) = begun?;
+        let Begun { attempt, answer } = begun?;
         match answer {
             Ok(response) => {
                 scan.attempts.learn(response.metadata());

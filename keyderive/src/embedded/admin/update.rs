@@ -30,7 +30,7 @@ pub(super) fn table(store: &Store, request: Request<UpdateTableRequest>) -> Resu
     let definition = store.redefine(&table.name, |definition| {
         paths.iter().try_for_each(|path| update(definition, path, &table, request.ignore_warnings))
     })?;
-    Ok(done(store, describe(table.name, definition, View::Full)))
+    Ok(done(store, &describe(table.name, definition, View::Full)))
 }
 
 fn update(
@@ -81,7 +81,7 @@ fn replace_schema(
     Ok(())
 }
 
-fn done(store: &Store, table: Table) -> Operation {
+fn done(store: &Store, table: &Table) -> Operation {
     let now = store.now_micros();
     let time = Some(Timestamp {
         seconds: now.div_euclid(1_000_000),
@@ -94,7 +94,7 @@ fn done(store: &Store, table: Table) -> Operation {
         name,
         metadata: Some(any("UpdateTableMetadata", &metadata)),
         done: true,
-        result: Some(operation::Result::Response(any("Table", &table))),
+        result: Some(operation::Result::Response(any("Table", table))),
     }
 }
 

@@ -87,6 +87,9 @@ fn at(filter: data::RowFilter, place: Place) -> Result<Filter, Status> {
             Filter::Interleave(parts("interleave", filters, place)?)
         }
         Message::Condition(condition) => Filter::Condition(Box::new(self::condition(*condition, place)?)),
+        Message::RowKeyRegexFilter(regex) if regex.is_empty() => {
+            return Err(Status::invalid_argument("`row_key_regex_filter` is empty, and so is no row key"));
+        }
         Message::RowKeyRegexFilter(regex) => Filter::RowKey(Pattern::new("row_key_regex_filter", &regex)?),
         Message::RowSampleFilter(probability) if probability > 0.0 && probability < 1.0 => {
             Filter::RowSample(Sample::new(probability))

@@ -143,6 +143,13 @@ fn a_sink_passes_by_what_follows() {
 }
 
 #[test]
+fn an_empty_regex_is_for_qualifiers_and_values() {
+    refused(Message::RowKeyRegexFilter("".into()), "`row_key_regex_filter` is empty");
+    assert_eq!(values(Message::ColumnQualifierRegexFilter("".into())), "");
+    assert_eq!(values(Message::ValueRegexFilter("".into())), "");
+}
+
+#[test]
 fn a_sample_is_about_as_large_as_it_says() {
     let filter = Filter::new(Some(message(Message::RowSampleFilter(0.25)))).unwrap();
     let taken = (0..10_000).filter(|number| !filter.apply(&number.to_string().into(), cells()).is_empty());

@@ -95,11 +95,9 @@ impl Storage for Memory {
         if interval.is_empty() {
             return Ok(());
         }
-        let mut rows = write(&rows);
-        let mut gone = rows.split_off(&interval.start);
-        if let Some(end) = &interval.end {
-            rows.append(&mut gone.split_off(end));
-        }
+        let start = Bound::Included(interval.start.clone());
+        let end = interval.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
+        write(&rows).extract_if((start, end), |_, _| true).for_each(drop);
         Ok(())
     }
 }

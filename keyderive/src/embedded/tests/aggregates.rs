@@ -82,13 +82,14 @@ async fn inputs_are_added_to_the_cell_of_their_timestamp() {
 async fn states_are_merged() {
     let servers = servers().await;
     let seven = Bytes::copy_from_slice(&7_i64.to_be_bytes());
-    merged(&servers, "sum", value(ValueKind::RawValue(seven))).await.unwrap();
+    merged(&servers, "sum", value(ValueKind::RawValue(seven.clone()))).await.unwrap();
+    merged(&servers, "sum", value(ValueKind::BytesValue(seven))).await.unwrap();
     merged(&servers, "sum", value(ValueKind::IntValue(3))).await.unwrap();
     for nothing in [None, Some(Value { kind: None })] {
         merged(&servers, "sum", nothing.clone()).await.unwrap();
         merged(&servers, "max", nothing).await.unwrap();
     }
-    assert_eq!(servers.cells().await, ["sum:q@0=10"]);
+    assert_eq!(servers.cells().await, ["sum:q@0=17"]);
     for other in [ValueKind::RawValue("seven".into()), ValueKind::StringValue("7".to_owned())] {
         assert_eq!(code(merged(&servers, "sum", value(other)).await), Code::InvalidArgument);
     }

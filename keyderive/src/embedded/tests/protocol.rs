@@ -117,7 +117,7 @@ async fn a_request_goes_where_its_header_says() {
 }
 
 #[tokio::test]
-async fn a_scan_of_a_table_that_is_deleted_ends() {
+async fn a_scan_of_a_table_that_is_deleted_fails() {
     let servers = Servers::new().await;
     for number in 0..200 {
         servers.set(&format!("{number:03}"), "f", "q", 0, "v").await.unwrap();
@@ -126,5 +126,6 @@ async fn a_scan_of_a_table_that_is_deleted_ends() {
     let mut rows = servers.data.read_rows(Request::new(request)).await.unwrap().into_inner();
     rows.try_next().await.unwrap().unwrap();
     servers.delete_table().await.unwrap();
+    assert_eq!(code(rows.try_next().await), Code::NotFound);
     assert_eq!(rows.try_next().await.unwrap(), None);
 }

@@ -2,9 +2,13 @@
 //!
 //! `cargo run --release -p keyderive-bench --bin scans`. Each table has 1,000,000 rows in all; each is read whole, in
 //! the order of the keys, several times, and the least processor time of the one thread counts, client and server
-//! together: other load on the machine only adds. Memory is the most that lives on the heap beyond the loaded table while a scan runs, for the first tenth of the rows and
-//! for all of them.
+//! together: other load on the machine only adds. Memory is the most that lives on the heap beyond the loaded table
+//! while a scan runs, for the first tenth of the rows and for all of them.
+//!
+//! A table is loaded in random order, where no row lies in memory beside the one that is read next, and in the order of
+//! the keys, where the unsalted rows do and those of one bucket do not.
 
+use std::fmt;
 use std::time::Duration;
 
 use fastrand::Rng;
@@ -72,6 +76,32 @@ numbered! {
     In64 "64";
 }
 
+/// In which order a table's rows were written.
+#[derive(Clone, Copy, Debug)]
+enum Loaded {
+    AtRandom,
+    InKeyOrder,
+}
+
+impl Loaded {
+    fn ids(self) -> Vec<u32> {
+        let mut ids: Vec<u32> = (0..ROWS).collect();
+        if let Self::AtRandom = self {
+            Rng::with_seed(0x7363_616e).shuffle(&mut ids);
+        }
+        ids
+    }
+}
+
+impl fmt::Display for Loaded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::AtRandom => "in random order",
+            Self::InKeyOrder => "in the order of the keys",
+        })
+    }
+}
+
 type Failure = Box<dyn std::error::Error>;
 
 /// What a scan of a table comes to.
@@ -84,18 +114,28 @@ struct Figures {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Failure> {
-    let figures = [
-        figures::<Unsalted>().await?,
-        figures::<In4>().await?,
-        figures::<In16>().await?,
-        figures::<In64>().await?,
-    ];
+    for loaded in [Loaded::AtRandom, Loaded::InKeyOrder] {
+        print(
+            loaded,
+            &[
+                figures::<Unsalted>(loaded).await?,
+                figures::<In4>(loaded).await?,
+                figures::<In16>(loaded).await?,
+                figures::<In64>(loaded).await?,
+            ],
+        );
+    }
+    Ok(())
+}
+
+fn print(loaded: Loaded, figures: &[Figures; 4]) {
+    println!("Loaded {loaded}:\n");
     println!(
         "| buckets | rows a second of processor time | of unsalted | peak, {} rows | peak, {ROWS} rows |",
         ROWS / 10
     );
     println!("|---|---|---|---|---|");
-    for Figures { buckets, time, peaks: [tenth, all] } in &figures {
+    for Figures { buckets, time, peaks: [tenth, all] } in figures {
         println!(
             "| {buckets} | {:.0} | {:.2} x | {} KiB | {} KiB |",
             f64::from(ROWS) / time.as_secs_f64(),
@@ -104,12 +144,12 @@ async fn main() -> Result<(), Failure> {
             all >> 10,
         );
     }
-    Ok(())
+    println!();
 }
 
-async fn figures<K: Numbered>() -> Result<Figures, Failure> {
+async fn figures<K: Numbered>(loaded: Loaded) -> Result<Figures, Failure> {
     let table = Client::embedded().table::<K, Reading>("readings");
-    load(&table).await?;
+    load(&table, loaded).await?;
     let mut time = Duration::MAX;
     for _ in 0..RUNS {
         let start = processor_time()?;
@@ -120,12 +160,9 @@ async fn figures<K: Numbered>() -> Result<Figures, Failure> {
     Ok(Figures { buckets: K::BUCKETS, time, peaks })
 }
 
-async fn load<K: Numbered>(table: &Table<K, Reading>) -> Result<(), Failure> {
+async fn load<K: Numbered>(table: &Table<K, Reading>, loaded: Loaded) -> Result<(), Failure> {
     table.create_if_absent().await?;
-    // Shuffled, so that in no table the rows lie in memory in the order in which they are read.
-    let mut ids: Vec<u32> = (0..ROWS).collect();
-    Rng::with_seed(0x7363_616e).shuffle(&mut ids);
-    for id in ids {
+    for id in loaded.ids() {
         let reading = Reading { celsius: f64::from(id), humidity: id.into(), station: "S-0042".to_owned() };
         table.put(&K::new(id), &reading).await?;
     }
