@@ -115,8 +115,9 @@
 //! [`Table::drop_rows`] take plans as well. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
 //! stored.
 //!
-//! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator;
-//! [`Client::from_env_or_embedded`] chooses by the environment. All three run the same client code.
+//! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
+//! [`Client::emulator`] Google's emulator; [`Client::from_env_or_embedded`] chooses by the environment. All of them
+//! run the same client code.
 //!
 //! # Errors
 //!

@@ -67,9 +67,6 @@ impl Sealed {
 
     /// The head, where its seal is whole.
     fn head(&self) -> io::Result<[u8; HEAD_BYTES]> {
-        if self.file.len()? < SEALED_BYTES as u64 {
-            return Err(BrokenSeal::Foreign.into());
-        }
         let mut sealed = [0; SEALED_BYTES];
         self.file.read(0, &mut sealed)?;
         unseal(&sealed).map_err(io::Error::from)
@@ -77,7 +74,7 @@ impl Sealed {
 
     /// Whether the file is one that redb had not finished making: its head is not there yet, or lacks the magic.
     fn is_unfinished(&self, bytes: u64) -> io::Result<bool> {
-        if bytes < SEALED_BYTES as u64 {
+        if bytes == 0 {
             return Ok(false);
         }
         let mut sealed = [0; SEALED_BYTES];
@@ -120,6 +117,9 @@ impl StorageBackend for Sealed {
     /// No length for a file that is unfinished, which redb then makes anew.
     fn len(&self) -> io::Result<u64> {
         let bytes = self.file.len()?;
+        if (1..SEALED_BYTES as u64).contains(&bytes) {
+            return Err(BrokenSeal::Foreign.into());
+        }
         if self.begun_anew.load(Ordering::Relaxed) {
             return Ok(bytes);
         }

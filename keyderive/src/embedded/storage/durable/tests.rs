@@ -1,8 +1,10 @@
 //! One file: opened again, by others, of other versions, and damaged.
 
+mod groups;
+
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicU8;
+use std::sync::atomic::{AtomicU8, AtomicUsize};
 
 use redb::backends::InMemoryBackend;
 
@@ -14,11 +16,13 @@ use crate::wire::admin::ColumnFamily;
 
 const TABLE: &str = "projects/p/instances/i/tables/t";
 
-/// A file in memory that outlives the databases over it, and fails or panics on demand.
+/// A file in memory that outlives the databases over it, and fails, panics or is slow on demand.
 #[derive(Clone, Debug)]
 struct TestFile {
     bytes: Arc<InMemoryBackend>,
     fault: Arc<AtomicU8>,
+    syncs: Arc<AtomicUsize>,
+    disk: Arc<Mutex<()>>,
 }
 
 const NONE: u8 = 0;
@@ -27,7 +31,22 @@ const PANIC: u8 = 2;
 
 impl TestFile {
     fn new() -> Self {
-        Self { bytes: Arc::new(InMemoryBackend::new()), fault: Arc::new(AtomicU8::new(NONE)) }
+        Self {
+            bytes: Arc::new(InMemoryBackend::new()),
+            fault: Arc::new(AtomicU8::new(NONE)),
+            syncs: Arc::default(),
+            disk: Arc::default(),
+        }
+    }
+
+    /// How often the disk was waited for.
+    fn syncs(&self) -> usize {
+        self.syncs.load(Ordering::Relaxed)
+    }
+
+    /// Has those who wait for the disk wait until the guard is dropped.
+    fn hold_syncs(&self) -> MutexGuard<'_, ()> {
+        self.disk.lock().unwrap()
     }
 
     fn set_fault(&self, fault: u8) {
@@ -75,7 +94,10 @@ impl StorageBackend for TestFile {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        self.meet_fault()
+        self.meet_fault()?;
+        drop(self.disk.lock());
+        self.syncs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
