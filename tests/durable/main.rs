@@ -4,7 +4,6 @@ mod crash;
 mod files;
 mod flips;
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use keyderive::{Client, RowKey, Table};
@@ -16,12 +15,13 @@ struct ReadingKey {
     id: u32,
 }
 
-/// A row of two column families.
+/// A row of two to four columns.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 struct Reading {
     value: u64,
     text: String,
-    parts: BTreeMap<String, u64>,
+    at_odd: Option<u64>,
+    at_third: Option<String>,
 }
 
 type Readings = Table<ReadingKey, Reading>;
@@ -33,9 +33,10 @@ fn readings(client: &Client) -> Readings {
 /// The one row that its key may have.
 fn reading(round: u32, id: u32) -> (ReadingKey, Reading) {
     let value = u64::from(round) << 32 | u64::from(id);
-    let parts = (0..id % 4).map(|part| (format!("part-{part}"), value + u64::from(part))).collect();
     let text = format!("{value:x}").repeat(id as usize % 40);
-    (ReadingKey { round, id }, Reading { value, text, parts })
+    let at_odd = (id % 2 == 1).then_some(value);
+    let at_third = (id % 3 == 2).then(|| text.clone());
+    (ReadingKey { round, id }, Reading { value, text, at_odd, at_third })
 }
 
 /// A directory that is removed in the end.
