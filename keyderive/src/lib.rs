@@ -115,9 +115,13 @@
 //! [`Table::drop_rows`] take plans as well. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
 //! stored.
 //!
+//! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
+//! table with the key type, and [`Table::modify_families`] changes its families.
+//!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
-//! [`Client::emulator`] Google's emulator; [`Client::from_env_or_embedded`] chooses by the environment. All of them
-//! run the same client code.
+//! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud;
+//! [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
+//! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
 //!
 //! # Errors
 //!
@@ -129,11 +133,13 @@
 //!
 //! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
 //! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`Scan::on_foreign`]. Retries, deadlines and a connection to the cloud are not part of this release.
+//! [`Scan::on_foreign`].
 //!
 //! # Features
 //!
-//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic.
+//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic. `cloud` adds
+//! Google Cloud itself, with TLS and Google's credentials, `metrics` what operations tell by the crate of that name;
+//! [`client`] lists it.
 //!
 //! | feature | times | dates |
 //! |---|---|---|
@@ -163,12 +169,14 @@ mod table;
 mod wire;
 
 #[cfg(feature = "client")]
-pub use client::{Client, Error, Target};
+pub use client::{Client, Error, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
-pub use table::{DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Writer};
+pub use table::{
+    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified, Writer,
+};
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]
@@ -189,6 +197,6 @@ pub mod __private {
     };
     pub use crate::plan::{
         CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsBehind, IsFirst, IsSecond, IsThird,
-        NextAt, Plan, PlanError,
+        Listed, NextAt, Plan, PlanError,
     };
 }

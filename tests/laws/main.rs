@@ -6,6 +6,7 @@ mod formats;
 mod fuzz;
 mod key_field;
 mod keys;
+mod lists;
 mod order;
 mod ordered;
 mod pains;

@@ -157,3 +157,18 @@ fn garbage_is_refused() {
     assert_refused::<Names>(full_with(&full, "cuts", json!(["first", "middle"])), "unknown variant `middle`");
     assert_refused::<Names>(full_with(&full, "window", json!({ "start": "zz", "end": null })), "`zz` is not");
 }
+
+/// Of a constraint the bytes are read and the words are shown, so that one does not come without the other.
+#[test]
+fn words_of_other_fields_are_refused() {
+    let plan = Names::scan().first("a").second_prefix("b").into_plan().unwrap();
+    let other = "constraints in words of other fields than it has in bytes";
+    for words in
+        [json!([]), json!([[0, "= x"]]), json!([[0, "= x"], [2, "= x"]]), json!([[1, "= x"], [0, "= x"]])]
+    {
+        assert_refused::<Names>(full_with(&plan, "constraints", words), other);
+    }
+    let words = full_with(&plan, "constraints", json!([[0, "= x"], [1, "= y"]]));
+    let shown: Plan<Names> = serde_json::from_value(words).unwrap();
+    assert_eq!(shown.requests(), plan.requests());
+}

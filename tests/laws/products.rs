@@ -123,3 +123,21 @@ fn a_huge_product_is_explained_at_once() {
     assert!(format!("{plan:?}").len() < 10_000);
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
+
+/// A late page does not begin with all the pages before it.
+#[test]
+fn a_late_page_of_a_huge_product_is_found_at_once() {
+    let many = || 0..20_000_u32;
+    let started = std::time::Instant::now();
+    let plan = Salted::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
+    let last = Salted { user: 19_999, site: 10_000, note: "x".into() };
+    let token = plan.page_token(&last.encode().unwrap(), false);
+    let rest = plan.behind(&token, false).unwrap();
+    assert!(!rest.is_empty());
+    let requests = rest.requests();
+    assert_eq!(requests.iter().map(|request| request.ranges().len()).sum::<usize>(), 10_000);
+    assert!(!requests.iter().any(|request| request.asks_for(&last.encode().unwrap())));
+    let next = Salted { note: "y".into(), ..last };
+    assert!(requests.iter().any(|request| request.asks_for(&next.encode().unwrap())));
+    assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
+}

@@ -1,5 +1,6 @@
 //! Tables as programs use them, on the embedded Bigtable and on the emulator alike.
 
+mod administration;
 mod basics;
 mod conditional;
 mod handles;

@@ -23,6 +23,12 @@ struct OtherKey {
     name: String,
 }
 
+/// Keys without a tag and a salt.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct PlainKey {
+    name: String,
+}
+
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 struct Event {
     kind: Option<String>,
@@ -52,6 +58,10 @@ on_every_bigtable! {
     rows_of_a_plan_are_counted_and_deleted
     prefixes_are_dropped_and_nothing_else
     a_failure_names_the_last_row
+    a_scan_says_how_it_runs
+    a_refused_filter_is_no_matter_of_buckets
+    what_filters_leave_is_counted
+    foreign_rows_are_counted_until_an_error
 }
 
 fn key(user: &str, at: u16) -> EventKey {
@@ -130,7 +140,7 @@ async fn several_values_are_read_in_order(client: Client) {
     assert_eq!(read, [key("alice", 18), key("alice", 19), key("carol", 18), key("carol", 19)]);
     let read = events.scan(scan().at_any_of([3, 99, 1])).reversed().keys_only().collect().await.unwrap();
     assert_eq!(read, [key("carol", 3), key("carol", 1), key("alice", 3), key("alice", 1)]);
-    let none = events.scan(EventKey::scan().user_any_of([])).collect().await.unwrap();
+    let none = events.scan(EventKey::scan().user_any_of([""; 0])).collect().await.unwrap();
     assert_eq!(none, []);
 }
 
@@ -252,15 +262,19 @@ async fn rows_of_a_plan_are_counted_and_deleted(client: Client) {
 
 async fn prefixes_are_dropped_and_nothing_else(client: Client) {
     let (events, keys) = filled(&client).await;
-    for refused in [
-        EventKey::scan().user("bob").at_range(3..).into_plan(),
-        EventKey::scan().user_prefix("b").into_plan(),
-        EventKey::scan().user("bob").at(3).into_plan(),
-        EventKey::scan().user_any_of(["bob", "carol"]).into_plan(),
+    for (plan, remedy) in [
+        (EventKey::scan().user("bob").at_range(3..).into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user_prefix("b").into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user_any_of(["bob", "carol"]).into_plan(), "`table.delete_rows(plan)`"),
+        (EventKey::scan().user("bob").at_any_of([3, 4]).into_plan(), "whole keys"),
+        (EventKey::scan().user("bob").at(3).into_plan(), "delete it with `table.delete(&key)`"),
     ] {
-        let error = events.drop_rows(refused.unwrap()).await.unwrap_err().to_string();
-        assert!(error.contains("`delete_rows`"), "{error}");
+        let error = events.drop_rows(plan.unwrap()).await.unwrap_err().to_string();
+        assert!(error.contains(remedy), "{error}");
     }
+    let others = client.table::<PlainKey, Event>("events");
+    let error = others.drop_rows(PlainKey::scan()).await.unwrap_err().to_string();
+    assert!(error.contains("`client.delete_table(name)`"), "{error}");
     events.put(&key("bobby", 1), &Event::default()).await.unwrap();
     events.drop_rows(EventKey::scan().user("bob")).await.unwrap();
     let mut left: Vec<_> = keys.into_iter().filter(|key| key.user != "bob").collect();
@@ -283,4 +297,112 @@ async fn a_failure_names_the_last_row(client: Client) {
     assert_eq!((error.bucket(), error.row_key()), (Some(2), Some(&b"2#bzz"[..])));
     assert_eq!(error.last_row_key(), Some(&last.unwrap().encode().unwrap()[..]));
     assert!(error.to_string().contains("in bucket 2, and the last row delivered was"), "{error}");
+}
+
+async fn a_scan_says_how_it_runs(client: Client) {
+    let (events, _) = filled(&client).await;
+    let scan = || events.scan(EventKey::scan()).reversed();
+    let token = scan().page(1).await.unwrap().next.unwrap();
+    let explain = scan()
+        .after(&token)
+        .limit(1)
+        .columns(["count"])
+        .filter_key(|key| key.at > 3)
+        .on_foreign(OnForeign::Skip)
+        .keys_only()
+        .explain()
+        .unwrap();
+    assert_eq!(
+        explain.to_string(),
+        "scan of EventKey
+  key          <salt 0 to 3>#<user>#<at>
+  constraints  none: every row of the key type
+  buckets      all 4: the salt is over user, at; not fixed: user, at
+  after        carol#00019, where the page before ended, without its salt
+  order        reversed: by user, greatest first; then at, greatest first; merged from 4 streams
+  limit        1 row, counted behind the key filter
+  values       none: keys only
+  filter       at the server: the column `count` of the family `cf`
+  filter       `filter_key`: rows are read, and dropped by their keys
+  filter       foreign rows are read, and left out
+  requests     4
+  bucket 0     [0#, 0#carol#00019)
+  bucket 1     [1#, 1#carol#00019)
+  bucket 2     [2#, 2#carol#00019)
+  bucket 3     [3#, 3#carol#00019)"
+    );
+    let data = serde_json::to_value(&explain).unwrap();
+    for (part, value) in [
+        ("reversed", serde_json::json!(true)),
+        ("unordered", serde_json::json!(false)),
+        ("keys_only", serde_json::json!(true)),
+        ("limit", serde_json::json!({ "rows": 1, "is_sent": false })),
+    ] {
+        assert_eq!(data[part], value, "{part}");
+    }
+    let explain = scan().unordered().latest(3).limit(2).explain().unwrap().to_string();
+    for line in [
+        "  order        none among buckets: rows come as they arrive, reversed within each\n",
+        "  limit        2 rows, sent with each request\n",
+        "  values       the newest 3 versions of each column\n",
+    ] {
+        assert!(explain.contains(line), "{explain}\ndoes not say {line:?}");
+    }
+    // One stream keeps its order.
+    let explain = events.scan(EventKey::scan().user("bob").at_any_of([3])).unordered().explain().unwrap();
+    assert!(!explain.to_string().contains("none among buckets"), "{explain}");
+}
+
+async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {
+    let (events, _) = filled(&client).await;
+    let scan = || events.scan(EventKey::scan()).filter(RowFilter::label("No Label"));
+    let errors = [
+        scan().collect().await.unwrap_err(),
+        scan().count().await.unwrap_err(),
+        scan().explain().unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().starts_with("table `events`: the label `No Label` has"), "{error}");
+        assert!(!error.to_string().contains("bucket"), "{error}");
+        assert!(error.is_invalid_argument() && error.bucket().is_none());
+    }
+}
+
+async fn what_filters_leave_is_counted(client: Client) {
+    let (events, keys) = with_foreign_rows(&client).await;
+    let scan = || events.scan(EventKey::scan()).on_foreign(OnForeign::Skip);
+    assert_eq!(scan().count().await.unwrap(), 60);
+    assert_eq!(scan().limit(7).count().await.unwrap(), 7);
+    assert_eq!(scan().filter_key(|key| key.at % 2 == 0).count().await.unwrap(), 30);
+    assert_eq!(scan().filter_key(|key| key.at % 2 == 0).limit(4).count().await.unwrap(), 4);
+    // Values are looked at, though none is sent.
+    let small = RowFilter::chain([
+        RowFilter::exact_column("cf", "count"),
+        RowFilter::value_range(5_i64.to_be_bytes()..8_i64.to_be_bytes()),
+    ]);
+    assert_eq!(scan().filter(small.clone()).count().await.unwrap(), 9);
+    assert_eq!(
+        scan().filter(small).filter_key(|key| key.user == "bob").keys_only().count().await.unwrap(),
+        3
+    );
+    let token = scan().page(50).await.unwrap().next.unwrap();
+    assert_eq!(scan().after(&token).count().await.unwrap(), keys.len() as u64 - 50);
+    assert!(events.scan(EventKey::scan()).count().await.unwrap_err().is_foreign_row());
+}
+
+async fn foreign_rows_are_counted_until_an_error(client: Client) {
+    let (events, _) = with_foreign_rows(&client).await;
+    // The first row that is no `Count` ends the scan.
+    events.put(&key("zoe", 1), &Event { kind: Some("login".into()), count: None }).await.unwrap();
+    let counts = client.table::<EventKey, Count>("events");
+    let mut rows = counts.scan(EventKey::scan()).on_foreign(OnForeign::Skip).stream();
+    let error = loop {
+        match rows.next().await.unwrap() {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(error.is_row(), "{error}");
+    assert!(rows.next().await.is_none());
+    assert_eq!(rows.foreign_skipped(), 3);
 }

@@ -1,52 +1,83 @@
-//! The generated half of `keyderive/src/wire/` is what its protos say.
+//! The generated code is what its protos say: that of `keyderive/src/wire/`, and that of the test proxy.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const PROTOS: [&str; 3] = ["values.proto", "data.proto", "admin.proto"];
+use tonic_prost_build::Builder;
 
 /// What makes the checked-in files anew.
 const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire";
 
 #[test]
 fn generated_code_is_current() {
-    let wire = Path::new(env!("CARGO_MANIFEST_DIR")).join("../keyderive/src/wire");
-    let checked_in = wire.join("generated");
-    let scratch = Scratch::new();
-    generate(&wire.join("proto"), &scratch.0);
+    let wire = root().join("keyderive/src/wire");
+    let options = tonic_prost_build::configure()
+        .btree_map(".")
+        .server_mod_attribute(".", "#[cfg(feature = \"embedded\")]");
+    compare(
+        "keyderive/src/wire/generated",
+        options,
+        &["values.proto", "data.proto", "admin.proto"],
+        &[wire.join("proto")],
+    );
+}
+
+#[test]
+fn generated_code_of_the_test_proxy_is_current() {
+    let options = tonic_prost_build::configure()
+        .extern_path(".google.bigtable.v2", "::keyderive_scripted::data")
+        .extern_path(".keyderive.values", "::keyderive_scripted::values");
+    compare(
+        "tests/proxy/src/generated",
+        options,
+        &["test_proxy.proto"],
+        &[root().join("tests/proxy/proto"), root().join("keyderive/src/wire/proto")],
+    );
+}
+
+/// Compares the files of a folder with what `protos` say, or makes them anew.
+fn compare(checked_in: &str, options: Builder, protos: &[&str], includes: &[PathBuf]) {
+    let scratch = Scratch::new(protos[0]);
+    generate(options, protos, includes, &scratch.0);
     let fresh = read_files(&scratch.0);
+    let folder = root().join(checked_in);
 
     if std::env::var_os("KEYDERIVE_BLESS").is_some() {
-        fs::remove_dir_all(&checked_in).unwrap();
-        fs::create_dir(&checked_in).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+        fs::create_dir(&folder).unwrap();
         for (name, text) in &fresh {
-            fs::write(checked_in.join(name), text).unwrap();
+            fs::write(folder.join(name), text).unwrap();
         }
     }
 
-    let stale = read_files(&checked_in);
+    let stale = read_files(&folder);
     let names: Vec<_> = fresh.keys().chain(stale.keys()).collect();
     for name in names {
         assert!(
             fresh.get(name) == stale.get(name),
-            "`keyderive/src/wire/generated/{name}` is not what `keyderive/src/wire/proto` says; run `{REGENERATE}`"
+            "`{checked_in}/{name}` is not what its proto says; run `{REGENERATE}`"
         );
     }
 }
 
-/// Writes one Rust file for each package of the protos in `protos`.
-fn generate(protos: &Path, out: &Path) {
-    let descriptors = protox::compile(PROTOS, [protos]).unwrap();
-    tonic_prost_build::configure()
+/// Writes one Rust file for each package of `protos` that is not of another crate.
+fn generate(options: Builder, protos: &[&str], includes: &[PathBuf], out: &Path) {
+    let mut descriptors = protox::compile(protos, includes).unwrap();
+    // What is imported is of another crate, its services too.
+    let imported = descriptors.file.iter_mut().filter(|file| !protos.contains(&file.name()));
+    imported.for_each(|file| file.service.clear());
+    options
         .out_dir(out)
         .bytes(".")
-        .btree_map(".")
         .build_transport(false)
-        .server_mod_attribute(".", "#[cfg(feature = \"embedded\")]")
         .emit_rerun_if_changed(false)
         .compile_fds(descriptors)
         .unwrap();
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
 fn read_files(folder: &Path) -> BTreeMap<String, String> {
@@ -60,8 +91,8 @@ fn read_files(folder: &Path) -> BTreeMap<String, String> {
 struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("keyderive-wire-{}", std::process::id()));
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("keyderive-wire-{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         Self(folder)
     }

@@ -152,16 +152,18 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             }
 
             #[doc = #any_of_doc]
-            pub fn #any_of<#value>(
+            pub fn #any_of<__KeyderiveHow>(
                 self,
-                values: impl #private::core::iter::IntoIterator<Item = #arg>,
+                values: impl #private::core::iter::IntoIterator<
+                    Item: #private::Listed<S::Codec, #ty, __KeyderiveHow>,
+                >,
             ) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
                 #ty: #private::KeyField<S::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<S::Codec, #ty>(self.draft, values),
+                    draft: #private::Draft::#draft_any_of::<S::Codec, #ty, _>(self.draft, values),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -240,7 +242,7 @@ fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 4] {
         format!("Ends the scan with a range of `{name}`, in the order of its values."),
         format!("Ends the scan with a prefix of `{name}`, where it is text or bytes."),
         format!(
-            "Fixes `{name}` to each of several values; none of them is a scan that reads nothing. {then}"
+            "Fixes `{name}` to each of several values, owned or borrowed; a list of none reads nothing. {then}"
         ),
     ]
 }

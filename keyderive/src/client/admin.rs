@@ -1,4 +1,17 @@
-//! Tables: created, described, emptied, deleted.
+//! Tables: created, described, changed, emptied, deleted.
+
+mod consistency;
+mod family;
+mod gc_rule;
+mod info;
+mod schema;
+
+pub use family::{Aggregate, Family, FamilyChange};
+pub use gc_rule::GcRule;
+pub use info::TableInfo;
+pub use schema::TableSchema;
+
+use bytes::Bytes;
 
 use super::Client;
 use super::call;
@@ -8,38 +21,31 @@ use crate::wire::admin;
 use crate::wire::admin::create_table_request::Split;
 use crate::wire::admin::drop_row_range_request::Target;
 use crate::wire::admin::table::View;
-use bytes::Bytes;
 
-/// A column family of a table that is to be created.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FamilySpec {
-    pub(crate) name: String,
-    /// How many versions of a column the service is to keep; all without a number.
-    pub(crate) max_versions: Option<u32>,
-}
-
-/// What is known of a table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct TableInfo {
-    /// The names of its column families, in order.
-    pub(crate) families: Vec<String>,
+/// A table that is to be created.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct NewTable {
+    pub(crate) families: Vec<Family>,
+    /// The first keys of its tablets, but for the first one.
+    pub(crate) splits: Vec<Bytes>,
+    pub(crate) row_key_schema: Option<TableSchema>,
 }
 
 impl Client {
-    /// Creates a table whose tablets begin at `splits`.
-    pub(crate) async fn create_table(
-        &self,
-        table: &str,
-        families: &[FamilySpec],
-        splits: Vec<Bytes>,
-    ) -> Result<(), Error> {
+    /// Creates a table.
+    pub(crate) async fn create_table(&self, table: &str, new: NewTable) -> Result<(), Error> {
+        let NewTable { families, splits, row_key_schema } = new;
+        if let Some(fault) = families.iter().find_map(Family::fault) {
+            return Err(Error::definition(table, fault));
+        }
         let operation = self.admin_operation("CreateTable", table, ("parent", self.instance_name()));
         let operation = operation.replayed(Replay::IfUnsent);
         let message = admin::CreateTableRequest {
             parent: self.instance_name().to_owned(),
             table_id: table.to_owned(),
             table: Some(admin::Table {
-                column_families: families.iter().map(family).collect(),
+                column_families: families.into_iter().map(Family::into_message).collect(),
+                row_key_schema: row_key_schema.map(|schema| schema.0),
                 ..admin::Table::default()
             }),
             initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
@@ -51,17 +57,54 @@ impl Client {
         .map(|_| ())
     }
 
-    /// What the service says of a table.
-    pub(crate) async fn get_table(&self, table: &str) -> Result<TableInfo, Error> {
-        let name = self.table_name(table);
-        let operation = self.admin_operation("GetTable", table, ("name", &name));
-        let message = admin::GetTableRequest { name, view: View::SchemaView.into() };
+    /// What the table `name` is: its column families and its row key schema.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    pub async fn table_info(&self, name: &str) -> Result<TableInfo, Error> {
+        let full_name = self.table_name(name);
+        let operation = self.admin_operation("GetTable", name, ("name", &full_name));
+        let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
         let table = self
             .call(operation, message, |transport, request| async move {
                 call::admin(transport).get_table(request).await
             })
             .await?;
-        Ok(TableInfo { families: table.column_families.into_keys().collect() })
+        Ok(TableInfo::new(name, table))
+    }
+
+    /// The names of the instance's tables, in order.
+    ///
+    /// # Errors
+    /// When the request fails.
+    pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
+        let prefix = self.table_name("");
+        let mut names = Vec::new();
+        let mut page_token = String::new();
+        loop {
+            let operation = self.admin_operation("ListTables", "", ("parent", self.instance_name()));
+            let message = admin::ListTablesRequest {
+                parent: self.instance_name().to_owned(),
+                view: View::NameOnly.into(),
+                page_token,
+                ..admin::ListTablesRequest::default()
+            };
+            let page = self
+                .call(operation, message, |transport, request| async move {
+                    call::admin(transport).list_tables(request).await
+                })
+                .await?;
+            let tables = page.tables.into_iter();
+            names.extend(tables.map(|table| match table.name.strip_prefix(&prefix) {
+                Some(name) => name.to_owned(),
+                None => table.name,
+            }));
+            page_token = page.next_page_token;
+            if page_token.is_empty() {
+                names.sort_unstable();
+                return Ok(names);
+            }
+        }
     }
 
     /// Deletes the table `name` and every row of it.
@@ -81,6 +124,34 @@ impl Client {
         .map(|_| ())
     }
 
+    /// Changes the column families of a table, by all changes or none.
+    pub(crate) async fn modify_families(
+        &self,
+        table: &str,
+        changes: Vec<FamilyChange>,
+    ) -> Result<TableInfo, Error> {
+        if changes.is_empty() {
+            return Err(Error::definition(table, "no change of its column families is given"));
+        }
+        if let Some(fault) = changes.iter().find_map(FamilyChange::fault) {
+            return Err(Error::definition(table, fault));
+        }
+        let name = self.table_name(table);
+        let operation = self.admin_operation("ModifyColumnFamilies", table, ("name", &name));
+        let operation = operation.replayed(Replay::IfUnsent);
+        let message = admin::ModifyColumnFamiliesRequest {
+            name,
+            modifications: changes.into_iter().map(FamilyChange::into_message).collect(),
+            ignore_warnings: false,
+        };
+        let changed = self
+            .call(operation, message, |transport, request| async move {
+                call::admin(transport).modify_column_families(request).await
+            })
+            .await?;
+        Ok(TableInfo::new(table, changed))
+    }
+
     /// Deletes the rows whose key begins with `prefix`, which is not empty.
     pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
         let name = self.table_name(table);
@@ -89,7 +160,10 @@ impl Client {
         let operation = operation.replayed(Replay::IfUnsent);
         // The emulator takes an empty prefix for one that every row has.
         if prefix.is_empty() {
-            return Err(Error::not_prefixes(table));
+            return Err(Error::not_prefixes(
+                table,
+                "the prefix of the rows to drop is empty, and every row begins with it; give one",
+            ));
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
         self.call(operation, message, |transport, request| async move {
@@ -100,10 +174,8 @@ impl Client {
     }
 }
 
-fn family(spec: &FamilySpec) -> (String, admin::ColumnFamily) {
-    use admin::gc_rule::Rule;
-    let rule = spec.max_versions.map(|versions| admin::GcRule {
-        rule: Some(Rule::MaxNumVersions(i32::try_from(versions).unwrap_or(i32::MAX))),
-    });
-    (spec.name.clone(), admin::ColumnFamily { gc_rule: rule, ..admin::ColumnFamily::default() })
+#[cfg(test)]
+mod tests {
+    #[cfg(feature = "embedded")]
+    mod scripted;
 }

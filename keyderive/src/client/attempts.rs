@@ -6,14 +6,15 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 use tonic::metadata::{KeyRef, MetadataMap};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 
 use super::Client;
-use super::channels::Lease;
+use super::channels::{Channels, Lease};
 use super::error::{Ended, Error, Tries};
 use super::failure::Failure;
 use super::gate::Pass;
 use super::headers;
+use super::observe::Watch;
 use super::operation::{Operation, Replay};
 use super::settings::CallSettings;
 use super::transport::Transport;
@@ -27,9 +28,12 @@ const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 /// An operation, and what its attempts have come to.
 pub(super) struct Attempts {
     client: Client,
+    /// The connections that it may go by.
+    channels: Arc<Channels>,
     operation: Operation,
     settings: CallSettings,
     _pass: Arc<Pass>,
+    pub(super) watch: Watch,
     begun: Instant,
     /// How many attempts have been made.
     made: u32,
@@ -57,10 +61,22 @@ impl Attempts {
     /// # Errors
     /// When the client is closed.
     pub(super) fn new(client: &Client, operation: Operation) -> Result<Self, Error> {
+        let channels = Arc::clone(client.channels(&operation));
+        Self::over(channels, client, operation)
+    }
+
+    /// As [`new`](Self::new), by these connections.
+    pub(super) fn over(
+        channels: Arc<Channels>,
+        client: &Client,
+        operation: Operation,
+    ) -> Result<Self, Error> {
         let pass = client.admit(&operation)?;
         Ok(Self {
             settings: operation.settings(client).clone(),
             client: client.clone(),
+            channels,
+            watch: Watch::new(&operation),
             operation,
             _pass: pass,
             begun: Instant::now(),
@@ -86,8 +102,9 @@ impl Attempts {
 
     /// Begins an attempt, by the least busy connection that the last one did not fail by.
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
-        let lease = self.client.channels().lease(self.avoided);
+        let lease = self.channels.lease(self.avoided);
         let lease = lease.ok_or_else(|| Error::configuration("the client has no connection"))?;
+        self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
         let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
@@ -95,14 +112,22 @@ impl Attempts {
     }
 
     /// The request of an attempt, with all its headers.
-    pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Error> {
+    ///
+    /// # Errors
+    /// When there is no token to send it with. The attempt has failed then.
+    pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Failure> {
         let mut request = Request::new(message);
         // Told to the server, so that it stops too.
         request.set_timeout(attempt.timeout);
         let metadata = request.metadata_mut();
         self.operation.insert_headers(metadata, &self.client, attempt.number);
         headers::insert_all(metadata, &self.cookies);
-        self.client.authorize(&self.operation, metadata).await?;
+        if let Some(credentials) = self.client.credentials() {
+            let headers = timeout_at(attempt.ends, credentials.headers()).await;
+            let headers = headers
+                .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
+            headers::insert_all(metadata, &headers.map_err(Failure::no_token)?);
+        }
         Ok(request)
     }
 
@@ -124,7 +149,14 @@ impl Attempts {
 
     /// An attempt has been answered, whatever the answer is.
     pub(super) fn answered(&self) {
-        self.client.channels().set_answered();
+        self.channels.set_answered();
+    }
+
+    /// An attempt has had a whole answer, and with it the operation.
+    pub(super) fn succeeded(&mut self) {
+        self.answered();
+        self.watch.attempt_ends(Code::Ok);
+        self.watch.ends(Code::Ok);
     }
 
     /// An attempt has failed; when to make the next one, if there is to be one.
@@ -132,11 +164,31 @@ impl Attempts {
     /// # Errors
     /// The failure as an error, when there is to be none.
     pub(super) fn failed(&mut self, attempt: &Attempt, failure: Failure) -> Result<Instant, Error> {
-        self.decide(attempt, &failure).map_err(|ended| self.error(failure, ended))
+        self.decide(attempt, &failure).map_err(|ended| {
+            let error = self.error(failure, ended);
+            self.watch.ends(error.code().unwrap_or(Code::Unknown));
+            error
+        })
     }
 
     /// As [`failed`](Self::failed); when there is to be no further attempt, why not, unless the failure is final.
     pub(super) fn decide(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Instant, Option<Ended>> {
+        self.watch.attempt_ends(failure.code);
+        let pause = self.pause_after(attempt, failure);
+        tracing::debug!(
+            parent: self.watch.span(),
+            operation = self.operation.rpc,
+            table = &*self.operation.table,
+            attempt = self.made,
+            code = super::failure::name(failure.code),
+            again = pause.is_ok(),
+            pause_ms = pause.ok().map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
+            "an attempt failed"
+        );
+        pause.map(|pause| Instant::now() + pause)
+    }
+
+    fn pause_after(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<Ended>> {
         self.learn(&failure.metadata);
         if failure.answered {
             self.answered();
@@ -155,19 +207,11 @@ impl Attempts {
             return Err(Some(Ended::Time(self.settings.total_timeout)));
         }
         let contact = self.client.settings().first_contact;
-        if failure.unsent && !self.client.channels().has_answered() && self.begun.elapsed() + pause >= contact
-        {
+        let nobody_there = failure.unsent && !failure.is_of_credentials() && !self.channels.has_answered();
+        if nobody_there && self.begun.elapsed() + pause >= contact {
             return Err(Some(Ended::NoContact));
         }
-        tracing::debug!(
-            operation = self.operation.rpc,
-            table = &*self.operation.table,
-            attempt = self.made,
-            code = super::failure::name(failure.code),
-            pause_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX),
-            "an attempt failed and is made again"
-        );
-        Ok(Instant::now() + pause)
+        Ok(pause)
     }
 
     /// The failure as the error of the whole operation.
@@ -179,6 +223,11 @@ impl Attempts {
     /// How long is left of the time for all attempts.
     pub(super) fn left(&self) -> Duration {
         self.settings.total_timeout.saturating_sub(self.begun.elapsed())
+    }
+
+    /// When the time for all attempts is over.
+    pub(super) fn ends(&self) -> Instant {
+        Instant::now() + self.left().min(NEVER)
     }
 
     fn pause(&mut self, retry_after: Option<Duration>) -> Duration {

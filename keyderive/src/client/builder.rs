@@ -1,13 +1,20 @@
 //! How a client is made.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
 
 use super::channels::Channels;
+use super::credentials::{Authorizer, Credentials};
+use super::dial::{Dial, Dialer};
 use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT, Environment};
 use super::gate::Gate;
+use super::refresh::{REFRESH_AFTER, Refresh};
 use super::target::{Place, Target};
+use super::throttle::Throttle;
 use super::transport::Transport;
-use super::{Client, Error, Inner, Settings, Streams, headers};
+use super::{Client, Error, Inner, Settings, Streams, headers, observe};
 
 /// Makes a [`Client`], step by step.
 ///
@@ -20,24 +27,82 @@ use super::{Client, Error, Inner, Settings, Streams, headers};
 /// # }
 /// ```
 ///
-/// | knob | unless set |
-/// |---|---|
-/// | [`instance`](Self::instance) | what the environment names, or project `keyderive` and instance `local` |
-/// | [`app_profile`](Self::app_profile) | the instance's default profile |
-/// | [`channels`](Self::channels) | 1 |
-/// | [`settings`](Self::settings) | those of [`Settings`] |
+/// | knob | unless set, in the cloud | at an emulator |
+/// |---|---|---|
+/// | [`instance`](Self::instance) | what the environment names | the same, or project `keyderive` and instance `local` |
+/// | [`app_profile`](Self::app_profile) | the instance's default profile | none |
+/// | [`settings`](Self::settings) | those of [`Settings`], which has a table of its own | the same |
+/// | [`channels`](Self::channels) | 4 | 1 |
+/// | [`prime`](Self::prime) | yes | no |
+/// | [`refresh_channels_after`](Self::refresh_channels_after) | 45 min, and up to 5 min more | never |
+/// | [`throttle`](Self::throttle) | no | no |
+/// | [`credentials`](Self::credentials) | the application-default ones | none, ever |
+/// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | its own address, always |
+/// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | its own address, always |
+///
+/// What cannot be set: a connection is given 10 s to be made, is asked for a sign of life every 30 s, which may take
+/// 10 s, and has windows of 1 MiB for a stream and of all that HTTP/2 allows in all; a message may have 256 MiB. The
+/// embedded Bigtable has no connections, and takes the first three knobs alone.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is told where the Bigtable is"]
 pub struct ClientBuilder {
     instance: Option<(String, String)>,
     app_profile: String,
     settings: Settings,
-    channels: usize,
+    channels: Option<usize>,
+    prime: Option<bool>,
+    refresh_after: Option<Duration>,
+    throttle: bool,
+    credentials: Option<Authorizer>,
+    endpoint: Option<String>,
+    admin_endpoint: Option<String>,
+}
+
+/// A way to a Bigtable.
+pub(super) struct Reach {
+    pub(super) place: Place,
+    pub(super) data: Arc<dyn Dial>,
+    /// The way to the admin service, where it is another.
+    pub(super) admin: Option<Arc<dyn Dial>>,
+    /// Where the connections run.
+    pub(super) runtime: Handle,
+    pub(super) credentials: Option<Authorizer>,
+}
+
+impl Reach {
+    fn emulator(host: &str, dialer: Dialer) -> Self {
+        Self {
+            place: Place::Emulator(host.into()),
+            runtime: dialer.runtime().clone(),
+            data: Arc::new(dialer),
+            admin: None,
+            credentials: None,
+        }
+    }
+}
+
+/// The connections of a client.
+struct Connections {
+    data: Arc<Channels>,
+    admin: Arc<Channels>,
+    streams: Option<Streams>,
+    refresh: Vec<(Refresh, Handle)>,
 }
 
 impl ClientBuilder {
     pub(super) fn new() -> Self {
-        Self { instance: None, app_profile: String::new(), settings: Settings::default(), channels: 1 }
+        Self {
+            instance: None,
+            app_profile: String::new(),
+            settings: Settings::default(),
+            channels: None,
+            prime: None,
+            refresh_after: None,
+            throttle: false,
+            credentials: None,
+            endpoint: None,
+            admin_endpoint: None,
+        }
     }
 
     /// The project and the instance of the tables.
@@ -57,7 +122,45 @@ impl ClientBuilder {
 
     /// How many connections requests are spread over, of which one carries 100 requests at a time. 0 counts as 1.
     pub fn channels(self, count: usize) -> Self {
-        Self { channels: count.max(1), ..self }
+        Self { channels: Some(count.max(1)), ..self }
+    }
+
+    /// Whether a connection is made, and the server made ready for requests by it, before the client is there, and
+    /// before the connection takes the place of another. Its time is that of
+    /// [`Settings::ping_and_warm`]; a failure is a warning, and the connection is used all the same.
+    pub fn prime(self, prime: bool) -> Self {
+        Self { prime: Some(prime), ..self }
+    }
+
+    /// How old a connection becomes; a ninth of this is added at random, so that not all are renewed at once. Requests
+    /// that are on the way end on the old connection, and new ones go by the new one. Below a second it counts as a
+    /// second.
+    ///
+    /// Google's front ends close a connection after an hour, and the requests that it carries fail then.
+    pub fn refresh_channels_after(self, age: Duration) -> Self {
+        Self { refresh_after: Some(age), ..self }
+    }
+
+    /// Whether writes of many rows are held to the rate that the server asks for, so that a bulk load leaves room for
+    /// other work. It is one rate for all of them, in requests, and only as long as the server asks for one.
+    pub fn throttle(self, throttle: bool) -> Self {
+        Self { throttle, ..self }
+    }
+
+    /// Where the access tokens for the cloud come from.
+    pub fn credentials(self, credentials: impl Credentials) -> Self {
+        Self { credentials: Some(Authorizer::new(credentials)), ..self }
+    }
+
+    /// Where the cloud is: another region's or a private endpoint, as a URI with the scheme `https`; with `http`, a
+    /// server on this machine or one that needs no token.
+    pub fn endpoint(self, uri: impl Into<String>) -> Self {
+        Self { endpoint: Some(uri.into()), ..self }
+    }
+
+    /// Where the cloud's admin service is, by which tables are made and deleted.
+    pub fn admin_endpoint(self, uri: impl Into<String>) -> Self {
+        Self { admin_endpoint: Some(uri.into()), ..self }
     }
 
     /// A client of the emulator that listens at `host`, written `host:port`.
@@ -67,7 +170,26 @@ impl ClientBuilder {
     /// # Errors
     /// When `host` is not a host and a port, or no tokio runtime is running.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
-        self.connect(host.into())
+        let host = host.into();
+        let dialer = Dialer::emulator(&host)?;
+        Ok(self.open(Reach::emulator(&host, dialer)).await)
+    }
+
+    /// A client of an instance of Google Cloud, as [`Client::cloud`].
+    ///
+    /// # Errors
+    /// As [`Client::cloud`]; when an endpoint is none; when an access token would be sent to another machine
+    /// unencrypted.
+    pub async fn cloud(
+        self,
+        project: impl Into<String>,
+        instance: impl Into<String>,
+    ) -> Result<Client, Error> {
+        let (project, instance) = (project.into(), instance.into());
+        if !cfg!(feature = "cloud") && self.endpoint.is_none() {
+            return Err(environment::no_cloud(&project, &instance));
+        }
+        self.instance(project, instance).reach_cloud().await
     }
 
     /// A client of the Bigtable that the environment names, as [`Client::from_env`]. An
@@ -86,9 +208,12 @@ impl ClientBuilder {
     pub(crate) async fn named(self, environment: Environment) -> Result<Client, Error> {
         match environment {
             Environment::Emulator { host, project, instance } => {
-                self.or_instance(project, instance).connect(host)
+                self.or_instance(project, instance).emulator(host).await
             }
-            Environment::Cloud { project, instance } => Err(environment::no_cloud(&project, &instance)),
+            Environment::Cloud { project, instance } => {
+                let (project, instance) = self.instance.clone().unwrap_or((project, instance));
+                self.cloud(project, instance).await
+            }
             Environment::Nothing => Err(environment::nothing_named()),
         }
     }
@@ -97,33 +222,101 @@ impl ClientBuilder {
         Self { instance: Some(self.instance.unwrap_or((project, instance))), ..self }
     }
 
-    fn connect(self, host: String) -> Result<Client, Error> {
-        let transports: Result<Vec<_>, _> = (0..self.channels).map(|_| Transport::plaintext(&host)).collect();
-        Ok(self.client(transports?, Place::Emulator(host.into())))
+    /// Where the data service and the admin service are, as far as it was said.
+    pub(super) fn endpoints(&self) -> (Option<&str>, Option<&str>) {
+        (self.endpoint.as_deref(), self.admin_endpoint.as_deref())
+    }
+
+    pub(super) fn given_credentials(&self) -> Option<&Authorizer> {
+        self.credentials.as_ref()
+    }
+
+    /// A client over connections that `connect` makes, in place of the network's: for tests that need the clock. None
+    /// is primed before the client is there.
+    #[doc(hidden)]
+    pub fn connected_by(
+        self,
+        connect: impl Fn(tonic::transport::Endpoint) -> tonic::transport::Channel + Send + Sync + 'static,
+    ) -> Result<Client, Error> {
+        let host = "test:1";
+        let dialer = Dialer::emulator(host)?.connected_by(connect);
+        Ok(self.connect(Reach::emulator(host, dialer)).0)
+    }
+
+    /// A client whose connections are ready, as far as that is wanted.
+    pub(super) async fn open(self, reach: Reach) -> Client {
+        let (client, to_prime) = self.connect(reach);
+        client.prime(&to_prime).await;
+        client
+    }
+
+    /// A client, and those of its connections that are to be primed.
+    fn connect(self, reach: Reach) -> (Client, Vec<Transport>) {
+        let Reach { place, data, admin, runtime, credentials } = reach;
+        let (count, prime, refresh_after) = match place {
+            Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),
+            _ => (1, false, None),
+        };
+        let (count, prime) = (self.channels.unwrap_or(count), self.prime.unwrap_or(prime));
+        let refresh_after = self.refresh_after.or(refresh_after);
+        let mut refresh = Vec::new();
+        let mut pool = |dialer: Arc<dyn Dial>, transports: &[Transport], prime: bool| {
+            let channels = Arc::new(Channels::new(transports.iter().cloned()));
+            if let Some(after) = refresh_after {
+                let channels = Arc::clone(&channels);
+                refresh.push((Refresh { channels, dialer, after, prime }, runtime.clone()));
+            }
+            channels
+        };
+        let transports: Vec<Transport> = (0..count).map(|_| data.dial()).collect();
+        let data = pool(data, &transports, prime);
+        let admin = match admin {
+            Some(admin) => {
+                let transport = admin.dial();
+                pool(admin, &[transport], false)
+            }
+            None => Arc::clone(&data),
+        };
+        let connections = Connections { data, admin, streams: Streams::of(&transports), refresh };
+        let client = self.client(connections, place, credentials);
+        (client, if prime { transports } else { Vec::new() })
     }
 
     /// A client of servers in this process, which keep what they have in a file where there is one.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
-        self.client(vec![Transport::InProcess(servers)], Place::Embedded(file))
+        let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
+        let admin = Arc::clone(&channels);
+        let connections = Connections { data: channels, admin, streams: None, refresh: Vec::new() };
+        self.client(connections, Place::Embedded(file), None)
     }
 
-    fn client(self, transports: Vec<Transport>, place: Place) -> Client {
-        let Self { instance, app_profile, settings, .. } = self;
+    fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
+        let Self { instance, app_profile, settings, throttle, .. } = self;
+        let Connections { data, admin, streams, refresh } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
-        Client {
-            inner: Arc::new(Inner {
-                streams: Streams::of(&transports),
-                channels: Channels::new(transports),
-                gate: Arc::new(Gate::default()),
-                target: Target(place),
-                instance: format!("projects/{project}/instances/{instance}"),
-                app_profile,
-                features: headers::features(),
-            }),
-            settings: Arc::new(settings),
-            pass: None,
-        }
+        let settings = Arc::new(settings);
+        observe::describe();
+        let refreshing = |client: &std::sync::Weak<Inner>| {
+            let spawn = |(refresh, runtime): (Refresh, Handle)| {
+                refresh.spawn(client.clone(), Arc::clone(&settings), &runtime)
+            };
+            refresh.into_iter().map(spawn).collect()
+        };
+        let inner = Arc::new_cyclic(|client| Inner {
+            channels: data,
+            admin,
+            gate: Arc::new(Gate::default()),
+            target: Target(place),
+            instance: format!("projects/{project}/instances/{instance}"),
+            app_profile,
+            features: headers::features(throttle),
+            streams,
+            credentials,
+            throttle: throttle.then(Throttle::default),
+            _refreshing: refreshing(client),
+        });
+        Client { inner, settings, pass: None }
     }
 }

@@ -1,13 +1,16 @@
 //! How an RPC is sent: attempt by attempt, until one is answered or no further one is to be made.
 
 use std::future::Future;
+use std::sync::Arc;
 
+use prost::Message;
 use tokio::time::sleep_until;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
 use super::Client;
 use super::attempts::Attempts;
+use super::channels::Channels;
 use super::error::Error;
 use super::headers;
 use super::operation::Operation;
@@ -26,23 +29,55 @@ impl Client {
         send: impl Fn(Transport, Request<M>) -> F,
     ) -> Result<R, Error>
     where
-        M: Clone,
+        M: Message + Clone,
         F: Future<Output = Result<Response<R>, Status>>,
     {
-        let mut attempts = Attempts::new(self, operation)?;
-        loop {
-            let attempt = attempts.begin()?;
-            let request = attempts.request(&attempt, message.clone()).await?;
-            match attempt.within(send(attempt.transport(), request)).await {
-                Ok(response) => {
-                    attempts.answered();
-                    return Ok(response.into_inner());
-                }
-                Err(failure) => {
-                    let again = attempts.failed(&attempt, failure)?;
-                    drop(attempt);
-                    sleep_until(again).await;
-                }
+        call(Attempts::new(self, operation)?, message, send).await
+    }
+
+    /// As [`call`](Self::call), by these connections.
+    pub(super) async fn call_over<M, R, F>(
+        &self,
+        channels: Arc<Channels>,
+        operation: Operation,
+        message: M,
+        send: impl Fn(Transport, Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Message + Clone,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        call(Attempts::over(channels, self, operation)?, message, send).await
+    }
+}
+
+async fn call<M, R, F>(
+    mut attempts: Attempts,
+    message: M,
+    send: impl Fn(Transport, Request<M>) -> F,
+) -> Result<R, Error>
+where
+    M: Message + Clone,
+    F: Future<Output = Result<Response<R>, Status>>,
+{
+    if attempts.watch.is_wanted() {
+        attempts.watch.count(attempts.operation().rows_sent(), message.encoded_len());
+    }
+    loop {
+        let attempt = attempts.begin()?;
+        let answer = match attempts.request(&attempt, message.clone()).await {
+            Ok(request) => attempt.within(send(attempt.transport(), request)).await,
+            Err(failure) => Err(failure),
+        };
+        match answer {
+            Ok(response) => {
+                attempts.succeeded();
+                return Ok(response.into_inner());
+            }
+            Err(failure) => {
+                let again = attempts.failed(&attempt, failure)?;
+                drop(attempt);
+                sleep_until(again).await;
             }
         }
     }

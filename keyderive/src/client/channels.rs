@@ -2,7 +2,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use super::transport::Transport;
 
@@ -103,6 +102,3 @@ impl Drop for Lease {
         self.connection.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
-
-/// When a connection is renewed, at the latest: Google's front ends close it after an hour.
-pub(super) const REFRESH_AFTER: Duration = Duration::from_secs(50 * 60);

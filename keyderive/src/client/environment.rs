@@ -65,11 +65,11 @@ pub(super) fn nothing_named() -> Error {
     ))
 }
 
-/// The error of an environment that names an instance which this build cannot reach.
+/// The error of an instance which this build cannot reach.
 pub(super) fn no_cloud(project: &str, instance: &str) -> Error {
     Error::configuration(format!(
-        "the environment names the instance `{instance}` of project `{project}`, and this release of keyderive \
-         has no client for the cloud yet; set `{EMULATOR}` to use an emulator"
+        "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; enable \
+         its feature `cloud`, or set `{EMULATOR}` to use an emulator"
     ))
 }
 

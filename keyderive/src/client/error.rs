@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tonic::Code;
 
 use super::Target;
+use super::credentials::CredentialsError;
 use super::failure::Failure;
 use super::operation::Operation;
 use crate::key::{DecodeError, EncodeError, ShownKey};
@@ -39,6 +40,8 @@ pub(crate) enum Kind {
     InUse { message: String },
     /// The file of an embedded Bigtable is not as it was written.
     Damaged { message: String },
+    /// There is no access token for the cloud.
+    Credentials { error: CredentialsError },
     /// The client was closed before the operation began.
     Closed { rpc: &'static str, table: Arc<str> },
     /// An RPC failed, at the server or on the way.
@@ -62,10 +65,12 @@ pub(crate) enum Kind {
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
     /// Rows that were not to be dropped.
-    NotPrefixes { table: String },
+    NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its lanes.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
-    /// The table that exists is not the one that was to be made.
+    /// What a table is to be that no table can be.
+    Definition { table: String, message: String },
+    /// The table that exists is not the one that was declared.
     Mismatch { table: String, message: String },
 }
 
@@ -127,6 +132,10 @@ impl Error {
     #[cfg(feature = "embedded")]
     pub(crate) fn damaged(message: String) -> Self {
         Self::new(Kind::Damaged { message })
+    }
+
+    pub(crate) fn credentials(error: CredentialsError) -> Self {
+        Self::new(Kind::Credentials { error })
     }
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: Tries) -> Self {
@@ -243,8 +252,12 @@ impl Error {
         }
     }
 
-    pub(crate) fn not_prefixes(table: &str) -> Self {
-        Self::new(Kind::NotPrefixes { table: table.into() })
+    pub(crate) fn not_prefixes(table: &str, message: &'static str) -> Self {
+        Self::new(Kind::NotPrefixes { table: table.into(), message })
+    }
+
+    pub(crate) fn definition(table: &str, message: impl Into<String>) -> Self {
+        Self::new(Kind::Definition { table: table.into(), message: message.into() })
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
@@ -316,10 +329,28 @@ impl Error {
         self.has_code(Code::InvalidArgument)
     }
 
-    /// Whether the caller is unknown to Bigtable, or known and not allowed to do this.
+    /// Whether the caller is unknown to Bigtable, or known and not allowed to do this. A caller without an access
+    /// token is unknown.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
+    }
+
+    /// Whether there was no access token to send a request with. The source is a
+    /// [`CredentialsError`](crate::client::CredentialsError).
+    #[must_use]
+    pub fn is_credentials(&self) -> bool {
+        match self.cause() {
+            Kind::Credentials { .. } => true,
+            Kind::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            Kind::Entry { error, .. } => error.is_credentials(),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing of it can have reached the server.
+    pub(super) fn is_unsent(&self) -> bool {
+        matches!(self.cause(), Kind::Rpc(Rpc { failure, .. }) if failure.unsent)
     }
 
     /// Whether the time for the operation ran out. A write may have been applied.
@@ -353,6 +384,13 @@ impl Error {
     #[must_use]
     pub fn is_protocol(&self) -> bool {
         matches!(self.cause(), Kind::Protocol { .. })
+    }
+
+    /// Whether a table that exists is not what it was declared to be: it lacks a column family, its rule or its row
+    /// key schema is another one, or the marker row says that its rows are of another layout. The text has both sides.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        matches!(self.cause(), Kind::Mismatch { .. })
     }
 
     /// Whether no Bigtable could be told from the arguments or the environment.
@@ -389,6 +427,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Kind::Rpc(Rpc { failure, .. }) => failure.transient,
+            Kind::Credentials { error } => error.is_transient(),
             Kind::Entry { error, .. } => error.is_retryable(),
             _ => false,
         }
@@ -410,7 +449,7 @@ impl Error {
         self.code().map(i32::from)
     }
 
-    fn code(&self) -> Option<Code> {
+    pub(super) fn code(&self) -> Option<Code> {
         match self.cause() {
             Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
                 Some(Code::DeadlineExceeded)
@@ -419,7 +458,8 @@ impl Error {
             Kind::Protocol { .. } => Some(Code::Internal),
             Kind::Closed { .. } => Some(Code::Cancelled),
             Kind::Damaged { .. } => Some(Code::DataLoss),
-            Kind::Filter { .. } | Kind::Limit { .. } => Some(Code::InvalidArgument),
+            Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
+            Kind::Credentials { .. } => Some(Code::Unauthenticated),
             Kind::Entry { error, .. } => error.code(),
             _ => None,
         }

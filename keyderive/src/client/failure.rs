@@ -10,6 +10,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use super::credentials::CredentialsError;
 use crate::wire::values;
 
 /// A failure below an error.
@@ -38,6 +39,27 @@ impl Failure {
         let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
         Self { answered: false, ..Self::from(status) }
     }
+
+    /// The same failure, from before anything was sent.
+    pub(super) fn before_sending(self) -> Self {
+        Self { unsent: true, ..self }
+    }
+
+    /// There is no token to send a request with.
+    pub(super) fn no_token(error: CredentialsError) -> Self {
+        let status = Status::unauthenticated(format!("no access token: {error}"));
+        Self {
+            transient: error.is_transient(),
+            source: Some(Arc::new(error)),
+            answered: false,
+            ..Self::from(status).before_sending()
+        }
+    }
+
+    /// Whether there was no token.
+    pub(super) fn is_of_credentials(&self) -> bool {
+        self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())
+    }
 }
 
 impl From<Status> for Failure {
@@ -62,7 +84,9 @@ impl From<Status> for Failure {
 /// A status that a server sent has no source. One that arose in this process carries the failure of
 /// the connection as its source, and its code then depends on the cargo features that tonic is built
 /// with: a connection that breaks is `Unknown`, `Cancelled` or `ResourceExhausted`. The exception is
-/// tonic's own timer, whose code is `Cancelled`. A message above the limit is told without a source.
+/// tonic's own timer, whose code is `Cancelled`. Two are told without a source: a message above the
+/// limit, and a stream that ends without a status, which no server said: hyper takes a stream that is
+/// reset by `NO_ERROR` or `CANCEL`, as proxies do, for one that has ended.
 fn code(status: &Status) -> Code {
     if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
         return Code::DeadlineExceeded;
@@ -73,6 +97,11 @@ fn code(status: &Status) -> Code {
             && status.message().contains("message length too large") =>
         {
             Code::ResourceExhausted
+        }
+        None if status.code() == Code::Unknown
+            && status.message().contains("missing grpc-status trailer") =>
+        {
+            Code::Unavailable
         }
         None => status.code(),
     }
@@ -221,6 +250,14 @@ mod tests {
         ] {
             assert!(Failure::from(Status::internal(message)).transient, "{message}");
         }
+    }
+
+    #[test]
+    fn a_stream_without_a_status_has_broken() {
+        let message =
+            "protocol error: missing grpc-status trailer, stream was terminated without a final status";
+        let failure = Failure::from(Status::unknown(message));
+        assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
     }
 
     #[test]

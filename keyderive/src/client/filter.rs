@@ -21,6 +21,11 @@ pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError
     }
 }
 
+/// Whether the service takes a filter.
+pub(crate) fn check(filter: &RowFilter) -> Result<(), FilterError> {
+    message(filter).map(drop)
+}
+
 fn kind(filter: &RowFilter) -> Result<Filter, FilterError> {
     Ok(match filter.kind() {
         FilterKind::PassAll => Filter::PassAllFilter(true),

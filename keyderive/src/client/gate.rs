@@ -27,6 +27,10 @@ impl Gate {
         (!self.closed.load(Ordering::SeqCst)).then_some(pass)
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::SeqCst)
+    }
+
     /// Closes the gate at once; what is returned is ready when all that were inside have left.
     pub(super) fn close(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         self.closed.store(true, Ordering::SeqCst);

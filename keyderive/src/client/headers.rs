@@ -40,14 +40,17 @@ pub(super) fn routing(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
     text.parse().expect("visible ASCII is a header value")
 }
 
-/// What this client says of itself in `bigtable-features`: only what it does.
+/// What this client says of itself in `bigtable-features`: only what it does. To one that heeds the server's rate,
+/// the server tells it.
 #[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
-pub(super) fn features() -> AsciiMetadataValue {
+pub(super) fn features(throttle: bool) -> AsciiMetadataValue {
     let flags = FeatureFlags {
         reverse_scans: true,
         last_scanned_row_responses: true,
         routing_cookie: true,
         retry_info: true,
+        mutate_rows_rate_limit: throttle,
+        mutate_rows_rate_limit2: throttle,
         ..FeatureFlags::default()
     };
     URL_SAFE.encode(flags.encode_to_vec()).parse().expect("visible ASCII is a header value")
@@ -97,7 +100,7 @@ mod tests {
     #[test]
     fn data_rpcs_carry_every_header() {
         let mut metadata = MetadataMap::new();
-        insert_data(&mut metadata, routing(&[("table_name", "t")]), features(), 3);
+        insert_data(&mut metadata, routing(&[("table_name", "t")]), features(false), 3);
         assert_eq!(metadata.get(FEATURES).unwrap(), "CAEgATABOAE=");
         assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");
         assert_eq!(metadata.get(ROUTING).unwrap(), "table_name=t");

@@ -1,4 +1,33 @@
 //! The Bigtable client: one path for every target.
+//!
+//! # What it tells of itself
+//!
+//! Each operation is a span `bigtable` of the `tracing` crate, at the level info. A scan over several buckets is one
+//! for each request. None of what is told has a row key or a value in it.
+//!
+//! | field | |
+//! |---|---|
+//! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on |
+//! | `table` | the table's name |
+//! | `bucket` | the salt bucket that a scan reads |
+//! | `attempts` | how many attempts it took |
+//! | `rows` | how many rows came, or were sent |
+//! | `bytes` | how many bytes came of keys and values, or the message that was sent has |
+//! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
+//!
+//! An attempt that fails is an event at the level debug. At the level warn are told: a connection that is used without
+//! having been made ready, and one that could not be renewed.
+//!
+//! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
+//!
+//! | metric | kind | labels | |
+//! |---|---|---|---|
+//! | `keyderive.operation.seconds` | histogram | `operation`, `code` | how long operations took, with all attempts and pauses |
+//! | `keyderive.attempts` | counter | `operation`, `code` | attempts, by how each ended |
+//! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
+//! | `keyderive.bytes` | counter | `operation` | bytes that came of keys and values, or were sent |
+//! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
+//! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
 
 mod admin;
 mod attempts;
@@ -6,20 +35,28 @@ mod builder;
 mod bulk;
 mod call;
 mod channels;
+mod cloud;
+mod credentials;
+mod dial;
 mod environment;
 mod error;
 mod failure;
 mod filter;
 mod gate;
+#[cfg(feature = "cloud")]
+mod google;
 mod headers;
 mod merge;
+mod observe;
 mod operation;
 mod raw;
 mod read;
+mod refresh;
 mod sample;
 mod settings;
 mod streams;
 mod target;
+mod throttle;
 mod transport;
 mod write;
 
@@ -27,32 +64,36 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use tonic::metadata::AsciiMetadataValue;
 
-pub(crate) use admin::FamilySpec;
+pub(crate) use admin::NewTable;
+pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::Channels;
+use credentials::Authorizer;
+pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::Error;
+pub(crate) use filter::check as check_filter;
 use gate::{Gate, Pass};
 use operation::Operation;
 pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
+use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
+use throttle::Throttle;
 pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
-#[cfg(not(feature = "embedded"))]
-use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
 pub(crate) use transport::{BoxFuture, InProcess};
 
-/// A client of one Bigtable instance: the embedded one, or an emulator's.
+/// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
 ///
 /// ```
 /// # #[cfg(feature = "embedded")]
@@ -81,7 +122,10 @@ pub struct Client {
 }
 
 struct Inner {
-    channels: Channels,
+    /// To the data service.
+    channels: Arc<Channels>,
+    /// To the admin service.
+    admin: Arc<Channels>,
     gate: Arc<Gate>,
     target: Target,
     /// `projects/…/instances/…`.
@@ -90,11 +134,14 @@ struct Inner {
     features: AsciiMetadataValue,
     /// Those that scans share, where there is a connection.
     streams: Option<Streams>,
+    credentials: Option<Authorizer>,
+    throttle: Option<Throttle>,
+    /// Of each pool that is renewed.
+    _refreshing: Vec<Refreshing>,
 }
 
 impl Client {
     /// A client that is made step by step: with another app profile, with more connections, with other settings.
-    #[must_use]
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }
@@ -111,17 +158,30 @@ impl Client {
         Self::builder().emulator(host).await
     }
 
+    /// A client of an instance of Google Cloud, by its project and its name.
+    ///
+    /// It shows the application-default credentials of the environment, unless it is made by a
+    /// [`builder`](Self::builder) that was given others. It needs the feature `cloud`.
+    ///
+    /// # Errors
+    ///
+    /// When there are no credentials, of which [`is_credentials`](Error::is_credentials) tells, at once or after
+    /// 10 seconds; when no tokio runtime is running; without the feature.
+    pub async fn cloud(project: impl Into<String>, instance: impl Into<String>) -> Result<Self, Error> {
+        Self::builder().cloud(project, instance).await
+    }
+
     /// A client of the Bigtable that the environment names.
     ///
     /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or `keyderive` and `local` where these are not set.
-    /// Without an emulator the two variables name an instance of the cloud, which this release cannot
-    /// reach yet. An empty variable counts as not set.
+    /// Without an emulator the two variables name an instance of the [cloud](Self::cloud). An empty variable counts
+    /// as not set.
     ///
     /// # Errors
     ///
-    /// When the environment names neither an emulator nor an instance, an instance without its project,
-    /// or one of the cloud; and as [`emulator`](Self::emulator).
+    /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
+    /// [`emulator`](Self::emulator) or [`cloud`](Self::cloud).
     pub async fn from_env() -> Result<Self, Error> {
         Self::builder().from_env().await
     }
@@ -175,9 +235,14 @@ impl Client {
         Self { pass, ..self }
     }
 
-    /// Adds to a request what says who asks.
-    async fn authorize(&self, _: &Operation, _: &mut MetadataMap) -> Result<(), Error> {
-        Ok(())
+    /// What says who asks.
+    fn credentials(&self) -> Option<&Authorizer> {
+        self.inner.credentials.as_ref()
+    }
+
+    /// What holds writes of many rows to the server's rate.
+    fn throttle(&self) -> Option<&Throttle> {
+        self.inner.throttle.as_ref()
     }
 
     fn instance_name(&self) -> &str {
@@ -196,8 +261,11 @@ impl Client {
         &self.inner.features
     }
 
-    fn channels(&self) -> &Channels {
-        &self.inner.channels
+    fn channels(&self, operation: &Operation) -> &Arc<Channels> {
+        match operation.is_admin() {
+            true => &self.inner.admin,
+            false => &self.inner.channels,
+        }
     }
 }
 
@@ -213,7 +281,17 @@ impl fmt::Debug for Client {
 #[cfg(test)]
 mod tests {
     #[cfg(feature = "embedded")]
+    mod connections;
+    #[cfg(feature = "embedded")]
+    mod fleet;
+    #[cfg(feature = "embedded")]
+    mod observed;
+    #[cfg(feature = "embedded")]
     mod scripted;
+    #[cfg(feature = "embedded")]
+    mod throttled;
+    #[cfg(feature = "embedded")]
+    mod tokens;
 
     use super::*;
 
@@ -221,7 +299,7 @@ mod tests {
     async fn an_emulator_that_does_not_run_is_unavailable() {
         let client = Client::emulator("127.0.0.1:1").await.unwrap();
         assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
-        let error = client.get_table("events").await.unwrap_err();
+        let error = client.table_info("events").await.unwrap_err();
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
         assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");
@@ -230,13 +308,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_instance_of_the_cloud_is_an_error_for_now() {
+    #[cfg(not(feature = "cloud"))]
+    async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
         let error = Client::builder().named(cloud).await.unwrap_err();
-        assert!(
-            error.is_configuration() && error.to_string().contains("instance `i` of project `p`"),
-            "{error}"
-        );
+        assert!(error.is_configuration());
+        assert!(error.to_string().starts_with("the instance `i` of project `p` is in the cloud"), "{error}");
+        assert!(error.to_string().contains("feature `cloud`"), "{error}");
+        assert_eq!(Client::cloud("p", "i").await.unwrap_err().to_string(), error.to_string());
     }
 
     #[test]

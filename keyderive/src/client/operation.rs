@@ -13,6 +13,8 @@ pub(crate) struct Operation {
     pub(super) rpc: &'static str,
     /// The table's short id; empty for what is about no table.
     pub(super) table: Arc<str>,
+    /// The bucket that a scan reads by it.
+    pub(super) bucket: Option<i32>,
     /// Where the client sends it.
     pub(super) target: Target,
     kind: Kind,
@@ -77,6 +79,19 @@ impl Operation {
         self.kind.settings(client.settings())
     }
 
+    /// Whether it is for the admin service, which in the cloud is somewhere else.
+    pub(super) fn is_admin(&self) -> bool {
+        matches!(self.kind, Kind::Admin(_))
+    }
+
+    /// How many rows it sends, where that is always the same.
+    pub(super) fn rows_sent(&self) -> usize {
+        match self.kind {
+            Kind::MutateRow | Kind::CheckAndMutateRow | Kind::ReadModifyWriteRow => 1,
+            _ => 0,
+        }
+    }
+
     pub(super) fn replay(&self) -> Replay {
         self.replay
     }
@@ -84,6 +99,11 @@ impl Operation {
     /// The same operation, which may be sent again only as `replay` says.
     pub(super) fn replayed(self, replay: Replay) -> Self {
         Self { replay, ..self }
+    }
+
+    /// The same operation, which reads this bucket.
+    pub(super) fn in_bucket(self, bucket: Option<i32>) -> Self {
+        Self { bucket, ..self }
     }
 
     /// The headers of the attempt with this number.
@@ -100,6 +120,7 @@ impl Operation {
         Self {
             rpc: kind.rpc(),
             table: table.into(),
+            bucket: None,
             target: Target::for_test(),
             kind,
             replay: Replay::Always,
@@ -134,6 +155,7 @@ impl Client {
         Operation {
             rpc: kind.rpc(),
             table: table.into(),
+            bucket: None,
             target: self.target().clone(),
             kind,
             replay: Replay::Always,

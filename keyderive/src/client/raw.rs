@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Client, Error, RawWriter, ReadRows, RowStream, Settings, WriterSettings};
+use super::{
+    Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, RowStream, Settings, TableInfo,
+    WriterSettings,
+};
 use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
 
 /// A table whose keys are bytes and whose rows are cells, as Bigtable stores them.
@@ -58,6 +61,75 @@ impl RawTable {
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
         Self { client: self.client.with(change), name: Arc::clone(&self.name) }
+    }
+
+    /// Creates the table with these column families, and with tablets that begin at `splits`.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// use keyderive::client::{Aggregate, Family};
+    /// use keyderive::{Client, GcRule};
+    ///
+    /// let sites = Client::embedded().raw_table("sites");
+    /// let families = [
+    ///     Family::new("cf", GcRule::max_versions(1)),
+    ///     Family::aggregate("clicks", Aggregate::Sum, GcRule::never()),
+    /// ];
+    /// sites.create(families, ["g", "n", "t"]).await?;
+    /// assert_eq!(sites.info().await?.families().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// # #[cfg(not(feature = "embedded"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// It is sent again only when it cannot have reached the server. Of two families with one name the last counts.
+    ///
+    /// # Errors
+    /// When a family has a name or a rule that no family can have, which is found before it is sent;
+    /// [`is_already_exists`](Error::is_already_exists) where there is such a table; when the request fails.
+    pub async fn create<S: Into<Bytes>>(
+        &self,
+        families: impl IntoIterator<Item = Family>,
+        splits: impl IntoIterator<Item = S>,
+    ) -> Result<(), Error> {
+        let families = families.into_iter().collect();
+        let splits = splits.into_iter().map(Into::into).collect();
+        self.client.create_table(&self.name, NewTable { families, splits, row_key_schema: None }).await
+    }
+
+    /// What the table is: [`Client::table_info`].
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    pub async fn info(&self) -> Result<TableInfo, Error> {
+        self.client.table_info(&self.name).await
+    }
+
+    /// Adds, changes and drops column families, by all changes in their order, or by none; what the table is then.
+    ///
+    /// It is sent again only when it cannot have reached the server.
+    ///
+    /// # Errors
+    /// When there is no change, or one with a name or a rule that no family can have, which is found before it is
+    /// sent. When a family that is added is there, or one that is changed is not; when the request fails.
+    pub async fn modify_families(
+        &self,
+        changes: impl IntoIterator<Item = FamilyChange>,
+    ) -> Result<TableInfo, Error> {
+        self.client.modify_families(&self.name, changes.into_iter().collect()).await
+    }
+
+    /// Waits until every cluster of the instance has what was written to the table before the call.
+    ///
+    /// It is asked again and again, with the pauses of the settings for `admin`, and for as long as these allow in all.
+    ///
+    /// # Errors
+    /// [`is_deadline`](Error::is_deadline) when the time ran out; when a request fails.
+    pub async fn wait_for_consistency(&self) -> Result<(), Error> {
+        self.client.wait_for_consistency(&self.name).await
     }
 
     /// The row with this key, or what the filter leaves of it; none where there is nothing.

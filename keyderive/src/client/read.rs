@@ -1,6 +1,7 @@
 //! Reads: which rows are asked for, and in which order.
 
 mod buffer;
+mod portions;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,8 @@ pub use stream::RowStream;
 /// # drop(newest_of_ten);
 /// ```
 ///
-/// Rows come in the order of their keys, each once, however often it is named. The keys and ranges of a request may
-/// have 512 KiB together.
+/// Rows come in the order of their keys, each once, however often it is named. Keys and ranges that are more than the
+/// service takes at a time, which is 512 KiB, are asked for one portion after the other.
 #[derive(Clone, Debug, Default)]
 pub struct ReadRows {
     pub(crate) keys: Vec<Bytes>,
@@ -36,6 +37,8 @@ pub struct ReadRows {
     pub(crate) limit: Option<u64>,
     pub(crate) filter: Option<RowFilter>,
     pub(crate) reversed: bool,
+    /// The bucket whose rows they are, to be told of.
+    pub(crate) bucket: Option<i32>,
 }
 
 impl ReadRows {

@@ -29,7 +29,8 @@ use std::time::Duration;
 /// | `ping_and_warm` | 30 s | 30 s | | 1 |
 ///
 /// The pause between attempts is the same for all: 25 ms at first, twice as long after each failure, 10 s at most,
-/// of which a random half to whole is waited, so that clients that failed together do not come back together.
+/// of which a random half to whole is waited, so that clients that failed together do not come back together. An
+/// address that nothing has ever answered at is tried for 3 s, which is `first_contact`.
 ///
 /// The values are those of Google's Java client, but for the pauses.
 #[derive(Clone, Debug, PartialEq)]

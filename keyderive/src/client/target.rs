@@ -12,6 +12,7 @@ pub(super) enum Place {
     #[cfg(feature = "embedded")]
     Embedded(Option<std::sync::Arc<str>>),
     Emulator(std::sync::Arc<str>),
+    Cloud(std::sync::Arc<str>),
 }
 
 impl Target {
@@ -29,6 +30,7 @@ impl fmt::Display for Target {
             #[cfg(feature = "embedded")]
             Place::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
             Place::Emulator(host) => write!(f, "emulator at {host}"),
+            Place::Cloud(host) => write!(f, "cloud at {host}"),
         }
     }
 }

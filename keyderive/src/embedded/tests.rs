@@ -22,7 +22,7 @@ use super::clock::{Clock, SystemClock};
 use super::storage::{Durable, Memory};
 use super::store::Store;
 use super::worker::Worker;
-use crate::client::{Client, Environment, FamilySpec, ReadRows};
+use crate::client::{Client, Environment, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
 
@@ -66,10 +66,19 @@ fn all_of_this_holds_over_a_file() {
     assert!(run.status.success() && said.contains("writes::"), "{said}");
 }
 
+/// A new table with these families, whose rules remove nothing.
+async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
+    let new = NewTable {
+        families: families.iter().map(|name| Family::new(*name, GcRule::never())).collect(),
+        splits: splits.iter().map(|split| Bytes::from(*split)).collect(),
+        row_key_schema: None,
+    };
+    client.create_table(TABLE, new).await.unwrap();
+}
+
 async fn client_with_table() -> Client {
     let client = embedded();
-    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: None };
-    client.create_table(TABLE, &[family("f"), family("g")], vec!["m".into()]).await.unwrap();
+    create(&client, &["f", "g"], &["m"]).await;
     client
 }
 
@@ -280,14 +289,15 @@ async fn requests_that_name_nothing_are_not_sent() {
 #[tokio::test]
 async fn tables_come_and_go() {
     let client = client_with_table().await;
-    assert_eq!(client.get_table(TABLE).await.unwrap().families, ["f", "g"]);
-    let error = client.create_table(TABLE, &[], Vec::new()).await.unwrap_err();
+    assert_eq!(client.table_info(TABLE).await.unwrap().family_names(), "f, g");
+    let error = client.create_table(TABLE, NewTable::default()).await.unwrap_err();
     assert!(error.is_already_exists(), "{error}");
     client.delete_table(TABLE).await.unwrap();
-    for error in [client.get_table(TABLE).await.unwrap_err(), client.delete_table(TABLE).await.unwrap_err()] {
+    for error in [client.table_info(TABLE).await.unwrap_err(), client.delete_table(TABLE).await.unwrap_err()]
+    {
         assert!(error.is_not_found(), "{error}");
     }
-    let error = client.create_table("no/name", &[], Vec::new()).await.unwrap_err();
+    let error = client.create_table("no/name", NewTable::default()).await.unwrap_err();
     assert!(
         error.is_invalid_argument() && error.to_string().contains("`no/name` is no name for a table"),
         "{error}"
@@ -326,7 +336,7 @@ async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
     client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
-    assert!(embedded().get_table(TABLE).await.unwrap_err().is_not_found());
+    assert!(embedded().table_info(TABLE).await.unwrap_err().is_not_found());
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
 }
 
@@ -339,9 +349,7 @@ fn it_runs_without_a_runtime_and_in_any() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime
         .block_on(send(async {
-            client
-                .create_table(TABLE, &[FamilySpec { name: "f".to_owned(), max_versions: None }], Vec::new())
-                .await?;
+            create(&client, &["f"], &[]).await;
             client.mutate_row(TABLE, "k".into(), put("v")).await?;
             client.mutate_row(TABLE, "l".into(), put("v")).await?;
             client.read_row(TABLE, "k".into(), None).await.map(|_| ())
@@ -356,6 +364,12 @@ fn it_runs_without_a_runtime_and_in_any() {
 async fn only_an_environment_that_names_nothing_falls_back() {
     let client = Client::named_or_embedded(Environment::Nothing).await.unwrap();
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
-    let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
-    assert!(Client::named_or_embedded(cloud).await.unwrap_err().is_configuration());
+    let named = |host: &str| Environment::Emulator {
+        host: host.to_owned(),
+        project: "p".to_owned(),
+        instance: "i".to_owned(),
+    };
+    let client = Client::named_or_embedded(named("127.0.0.1:1")).await.unwrap();
+    assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
+    assert!(Client::named_or_embedded(named("nowhere")).await.unwrap_err().is_configuration());
 }

@@ -34,6 +34,8 @@ pub use format::{Field, FieldOrder, Format, TimeUnit, Width};
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
 pub use schema::{Layout, Schema};
+#[cfg(feature = "client")]
+pub(crate) use sql::{Encoding as ColumnEncoding, Kind as ColumnKind};
 pub use sql::{RowKeySchema, Sql, SqlError};
 pub use text::display_key;
 

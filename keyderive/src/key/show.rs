@@ -8,6 +8,14 @@ use std::fmt::{self, Write as _};
 #[derive(Clone, Copy)]
 pub(crate) struct Readable<'a>(pub(crate) &'a [u8]);
 
+impl Readable<'_> {
+    /// Whether nothing is escaped, so that the text is the bytes.
+    pub(crate) fn is_verbatim(self) -> bool {
+        str::from_utf8(self.0)
+            .is_ok_and(|text| !text.contains(|char: char| char == '\\' || char.is_control()))
+    }
+}
+
 impl fmt::Display for Readable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for chunk in self.0.utf8_chunks() {
@@ -83,6 +91,14 @@ mod tests {
         assert_eq!(Readable(b"\x00\xff\n").to_string(), "\\x00\\xff\\x0a");
         assert_eq!(Readable("\u{85}".as_bytes()).to_string(), "\\u{85}");
         assert_eq!(Hex(b"\x01\xab").to_string(), "01ab");
+    }
+
+    #[test]
+    fn verbatim_is_what_is_not_escaped() {
+        for bytes in ["a#ü".as_bytes(), b"", b"a\\", b"\x00", b"\xff", "\u{85}".as_bytes()] {
+            assert_eq!(Readable(bytes).is_verbatim(), Readable(bytes).to_string().as_bytes() == bytes);
+        }
+        assert!(Readable("a#ü".as_bytes()).is_verbatim() && !Readable(b"a\\").is_verbatim());
     }
 
     #[test]

@@ -75,15 +75,17 @@ struct Column {
     kind: Kind,
 }
 
+/// What a column holds. Its encoding is the one that SQL has for it in row keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+pub(crate) enum Kind {
     String,
     Bytes,
     Int64,
 }
 
+/// How the columns become one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Encoding {
+pub(crate) enum Encoding {
     Singleton,
     Delimited(u8),
     OrderedCode,
@@ -101,6 +103,18 @@ impl Kind {
 }
 
 impl RowKeySchema {
+    /// The columns from left to right.
+    #[cfg(feature = "client")]
+    pub(crate) fn columns(&self) -> impl Iterator<Item = (&str, Kind)> {
+        self.columns.iter().map(|column| (column.name.as_str(), column.kind))
+    }
+
+    /// How they are joined.
+    #[cfg(feature = "client")]
+    pub(crate) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     /// The schema as protobuf JSON.
     #[must_use]
     pub fn to_json(&self) -> String {

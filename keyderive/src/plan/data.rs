@@ -184,10 +184,18 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
             }
             encodings.push_all(values);
         }
-        let constraints = constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();
+        let constraints: Vec<_> =
+            constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();
         let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
         let selection = Selection { schema, encodings, cuts, constraints, window, after };
         selection.check().map_err(D::Error::custom)?;
+        // Words of a field that decides nothing, or none of one that does, would be taken for what is read.
+        if !selection.constraints.iter().map(|constraint| constraint.field).eq(0..ends) {
+            return Err(D::Error::custom(format_args!(
+                "the plan of `{}` has constraints in words of other fields than it has in bytes",
+                schema.key_type()
+            )));
+        }
         Ok(Self::from_selection(selection))
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::error::PlanError;
-use super::explain::Explain;
+use super::explain::{Explain, Manner};
+use super::listed::{Listed, WriteListed};
 use super::selection::{Constraint, Selection};
 use crate::key::{
     Cut, EncodeError, FieldError, KeyField, PrefixField, RangeField, Schema, Side, write_field, write_hashed,
@@ -56,42 +57,40 @@ impl Draft {
 
     /// Fixes the next field to each of several values.
     #[must_use]
-    pub fn any_of<'v, C, T: KeyField<C>>(self, values: impl IntoIterator<Item = T::Arg<'v>>) -> Self {
-        self.any_of_parts(values, |value, schema, out| write_field::<C, T>(value, schema, out))
+    pub fn any_of<C, T: KeyField<C>, How>(self, values: impl IntoIterator<Item: Listed<C, T, How>>) -> Self {
+        self.any_of_parts(values, |value, words, schema, out| {
+            value.write_by(PartWriter::<false> { words, schema, out })
+        })
     }
 
     /// Fixes the next field, which is stored as a hash, to each of several values.
     #[must_use]
-    pub fn any_of_hashed<'v, C, T: KeyField<C>>(self, values: impl IntoIterator<Item = T::Arg<'v>>) -> Self {
-        self.any_of_parts(values, |value, schema, out| write_hashed::<C, T>(value, schema, out))
+    pub fn any_of_hashed<C, T: KeyField<C>, How>(
+        self,
+        values: impl IntoIterator<Item: Listed<C, T, How>>,
+    ) -> Self {
+        self.any_of_parts(values, |value, words, schema, out| {
+            value.write_by(PartWriter::<true> { words, schema, out })
+        })
     }
 
-    fn any_of_parts<V: Copy + fmt::Debug>(
+    fn any_of_parts<V>(
         mut self,
         values: impl IntoIterator<Item = V>,
-        write: impl Fn(V, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
+        write: impl Fn(V, &mut ListWords, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
     ) -> Self {
         let Self { selection, error } = &mut self;
         let (schema, field) = (selection.schema, selection.fixed());
-        let (mut words, mut encodings) = (String::from("in ["), Vec::new());
-        let mut count = 0_usize;
+        let (mut words, mut encodings) = (ListWords::default(), Vec::new());
         for value in values {
             let mut encoding = Vec::new();
-            match write(value, schema, &mut encoding) {
+            match write(value, &mut words, schema, &mut encoding) {
                 Ok(()) => encodings.push(encoding),
                 Err(fault) => _ = error.get_or_insert(field_error(schema, field, fault)),
             }
-            if count < SHOWN_VALUES {
-                words += &format!("{}{value:?}", if count > 0 { ", " } else { "" });
-            }
-            count += 1;
         }
-        if let Some(more @ 1..) = count.checked_sub(SHOWN_VALUES) {
-            words += &format!(" and {more} more");
-        }
-        words.push(']');
         selection.encodings.push_all(encodings);
-        self.constrain(words, field);
+        self.constrain(words.finish(), field);
         self
     }
 
@@ -132,7 +131,7 @@ impl Draft {
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, PlanError> {
-        Ok(Explain::of(&self.clone().finish()?, false))
+        Ok(Explain::of(&self.clone().finish()?, Manner::default()))
     }
 
     /// Turns the constraints into what is asked of the table.
@@ -147,6 +146,49 @@ impl Draft {
 #[cold]
 fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError {
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
+}
+
+/// A list as a person writes it: `in [1, 2 and 7 more]`.
+#[derive(Default)]
+struct ListWords {
+    values: String,
+    count: usize,
+}
+
+impl ListWords {
+    fn push(&mut self, value: &dyn fmt::Debug) {
+        if self.count < SHOWN_VALUES {
+            self.values += &format!("{}{value:?}", if self.count > 0 { ", " } else { "" });
+        }
+        self.count += 1;
+    }
+
+    fn finish(self) -> String {
+        let Self { values, count } = self;
+        match count.saturating_sub(SHOWN_VALUES) {
+            0 => format!("in [{values}]"),
+            more => format!("in [{values} and {more} more]"),
+        }
+    }
+}
+
+/// Writes the values of a list as parts of a key, or their hashes.
+struct PartWriter<'a, const HASHED: bool> {
+    words: &'a mut ListWords,
+    schema: &'a Schema,
+    out: &'a mut Vec<u8>,
+}
+
+impl<C, T: KeyField<C>, const HASHED: bool> WriteListed<C, T> for PartWriter<'_, HASHED> {
+    fn write(self, value: T::Arg<'_>) -> Result<(), FieldError> {
+        let Self { words, schema, out } = self;
+        words.push(&value);
+        if HASHED {
+            write_hashed::<C, T>(value, schema, out)
+        } else {
+            write_field::<C, T>(value, schema, out)
+        }
+    }
 }
 
 /// A range as a person writes it: `in 1..=2`, `in 5..`, `in (after 3)..`.

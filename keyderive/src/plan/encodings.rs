@@ -93,6 +93,38 @@ impl Choice {
         (!of.is_empty()).then(|| Self(ends.collect()))
     }
 
+    /// The first choice, in the order that is read, of which `is_ahead` holds, where it holds of all behind that one.
+    ///
+    /// A search by halves in each field, so that it looks at few of the choices.
+    pub(super) fn first_ahead(
+        of: &Encodings,
+        reversed: bool,
+        mut is_ahead: impl FnMut(&Self) -> bool,
+    ) -> Option<Self> {
+        // Of the choices with the same encodings up to a field, the one that is read last.
+        let mut choice = Self::first(of, !reversed)?;
+        if !is_ahead(&choice) {
+            return None;
+        }
+        for field in 0..of.fields() {
+            // In steps from the encoding that is read first, the one at `high` is ahead.
+            let last = of.count(field) - 1;
+            let place = |step: usize| if reversed { last - step } else { step };
+            let (mut low, mut high) = (0, last);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                choice.0[field] = place(middle);
+                if is_ahead(&choice) {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            choice.0[field] = place(high);
+        }
+        Some(choice)
+    }
+
     /// The place of a field's encoding.
     pub(super) fn at(&self, field: usize) -> usize {
         self.0[field]
@@ -115,5 +147,54 @@ impl Choice {
             }
         }
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encodings(counts: &[u8]) -> Encodings {
+        let mut encodings = Encodings::default();
+        for count in counts {
+            encodings.push_all((0..*count).map(|value| vec![value]).collect());
+        }
+        encodings
+    }
+
+    #[test]
+    fn the_first_choice_ahead_is_found() {
+        for counts in [&[3, 1, 4][..], &[1], &[2, 2, 2, 2], &[]] {
+            let of = encodings(counts);
+            for reversed in [false, true] {
+                let mut all = Vec::from_iter(Choice::first(&of, reversed));
+                while let Some(mut next) = all.last().cloned().filter(|_| all.len() < 64) {
+                    if !next.advance(&of, reversed) {
+                        break;
+                    }
+                    all.push(next);
+                }
+                assert_eq!(all.len() as u64, of.choices());
+                for ahead in 0..=all.len() {
+                    let is_ahead = |choice: &Choice| all[ahead..].contains(choice);
+                    let found = Choice::first_ahead(&of, reversed, is_ahead);
+                    assert_eq!(found.as_ref(), all.get(ahead), "{counts:?} {reversed}");
+                }
+            }
+        }
+        assert_eq!(Choice::first_ahead(&encodings(&[3, 0]), false, |_| true), None);
+    }
+
+    /// Of millions of choices a few are looked at.
+    #[test]
+    fn few_choices_are_looked_at() {
+        let of = encodings(&[255; 4]);
+        let mut looked_at = 0;
+        let found = Choice::first_ahead(&of, false, |choice| {
+            looked_at += 1;
+            choice.0 >= vec![200, 7, 254, 100]
+        });
+        assert_eq!(found, Some(Choice(vec![200, 7, 254, 100])));
+        assert!(looked_at <= 1 + 4 * 8, "{looked_at}");
     }
 }

@@ -1,9 +1,10 @@
 //! A plan in words.
 
-use std::collections::BTreeSet;
-use std::fmt;
+mod text;
 
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Serialize, Serializer};
 
 use super::fixed::Buckets;
 use super::range::KeyRange;
@@ -14,9 +15,6 @@ use crate::key::{Hex, Readable, Salt, Schema};
 /// How many requests are printed before the rest is counted.
 const SHOWN_REQUESTS: usize = 8;
 
-/// How many keys and ranges of a request are printed before the rest is counted.
-const SHOWN_ROWS: usize = 8;
-
 /// How many buckets are named before they are counted.
 const NAMED_BUCKETS: usize = 8;
 
@@ -26,8 +24,11 @@ const COUNTED_WAVES: usize = 4;
 /// A plan in words: what it reads, from which buckets and why, in which order.
 ///
 /// Made without I/O by `explain()` on a scan builder, a [`Plan`](super::Plan) or a table's scan; print it
-/// with `{}`. The text is for people: its wording may change in any release. As data of serde it has the same
-/// parts, and all shown requests as [`Request`]s.
+/// with `{}`. The text is for people: its wording may change in any release. It shows keys as text, and in hexadecimal
+/// too where the text has escapes.
+///
+/// As data of serde it has the same parts. Each shown request is a [`Request`], whose keys and ranges are in
+/// hexadecimal, with the same keys and ranges as `text`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explain {
     key_type: &'static str,
@@ -37,18 +38,74 @@ pub struct Explain {
     constraints: Vec<(&'static str, String)>,
     buckets: String,
     /// The stored keys that are looked at, where the plan is a part of another.
+    #[serde(serialize_with = "window_with_text")]
     window: Option<KeyRange>,
+    /// The row of the page before, behind which the plan goes on.
+    after: Option<RowShown>,
     order: Option<String>,
-    limit: Option<u64>,
-    /// Whether the limit is sent, and not only counted here.
-    limit_is_sent: bool,
-    filters: Vec<String>,
+    #[serde(flatten)]
+    manner: Manner,
     /// How many requests are sent.
     request_count: usize,
     /// Whether more are sent than were counted.
     has_more_requests: bool,
     /// The first requests.
+    #[serde(serialize_with = "requests_with_text")]
     requests: Vec<Request>,
+}
+
+/// How the scan of a table runs its plan.
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Manner {
+    pub(crate) reversed: bool,
+    pub(crate) unordered: bool,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) keys_only: bool,
+    /// How many versions of a column are read, where it is not one.
+    pub(crate) versions: Option<u32>,
+    pub(crate) filters: Vec<String>,
+}
+
+/// The most rows that a scan delivers.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Limit {
+    pub(crate) rows: u64,
+    /// Whether it is sent, and not only counted here.
+    pub(crate) is_sent: bool,
+}
+
+/// A row by its key.
+#[derive(Clone, Debug, Serialize)]
+struct RowShown {
+    #[serde(serialize_with = "key_with_text", flatten)]
+    key: Vec<u8>,
+    /// Whether the salt of the key is left out, since the rows behind it are in every bucket.
+    without_salt: bool,
+}
+
+/// What is asked for, and the same as a person reads it.
+#[derive(Serialize)]
+struct WithText<'a, T, W> {
+    #[serde(flatten)]
+    asked: &'a T,
+    text: W,
+}
+
+fn requests_with_text<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(requests.iter().map(|asked| {
+        let keys = asked.keys().iter().map(|key| Readable(key).to_string());
+        let text: Vec<_> = keys.chain(asked.ranges().iter().map(KeyRange::to_string)).collect();
+        WithText { asked, text }
+    }))
+}
+
+fn key_with_text<S: Serializer>(key: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+    let key = BTreeMap::from([("key", Hex(key).to_string()), ("text", Readable(key).to_string())]);
+    key.serialize(serializer)
+}
+
+fn window_with_text<S: Serializer>(window: &Option<KeyRange>, serializer: S) -> Result<S::Ok, S::Error> {
+    window.as_ref().map(|asked| WithText { asked, text: asked.to_string() }).serialize(serializer)
 }
 
 /// What kind of read a plan is.
@@ -62,18 +119,25 @@ enum Reads {
 }
 
 impl Explain {
-    /// The plan read forwards or backwards.
-    pub(super) fn of(selection: &Selection, reversed: bool) -> Self {
+    pub(super) fn of(selection: &Selection, manner: Manner) -> Self {
         let words = Words { selection, schema: selection.schema };
-        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, reversed);
+        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, manner.reversed);
         let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
             (0, ..) => Reads::Nothing,
             (_, true, 1) => Reads::Point,
             (_, true, _) => Reads::Points,
             (_, false, _) => Reads::Scan,
         };
-        let order =
-            matches!(reads, Reads::Points | Reads::Scan).then(|| words.order(buckets.len(), reversed));
+        // Only the values of `any_of` lead to buckets that are not counted.
+        let is_one_stream = buckets.is_empty() || (buckets.len() == 1 && !has_more);
+        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| match manner.unordered {
+            true if !is_one_stream => Words::no_order(manner.reversed),
+            _ => words.order(buckets.len(), manner.reversed),
+        });
+        let after = selection.after.as_ref().map(|after| RowShown {
+            key: after.logical_key(selection.schema),
+            without_salt: selection.is_ordered() && selection.schema.salt().is_some(),
+        });
         Self {
             key_type: selection.schema.key_type(),
             key: selection.schema.template().to_string(),
@@ -81,33 +145,13 @@ impl Explain {
             constraints: words.constraints(),
             buckets: words.buckets(&buckets, has_more),
             window: selection.window.clone(),
+            after,
             order,
-            limit: None,
-            limit_is_sent: true,
-            filters: Vec::new(),
+            manner,
             request_count,
             has_more_requests: has_more,
             requests,
         }
-    }
-
-    /// The same plan under a limit on its rows.
-    #[cfg(feature = "client")]
-    pub(crate) fn with_limit(self, limit: Option<u64>, limit_is_sent: bool) -> Self {
-        Self { limit, limit_is_sent, ..self }
-    }
-
-    /// The same plan with rows rearranged or left out by the scan.
-    #[cfg(feature = "client")]
-    pub(crate) fn with_filters(self, filters: Vec<String>) -> Self {
-        Self { filters, ..self }
-    }
-
-    /// The same plan read without an order among its buckets.
-    #[cfg(feature = "client")]
-    pub(crate) fn unordered(self) -> Self {
-        let order = self.order.map(|_| "none among buckets: rows come as they arrive".to_owned());
-        Self { order, ..self }
     }
 }
 
@@ -200,10 +244,16 @@ impl Words<'_> {
         fields.iter().map(|at| all[*at].name()).collect::<Vec<_>>().join(", ")
     }
 
+    fn no_order(reversed: bool) -> String {
+        let none = "none among buckets: rows come as they arrive";
+        if reversed { format!("{none}, reversed within each") } else { none.to_owned() }
+    }
+
     fn order(&self, streams: usize, reversed: bool) -> String {
-        let backwards = if reversed { ", backwards" } else { "" };
+        let reversed_words = if reversed { "reversed: " } else { "" };
         if let (Some(Buckets::Interleaved), Some(salt)) = (self.selection.buckets(), self.schema.salt()) {
-            return format!("as stored, by row key, not by field{backwards}: {}", self.free_left(salt));
+            let because = self.free_left(salt);
+            return format!("{reversed_words}as stored, by row key, not by field: {because}");
         }
         let fixed = self.selection.fixed();
         let free = self.schema.fields().iter().enumerate();
@@ -212,7 +262,7 @@ impl Words<'_> {
             true => format!("{}, greatest first", field.name()),
             false => field.name().to_owned(),
         });
-        let by = format!("by {}", by.collect::<Vec<_>>().join("; then "));
+        let by = format!("{reversed_words}by {}", by.collect::<Vec<_>>().join("; then "));
         match streams {
             0 | 1 => by,
             streams => format!("{by}; merged from {streams} streams"),
@@ -228,74 +278,5 @@ fn named(buckets: &BTreeSet<i32>) -> String {
         0 => "none".into(),
         2..=NAMED_BUCKETS => format!("buckets {}", names.join(", ")),
         count => format!("{count} buckets"),
-    }
-}
-
-/// One line of the table: its name, padded, then its text.
-fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &dyn fmt::Display) -> fmt::Result {
-    write!(f, "\n  {name:<12} {text}")
-}
-
-impl fmt::Display for Explain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.reads {
-            Reads::Point => "point read",
-            Reads::Points => "point reads",
-            Reads::Scan | Reads::Nothing => "scan",
-        };
-        write!(f, "{kind} of {}", self.key_type)?;
-        line(f, "key", &self.key)?;
-        let constraints = self.constraints.iter().map(|(field, words)| format!("{field} {words}"));
-        match self.constraints.is_empty() {
-            true => line(f, "constraints", &"none: every row of the key type")?,
-            false => line(f, "constraints", &constraints.collect::<Vec<_>>().join(", "))?,
-        }
-        line(f, "buckets", &self.buckets)?;
-        if let Some(window) = &self.window {
-            line(f, "within", &format_args!("{window}, the stored keys of this part of a scan"))?;
-        }
-        if self.limit == Some(0) {
-            return line(f, "reads", &"nothing: the limit is 0; no request is sent");
-        }
-        if self.reads == Reads::Nothing {
-            let nothing = "nothing: no row key can satisfy the constraints; no request is sent";
-            return line(f, "reads", &nothing);
-        }
-        if let Some(order) = &self.order {
-            line(f, "order", order)?;
-        }
-        if let (Some(limit), Reads::Scan | Reads::Points) = (self.limit, self.reads) {
-            let counted =
-                if self.limit_is_sent { "sent with each request" } else { "counted behind the key filter" };
-            line(f, "limit", &format_args!("{limit} rows, {counted}"))?;
-        }
-        for filter in &self.filters {
-            line(f, "filter", filter)?;
-        }
-        let or_more = if self.has_more_requests { ", and more that are not counted here" } else { "" };
-        line(f, "requests", &format_args!("{}{or_more}", self.request_count))?;
-        for request in &self.requests {
-            write_rows(f, request)?;
-        }
-        match self.request_count - self.requests.len() {
-            0 => Ok(()),
-            more => line(f, "", &format_args!("and {more} more requests")),
-        }
-    }
-}
-
-fn write_rows(f: &mut fmt::Formatter<'_>, request: &Request) -> fmt::Result {
-    for key in request.keys().iter().take(SHOWN_ROWS) {
-        line(f, "", &Readable(key))?;
-        line(f, "", &format_args!("hex {}", Hex(key)))?;
-    }
-    for range in request.ranges().iter().take(SHOWN_ROWS) {
-        line(f, "", range)?;
-        line(f, "", &format_args!("hex {range:#}"))?;
-    }
-    let shown = request.keys().len().min(SHOWN_ROWS) + request.ranges().len().min(SHOWN_ROWS);
-    match request.keys().len() + request.ranges().len() - shown {
-        0 => Ok(()),
-        more => line(f, "", &format_args!("and {more} more in this request")),
     }
 }

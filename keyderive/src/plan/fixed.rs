@@ -2,7 +2,7 @@
 
 use super::encodings::{Choice, Encodings};
 use super::ordered;
-use super::range::prefix_end;
+use super::range::{KeyRange, prefix_end};
 use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len};
 
 /// The fixed fields of a scan, as they stand in a key behind the tag and the salt.
@@ -64,6 +64,19 @@ impl Rows {
             Self::None => Self::None,
         }
     }
+
+    /// Whether some key between the bounds of these rows can be in a range that is open on one side. The bounds are
+    /// compared as they are, longer than any key too, so that this goes by their order.
+    pub(super) fn reach_into(&self, range: &KeyRange) -> bool {
+        match self {
+            Self::Key(key) => range.contains(key),
+            Self::Range { start, end } => {
+                end.as_deref().is_none_or(|end| end > range.start())
+                    && range.end().is_none_or(|end| start.as_slice() < end)
+            }
+            Self::None => false,
+        }
+    }
 }
 
 impl FixedFields {
@@ -113,11 +126,29 @@ impl FixedFields {
         }
         let head_len = self.schema.head_len(buckets.known());
         // No key begins with these fields where not even the least one does.
+        let len = head_len + self.bytes.len() + self.least_rest();
+        let is_whole = self.spans.len() == self.schema.fields().len();
+        check_len(self.schema, if is_whole { len } else { len.max(1) })
+    }
+
+    /// At most how long a key is that [`check`](Self::check) would find, whatever its bucket and of whatever fields,
+    /// where none of them is longer than this one.
+    pub(super) fn bound(&self) -> usize {
+        let schema = self.schema;
+        match schema.layout() {
+            Layout::Delimited => {
+                // The least bucket has a sign, where any has one, and as many digits as the greatest.
+                let widest = self.buckets().known().and(schema.salt()).map(|salt| salt.buckets().start);
+                schema.head_len(widest) + self.bytes.len() + self.least_rest()
+            }
+            Layout::OrderedCode => ordered::bound(self),
+        }
+    }
+
+    /// The least length of what stands behind the fixed fields.
+    fn least_rest(&self) -> usize {
         let rest = &self.schema.fields()[self.spans.len()..];
-        let least =
-            rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1);
-        let len = head_len + self.bytes.len() + least;
-        check_len(self.schema, if rest.is_empty() { len } else { len.max(1) })
+        rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
     }
 
     /// The rows between two cuts of the next field, or of all that the fixed fields leave open.

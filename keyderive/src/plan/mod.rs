@@ -9,6 +9,7 @@ mod encodings;
 mod error;
 mod explain;
 mod fixed;
+mod listed;
 mod ordered;
 mod position;
 mod range;
@@ -23,12 +24,17 @@ use std::marker::PhantomData;
 pub use draft::Draft;
 pub use error::PlanError;
 pub use explain::Explain;
+#[doc(hidden)]
+pub use listed::Listed;
 pub use range::{KeyRange, prefix_end};
 pub use request::Request;
 #[doc(hidden)]
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
+#[cfg(feature = "client")]
+pub(crate) use explain::Limit;
+pub(crate) use explain::Manner;
 use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]
@@ -71,7 +77,8 @@ use crate::key::Field;
 ///
 /// # As data
 /// A plan is `Serialize` and `Deserialize`, to be run in another process. What is sent names the fingerprint of the
-/// key type, and is refused where that is another one.
+/// key type, and is refused where that is another one. It holds each constraint twice: in the bytes of keys, which are
+/// what is read, and in words, which are shown as they were sent by [`explain`](Self::explain) and decide nothing.
 pub struct Plan<K: ?Sized> {
     selection: Selection,
     key: PhantomData<fn() -> K>,
@@ -113,6 +120,19 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_whole() && self.selection.encodings.choices() == 1
     }
 
+    /// Whether every field is fixed, so that only whole keys are asked for.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_whole(&self) -> bool {
+        self.selection.is_whole()
+    }
+
+    /// Whether nothing is constrained.
+    #[cfg(feature = "client")]
+    pub(crate) fn is_full(&self) -> bool {
+        let Selection { constraints, window, after, .. } = &self.selection;
+        constraints.is_empty() && window.is_none() && after.is_none()
+    }
+
     /// Whether no row can satisfy the constraints, so that no request is sent.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -140,13 +160,13 @@ impl<K: ?Sized> Plan<K> {
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::of(&self.selection, false)
+        Explain::of(&self.selection, Manner::default())
     }
 
-    /// The plan in words, read backwards where `reversed` says so.
+    /// The plan in words, as a table's scan runs it.
     #[cfg(feature = "client")]
-    pub(crate) fn explain_in(&self, reversed: bool) -> Explain {
-        Explain::of(&self.selection, reversed)
+    pub(crate) fn explain_run(&self, manner: Manner) -> Explain {
+        Explain::of(&self.selection, manner)
     }
 
     /// The place of a row in the order of the plan, by its stored key, as opaque text.

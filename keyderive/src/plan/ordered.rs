@@ -8,11 +8,22 @@ use super::range::prefix_end;
 use crate::key::ordered::{BEHIND, EMPTY, SEPARATOR, escaped};
 use crate::key::{Cut, EncodeError, check_len, ordered_end};
 
+/// The most bytes that a bucket is written in: a number of two, the second of which may be escaped.
+const BUCKET_LEN: usize = 3;
+
 /// Fails where the key that has only the fixed fields is too long.
 pub(super) fn check(fixed: &FixedFields, bucket: Option<i32>) -> Result<(), EncodeError> {
     let mut head = Vec::new();
     fixed.schema.write_head(bucket, &[], &mut head);
     check_len(fixed.schema, (head.len() + canonical(fixed).len()).max(1))
+}
+
+/// At most how long the key is that has only the fixed fields, whatever its bucket, with none of them dropped.
+pub(super) fn bound(fixed: &FixedFields) -> usize {
+    let mut head = Vec::new();
+    fixed.schema.write_head(None, &[], &mut head);
+    let bucket = if fixed.buckets().known().is_some() { BUCKET_LEN } else { 0 };
+    head.len() + bucket + lead(fixed).len() + fixed.bytes.len()
 }
 
 /// The rows between two cuts of the next field, or of all that the fixed fields leave open.

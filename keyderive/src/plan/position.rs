@@ -43,6 +43,16 @@ impl Position {
         KeyRange::new(key, None)
     }
 
+    /// Whether the scan that goes on here is read backwards.
+    pub(super) fn is_reversed(&self) -> bool {
+        self.reversed
+    }
+
+    /// The key of the row, without the salt.
+    pub(super) fn logical_key(&self, schema: &Schema) -> Vec<u8> {
+        schema.join_at_salt(None, (&self.front, &self.behind))
+    }
+
     /// The place as opaque text, bound to the plan and the layout.
     pub(super) fn to_token(&self, selection: &Selection) -> String {
         let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];

@@ -112,11 +112,16 @@ pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
 /// The range as text, such as `[a#, a$)`; the alternate form `{:#}` is in hexadecimal.
 impl fmt::Display for KeyRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (f.alternate(), &self.end) {
-            (false, Some(end)) => write!(f, "[{}, {})", Readable(&self.start), Readable(end)),
-            (false, None) => write!(f, "[{}, end of table)", Readable(&self.start)),
-            (true, Some(end)) => write!(f, "[{}, {})", Hex(&self.start), Hex(end)),
-            (true, None) => write!(f, "[{}, end of table)", Hex(&self.start)),
+        let is_hex = f.alternate();
+        let bound =
+            |bytes| fmt::from_fn(move |f| if is_hex { Hex(bytes).fmt(f) } else { Readable(bytes).fmt(f) });
+        match &*self.start {
+            [] => f.write_str("[start of table, ")?,
+            start => write!(f, "[{}, ", bound(start))?,
+        }
+        match &self.end {
+            Some(end) => write!(f, "{})", bound(end)),
+            None => f.write_str("end of table)"),
         }
     }
 }

@@ -9,7 +9,11 @@ use super::position::Position;
 use super::range::KeyRange;
 use super::waves::Waves;
 use crate::key::ordered::{BEHIND, SEPARATOR};
-use crate::key::{Cut, Layout, Schema};
+use crate::key::{Cut, Layout, MAX_KEY_LEN, Schema, check_len};
+
+/// How many choices are checked one by one for their length. Where there are more, of keys within some bytes of the
+/// limit, the longest one that there might be is taken for one that there is.
+const CHECKED_CHOICES: u64 = 1 << 16;
 
 /// A plan without its key type.
 #[derive(Clone, Debug)]
@@ -70,9 +74,27 @@ impl Selection {
         if self.encodings.is_empty() {
             return Ok(());
         }
-        for choice in [longest, shortest] {
+        for choice in [&shortest, &longest] {
+            fixed.assemble(&self.encodings, choice);
+            fixed.check(fixed.buckets())?;
+        }
+        if self.encodings.choices() > 1 && fixed.bound() > MAX_KEY_LEN {
+            return self.check_each(fixed);
+        }
+        Ok(())
+    }
+
+    /// Checks choice after choice, where the longest fields make a key that is short enough, and others may not: their
+    /// bucket may be written in more bytes, or they may end in fewer fields that are dropped.
+    fn check_each(&self, mut fixed: FixedFields) -> Result<(), PlanError> {
+        if self.encodings.choices() > CHECKED_CHOICES {
+            return Ok(check_len(self.schema, fixed.bound())?);
+        }
+        let mut next = Choice::first(&self.encodings, false);
+        while let Some(mut choice) = next.take() {
             fixed.assemble(&self.encodings, &choice);
-            fixed.check(fixed.buckets()).map_err(PlanError::from)?;
+            fixed.check(fixed.buckets())?;
+            next = choice.advance(&self.encodings, false).then_some(choice);
         }
         Ok(())
     }

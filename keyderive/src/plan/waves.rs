@@ -59,7 +59,27 @@ impl<'s> Waves<'s> {
     pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
-        Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) }
+        let mut waves = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
+        waves.skip_read();
+        waves
+    }
+
+    /// Goes on to the first choice that has rows behind the page before, past all those that were read.
+    fn skip_read(&mut self) {
+        let after = self.selection.after.clone();
+        // Read the other way, what is left comes first.
+        let after = after.filter(|after| after.is_reversed() == self.reversed && self.choice.is_some());
+        let Some(after) = after else { return };
+        let encodings = self.selection.encodings.clone();
+        self.choice = Choice::first_ahead(&encodings, self.reversed, |choice| {
+            let (buckets, rows) = self.rows_of(choice);
+            // The place is the same one in every bucket.
+            let bucket = match (buckets, self.selection.schema.salt()) {
+                (Buckets::All, Some(salt)) => Some(salt.buckets().start),
+                _ => buckets.known(),
+            };
+            self.stored(bucket, &rows).reach_into(&after.ahead(self.selection.schema, bucket))
+        });
     }
 
     /// Whether nothing is asked for.
@@ -80,11 +100,31 @@ impl<'s> Waves<'s> {
         }
     }
 
+    /// The rows of a choice behind what is left of the salt, and the buckets that can hold them.
+    fn rows_of(&mut self, choice: &Choice) -> (Buckets, Rows) {
+        self.fixed.assemble(&self.selection.encodings, choice);
+        let rows = self.fixed.rows(self.selection.cuts.as_ref()).behind(self.fixed.left());
+        (self.fixed.buckets(), rows)
+    }
+
+    /// The same rows in a bucket, by their whole keys.
+    fn stored(&mut self, bucket: Option<i32>, rows: &Rows) -> Rows {
+        self.head.clear();
+        self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
+        let at = |behind: &[u8]| [&self.head, behind].concat();
+        match rows {
+            Rows::Key(key) => Rows::Key(at(key)),
+            Rows::Range { start, end } => {
+                let end = end.as_ref().map_or_else(|| prefix_end(&self.head), |end| Some(at(end)));
+                Rows::Range { start: at(start), end }
+            }
+            Rows::None => Rows::None,
+        }
+    }
+
     /// Adds the rows of a choice to the wave, in each bucket that can hold one.
     fn ask_buckets(&mut self, choice: &Choice, wave: &mut Wave) {
-        self.fixed.assemble(&self.selection.encodings, choice);
-        let buckets = self.fixed.buckets();
-        let rows = self.fixed.rows(self.selection.cuts.as_ref()).behind(self.fixed.left());
+        let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
             (Buckets::All, Some(salt)) => {
                 for bucket in salt.buckets() {
@@ -96,14 +136,10 @@ impl<'s> Waves<'s> {
     }
 
     fn ask_bucket(&mut self, bucket: Option<i32>, rows: &Rows, wave: &mut Wave) {
-        self.head.clear();
-        self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
-        let at = |behind: &[u8]| [&self.head, behind].concat();
-        let asked = match rows {
-            Rows::Key(key) => Asked::Key(at(key)),
+        let asked = match self.stored(bucket, rows) {
+            Rows::Key(key) => Asked::Key(key),
             Rows::Range { start, end } => {
-                let end = end.as_ref().map_or_else(|| prefix_end(&self.head), |end| Some(at(end)));
-                let range = KeyRange::new(at(start), end);
+                let range = KeyRange::new(start, end);
                 // Between two bounds that are longer than any key there is none.
                 if range.is_empty() {
                     return;

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 
-use super::{KeyOnly, OnForeign, Scan, Table};
+use super::{OnForeign, Table};
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::IntoPlan;
+use crate::plan::{IntoPlan, Plan};
 use crate::row::Mutation;
 
 /// How many rows are deleted with one request.
@@ -14,17 +14,12 @@ const DELETED_ROWS: usize = 5_000;
 impl<K: TableKey, R> Table<K, R> {
     /// How many rows a plan selects.
     ///
-    /// Their keys are read, without values.
+    /// Their keys are read, without values. [`Scan::count`](super::Scan::count) counts those that filters leave.
     ///
     /// # Errors
     /// When a value can be in no key, or the read fails; for a row whose key is not of this key type.
     pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        let mut rows = self.keys(plan).unordered().stream();
-        let mut count = 0;
-        while rows.next_with_key().await.transpose()?.is_some() {
-            count += 1;
-        }
-        Ok(count)
+        self.scan(plan).count().await
     }
 
     /// Deletes exactly the rows that a plan selects; says how many.
@@ -47,7 +42,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When a value can be in no key, or a read or a write fails.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
-        let mut rows = self.keys(plan).unordered().on_foreign(OnForeign::Skip).stream();
+        let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
         while let Some((key, _)) = rows.next_with_key().await.transpose()? {
@@ -75,21 +70,35 @@ impl<K: TableKey, R> Table<K, R> {
     /// part of its prefixes. `delete_rows` leaves foreign rows alone.
     ///
     /// # Errors
-    /// When the plan is another one, or has an empty prefix, since it is of the whole table:
-    /// [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
+    /// When the plan is another one, or has an empty prefix, since it is of the whole table: the error says what to
+    /// write, and [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
     pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
         if plan.is_empty() {
             return Ok(());
         }
-        let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name))?;
+        let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name, no_prefixes(&plan)))?;
         for prefix in prefixes {
             self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
         }
         Ok(())
     }
+}
 
-    fn keys(&self, plan: impl IntoPlan<K>) -> Scan<K, KeyOnly> {
-        self.scan(plan).keys_only()
+/// Why a plan cannot be dropped, and what to write instead.
+fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
+    if plan.is_point_read() {
+        return "the plan is one row by its whole key, and rows are dropped by prefixes of their keys; delete it with \
+                `table.delete(&key)`";
     }
+    if plan.is_whole() {
+        return "the plan is of rows by their whole keys, and rows are dropped by prefixes of their keys; delete them \
+                with `table.delete_rows(plan)`";
+    }
+    if plan.is_full() {
+        return "the plan is of every row, and without a tag or a salt the keys of all rows have no prefix to drop \
+                them by; delete them with `table.delete_rows(plan)`, or the table with `client.delete_table(name)`";
+    }
+    "rows are dropped by prefixes of their keys, and these are not all rows of one prefix in each bucket; fix fields \
+     from the left, to one value each, and no more, or delete exactly these rows with `table.delete_rows(plan)`"
 }

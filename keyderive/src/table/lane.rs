@@ -9,6 +9,7 @@ use std::vec;
 use bytes::Bytes;
 use futures_core::Stream;
 
+use super::marker;
 use crate::client::{Client, Error, Page, PageRows, PageSize, ReadRows, RowStream, Streams};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::Request;
@@ -126,14 +127,18 @@ impl<K: TableKey> Lane<K> {
     pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: Pace) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
+        let ranges = marker::leave_out::<K>(ranges);
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
             ranges,
             limit: None,
             filter: reader.filter.clone(),
             reversed: reader.reversed,
+            bucket,
         };
-        Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended: false }
+        // No empty set of rows is ever sent: it would be the whole table.
+        let ended = request.keys.is_empty() && request.ranges.is_empty();
+        Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended }
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.

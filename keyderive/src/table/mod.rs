@@ -1,14 +1,18 @@
 //! Tables: where key, plan, row and client meet.
 
+mod admin;
 mod conditional;
+mod create;
 mod erase;
 mod lane;
+mod marker;
 mod merge;
 mod page;
 mod partition;
 mod rows;
 mod run;
 mod scan;
+mod verify;
 mod write;
 mod writer;
 
@@ -20,12 +24,14 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
+pub use create::CreateTable;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
+pub use verify::Verified;
 pub use writer::Writer;
 
-use crate::client::{Client, Error, FamilySpec, Settings};
+use crate::client::{Client, Error, Settings, check_filter};
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter};
@@ -128,36 +134,6 @@ impl<K: TableKey, R> Table<K, R> {
         &self.name
     }
 
-    /// Creates the table where there is none, with its column family; says whether it did.
-    ///
-    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
-    /// family keeps one version of each column. A table that exists is left as it is.
-    ///
-    /// # Errors
-    /// When the table can be neither created nor found; when it exists without the column family.
-    pub async fn create_if_absent(&self) -> Result<bool, Error> {
-        let family = FamilySpec { name: self.family.as_ref().into(), max_versions: Some(VERSIONS) };
-        let splits = K::SCHEMA.bucket_splits().into_iter().map(Bytes::from).collect();
-        match self.client.create_table(&self.name, &[family], splits).await {
-            Ok(()) => Ok(true),
-            Err(error) if error.is_already_exists() => self.check_family().await.map(|()| false),
-            Err(error) => Err(error),
-        }
-    }
-
-    async fn check_family(&self) -> Result<(), Error> {
-        let families = self.client.get_table(&self.name).await?.families;
-        if families.iter().any(|family| **family == *self.family) {
-            return Ok(());
-        }
-        let message = format!(
-            "it exists, without the column family `{}`; it has {}: name one with `.family(…)`, or add it to the table",
-            self.family,
-            if families.is_empty() { "none".into() } else { families.join(", ") },
-        );
-        Err(Error::mismatch(&self.name, message))
-    }
-
     /// The row with this key, or none. Always one point read: a key that names nothing finds nothing.
     ///
     /// # Errors
@@ -184,6 +160,11 @@ impl<K: TableKey, R> Table<K, R> {
     fn with_rows<S>(self) -> Table<K, S> {
         let Self { client, name, family, .. } = self;
         Table { client, name, family, types: PhantomData }
+    }
+
+    /// Fails for a filter that the service does not take, before anything is sent.
+    fn check_filter(&self, filter: &RowFilter) -> Result<(), Error> {
+        check_filter(filter).map_err(|error| Error::filter(&self.name, error))
     }
 
     fn encode(&self, key: &K) -> Result<Bytes, Error> {

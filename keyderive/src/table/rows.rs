@@ -85,6 +85,8 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 ///
 /// Memory is bounded, whatever the number of rows: a slow consumer stops the server. Dropping the stream
 /// cancels its requests. After an error the stream has ended.
+///
+/// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Rows<K: TableKey, R> {
     table: Table<K, R>,
@@ -98,7 +100,8 @@ enum State<K: TableKey> {
     Running(Box<Run<K>>),
     /// Failed before anything was sent.
     Failed(Error),
-    Ended,
+    /// With so many rows left out.
+    Ended(u64),
 }
 
 impl<K: TableKey, R> Rows<K, R> {
@@ -110,25 +113,25 @@ impl<K: TableKey, R> Rows<K, R> {
         Self { table, state }
     }
 
-    /// How many rows have been left out so far, because their keys are not of this key type:
+    /// How many rows have been left out so far, or until an error, because their keys are not of this key type:
     /// [`OnForeign::Skip`](super::OnForeign::Skip).
     #[must_use]
     pub fn foreign_skipped(&self) -> u64 {
         match &self.state {
             State::Running(run) => run.skipped(),
-            State::Failed(_) | State::Ended => 0,
+            State::Failed(_) => 0,
+            State::Ended(skipped) => *skipped,
         }
     }
 
     fn poll_found(&mut self, cx: &mut Context<'_>) -> Next<(K::Stored, Row)> {
         match &mut self.state {
             State::Running(run) => run.poll_next(cx),
-            State::Failed(_) | State::Ended => {
-                Poll::Ready(match std::mem::replace(&mut self.state, State::Ended) {
-                    State::Failed(error) => Some(Err(error)),
-                    State::Running(_) | State::Ended => None,
-                })
-            }
+            State::Failed(_) => Poll::Ready(match std::mem::replace(&mut self.state, State::Ended(0)) {
+                State::Failed(error) => Some(Err(error)),
+                State::Running(_) | State::Ended(_) => None,
+            }),
+            State::Ended(_) => Poll::Ready(None),
         }
     }
 }
@@ -153,7 +156,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             Ok((row.key().clone(), item))
         });
         if let Some(Err(_)) = item {
-            self.state = State::Ended;
+            self.state = State::Ended(self.foreign_skipped());
         }
         Poll::Ready(item)
     }

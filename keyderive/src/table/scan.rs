@@ -11,7 +11,7 @@ use super::run::Run;
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::{Explain, Plan, PlanError};
+use crate::plan::{Explain, Limit, Manner, Plan, PlanError};
 use crate::row::RowFilter;
 
 /// A scan of a table: a plan and how it is to be run.
@@ -28,6 +28,8 @@ pub struct Scan<K: TableKey, R> {
     unordered: bool,
     keep: Option<Keep<K>>,
     skip_foreign: bool,
+    /// Only for what is said of the scan: what is read follows from `R`.
+    keys_only: bool,
     versions: u32,
     /// What the server is to leave out, in this order.
     filters: Vec<RowFilter>,
@@ -56,6 +58,7 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: false,
             keep: None,
             skip_foreign: false,
+            keys_only: false,
             versions: VERSIONS,
             filters: Vec::new(),
             after: None,
@@ -114,10 +117,19 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// The keys of the rows alone: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
-        let Self { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after } =
-            self;
-        let table = table.with_rows();
-        Scan { table, plan, limit, reversed, unordered, keep, skip_foreign, versions, filters, after }
+        Scan {
+            table: self.table.with_rows(),
+            plan: self.plan,
+            limit: self.limit,
+            reversed: self.reversed,
+            unordered: self.unordered,
+            keep: self.keep,
+            skip_foreign: self.skip_foreign,
+            keys_only: true,
+            versions: self.versions,
+            filters: self.filters,
+            after: self.after,
+        }
     }
 
     /// Goes on behind the page that this token was given with; the scan is otherwise the same. The token of another
@@ -135,18 +147,27 @@ impl<K: TableKey, R> Scan<K, R> {
         planned.map_err(|error| Error::plan(&self.table.name, error))
     }
 
+    /// What the server shall send of each row.
+    fn asked(&self) -> RowFilter {
+        RowFilter::chain(self.filters.iter().cloned().chain([RowFilter::latest(self.versions)]))
+    }
+
     /// What the scan will do, in words, without doing it.
     ///
     /// # Errors
-    /// When a field was fixed to a value that no key can hold, or the token of [`after`](Self::after) is of another
-    /// scan.
+    /// When a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another
+    /// scan, or the service does not take a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
-        let explain = plan
-            .explain_in(self.reversed)
-            .with_limit(self.limit, self.keep.is_none())
-            .with_filters(self.filters());
-        Ok(if self.unordered { explain.unordered() } else { explain })
+        self.table.check_filter(&self.asked())?;
+        Ok(plan.explain_run(Manner {
+            reversed: self.reversed,
+            unordered: self.unordered,
+            limit: self.limit.map(|rows| Limit { rows, is_sent: self.keep.is_none() }),
+            keys_only: self.keys_only,
+            versions: Some(self.versions).filter(|versions| *versions != VERSIONS),
+            filters: self.filters(),
+        }))
     }
 
     fn filters(&self) -> Vec<String> {
@@ -163,20 +184,20 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// Runs the scan. Nothing is sent before the stream is first polled; dropping it cancels what runs.
     ///
-    /// An error is the stream's last item: of the plan, a request, or a row that is not one of this table.
+    /// An error is the stream's last item: of the plan, a filter, a request, or a row that is not one of this table.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Rows<K, R>
     where
         R: ReadRow<K>,
     {
-        let planned = self.planned();
-        let Self { table, limit, reversed, unordered, keep, skip_foreign, versions, filters, .. } = self;
-        let filter = RowFilter::chain(filters.into_iter().chain([RowFilter::latest(versions)]));
+        let filter = R::filter(self.asked());
+        let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
+        let Self { table, limit, reversed, unordered, keep, skip_foreign, .. } = self;
         let run = planned.map(|plan| {
             let reader = Reader {
                 client: table.client.clone(),
                 table: Arc::clone(&table.name),
-                filter: Some(R::filter(filter)),
+                filter: Some(filter),
                 reversed,
                 keep,
                 skip_foreign,
@@ -212,6 +233,34 @@ impl<K: TableKey, R> Scan<K, R> {
             rows.push(row?);
         }
         Ok(rows)
+    }
+
+    /// Runs the scan and counts its rows: those that its filters, its limit and its page leave.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::row::RowFilter;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let visited = RowFilter::exact_column("cf", "visits");
+    /// let even = users.scan(UserKey::scan()).filter(visited).filter_key(|key| key.id % 2 == 0).count().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Every row is sent, as its key: the server strips the values. [`Table::count`] is the same of a plan alone.
+    ///
+    /// # Errors
+    /// The first one of [`stream`](Self::stream).
+    pub async fn count(self) -> Result<u64, Error> {
+        let mut rows = self.keys_only().unordered().stream();
+        let mut count = 0;
+        while rows.next_with_key().await.transpose()?.is_some() {
+            count += 1;
+        }
+        Ok(count)
     }
 
     /// The next `rows` rows, one at least, and a token for those behind them.

@@ -27,5 +27,4 @@ pub(crate) mod keyderive {
 
 pub(crate) use self::google::bigtable::admin::v2 as admin;
 pub(crate) use self::google::bigtable::v2 as data;
-#[cfg(any(feature = "embedded", test))]
 pub(crate) use self::keyderive::values;

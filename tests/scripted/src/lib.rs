@@ -1,9 +1,11 @@
-//! A Bigtable over TCP that answers `ReadRows` by script, for tests and benchmarks.
+//! Bigtables that answer by script, for tests and benchmarks.
 //!
-//! It speaks the generated protocol of the runtime over a real connection, with the limit of concurrent streams that
-//! Google's front ends have.
+//! A [`Server`] answers `ReadRows` over TCP, from a thread of its own and as fast as it can. A [`mock::Mock`] answers
+//! every RPC of the data service step by step, over TCP or over pipes inside the process, and keeps what it was asked.
+//! Both speak the protocol of the runtime, with the limit of concurrent streams that Google's front ends have.
 
 mod codec;
+pub mod mock;
 mod server;
 mod table;
 
@@ -18,4 +20,9 @@ pub use table::{Cell, Table, encode_rows};
 /// The messages of the data service, and its generated client.
 pub mod data {
     pub use crate::wire::data::*;
+}
+
+/// The messages that Google's protocols share.
+pub mod values {
+    pub use crate::wire::values::*;
 }

@@ -15,6 +15,11 @@ impl fmt::Display for Error {
             Kind::Configuration { message } | Kind::InUse { message } | Kind::Damaged { message } => {
                 f.write_str(message)
             }
+            Kind::Credentials { error } => write!(
+                f,
+                "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
+                 `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
+            ),
             Kind::Closed { rpc, table } => {
                 write!(f, "{}: the client is closed", Failed { rpc, table })
             }
@@ -48,12 +53,10 @@ impl fmt::Display for Error {
                     (None, None) => Ok(()),
                 }
             }
-            Kind::NotPrefixes { table } => write!(
-                f,
-                "table `{table}`: rows are dropped by prefixes of their keys, and these are not all rows of one \
-                 prefix in each bucket: fix fields from the left and no more, or use `delete_rows`",
-            ),
-            Kind::Mismatch { table, message } => write!(f, "table `{table}`: {message}"),
+            Kind::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
+            Kind::Definition { table, message } | Kind::Mismatch { table, message } => {
+                write!(f, "table `{table}`: {message}")
+            }
         }
     }
 }
@@ -82,6 +85,7 @@ impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match self.kind() {
             Kind::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
+            Kind::Credentials { error } => Some(error),
             Kind::Key { error, .. } => Some(error),
             Kind::Plan { error, .. } => Some(error),
             Kind::Filter { error, .. } => Some(error),
@@ -97,6 +101,7 @@ impl StdError for Error {
             | Kind::Limit { .. }
             | Kind::Protocol { .. }
             | Kind::NotPrefixes { .. }
+            | Kind::Definition { .. }
             | Kind::Mismatch { .. } => None,
         }
     }
@@ -113,7 +118,7 @@ impl fmt::Display for Rpc {
         if !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
-        if failure.source.is_some() {
+        if failure.source.is_some() && !failure.is_of_credentials() {
             // The failure of a connection says nothing of where to.
             write!(f, ", at the {target}")?;
         }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::{Response, Streaming};
+use tonic::{Code, Response, Streaming};
 
 use super::ReadRows;
 use super::buffer::Buffer;
@@ -40,8 +40,10 @@ enum Phase {
 /// A scan between its attempts.
 struct Scan {
     attempts: Attempts,
-    /// What is left to read.
+    /// What is left to read of the present portion.
     request: ReadRows,
+    /// The portions after it, the next one at the end.
+    portions: Vec<ReadRows>,
     /// How far the scan has come.
     last_key: Option<Bytes>,
 }
@@ -80,13 +82,14 @@ impl RowStream {
         if request.is_empty() {
             return Self(Phase::Ended);
         }
-        let operation = client.data_operation(kind, table);
+        let operation = client.data_operation(kind, table).in_bucket(request.bucket);
         Self(Phase::New(client.clone(), Box::new((operation, request))))
     }
 
     fn begin(client: &Client, operation: Operation, request: ReadRows) -> Result<Phase, Error> {
         let attempts = Attempts::new(client, operation)?;
-        Ok(Phase::open(Box::new(Scan { attempts, request, last_key: None })))
+        let (request, portions) = request.into_portions();
+        Ok(Phase::open(Box::new(Scan { attempts, request, portions, last_key: None })))
     }
 }
 
@@ -111,7 +114,10 @@ impl Stream for RowStream {
                 Phase::Ended => return Poll::Ready(None),
                 Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
                     Ok(Some(row)) => return Poll::Ready(Some(Ok(row))),
-                    Ok(None) => Ok(Phase::Ended),
+                    Ok(None) => match std::mem::replace(phase, Phase::Ended) {
+                        Phase::Reading(reading) => Ok(reading.end()),
+                        _ => Ok(Phase::Ended),
+                    },
                     Err(stop) => match std::mem::replace(phase, Phase::Ended) {
                         Phase::Reading(reading) => reading.stop(stop),
                         _ => Ok(Phase::Ended),
@@ -157,17 +163,34 @@ impl Scan {
             .into_message(client.table_name(table), client.app_profile().to_owned())
             .map_err(|error| Error::filter(table, error))?;
         let attempt = attempts.begin()?;
-        let message = attempts.request(&attempt, message).await?;
-        let mut service = call::data(attempt.transport());
-        let answer = attempt.within(service.read_rows(message)).await;
+        let answer = match attempts.request(&attempt, message).await {
+            Ok(request) => {
+                let mut service = call::data(attempt.transport());
+                attempt.within(service.read_rows(request)).await
+            }
+            Err(failure) => Err(failure),
+        };
         Ok(Begun { attempt, answer })
+    }
+
+    /// What follows on a portion that has been read.
+    fn next_portion(mut self: Box<Self>) -> Phase {
+        let limit = self.request.limit;
+        let next = self.portions.pop().map(|next| ReadRows { limit, ..next });
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            self.attempts.succeeded();
+            return Phase::Ended;
+        };
+        self.request = next;
+        self.attempts.progressed();
+        Phase::open(self)
     }
 
     /// What follows on a failed attempt.
     fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
         if failure.transient && self.request.is_empty() {
             // All rows have come; only the end of the answer was lost.
-            return Ok(Phase::Ended);
+            return Ok(self.next_portion());
         }
         let again = self.attempts.failed(attempt, failure);
         let again = again.map_err(|error| error.behind_row(self.last_key.clone()))?;
@@ -202,6 +225,12 @@ impl Reading {
         loop {
             if let Some(row) = self.buffer.next().map_err(Stop::Broken)? {
                 self.rows += 1;
+                let watch = &mut self.scan.attempts.watch;
+                watch.row();
+                if self.scan.request.limit == Some(self.rows) {
+                    // Whoever asked for so many may not wait for the end.
+                    watch.ends(Code::Ok);
+                }
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
                 }
@@ -210,6 +239,10 @@ impl Reading {
             match Pin::new(&mut self.responses).poll_next(cx) {
                 Poll::Ready(Some(Ok(response))) => {
                     self.patience.waited();
+                    let watch = &mut self.scan.attempts.watch;
+                    if watch.is_wanted() {
+                        watch.count(0, row_bytes(&response));
+                    }
                     self.buffer.take(response).map_err(Stop::Broken)?;
                 }
                 Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
@@ -228,6 +261,14 @@ impl Reading {
         }
     }
 
+    /// What follows on an attempt that was answered to its end.
+    fn end(self: Box<Self>) -> Phase {
+        let Self { mut scan, buffer, rows, .. } = *self;
+        scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
+        scan.last_key = buffer.last_key().cloned();
+        scan.next_portion()
+    }
+
     /// What follows on the end of an attempt that was not the scan's.
     fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
         let Self { mut scan, attempt, buffer, rows, .. } = *self;
@@ -239,10 +280,17 @@ impl Reading {
         match stop {
             Stop::Failed(failure) => scan.fail(&attempt, failure),
             Stop::Broken(broken) => {
+                scan.attempts.watch.attempt_ends(Code::Internal);
+                scan.attempts.watch.ends(Code::Internal);
                 Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
             }
         }
     }
+}
+
+/// How many bytes a response has of keys and values.
+fn row_bytes(response: &ReadRowsResponse) -> usize {
+    response.chunks.iter().map(|chunk| chunk.row_key.len() + chunk.value.len()).sum()
 }
 
 /// How long a reader goes on waiting for the next message.

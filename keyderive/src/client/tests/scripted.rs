@@ -21,10 +21,10 @@ use crate::wire::data::*;
 use crate::wire::values::{self, BytesValue, StringValue};
 
 #[derive(Clone, Default)]
-struct Script {
-    reads: Vec<Result<ReadRowsResponse, Status>>,
-    outcomes: Vec<Result<MutateRowsResponse, Status>>,
-    seen: Arc<Mutex<Vec<MetadataMap>>>,
+pub(super) struct Script {
+    pub(super) reads: Vec<Result<ReadRowsResponse, Status>>,
+    pub(super) outcomes: Vec<Result<MutateRowsResponse, Status>>,
+    pub(super) seen: Arc<Mutex<Vec<MetadataMap>>>,
 }
 
 impl Script {
@@ -106,7 +106,7 @@ impl Bigtable for Script {
     }
 }
 
-fn row(key: &'static str, commit: bool) -> Result<ReadRowsResponse, Status> {
+pub(super) fn row(key: &'static str, commit: bool) -> Result<ReadRowsResponse, Status> {
     let chunk = CellChunk {
         row_key: key.into(),
         family_name: Some(StringValue { value: "f".to_owned() }),
@@ -122,7 +122,7 @@ fn read(reads: Vec<Result<ReadRowsResponse, Status>>) -> RowStream {
     client.read_rows("t", ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() })
 }
 
-fn outcome(index: i64, code: tonic::Code) -> Entry {
+pub(super) fn outcome(index: i64, code: tonic::Code) -> Entry {
     Entry { index, status: Some(values::Status { code: code.into(), ..values::Status::default() }) }
 }
 

@@ -56,7 +56,7 @@ fn message(mutation: Mutation) -> data::Mutation {
 }
 
 fn kind(kind: Kind) -> data::Value {
-    data::Value { kind: Some(kind), ..data::Value::default() }
+    data::Value { kind: Some(kind) }
 }
 
 pub(super) fn rule(rule: ReadModifyWrite) -> data::ReadModifyWriteRule {

@@ -1,6 +1,8 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
-use tokio::time::sleep_until;
+use prost::Message as _;
+use tokio::time::{Instant, sleep_until};
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::{Entry, message, replay};
@@ -8,7 +10,7 @@ use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::Error;
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
-use crate::client::{Client, call};
+use crate::client::{Client, call, headers, observe};
 use crate::wire::data;
 
 /// An entry that has no outcome yet.
@@ -40,16 +42,27 @@ impl Client {
             Ok(attempts) => attempts,
             Err(error) => return spread(outcomes, &waiting, &error),
         };
+        if attempts.watch.is_wanted() {
+            let bytes = waiting.iter().map(|waiting| waiting.message.encoded_len()).sum();
+            attempts.watch.count(waiting.len(), bytes);
+        }
         while !waiting.is_empty() {
+            if let Some(throttle) = self.throttle() {
+                let turn = throttle.reserve().min(attempts.ends());
+                observe::throttled(turn.saturating_duration_since(Instant::now()));
+                sleep_until(turn).await;
+            }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
                 Err(error) => return spread(outcomes, &waiting, &error),
             };
             let mut told: Told = vec![None; waiting.len()];
-            let ended = match self.send(&attempts, &attempt, &waiting, &mut told).await {
-                Ok(ended) => ended,
-                Err(error) => return spread(outcomes, &waiting, &error),
-            };
+            let answer = self.send(&attempts, &attempt, &waiting, &mut told).await;
+            let ended = answer.map(|metadata| attempts.learn(&metadata)).err();
+            attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
+            if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
+                throttle.failed(failure.code);
+            }
             let entries = std::mem::take(&mut waiting).into_iter().zip(told);
             for (mut entry, told) in entries {
                 match verdict(told, ended.as_ref(), entry.replay) {
@@ -83,17 +96,20 @@ impl Client {
                 }
             }
         }
+        let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
+        attempts.watch.ends(failed.map_or(Code::Ok, |error| error.code().unwrap_or(Code::Unknown)));
         outcomes
     }
 
-    /// Makes one attempt. What the server says until it ends is in `told`; the failure that it ends with.
+    /// Makes one attempt. What the server says of the entries until it ends is in `told`; the metadata of an answer
+    /// that ends well.
     async fn send(
         &self,
         attempts: &Attempts,
         attempt: &Attempt,
         waiting: &[Waiting],
         told: &mut Told,
-    ) -> Result<Option<Failure>, Error> {
+    ) -> Result<MetadataMap, Failure> {
         let message = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
             app_profile_id: self.app_profile().to_owned(),
@@ -103,16 +119,25 @@ impl Client {
         let answer = attempt.within(async {
             let response = call::data(attempt.transport()).mutate_rows(request).await?;
             attempts.answered();
-            let (head, mut responses, _) = response.into_parts();
+            let (mut head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
-                    Ok(Some(response)) => response.entries.into_iter().for_each(|entry| take(told, entry)),
-                    Ok(None) => return Ok(()),
+                    Ok(Some(response)) => {
+                        if let Some(throttle) = self.throttle() {
+                            throttle.told(response.rate_limit_info.as_ref());
+                        }
+                        response.entries.into_iter().for_each(|entry| take(told, entry));
+                    }
+                    Ok(None) => {
+                        let trailers = responses.trailers().await?.unwrap_or_default();
+                        headers::insert_all(&mut head, &trailers);
+                        return Ok(head);
+                    }
                     Err(status) => return Err(call::with_head(status, head)),
                 }
             }
         });
-        Ok(answer.await.err())
+        answer.await
     }
 }
 

@@ -8,8 +8,7 @@ use super::*;
 
 /// Both Bigtables, with the same rows.
 async fn filled(client: Client) -> Client {
-    let family = |name: &str| FamilySpec { name: name.to_owned(), max_versions: None };
-    client.create_table(TABLE, &[family("f"), family("g-1")], Vec::new()).await.unwrap();
+    create(&client, &["f", "g-1"], &[]).await;
     let entries = ["a", "b#1", "b\n2", "c.d"].into_iter().enumerate().map(|(number, key)| {
         let mut mutations = vec![
             set("f", "", 1000, "first"),

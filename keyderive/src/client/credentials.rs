@@ -1,0 +1,199 @@
+//! What a client shows to the cloud: access tokens, and where they come from.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use futures_core::future::BoxFuture;
+use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+
+use super::failure::Source;
+
+/// A source of access tokens.
+///
+/// ```
+/// use keyderive::client::{AccessToken, Credentials, CredentialsError};
+///
+/// struct Vault;
+///
+/// impl Credentials for Vault {
+///     async fn access_token(&self) -> Result<AccessToken, CredentialsError> {
+///         let token = std::env::var("VAULT_TOKEN")
+///             .map_err(|error| CredentialsError::new("the vault has no token").with_source(error))?;
+///         Ok(AccessToken::new(token))
+///     }
+/// }
+///
+/// # async fn sample() -> Result<(), keyderive::Error> {
+/// let client = keyderive::Client::builder().credentials(Vault).cloud("my-project", "my-instance").await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It is asked before each attempt of each operation, so it keeps a token for as long as that is good, and has the
+/// next one ready before. The time that it takes is that of the attempt.
+pub trait Credentials: Send + Sync + 'static {
+    /// A token that is good now.
+    ///
+    /// # Errors
+    /// When there is none. The attempt has failed then, before anything was sent; it is made again only where the
+    /// error [passes](CredentialsError::transient).
+    fn access_token(&self) -> impl Future<Output = Result<AccessToken, CredentialsError>> + Send;
+}
+
+/// An OAuth 2.0 access token, which is a secret: it is not printed.
+#[derive(Clone)]
+pub struct AccessToken {
+    token: String,
+    quota_project: Option<String>,
+}
+
+impl AccessToken {
+    /// The token, without the word `Bearer`.
+    #[must_use]
+    pub fn new(token: impl Into<String>) -> Self {
+        Self { token: token.into(), quota_project: None }
+    }
+
+    /// The project that requests are counted and billed for, where it is not that of the token.
+    #[must_use]
+    pub fn with_quota_project(self, project: impl Into<String>) -> Self {
+        Self { quota_project: Some(project.into()), ..self }
+    }
+
+    fn headers(&self) -> Result<MetadataMap, CredentialsError> {
+        let mut headers = MetadataMap::new();
+        headers.insert("authorization", secret(&format!("Bearer {}", self.token))?);
+        if let Some(project) = &self.quota_project {
+            headers.insert("x-goog-user-project", header(project)?);
+        }
+        Ok(headers)
+    }
+}
+
+impl fmt::Debug for AccessToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AccessToken").field("quota_project", &self.quota_project).finish_non_exhaustive()
+    }
+}
+
+fn header(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
+    value.parse().map_err(|_| CredentialsError::new("a token has characters that no header can hold"))
+}
+
+fn secret(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
+    let mut value = header(value)?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// Why there is no access token.
+#[derive(Clone)]
+pub struct CredentialsError {
+    message: String,
+    transient: bool,
+    source: Option<Source>,
+}
+
+impl CredentialsError {
+    /// A reason that does not pass. It is shown to people, so it holds no secret.
+    #[must_use]
+    pub fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), transient: false, source: None }
+    }
+
+    /// The same reason, which passes: the operation asks again after a pause.
+    #[must_use]
+    pub fn transient(self) -> Self {
+        Self { transient: true, ..self }
+    }
+
+    /// The same reason, with the failure below it.
+    #[must_use]
+    pub fn with_source(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self { source: Some(Arc::from(source.into())), ..self }
+    }
+
+    /// Whether it passes.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
+        self.transient
+    }
+}
+
+impl fmt::Display for CredentialsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl fmt::Debug for CredentialsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_tuple("CredentialsError");
+        debug.field(&self.message);
+        if let Some(source) = &self.source {
+            debug.field(source);
+        }
+        debug.finish()
+    }
+}
+
+impl StdError for CredentialsError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_ref().map(|source| source.as_ref() as &(dyn StdError + 'static))
+    }
+}
+
+/// What makes the headers by which a request is let in.
+pub(super) trait Authorize: Send + Sync {
+    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>>;
+}
+
+impl<C: Credentials> Authorize for C {
+    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>> {
+        Box::pin(async { self.access_token().await?.headers() })
+    }
+}
+
+/// Credentials of one kind or another.
+#[derive(Clone)]
+pub(super) struct Authorizer(Arc<dyn Authorize>);
+
+impl Authorizer {
+    pub(super) fn new(credentials: impl Authorize + 'static) -> Self {
+        Self(Arc::new(credentials))
+    }
+
+    pub(super) async fn headers(&self) -> Result<MetadataMap, CredentialsError> {
+        self.0.headers().await
+    }
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizer").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_not_printed() {
+        let token = AccessToken::new("very secret").with_quota_project("payer");
+        assert_eq!(format!("{token:?}"), "AccessToken { quota_project: Some(\"payer\"), .. }");
+        let headers = token.headers().unwrap();
+        assert!(!format!("{headers:?}").contains("secret"));
+        assert_eq!(headers.get("authorization").unwrap(), "Bearer very secret");
+        assert_eq!(headers.get("x-goog-user-project").unwrap(), "payer");
+    }
+
+    #[test]
+    fn a_token_that_is_no_header_is_an_error_without_the_token() {
+        let error = AccessToken::new("secret\n").headers().unwrap_err();
+        assert_eq!(error.to_string(), "a token has characters that no header can hold");
+        assert!(!error.is_transient());
+    }
+}

@@ -1,0 +1,214 @@
+//! How connections are made: to which address, and by which options.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+use http::uri::{Authority, Scheme};
+use tokio::runtime::Handle;
+use tonic::transport::{Channel, Endpoint};
+
+use super::error::Error;
+use super::transport::Transport;
+
+/// How much one stream may have on the way. Streams that wait for their turn in an ordered merge fill
+/// it, so that times the streams of a connection must fit in [`CONNECTION_WINDOW`], or the merge hangs.
+const STREAM_WINDOW: u32 = 1 << 20;
+
+/// The most that HTTP/2 allows. h2 charges a reader for small frames that it leaves unread, against a
+/// budget of half this window, and closes the connection when that is gone; streams of tiny rows
+/// exhaust the default in moments.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Google's front ends drop connections that are idle for minutes.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+const USER_AGENT: &str = concat!("keyderive/", env!("CARGO_PKG_VERSION"));
+
+/// Makes connections to one place, all by the same options.
+pub(super) trait Dial: Send + Sync {
+    /// A connection of its own, which is made at its first use and again when it breaks.
+    fn dial(&self) -> Transport;
+}
+
+/// Makes connections over TCP, with or without TLS.
+#[derive(Clone)]
+pub(super) struct Dialer {
+    endpoint: Endpoint,
+    authority: Authority,
+    plaintext: bool,
+    /// Where the connections run.
+    runtime: Handle,
+    connect: Connect,
+}
+
+/// Makes a connection by the options of an endpoint.
+type Connect = Arc<dyn Fn(Endpoint) -> Channel + Send + Sync>;
+
+impl Dialer {
+    /// To an emulator, whose address is `host:port`.
+    pub(super) fn emulator(host: &str) -> Result<Self, Error> {
+        let address: Option<Authority> = host.parse().ok();
+        address
+            .filter(|address| address.port_u16().is_some())
+            .and_then(|address| Self::plaintext(address).transpose())
+            .unwrap_or_else(|| {
+                Err(Error::configuration(format!(
+                    "`{host}` is no emulator address; write a host and a port, such as `localhost:8086`"
+                )))
+            })
+    }
+
+    /// To the server that a URI names, by TLS where its scheme is `https`.
+    pub(super) fn endpoint(uri: &str) -> Result<Self, Error> {
+        let parts = uri.parse::<Uri>().ok().map(Uri::into_parts);
+        let named = parts.filter(|parts| parts.path_and_query.as_ref().is_none_or(|path| path == "/"));
+        let named = named.and_then(|parts| parts.scheme.zip(parts.authority));
+        let dialer = match named {
+            Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority)?,
+            Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(authority)?,
+            _ => None,
+        };
+        dialer.ok_or_else(|| {
+            Error::configuration(format!(
+                "`{uri}` is no endpoint; write the scheme and the host, such as `https://bigtable.googleapis.com`"
+            ))
+        })
+    }
+
+    /// None where the address cannot be one.
+    fn plaintext(authority: Authority) -> Result<Option<Self>, Error> {
+        let endpoint = Endpoint::from_shared(format!("http://{authority}")).ok();
+        Self::new(endpoint, authority, true)
+    }
+
+    #[cfg(feature = "cloud")]
+    fn tls(authority: Authority) -> Result<Option<Self>, Error> {
+        use tonic::transport::ClientTlsConfig;
+        let tls = ClientTlsConfig::new().with_webpki_roots();
+        let endpoint = Endpoint::from_shared(format!("https://{authority}")).ok();
+        Self::new(endpoint.and_then(|endpoint| endpoint.tls_config(tls).ok()), authority, false)
+    }
+
+    #[cfg(not(feature = "cloud"))]
+    fn tls(authority: Authority) -> Result<Option<Self>, Error> {
+        Err(Error::configuration(format!(
+            "`https://{authority}` is reached by TLS, which keyderive is built without; enable its feature `cloud`"
+        )))
+    }
+
+    fn new(endpoint: Option<Endpoint>, authority: Authority, plaintext: bool) -> Result<Option<Self>, Error> {
+        // A channel spawns its task where it is made, which panics outside a runtime.
+        let runtime = Handle::try_current().map_err(|_| {
+            Error::configuration("a client is made inside a tokio runtime, and none is running")
+        })?;
+        let endpoint = endpoint.and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok()).map(configure);
+        let connect: Connect = Arc::new(|endpoint| endpoint.connect_lazy());
+        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect }))
+    }
+
+    /// The same, by connections that `connect` makes in place of the network's.
+    pub(super) fn connected_by(self, connect: impl Fn(Endpoint) -> Channel + Send + Sync + 'static) -> Self {
+        Self { connect: Arc::new(connect), ..self }
+    }
+
+    /// The address, for people.
+    pub(super) fn address(&self) -> &str {
+        self.authority.as_str()
+    }
+
+    /// Whether others on the way can read what is sent: it is not encrypted, and leaves the machine.
+    pub(super) fn is_exposed(&self) -> bool {
+        let host = self.authority.host().trim_start_matches('[').trim_end_matches(']');
+        let address = host.parse::<std::net::IpAddr>();
+        self.plaintext && host != "localhost" && !address.is_ok_and(|address| address.is_loopback())
+    }
+
+    pub(super) fn is_plaintext(&self) -> bool {
+        self.plaintext
+    }
+
+    pub(super) fn runtime(&self) -> &Handle {
+        &self.runtime
+    }
+}
+
+impl fmt::Debug for Dialer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Dialer").field("authority", &self.authority).finish_non_exhaustive()
+    }
+}
+
+impl Dial for Dialer {
+    fn dial(&self) -> Transport {
+        let _inside = self.runtime.enter();
+        Transport::Channel((self.connect)(self.endpoint.clone()), self.runtime.clone())
+    }
+}
+
+fn configure(endpoint: Endpoint) -> Endpoint {
+    endpoint
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+        .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
+        .keep_alive_while_idle(true)
+        .tcp_nodelay(true)
+        .connect_timeout(CONNECT_TIMEOUT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn outside_a_runtime_is_an_error() {
+        let error = Dialer::emulator("localhost:1").unwrap_err();
+        assert!(error.is_configuration() && error.to_string().contains("tokio runtime"));
+    }
+
+    #[tokio::test]
+    async fn an_address_that_is_none_is_an_error() {
+        for host in ["local host", "http://localhost:8086", "localhost", "localhost:99999", "localhost:1/"] {
+            let error = Dialer::emulator(host).unwrap_err();
+            assert_eq!(
+                error.to_string(),
+                format!("`{host}` is no emulator address; write a host and a port, such as `localhost:8086`")
+            );
+        }
+        assert!(Dialer::emulator("[::1]:8086").is_ok());
+    }
+
+    #[tokio::test]
+    async fn an_endpoint_has_a_scheme_and_a_host() {
+        for uri in ["", "localhost:8086", "ftp://localhost", "http://", "http://localhost/path", "a b"] {
+            let error = Dialer::endpoint(uri).unwrap_err();
+            assert!(error.is_configuration());
+            assert!(error.to_string().starts_with(&format!("`{uri}` is no endpoint")), "{error}");
+        }
+        assert_eq!(Dialer::endpoint("http://localhost:1/").unwrap().address(), "localhost:1");
+    }
+
+    #[tokio::test]
+    async fn what_leaves_the_machine_unencrypted_is_exposed() {
+        for (uri, exposed) in [
+            ("http://10.0.0.1:80", true),
+            ("http://proxy", true),
+            ("http://localhost:1", false),
+            ("http://127.3.2.1:1", false),
+            ("http://[::1]:1", false),
+        ] {
+            assert_eq!(Dialer::endpoint(uri).unwrap().is_exposed(), exposed, "{uri}");
+        }
+    }
+
+    #[tokio::test]
+    #[cfg(not(feature = "cloud"))]
+    async fn without_the_feature_tls_is_an_error_that_names_it() {
+        let error = Dialer::endpoint("https://bigtable.googleapis.com").unwrap_err();
+        assert!(error.to_string().contains("feature `cloud`"), "{error}");
+    }
+}

@@ -1,0 +1,173 @@
+//! What is told of an operation: a span of `tracing` while it runs, and metrics when it has ended.
+
+use tokio::time::Instant;
+use tonic::Code;
+use tracing::Span;
+use tracing::field::Empty;
+
+use super::failure::name;
+use super::operation::Operation;
+
+/// Watches an operation from its first attempt until it is dropped. One that is dropped before it has ended was
+/// canceled.
+pub(super) struct Watch {
+    span: Span,
+    rpc: &'static str,
+    begun: Instant,
+    attempts: u32,
+    /// Whether an attempt has begun and not ended.
+    attempting: bool,
+    rows: u64,
+    bytes: u64,
+    outcome: Code,
+}
+
+impl Watch {
+    pub(super) fn new(operation: &Operation) -> Self {
+        let span = tracing::info_span!(
+            "bigtable",
+            operation = operation.rpc,
+            table = &*operation.table,
+            bucket = operation.bucket,
+            attempts = Empty,
+            rows = Empty,
+            bytes = Empty,
+            code = Empty,
+        );
+        Self {
+            span,
+            rpc: operation.rpc,
+            begun: Instant::now(),
+            attempts: 0,
+            attempting: false,
+            rows: 0,
+            bytes: 0,
+            outcome: Code::Cancelled,
+        }
+    }
+
+    pub(super) fn span(&self) -> &Span {
+        &self.span
+    }
+
+    /// Whether somebody wants to know, so that what costs time is worth finding out.
+    pub(super) fn is_wanted(&self) -> bool {
+        cfg!(feature = "metrics") || !self.span.is_disabled()
+    }
+
+    pub(super) fn attempt_begins(&mut self) {
+        self.attempts = self.attempts.saturating_add(1);
+        self.attempting = true;
+    }
+
+    pub(super) fn attempt_ends(&mut self, code: Code) {
+        if std::mem::take(&mut self.attempting) {
+            emit::attempt(self.rpc, name(code));
+        }
+    }
+
+    /// A row has come.
+    pub(super) fn row(&mut self) {
+        self.rows += 1;
+    }
+
+    /// Rows go, or bytes come or go.
+    pub(super) fn count(&mut self, rows: usize, bytes: usize) {
+        self.rows = self.rows.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
+        self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+    }
+
+    /// How the operation ends, as far as is known.
+    pub(super) fn ends(&mut self, outcome: Code) {
+        self.outcome = outcome;
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.attempt_ends(self.outcome);
+        let code = name(self.outcome);
+        self.span.record("attempts", self.attempts);
+        self.span.record("code", code);
+        if self.rows > 0 {
+            self.span.record("rows", self.rows);
+        }
+        if self.bytes > 0 {
+            self.span.record("bytes", self.bytes);
+        }
+        emit::operation(self.rpc, code, self.begun.elapsed(), self.rows, self.bytes);
+    }
+}
+
+pub(super) use emit::{describe, refreshed, throttled};
+
+#[cfg(feature = "metrics")]
+mod emit {
+    use std::time::Duration;
+
+    use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+
+    const ATTEMPTS: &str = "keyderive.attempts";
+    const SECONDS: &str = "keyderive.operation.seconds";
+    const ROWS: &str = "keyderive.rows";
+    const BYTES: &str = "keyderive.bytes";
+    const THROTTLE: &str = "keyderive.throttle.seconds";
+    const REFRESHES: &str = "keyderive.channel.refreshes";
+
+    pub(in super::super) fn describe() {
+        describe_counter!(ATTEMPTS, Unit::Count, "attempts of operations, by how each ended");
+        describe_histogram!(
+            SECONDS,
+            Unit::Seconds,
+            "time that operations took, with all attempts and pauses"
+        );
+        describe_counter!(ROWS, Unit::Count, "rows that came, or were sent");
+        describe_counter!(BYTES, Unit::Bytes, "bytes that came of rows, or were sent");
+        describe_histogram!(THROTTLE, Unit::Seconds, "time that requests waited for the server's rate");
+        describe_counter!(REFRESHES, Unit::Count, "connections that were to be renewed, by how that ended");
+    }
+
+    pub(super) fn attempt(operation: &'static str, code: &'static str) {
+        counter!(ATTEMPTS, "operation" => operation, "code" => code).increment(1);
+    }
+
+    pub(super) fn operation(
+        operation: &'static str,
+        code: &'static str,
+        took: Duration,
+        rows: u64,
+        bytes: u64,
+    ) {
+        histogram!(SECONDS, "operation" => operation, "code" => code).record(took);
+        if rows > 0 {
+            counter!(ROWS, "operation" => operation).increment(rows);
+        }
+        if bytes > 0 {
+            counter!(BYTES, "operation" => operation).increment(bytes);
+        }
+    }
+
+    pub(in super::super) fn throttled(waited: Duration) {
+        histogram!(THROTTLE).record(waited);
+    }
+
+    pub(in super::super) fn refreshed(renewed: bool) {
+        let code = if renewed { "OK" } else { "UNAVAILABLE" };
+        counter!(REFRESHES, "code" => code).increment(1);
+    }
+}
+
+#[cfg(not(feature = "metrics"))]
+mod emit {
+    use std::time::Duration;
+
+    pub(in super::super) fn describe() {}
+
+    pub(super) fn attempt(_: &'static str, _: &'static str) {}
+
+    pub(super) fn operation(_: &'static str, _: &'static str, _: Duration, _: u64, _: u64) {}
+
+    pub(in super::super) fn throttled(_: Duration) {}
+
+    pub(in super::super) fn refreshed(_: bool) {}
+}

@@ -1,0 +1,201 @@
+//! Connections: made ready, renewed, and used up to their end.
+
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
+use tokio::time::sleep;
+use tonic::Status;
+
+use super::fleet::Fleet;
+use super::*;
+use crate::client::channels::Channels;
+use crate::client::dial::{Dial as _, Dialer};
+use crate::client::refresh::Refresh;
+use crate::client::transport::Transport;
+use crate::row::Mutation;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+/// Sends a request by each of the four connections of a client.
+async fn go_round(client: &Client) {
+    for _ in 0..4 {
+        assert!(client.sample_row_keys("t").await.unwrap_err().is_not_found());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_to_the_cloud_are_primed_before_the_client_is_there() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().instance("p", "i").app_profile("batch")).await;
+    let seen = fleet.take_seen();
+    assert_eq!(seen.iter().map(|seen| seen.line).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    for ping in &seen {
+        assert_eq!(ping.rpc, "PingAndWarm");
+        assert_eq!(
+            ping.headers["x-goog-request-params"],
+            "name=projects%2Fp%2Finstances%2Fi&app_profile_id=batch"
+        );
+    }
+    go_round(&client).await;
+    assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 1, 2, 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn priming_is_a_choice_and_so_is_the_number_of_connections() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().prime(false).channels(2)).await;
+    assert!(fleet.take_seen().is_empty());
+    go_round(&client).await;
+    assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 0, 1, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_cannot_be_primed_is_used_all_the_same() {
+    let fleet = Fleet::new();
+    fleet.refuse(|seen| (seen.rpc == "PingAndWarm").then(|| Status::internal("not now")));
+    let client = fleet.cloud(Client::builder()).await;
+    // Each once: a ping is not worth a second attempt.
+    assert_eq!(fleet.take_lines("PingAndWarm"), [0, 1, 2, 3]);
+    go_round(&client).await;
+    sleep(50 * MINUTE).await;
+    assert_eq!(fleet.take_lines("PingAndWarm"), [4, 5, 6, 7]);
+    go_round(&client).await;
+    assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn connections_are_renewed_before_their_hour_and_not_all_at_once() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder()).await;
+    fleet.take_seen();
+    sleep(45 * MINUTE - Duration::from_millis(1)).await;
+    assert_eq!(fleet.dialed(), 4);
+    let mut renewed = Vec::new();
+    for _ in 0..=300 {
+        sleep(Duration::from_secs(1)).await;
+        renewed.push(fleet.dialed());
+    }
+    assert_eq!(renewed.last(), Some(&8));
+    renewed.dedup();
+    assert!(renewed.len() > 2, "all at once: {renewed:?}");
+    let mut primed = fleet.take_seen();
+    primed.retain(|seen| seen.rpc == "PingAndWarm");
+    assert_eq!(primed.len(), 4);
+    go_round(&client).await;
+    assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
+    // And so on: what has been renewed becomes old as well.
+    sleep(50 * MINUTE).await;
+    assert_eq!(fleet.dialed(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn how_old_a_connection_becomes_is_a_choice() {
+    let fleet = Fleet::new();
+    let age = Duration::from_secs(9);
+    let _client = fleet.cloud(Client::builder().channels(1).refresh_channels_after(age)).await;
+    sleep(age - Duration::from_millis(1)).await;
+    assert_eq!(fleet.dialed(), 1);
+    sleep(Duration::from_millis(1002)).await;
+    assert_eq!(fleet.dialed(), 2);
+    for extreme in [Duration::ZERO, Duration::MAX] {
+        let fleet = Fleet::new();
+        let _client = fleet.cloud(Client::builder().channels(1).refresh_channels_after(extreme)).await;
+        sleep(Duration::from_secs(4)).await;
+        assert!(if extreme.is_zero() { (4..=5).contains(&fleet.dialed()) } else { fleet.dialed() == 1 });
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_old_connection_ends_with_its_last_request() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let lease = client.inner.channels.lease(None).unwrap();
+    sleep(50 * MINUTE).await;
+    go_round(&client).await;
+    assert_eq!(fleet.take_lines("SampleRowKeys"), [1; 4]);
+    assert!(fleet.is_open(0));
+    drop(lease);
+    assert!(!fleet.is_open(0) && fleet.is_open(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn renewal_ends_with_the_client() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder()).await;
+    let clone = client.clone();
+    drop(client);
+    sleep(50 * MINUTE).await;
+    assert_eq!(fleet.dialed(), 8);
+    drop(clone);
+    tokio::task::yield_now().await;
+    assert_eq!(fleet.holders(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_closed_client_renews_nothing() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder()).await;
+    client.close().await;
+    sleep(60 * MINUTE).await;
+    assert_eq!(fleet.dialed(), 4);
+}
+
+#[tokio::test]
+async fn a_connection_stays_where_nobody_answers_a_new_one() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let dialer = Arc::new(Dialer::emulator("127.0.0.1:1").unwrap());
+    let channels = Arc::clone(&client.inner.channels);
+    let refresh = Refresh { channels, dialer, after: MINUTE, prime: true };
+    assert!(refresh.renew(&client, 0).await.unwrap_err().is_unavailable());
+    go_round(&client).await;
+    assert!(fleet.is_open(0));
+}
+
+#[tokio::test]
+async fn a_renewed_connection_has_the_options_of_the_first() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let dialer = Dialer::emulator(&listener.local_addr().unwrap().to_string()).unwrap();
+    let client = Client::emulator("127.0.0.1:1").await.unwrap();
+    let mut openings = Vec::new();
+    for _ in 0..2 {
+        let transport = dialer.dial();
+        let channels = Arc::new(Channels::new([transport.clone()]));
+        let Transport::Channel(..) = transport else { panic!("a connection over TCP") };
+        let call = tokio::spawn({
+            let client = client.clone();
+            async move { client.prime(&[transport]).await }
+        });
+        let (mut socket, _) = listener.accept().await.unwrap();
+        // The preface, the settings, and the window of the connection.
+        let mut opening = vec![0; 24 + 9];
+        socket.read_exact(&mut opening).await.unwrap();
+        let settings = usize::from(opening[25]) << 8 | usize::from(opening[26]);
+        let mut rest = vec![0; settings + 13];
+        socket.read_exact(&mut rest).await.unwrap();
+        opening.extend(rest);
+        openings.push(opening);
+        drop((socket, channels));
+        call.await.unwrap();
+    }
+    assert_eq!(openings[0], openings[1]);
+    let has = |part: &[u8]| openings[1].windows(part.len()).any(|window| window == part);
+    assert!(has(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    // SETTINGS_INITIAL_WINDOW_SIZE of 1 MiB, and a connection's window of 2^31 - 1 above the 65,535 it begins with.
+    assert!(has(&[0, 4, 0, 16, 0, 0]));
+    assert!(has(&(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_may_be_large_on_a_renewed_connection_too() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().channels(1)).await;
+    client.create_table("t", NewTable::default()).await.unwrap();
+    sleep(50 * MINUTE).await;
+    let large = vec![7; 5 << 20];
+    client.mutate_row("t", "k".into(), vec![Mutation::set("f", "q", 0, large.clone())]).await.unwrap();
+    let row = client.read_row("t", "k".into(), None).await.unwrap().unwrap();
+    assert!(row.cells()[0].value() == &large);
+    assert_eq!(fleet.take_lines("ReadRows"), [1]);
+}

@@ -1,0 +1,133 @@
+//! Connections that lead to one embedded Bigtable, and what goes by each.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+
+use http::HeaderMap;
+use tonic::Status;
+use tonic::body::Body;
+use tower_service::Service as _;
+
+use super::*;
+use crate::client::builder::Reach;
+use crate::client::credentials::Authorizer;
+use crate::client::dial::Dial;
+use crate::client::target::Place;
+use crate::client::transport::Transport;
+
+/// Dials connections and keeps what they have carried.
+#[derive(Clone)]
+pub(super) struct Fleet(Arc<Shared>);
+
+struct Shared {
+    servers: Transport,
+    dialed: AtomicUsize,
+    seen: Mutex<Vec<Seen>>,
+    refusal: Mutex<Option<Refusal>>,
+    lines: Mutex<Vec<Weak<Line>>>,
+}
+
+/// Whether a request for an RPC is refused, and how.
+type Refusal = Box<dyn FnMut(&Seen) -> Option<Status> + Send>;
+
+/// A request.
+#[derive(Clone, Debug)]
+pub(super) struct Seen {
+    /// The number of its connection, from 0.
+    pub(super) line: usize,
+    pub(super) rpc: String,
+    pub(super) headers: HeaderMap,
+}
+
+/// One connection.
+struct Line(Arc<Shared>, usize);
+
+impl Fleet {
+    pub(super) fn new() -> Self {
+        let embedded = Client::embedded();
+        let servers = embedded.inner.channels.lease(None).unwrap().transport();
+        Self(Arc::new(Shared {
+            servers,
+            dialed: AtomicUsize::new(0),
+            seen: Mutex::default(),
+            refusal: Mutex::default(),
+            lines: Mutex::default(),
+        }))
+    }
+
+    /// From now on, requests are refused for which `refusal` has a status.
+    pub(super) fn refuse(&self, refusal: impl FnMut(&Seen) -> Option<Status> + Send + 'static) {
+        *self.0.refusal.lock().unwrap() = Some(Box::new(refusal));
+    }
+
+    /// A client, as of the cloud, by these connections.
+    pub(super) async fn cloud(&self, builder: ClientBuilder) -> Client {
+        builder.open(self.reach(None)).await
+    }
+
+    pub(super) fn reach(&self, credentials: Option<Authorizer>) -> Reach {
+        Reach {
+            place: Place::Cloud("test".into()),
+            data: Arc::new(self.clone()),
+            admin: None,
+            runtime: tokio::runtime::Handle::current(),
+            credentials,
+        }
+    }
+
+    /// What has been sent since the last call.
+    pub(super) fn take_seen(&self) -> Vec<Seen> {
+        std::mem::take(&mut self.0.seen.lock().unwrap())
+    }
+
+    /// The numbers of the connections that have carried a request for `rpc` since the last call, in order.
+    pub(super) fn take_lines(&self, rpc: &str) -> Vec<usize> {
+        let mut lines: Vec<usize> =
+            self.take_seen().into_iter().filter(|seen| seen.rpc == rpc).map(|seen| seen.line).collect();
+        lines.sort_unstable();
+        lines
+    }
+
+    pub(super) fn dialed(&self) -> usize {
+        self.0.dialed.load(Ordering::SeqCst)
+    }
+
+    /// Whether a connection is still there.
+    pub(super) fn is_open(&self, line: usize) -> bool {
+        self.0.lines.lock().unwrap()[line].upgrade().is_some()
+    }
+
+    /// How many hold the fleet.
+    pub(super) fn holders(&self) -> usize {
+        Arc::strong_count(&self.0)
+    }
+
+    pub(super) fn transport(&self) -> Transport {
+        let line = Arc::new(Line(Arc::clone(&self.0), self.0.dialed.fetch_add(1, Ordering::SeqCst)));
+        self.0.lines.lock().unwrap().push(Arc::downgrade(&line));
+        Transport::InProcess(line)
+    }
+}
+
+impl Dial for Fleet {
+    fn dial(&self) -> Transport {
+        self.transport()
+    }
+}
+
+impl InProcess for Line {
+    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+        let Self(shared, line) = self;
+        let rpc = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+        let seen = Seen { line: *line, rpc, headers: request.headers().clone() };
+        let refused = shared.refusal.lock().unwrap().as_mut().and_then(|refusal| refusal(&seen));
+        shared.seen.lock().unwrap().push(seen);
+        let mut servers = shared.servers.clone();
+        Box::pin(async move {
+            match refused {
+                Some(status) => status.into_http(),
+                None => servers.call(request).await.unwrap(),
+            }
+        })
+    }
+}

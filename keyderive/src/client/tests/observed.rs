@@ -1,0 +1,289 @@
+//! What operations tell of themselves.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use futures_util::StreamExt as _;
+use tonic::Status;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::subscriber::DefaultGuard;
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
+use tracing_subscriber::registry::LookupSpan;
+
+use super::fleet::Fleet;
+use super::*;
+use crate::plan::KeyRange;
+use crate::row::Mutation;
+
+/// A span that has ended, or an event.
+#[derive(Clone, Debug)]
+struct Told {
+    name: &'static str,
+    level: Level,
+    fields: Fields,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Fields(BTreeMap<&'static str, String>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.0.insert(field.name(), format!("{value:?}"));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name(), value.to_owned());
+    }
+}
+
+impl Told {
+    fn get(&self, field: &str) -> &str {
+        self.fields.0.get(field).map_or("", String::as_str)
+    }
+
+    fn is_of_the_client(metadata: &Metadata<'_>) -> bool {
+        metadata.target().starts_with("keyderive")
+    }
+}
+
+#[derive(Clone, Default)]
+struct Listener(Arc<Mutex<Vec<Told>>>);
+
+impl Listener {
+    fn listen() -> (Self, DefaultGuard) {
+        let listener = Self::default();
+        let subscriber = tracing_subscriber::registry().with(listener.clone());
+        (listener, tracing::subscriber::set_default(subscriber))
+    }
+
+    fn take(&self) -> Vec<Told> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+
+    /// The spans of operations that have ended since the last call.
+    fn operations(&self) -> Vec<Told> {
+        self.take().into_iter().filter(|told| told.name == "bigtable").collect()
+    }
+}
+
+impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listener {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let mut fields = Fields::default();
+        attributes.record(&mut fields);
+        context.span(id).unwrap().extensions_mut().insert(fields);
+    }
+
+    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+        record.record(context.span(id).unwrap().extensions_mut().get_mut::<Fields>().unwrap());
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        if Told::is_of_the_client(event.metadata()) {
+            let mut fields = Fields::default();
+            event.record(&mut fields);
+            let level = *event.metadata().level();
+            self.0.lock().unwrap().push(Told { name: "event", level, fields });
+        }
+    }
+
+    fn on_close(&self, id: Id, context: Context<'_, S>) {
+        let span = context.span(&id).unwrap();
+        if Told::is_of_the_client(span.metadata()) {
+            let fields = span.extensions().get::<Fields>().unwrap().clone();
+            let (name, level) = (span.metadata().name(), *span.metadata().level());
+            self.0.lock().unwrap().push(Told { name, level, fields });
+        }
+    }
+}
+
+/// A client of a table `t` of three rows.
+async fn client(fleet: &Fleet) -> Client {
+    let client = fleet.cloud(Client::builder().prime(false).channels(1)).await;
+    client.create_table("t", NewTable::default()).await.unwrap();
+    let entry = |key: &'static str| (key.into(), vec![Mutation::set("f", "q", 0, "secret-value")]);
+    let entries = ["secret-1", "secret-2", "secret-3"].map(entry);
+    assert!(client.mutate_rows("t", entries.into()).await.iter().all(Result::is_ok));
+    client
+}
+
+fn all() -> ReadRows {
+    ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_is_a_span_with_its_outcome() {
+    let (listener, _guard) = Listener::listen();
+    let client = client(&Fleet::new()).await;
+    client.mutate_row("t", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    client.read_row("u", "k".into(), None).await.unwrap_err();
+    let told = listener.operations();
+    let told: Vec<_> = told
+        .iter()
+        .map(|span| ["operation", "table", "attempts", "rows", "code"].map(|field| span.get(field)))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ["CreateTable", "t", "1", "", "OK"],
+            ["MutateRows", "t", "1", "3", "OK"],
+            ["MutateRow", "t", "1", "1", "OK"],
+            ["ReadRows", "u", "1", "", "NOT_FOUND"],
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failed_attempt_is_an_event_and_counted() {
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    let mut failures =
+        vec![Status::data_loss("gone"), Status::aborted("again"), Status::unavailable("later")];
+    fleet.refuse(move |_| failures.pop());
+    let (listener, _guard) = Listener::listen();
+    let rows: Vec<_> = client.read_rows("t", ReadRows { bucket: Some(3), ..all() }).collect().await;
+    assert!(rows.len() == 1 && rows[0].is_err());
+    let told = listener.take();
+    let events: Vec<_> = told[..3]
+        .iter()
+        .map(|told| ["message", "attempt", "code", "again"].map(|field| told.get(field)))
+        .collect();
+    assert_eq!(
+        events,
+        [
+            ["an attempt failed", "1", "UNAVAILABLE", "true"],
+            ["an attempt failed", "2", "ABORTED", "true"],
+            ["an attempt failed", "3", "DATA_LOSS", "false"],
+        ]
+    );
+    assert!(told[..3].iter().all(|told| told.level == Level::DEBUG && told.get("table") == "t"));
+    let fields = ["operation", "bucket", "attempts", "rows", "code"].map(|field| told[3].get(field));
+    assert_eq!(fields, ["ReadRows", "3", "3", "", "DATA_LOSS"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_counts_what_came_and_says_how_it_ended() {
+    let client = client(&Fleet::new()).await;
+    let (listener, _guard) = Listener::listen();
+    client.read_rows("t", all()).collect::<Vec<_>>().await;
+    // One that is dropped early, and one that is dropped when it has all that it asked for.
+    client.read_rows("t", all()).next().await.unwrap().unwrap();
+    client.read_rows("t", ReadRows { limit: Some(1), ..all() }).next().await.unwrap().unwrap();
+    let told = listener.operations();
+    let told: Vec<_> = told.iter().map(|span| ["rows", "code"].map(|field| span.get(field))).collect();
+    assert_eq!(told, [["3", "OK"], ["1", "CANCELLED"], ["1", "OK"]]);
+    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    let bytes = "secret-1".len() + "secret-value".len();
+    assert_eq!(listener.operations()[0].get("bytes"), bytes.to_string());
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_key_and_no_value_is_told_from_info_up() {
+    let (listener, _guard) = Listener::listen();
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    client.read_rows("t", all()).collect::<Vec<_>>().await;
+    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    fleet.refuse(|_| Some(Status::internal("of row secret-1")));
+    client.read_row("t", "secret-1".into(), None).await.unwrap_err();
+    client.mutate_row("t", "secret-1".into(), vec![Mutation::delete_row()]).await.unwrap_err();
+    client.mutate_rows("t", vec![("secret-1".into(), vec![Mutation::delete_row()])]).await;
+    let told = listener.take();
+    assert!(told.len() > 6);
+    for told in told.iter().filter(|told| told.level <= Level::INFO) {
+        assert!(!format!("{told:?}").contains("secret"), "{told:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_not_ready_is_a_warning() {
+    let (listener, _guard) = Listener::listen();
+    let fleet = Fleet::new();
+    fleet.refuse(|_| Some(Status::internal("not now")));
+    let _client = fleet.cloud(Client::builder().channels(1)).await;
+    let told = listener.take();
+    let warning = told.iter().find(|told| told.level == Level::WARN).unwrap();
+    assert_eq!(warning.get("message"), "a connection is used without having been made ready");
+    assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
+}
+
+#[cfg(feature = "metrics")]
+mod counted {
+    use metrics::{
+        Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString,
+        Unit,
+    };
+
+    use super::*;
+
+    /// What counters have come to, and how many values histograms have.
+    #[derive(Default)]
+    struct Counts(Arc<Mutex<BTreeMap<String, u64>>>);
+
+    struct Count(Arc<Mutex<BTreeMap<String, u64>>>, String);
+
+    impl Counts {
+        fn count(&self, key: &Key) -> Arc<Count> {
+            let labels = key.labels().map(|label| format!(" {}={}", label.key(), label.value()));
+            Arc::new(Count(Arc::clone(&self.0), key.name().to_owned() + &labels.collect::<String>()))
+        }
+    }
+
+    impl CounterFn for Count {
+        fn increment(&self, value: u64) {
+            *self.0.lock().unwrap().entry(self.1.clone()).or_default() += value;
+        }
+
+        fn absolute(&self, _: u64) {}
+    }
+
+    impl HistogramFn for Count {
+        fn record(&self, _: f64) {
+            self.increment(1);
+        }
+    }
+
+    impl Recorder for Counts {
+        fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+        fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+        fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+            Counter::from_arc(self.count(key))
+        }
+
+        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::noop()
+        }
+
+        fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+            Histogram::from_arc(self.count(key))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn operations_are_counted() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let fleet = Fleet::new();
+        let client = client(&fleet).await;
+        let mut failures = vec![Status::unavailable("later")];
+        fleet.refuse(move |_| failures.pop());
+        client.read_rows("t", all()).collect::<Vec<_>>().await;
+        tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
+        let counts = counts.0.lock().unwrap();
+        for (name, count) in [
+            ("keyderive.attempts operation=ReadRows code=UNAVAILABLE", 1),
+            ("keyderive.attempts operation=ReadRows code=OK", 1),
+            ("keyderive.operation.seconds operation=ReadRows code=OK", 1),
+            ("keyderive.rows operation=ReadRows", 3),
+            ("keyderive.rows operation=MutateRows", 3),
+            ("keyderive.bytes operation=ReadRows", 60),
+            ("keyderive.channel.refreshes code=OK", 1),
+        ] {
+            assert_eq!(counts.get(name), Some(&count), "{name} in {counts:#?}");
+        }
+    }
+}

@@ -1,0 +1,307 @@
+//! Tables made, by what is declared of them.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::verify::{self, Expected};
+use super::{Table, VERSIONS, Verified, marker};
+use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
+use crate::key::{Schema, TableKey};
+
+impl<K: TableKey, R> Table<K, R> {
+    /// Creates the table, as it is declared step by step.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use keyderive::{Client, GcRule, RowKey};
+    ///
+    /// #[derive(RowKey)]
+    /// #[salt(range = 4, over = "user_id")]
+    /// struct EventKey {
+    ///     user_id: String,
+    ///     #[reverse_ts]
+    ///     at: u64,
+    /// }
+    /// # type Event = std::collections::BTreeMap<String, String>;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let events = Client::embedded().table::<EventKey, Event>("events");
+    /// let declared = events
+    ///     .create()
+    ///     .family("raw", GcRule::max_age(Duration::from_secs(7 * 24 * 60 * 60)))
+    ///     .split_at(&EventKey { user_id: "m".into(), at: u64::from(u32::MAX) });
+    /// declared.clone().await?;
+    /// declared.verify().await?; // at the next start, say
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// | declared | unless said otherwise |
+    /// |---|---|
+    /// | column families | the table's own, of which one version of each column is kept |
+    /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
+    /// | row key schema | that of the key type, where its layout has one |
+    /// | marker row | none |
+    ///
+    /// It is sent when the declaration is awaited, or by [`if_absent`](CreateTable::if_absent).
+    pub fn create(&self) -> CreateTable<K> {
+        let own = Family::new(&*self.family, GcRule::max_versions(VERSIONS));
+        CreateTable {
+            client: self.client.clone(),
+            name: Arc::clone(&self.name),
+            families: vec![own],
+            splits: Vec::new(),
+            has_schema: true,
+            has_marker: false,
+            fault: None,
+            key: PhantomData,
+        }
+    }
+
+    /// Creates the table where there is none, with its column family; says whether it did. It is the short form of
+    /// `create().if_absent()`.
+    ///
+    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
+    /// family keeps one version of each column. A table that exists is left as it is.
+    ///
+    /// # Errors
+    /// When the table can be neither created nor found; when it exists without the column family.
+    pub async fn create_if_absent(&self) -> Result<bool, Error> {
+        self.create().if_absent().await
+    }
+}
+
+/// What a table is to be, from [`Table::create`].
+///
+/// Awaited, it creates the table. It is sent again only when it cannot have reached the server, so after another
+/// failure the table may be there.
+///
+/// # Errors
+/// [`is_already_exists`](Error::is_already_exists) where there is such a table. Before anything is sent: where a family
+/// has a name or a rule that no family can have, or the name of a column of the row key schema; where a key to split at
+/// cannot be encoded.
+#[must_use = "a table is created when this is awaited, or by `if_absent`"]
+pub struct CreateTable<K> {
+    client: Client,
+    name: Arc<str>,
+    families: Vec<Family>,
+    splits: Vec<Bytes>,
+    has_schema: bool,
+    has_marker: bool,
+    /// The first fault of what was declared.
+    fault: Option<Error>,
+    key: PhantomData<fn() -> K>,
+}
+
+impl<K: TableKey> CreateTable<K> {
+    /// Declares a column family, or for one that is declared, as the table's own is, another rule.
+    pub fn family(self, name: impl Into<String>, gc_rule: GcRule) -> Self {
+        self.with_family(Family::new(name, gc_rule))
+    }
+
+    /// Declares a column family whose cells are sums, least or greatest values of what is added to them.
+    pub fn aggregate_family(self, name: impl Into<String>, aggregate: Aggregate, gc_rule: GcRule) -> Self {
+        self.with_family(Family::aggregate(name, aggregate, gc_rule))
+    }
+
+    fn with_family(mut self, family: Family) -> Self {
+        match self.families.iter_mut().find(|known| known.name() == family.name()) {
+            Some(known) => *known = family,
+            None => self.families.push(family),
+        }
+        self
+    }
+
+    /// Has a tablet begin at this key, and at the same place in every other salt bucket.
+    pub fn split_at(mut self, key: &K) -> Self {
+        match key.encode() {
+            Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, key)),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| Error::key(&self.name, error));
+            }
+        }
+        self
+    }
+
+    /// Leaves the row key schema out: SQL then sees keys as bytes.
+    ///
+    /// It is for a table that several key types share, since SQL that names a column of the schema fails at the first
+    /// row key that the schema does not read. A row key schema cannot be changed later, only removed.
+    pub fn without_row_key_schema(self) -> Self {
+        Self { has_schema: false, ..self }
+    }
+
+    /// Writes a marker row too, which says by which layout the rows are stored, so that a program whose key type is
+    /// another one finds out before it reads or writes; [`Table::verify`] compares it.
+    ///
+    /// It takes the place of the row key schema: the marker's key is none of the key type's, and SQL that names a
+    /// column of the schema would fail at it. [`Table::write_marker`] says where it lies.
+    pub fn with_marker(self) -> Self {
+        Self { has_marker: true, ..self }
+    }
+
+    /// Creates the table where there is none; says whether it did.
+    ///
+    /// A table that exists is left as it is, and its rules are not compared: [`verify`](Self::verify) does that. Where a
+    /// marker row is declared and there is none for the key type yet, it is written, since a program may have ended
+    /// between the two.
+    ///
+    /// # Errors
+    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one
+    /// of the column families, or with the marker of another layout.
+    pub async fn if_absent(self) -> Result<bool, Error> {
+        match self.send().await {
+            Ok(()) => Ok(true),
+            Err(error) if error.is_already_exists() => {
+                let info = self.client.table_info(&self.name).await?;
+                verify::has_families(&info, &self.families)?;
+                if self.has_marker {
+                    marker::write::<K>(&self.client, &info).await?;
+                }
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Compares the table that exists with what is declared, and changes nothing: that it has the families, each with
+    /// its rule and its kind of cells; that its row key schema is the declared one, where it has one; that it has the
+    /// marker row of the key type, where one is declared. Families and splits that are not declared are no fault.
+    ///
+    /// ```
+    /// # use keyderive::{Client, GcRule, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let error = users.create().family("cf", GcRule::max_versions(3)).verify().await.unwrap_err();
+    /// assert!(error.is_mismatch());
+    /// assert_eq!(
+    ///     error.to_string(),
+    ///     "table `users`: the garbage collection rule of the column family `cf` is not the declared one: expected \
+    ///      `all but the newest 3 versions`, found `all but the newest version`",
+    /// );
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides;
+    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    pub async fn verify(&self) -> Result<Verified, Error> {
+        self.check()?;
+        let expected = Expected {
+            families: &self.families,
+            rules: true,
+            schema: self.schema(),
+            marker: self.has_marker,
+        };
+        verify::verify::<K>(&self.client, &self.name, expected).await
+    }
+
+    async fn send(&self) -> Result<(), Error> {
+        self.check()?;
+        let mut families = self.families.clone();
+        if self.has_marker {
+            families.push(marker::family());
+        }
+        let buckets = K::SCHEMA.bucket_splits().into_iter().map(Bytes::from);
+        let mut splits: Vec<_> = buckets.chain(self.splits.iter().cloned()).collect();
+        splits.sort_unstable();
+        splits.dedup();
+        let row_key_schema = self.schema();
+        let new = NewTable { families, splits, row_key_schema };
+        self.client.create_table(&self.name, new).await?;
+        match self.has_marker {
+            true => marker::write_first::<K>(&self.client, &self.name).await,
+            false => Ok(()),
+        }
+    }
+
+    /// The row key schema that the table is to have.
+    fn schema(&self) -> Option<TableSchema> {
+        let wanted = self.has_schema && !self.has_marker;
+        wanted.then(K::row_key_schema)?.ok().map(|schema| (&schema).into())
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if let Some(error) = &self.fault {
+            return Err(error.shared());
+        }
+        if self.has_marker {
+            marker::check::<K>(&self.name)?;
+            if self.families.iter().any(|family| family.name() == marker::FAMILY) {
+                return Err(Error::definition(
+                    &self.name,
+                    format!(
+                        "the column family `{}` is that of the marker row; name yours otherwise",
+                        marker::FAMILY
+                    ),
+                ));
+            }
+        }
+        let Some(schema) = self.schema() else { return Ok(()) };
+        match schema.columns().find(|column| self.families.iter().any(|family| family.name() == *column)) {
+            None => Ok(()),
+            Some(column) => Err(Error::definition(
+                &self.name,
+                format!(
+                    "`{column}` is a column family and a column of the row key schema, and SQL takes a name for one \
+                     of them; give the family or the field of `{}` another name, or leave the schema out with \
+                     `.without_row_key_schema()`",
+                    K::SCHEMA.key_type(),
+                ),
+            )),
+        }
+    }
+}
+
+/// The keys of all buckets at the place of `key`.
+fn in_every_bucket(schema: &Schema, key: Vec<u8>) -> Vec<Bytes> {
+    let Some(salt) = schema.salt() else { return vec![key.into()] };
+    let split = schema.split_at_salt(&key);
+    salt.buckets().map(|bucket| schema.join_at_salt(Some(bucket), split).into()).collect()
+}
+
+impl<K: TableKey> IntoFuture for CreateTable<K> {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.send().await })
+    }
+}
+
+impl<K> Clone for CreateTable<K> {
+    fn clone(&self) -> Self {
+        Self {
+            client: self.client.clone(),
+            name: Arc::clone(&self.name),
+            families: self.families.clone(),
+            splits: self.splits.clone(),
+            has_schema: self.has_schema,
+            has_marker: self.has_marker,
+            fault: self.fault.as_ref().map(Error::shared),
+            key: PhantomData,
+        }
+    }
+}
+
+impl<K> fmt::Debug for CreateTable<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CreateTable")
+            .field("name", &self.name)
+            .field("families", &self.families)
+            .field("splits", &self.splits)
+            .field("has_marker", &self.has_marker)
+            .finish_non_exhaustive()
+    }
+}

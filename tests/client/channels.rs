@@ -1,0 +1,214 @@
+//! Which connection a request goes by, and how much one connection carries.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use futures_util::future::join_all;
+use keyderive::Client;
+use keyderive::client::{RawTable, ReadRows};
+use keyderive_scripted::data;
+use keyderive_scripted::mock::{Answer, Chunk, Gate, Mock, Rpc, cell};
+use tokio::time::{sleep, timeout};
+use tonic::Code;
+
+use crate::support::{MILLISECOND, SECOND, all, set, table, table_by_socket, text};
+
+const TOO_LONG: Duration = Duration::from_secs(30);
+
+/// A table of `mock` by so many pipes.
+fn table_by(mock: &Mock, channels: usize) -> RawTable {
+    let mock = mock.clone();
+    let client = Client::builder().channels(channels).connected_by(move |endpoint| mock.channel(&endpoint));
+    client.unwrap().raw_table("events")
+}
+
+/// How many requests came over each connection.
+fn carried(mock: &Mock) -> Vec<usize> {
+    let mut carried = vec![0; mock.connections()];
+    mock.requests().iter().for_each(|request| carried[request.connection] += 1);
+    carried.sort_unstable();
+    carried
+}
+
+/// A server that answers writes and scans when the gate is open.
+fn behind(gate: &Gate) -> Mock {
+    let gate = gate.clone();
+    Mock::new().by(move |request| {
+        let answer = Answer::new().hold(&gate);
+        match request.rpc {
+            Rpc::MutateRow => answer.send(&data::MutateRowResponse {}),
+            _ => answer.and_rows(["k"]),
+        }
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_has_one_connection_unless_told() {
+    let gate = Gate::new();
+    let mock = behind(&gate);
+    let table = table(&mock);
+    let writes = join_all((0..8).map(|_| table.mutate_row("k", set())));
+    let open = async {
+        sleep(SECOND).await;
+        gate.open();
+    };
+    let (written, ()) = tokio::join!(writes, open);
+    assert!(written.iter().all(Result::is_ok));
+    assert_eq!(carried(&mock), [8]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_are_spread_over_the_connections() {
+    let gate = Gate::new();
+    let mock = behind(&gate);
+    let table = table_by(&mock, 4);
+    let writes = join_all((0..40).map(|_| table.mutate_row("k", set())));
+    let open = async {
+        sleep(SECOND).await;
+        assert_eq!(carried(&mock), [10; 4]);
+        gate.open();
+    };
+    let (written, ()) = tokio::join!(writes, open);
+    assert!(written.iter().all(Result::is_ok));
+}
+
+#[tokio::test(start_paused = true)]
+async fn scans_are_spread_over_the_connections() {
+    let gate = Gate::new();
+    let mock = behind(&gate);
+    let table = table_by(&mock, 3);
+    let scans = join_all((0..9).map(|_| all(&table)));
+    let open = async {
+        sleep(SECOND).await;
+        assert_eq!(carried(&mock), [3; 3]);
+        gate.open();
+    };
+    let (read, ()) = tokio::join!(scans, open);
+    assert!(read.into_iter().all(|rows| rows.unwrap() == ["k"]));
+}
+
+/// A connection with scans under way gets what the others have not.
+#[tokio::test(start_paused = true)]
+async fn the_least_busy_connection_is_next() {
+    let gate = Gate::new();
+    let held = gate.clone();
+    let mock = Mock::new().by(move |request| match request.rpc {
+        Rpc::ReadRows => Answer::rows(["a"]).hold(&held),
+        _ => Answer::written(),
+    });
+    let table = table_by(&mock, 2);
+    let mut rows = table.read_rows(ReadRows::all());
+    rows.try_next().await.unwrap();
+    let busy = mock.requests()[0].connection;
+    for _ in 0..6 {
+        table.mutate_row("k", set()).await.unwrap();
+    }
+    assert!(mock.requests()[1..].iter().all(|request| request.connection != busy));
+    gate.open();
+}
+
+/// What has failed by one connection may be well by another.
+#[tokio::test(start_paused = true)]
+async fn the_next_attempt_goes_by_another_connection() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
+        .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
+        .on(Rpc::MutateRow, Answer::written());
+    table_by(&mock, 3).mutate_row("k", set()).await.unwrap();
+    let over: Vec<_> = mock.requests().iter().map(|request| request.connection).collect();
+    assert!(over[0] != over[1] && over[1] != over[2], "{over:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_channels_are_one() {
+    let mock = Mock::new().by(|_| Answer::written());
+    table_by(&mock, 0).mutate_row("k", set()).await.unwrap();
+    assert_eq!(mock.connections(), 1);
+}
+
+/// Connections are made when they are needed.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_nothing_connects_to_nothing() {
+    let mock = Mock::new();
+    let _table = table_by(&mock, 4);
+    sleep(60 * SECOND).await;
+    assert_eq!(mock.connections(), 0);
+}
+
+/// Servers allow 100 streams on a connection: the others wait, and none fails.
+#[tokio::test(start_paused = true)]
+async fn more_requests_than_a_connection_carries_wait() {
+    let mock = Mock::new().by(|_| Answer::new().wait(SECOND).send(&data::MutateRowResponse {}));
+    let table = table(&mock);
+    let written = join_all((0..350).map(|_| table.mutate_row("k", set()))).await;
+    assert!(written.iter().all(Result::is_ok));
+    assert_eq!(carried(&mock), [350]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_that_are_dropped_are_given_up_at_the_server() {
+    let mock = Mock::new().by(|_| Answer::rows(["a"]).stall());
+    let table = table(&mock);
+    for _ in 0..150 {
+        let mut rows = table.read_rows(ReadRows::all());
+        assert_eq!(text(rows.try_next().await.unwrap().unwrap().key()), "a");
+    }
+    sleep(SECOND).await;
+    assert_eq!(mock.requests().len(), 150);
+    assert!(mock.requests().iter().all(|request| request.is_cancelled));
+}
+
+/// A row of next to no bytes in each message, as an emulator sends them.
+fn tiny(rows: u32) -> impl Iterator<Item = [Chunk; 1]> {
+    (0..rows).map(|row| [cell(Bytes::copy_from_slice(&row.to_be_bytes())).value("").commit()])
+}
+
+/// A reader that pauses leaves small frames unread, for which HTTP/2 implementations end connections.
+#[tokio::test]
+async fn tiny_rows_that_wait_do_not_end_the_connection() {
+    const ROWS: u32 = 40_000;
+    let mock = Mock::new().by(|_| tiny(ROWS).fold(Answer::new(), Answer::and_chunks));
+    let table = table_by_socket(&mock).await;
+    let read = async {
+        let mut rows = table.read_rows(ReadRows::all());
+        let mut read = 0;
+        while let Some(row) = rows.try_next().await.unwrap() {
+            assert_eq!(row.key()[..], u32::to_be_bytes(read));
+            if read == 0 {
+                sleep(500 * MILLISECOND).await;
+            }
+            read += 1;
+        }
+        read
+    };
+    assert_eq!(timeout(TOO_LONG, read).await.expect("the scan hangs"), ROWS);
+    assert_eq!(mock.requests().len(), 1);
+}
+
+/// Scans that are not read fill their own windows, and not that of the connection.
+#[tokio::test]
+async fn scans_that_wait_hold_up_no_request() {
+    let value = vec![7; 64 << 10];
+    let mock = Mock::new().by(move |request| match request.rpc {
+        Rpc::ReadRows => (10..60).fold(Answer::new(), |answer, row| {
+            answer.and_chunks([cell(format!("row-{row}")).value(value.clone()).commit()])
+        }),
+        _ => Answer::written(),
+    });
+    let table = table_by_socket(&mock).await;
+    let work = async {
+        let mut waiting = Vec::new();
+        for _ in 0..20 {
+            let mut rows = table.read_rows(ReadRows::all());
+            rows.try_next().await.unwrap();
+            waiting.push(rows);
+        }
+        sleep(200 * MILLISECOND).await;
+        table.mutate_row("k", set()).await.unwrap();
+        for rows in waiting {
+            assert_eq!(rows.try_collect::<Vec<_>>().await.unwrap().len(), 49);
+        }
+    };
+    timeout(TOO_LONG, work).await.expect("a request waits for scans that nobody reads");
+}

@@ -1,0 +1,317 @@
+//! How connections and streams end, and what that means: every event is provoked for real.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use h2::Reason;
+use keyderive::client::{RawTable, ReadRows};
+use keyderive::row::Mutation;
+use keyderive_scripted::mock::{Answer, Door, Mock, Rpc};
+use tokio::time::{Instant, sleep, timeout};
+use tonic::Code;
+
+use crate::support::{
+    MILLISECOND, SECOND, all, asked, entries, gaps, keys, keys_and_error, set, table, table_by_socket, text,
+};
+
+/// Sockets take real time; what takes as long as this hangs.
+const TOO_LONG: Duration = Duration::from_secs(20);
+
+/// A server whose first `ReadRows` gives `a`, and then ends so; the next one gives `b`.
+fn ending(end: impl Fn(Answer) -> Answer) -> Mock {
+    Mock::new().on(Rpc::ReadRows, end(Answer::rows(["a"]))).on(Rpc::ReadRows, Answer::rows(["b"]))
+}
+
+/// Fails unless a scan over `mock` reads `a` and `b`, by two requests.
+async fn goes_on(mock: &Mock, table: &RawTable) {
+    let read = timeout(TOO_LONG, all(table)).await.expect("the scan hangs").unwrap();
+    assert_eq!(read, ["a", "b"]);
+    assert_eq!(asked(mock), ["[,)", "(a,)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_when_its_connection_breaks() {
+    let mock = ending(Answer::drop_connection);
+    goes_on(&mock, &table(&mock)).await;
+    assert_eq!(mock.requests()[1].connection, 1);
+}
+
+#[tokio::test]
+async fn a_scan_goes_on_when_its_socket_breaks() {
+    let mock = ending(Answer::drop_connection);
+    goes_on(&mock, &table_by_socket(&mock).await).await;
+}
+
+#[tokio::test]
+async fn a_scan_goes_on_when_its_server_is_killed_and_comes_back() {
+    let mock = ending(Answer::stall);
+    let table = table_by_socket(&mock).await;
+    let mut rows = table.read_rows(ReadRows::all());
+    assert_eq!(text(rows.try_next().await.unwrap().unwrap().key()), "a");
+    mock.stop().await;
+    let restart = async {
+        sleep(100 * MILLISECOND).await;
+        mock.listen().await;
+    };
+    let (rest, ()) = timeout(TOO_LONG, async { tokio::join!(keys(rows), restart) }).await.unwrap();
+    assert_eq!(rest.unwrap(), ["b"]);
+    assert_eq!(asked(&mock), ["[,)", "(a,)"]);
+}
+
+#[tokio::test]
+async fn a_server_that_comes_back_is_found_again() {
+    let mock = Mock::new().by(|_| Answer::written());
+    let table = table_by_socket(&mock).await;
+    for _ in 0..3 {
+        timeout(TOO_LONG, table.mutate_row("k", set())).await.unwrap().unwrap();
+        mock.stop().await;
+        mock.listen().await;
+    }
+    assert_eq!(mock.requests().len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_when_the_server_goes_away_at_once() {
+    for reason in [Reason::NO_ERROR, Reason::ENHANCE_YOUR_CALM, Reason::INTERNAL_ERROR] {
+        let mock = ending(|answer| answer.go_away_now(reason));
+        goes_on(&mock, &table(&mock)).await;
+    }
+}
+
+/// As Google's front ends do with connections of an hour.
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_well_on_a_connection_that_takes_no_more() {
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::rows(["a"]).go_away().wait(SECOND).and_rows(["b"]))
+        .on(Rpc::ReadRows, Answer::rows(["c"]));
+    let table = table(&mock);
+    assert_eq!(all(&table).await.unwrap(), ["a", "b"]);
+    assert_eq!(all(&table).await.unwrap(), ["c"]);
+    let connections: Vec<_> = mock.requests().iter().map(|request| request.connection).collect();
+    assert_eq!(connections, [0, 1]);
+}
+
+/// A connection of an age at which the server ends it, with some time for what is under way.
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_when_its_time_on_an_old_connection_is_over() {
+    let mock = ending(|answer| answer.wait(4 * SECOND).go_away().wait(SECOND).drop_connection());
+    goes_on(&mock, &table(&mock)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_go_on_when_an_idle_connection_takes_no_more() {
+    let mock = Mock::new().by(|_| Answer::written());
+    let table = table(&mock);
+    for _ in 0..5 {
+        table.mutate_row("k", set()).await.unwrap();
+        mock.go_away();
+        sleep(SECOND).await;
+    }
+    assert_eq!((mock.requests().len(), mock.connections()), (5, 5));
+}
+
+/// Writes that may not be made twice too: they are sent once, over a connection that lives.
+#[tokio::test(start_paused = true)]
+async fn requests_go_on_when_an_idle_connection_breaks() {
+    let mock = Mock::new().by(|_| Answer::written());
+    let table = table(&mock);
+    for _ in 0..5 {
+        table.mutate_row("k", [Mutation::set_now("f", "q", "v")]).await.unwrap();
+        mock.drop_connections();
+        sleep(SECOND).await;
+    }
+    assert_eq!(mock.requests().len(), 5);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_when_its_stream_is_reset() {
+    for reason in [
+        Reason::NO_ERROR,
+        Reason::INTERNAL_ERROR,
+        Reason::CANCEL,
+        Reason::REFUSED_STREAM,
+        Reason::ENHANCE_YOUR_CALM,
+        Reason::PROTOCOL_ERROR,
+    ] {
+        let mock = ending(|answer| answer.reset(reason));
+        goes_on(&mock, &table(&mock)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_that_may_be_made_twice_is_made_again_when_its_connection_breaks() {
+    let lost = || Answer::new().drop_connection();
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, lost())
+        .on(Rpc::ReadRows, Answer::rows(["k"]))
+        .on(Rpc::SampleRowKeys, Answer::samples([("a", 1)]).drop_connection())
+        .on(Rpc::SampleRowKeys, Answer::samples([("b", 2)]))
+        .on(Rpc::MutateRow, lost())
+        .on(Rpc::MutateRow, Answer::written())
+        .on(Rpc::MutateRows, Answer::outcomes([(1, Code::Ok)]).drop_connection())
+        .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
+    let table = table(&mock);
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert_eq!(table.sample_row_keys().await.unwrap(), [("b".into(), 2)]);
+    table.mutate_row("k", set()).await.unwrap();
+    assert!(table.mutate_rows(entries(["a", "b"])).await.iter().all(Result::is_ok));
+    assert_eq!(mock.requests().len(), 8);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_whose_outcome_is_lost_is_not_made_twice() {
+    let mock =
+        Mock::new().on(Rpc::MutateRow, Answer::new().drop_connection()).on(Rpc::MutateRow, Answer::written());
+    let error = table(&mock).mutate_row("k", [Mutation::set_now("f", "q", "v")]).await.unwrap_err();
+    assert!(error.is_unavailable() && error.attempts() == 1, "{error}");
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_breaks_is_unavailable_and_says_why() {
+    let mock = Mock::new().by(|_| Answer::rows(["a"]).drop_connection());
+    let table = table(&mock).with(|settings| settings.read_rows.max_attempts = 1);
+    let (_, error) = keys_and_error(table.read_rows(ReadRows::all())).await;
+    assert!(error.is_unavailable() && error.is_retryable(), "{error}");
+    assert!(std::error::Error::source(&error).is_some(), "{error:?}");
+    assert!(error.to_string().contains("UNAVAILABLE") && error.to_string().contains("test:1"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_refused_is_tried_again() {
+    let mock = Mock::new().by(|_| Answer::rows(["k"]));
+    mock.set_door(Door::Shut);
+    let table = table(&mock);
+    let open = async {
+        sleep(2 * SECOND).await;
+        mock.set_door(Door::Open);
+    };
+    let (read, ()) = tokio::join!(all(&table), open);
+    assert_eq!(read.unwrap(), ["k"]);
+    assert_eq!(mock.requests().len(), 1);
+}
+
+/// Even a write that may not be made twice: it was never sent.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_was_not_sent_is_sent_again() {
+    let mock = Mock::new().by(|_| Answer::written());
+    mock.set_door(Door::Shut);
+    let table = table(&mock);
+    let open = async {
+        sleep(SECOND).await;
+        mock.set_door(Door::Open);
+    };
+    let (written, ()) = tokio::join!(table.mutate_row("k", [Mutation::set_now("f", "q", "v")]), open);
+    written.unwrap();
+    assert_eq!(mock.requests().len(), 1);
+}
+
+/// An address where nothing has ever answered is told soon, and not after the hours that a scan has.
+#[tokio::test(start_paused = true)]
+async fn an_address_where_nothing_answers_is_told_soon() {
+    let mock = Mock::new();
+    mock.set_door(Door::Shut);
+    let table = table(&mock).with(|settings| settings.first_contact = 5 * SECOND);
+    let begun = Instant::now();
+    let error = all(&table).await.unwrap_err();
+    assert!(error.is_unavailable() && error.attempts() > 1, "{error}");
+    assert!(begun.elapsed() > 2 * SECOND && begun.elapsed() <= 5 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn a_port_where_nothing_listens_is_unavailable() {
+    let mock = Mock::new();
+    let table = table_by_socket(&mock).await;
+    mock.stop().await;
+    let table = table.with(|settings| settings.first_contact = 200 * MILLISECOND);
+    let error = timeout(TOO_LONG, table.mutate_row("k", set())).await.unwrap().unwrap_err();
+    assert!(error.is_unavailable() && error.attempts() >= 2, "{error}");
+    assert!(std::error::Error::source(&error).is_some());
+}
+
+/// An outage is waited out for as long as the operation has.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_answered_is_waited_for() {
+    let mock = Mock::new().by(|_| Answer::written());
+    let table = table(&mock);
+    table.mutate_row("k", set()).await.unwrap();
+    mock.set_door(Door::Shut);
+    mock.drop_connections();
+    let open = async {
+        sleep(40 * SECOND).await;
+        mock.set_door(Door::Open);
+    };
+    let (written, ()) = tokio::join!(table.mutate_row("k", set()), open);
+    written.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_never_there_is_unavailable() {
+    let mock = Mock::new();
+    mock.set_door(Door::Stuck);
+    let begun = Instant::now();
+    let error = table(&mock).mutate_row("k", set()).await.unwrap_err();
+    assert!(error.is_unavailable() || error.is_deadline(), "{error}");
+    assert!(begun.elapsed() <= 61 * SECOND, "{:?}", begun.elapsed());
+}
+
+/// The server has died without a word: keep-alive probes find that out long before the stream has been silent for
+/// too long.
+#[tokio::test(start_paused = true)]
+async fn a_connection_without_a_server_is_found_out() {
+    let mock = Mock::new().by(|request| match request.connection {
+        0 => Answer::rows(["a"]).stall(),
+        _ => Answer::rows(["b"]),
+    });
+    let table = table(&mock);
+    let mut rows = table.read_rows(ReadRows::all());
+    rows.try_next().await.unwrap();
+    mock.freeze();
+    let begun = Instant::now();
+    assert_eq!(keys(rows).await.unwrap(), ["b"]);
+    assert!(begun.elapsed() < 60 * SECOND, "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_above_the_limit_is_final() {
+    let mock = ending(|answer| answer.oversize((256 << 20) + 1));
+    let (read, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
+    assert_eq!((read, asked(&mock).len()), (vec!["a".to_owned()], 1));
+    assert!(error.is_resource_exhausted() && !error.is_retryable(), "{error}");
+}
+
+/// Four times what tonic takes unless told.
+#[tokio::test]
+async fn large_messages_are_taken() {
+    let value = vec![7; 1 << 20];
+    let chunk = |key: u8| keyderive_scripted::mock::row(vec![key]).value(value.clone());
+    let mock = Mock::new().on(Rpc::ReadRows, Answer::chunks((0..16).map(chunk)));
+    assert_eq!(all(&table_by_socket(&mock).await).await.unwrap().len(), 16);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_that_is_none_is_final() {
+    let mock = ending(Answer::garbage);
+    let (_, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
+    assert_eq!(error.grpc_code(), Some(Code::Internal.into()), "{error}");
+    assert_eq!(asked(&mock).len(), 1);
+}
+
+/// The same codes are final when a server sends them, and not when a connection breaks.
+#[tokio::test(start_paused = true)]
+async fn codes_that_the_server_sends_are_the_servers() {
+    for code in [Code::Cancelled, Code::Unknown, Code::ResourceExhausted] {
+        let mock = ending(|answer| answer.fail(code));
+        let (_, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
+        assert!(error.grpc_code() == Some(code.into()) && !error.is_retryable(), "{error}");
+        assert_eq!(asked(&mock).len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_connections_wait_as_others_do() {
+    let mock = ending(Answer::drop_connection);
+    goes_on(&mock, &table(&mock)).await;
+    let gap = gaps(&mock)[0];
+    assert!(gap >= 12 * MILLISECOND && gap <= 40 * MILLISECOND, "{gap:?}");
+}

@@ -1,0 +1,236 @@
+//! How long operations, attempts and silences may take.
+
+use std::time::Duration;
+
+use futures_util::TryStreamExt as _;
+use keyderive::client::{RawTable, ReadRows};
+use keyderive::row::ReadModifyWrite;
+use keyderive_scripted::data;
+use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
+use tokio::time::{Instant, sleep};
+use tonic::Code;
+
+use crate::support::{
+    MILLISECOND, SECOND, all, asked, code, entries, gaps, keys, keys_and_error, set, table, text,
+};
+
+/// A server that answers nothing.
+fn silent() -> Mock {
+    Mock::new().by(|_| Answer::new().stall())
+}
+
+/// A table whose operations have so long in all.
+fn within(mock: &Mock, total: Duration) -> RawTable {
+    table(mock).with(|settings| settings.each(|call| call.total_timeout = total))
+}
+
+/// Fails unless an operation fails with its deadline, and at that time.
+async fn expires<T: std::fmt::Debug>(
+    after: Duration,
+    operation: impl Future<Output = Result<T, keyderive::Error>>,
+) {
+    let begun = Instant::now();
+    let error = operation.await.unwrap_err();
+    let took = begun.elapsed();
+    assert!(error.is_deadline() && error.grpc_code() == Some(Code::DeadlineExceeded.into()), "{error}");
+    assert!(took >= after && took <= after + 5 * MILLISECOND, "{took:?}: {error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_operation_ends_with_its_time() {
+    let mock = silent();
+    let table = within(&mock, 2 * SECOND);
+    expires(2 * SECOND, table.read_row("k", None)).await;
+    expires(2 * SECOND, all(&table)).await;
+    expires(2 * SECOND, table.sample_row_keys()).await;
+    expires(2 * SECOND, table.mutate_row("k", set())).await;
+    expires(2 * SECOND, async { table.mutate_rows(entries(["k"])).await.remove(0) }).await;
+    expires(2 * SECOND, table.check_and_mutate_row("k", None, set().into(), Vec::new())).await;
+    let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
+    expires(2 * SECOND, table.read_modify_write_row("k", rules)).await;
+    assert_eq!(mock.requests().len(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_default_times_are_those_of_the_documentation() {
+    let mock = silent();
+    let table = table(&mock);
+    expires(60 * SECOND, table.mutate_row("k", set())).await;
+    expires(20 * SECOND, table.check_and_mutate_row("k", None, set().into(), Vec::new())).await;
+    let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
+    expires(20 * SECOND, table.read_modify_write_row("k", rules)).await;
+    // Each attempt has 20 s, and the longest pause is of 10 s.
+    let begun = Instant::now();
+    assert!(table.read_row("k", None).await.unwrap_err().is_deadline());
+    assert!(begun.elapsed() > 570 * SECOND && begun.elapsed() <= 600 * SECOND + 5 * MILLISECOND);
+    let attempts = mock.requests_of(Rpc::ReadRows).len();
+    assert!((20..=30).contains(&attempts), "{attempts}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_runs_out_of_time_is_given_up_at_the_server() {
+    let mock = silent();
+    let table = within(&mock, SECOND);
+    expires(SECOND, table.mutate_row("k", set())).await;
+    expires(SECOND, all(&table)).await;
+    sleep(SECOND).await;
+    assert!(mock.requests().iter().all(|request| request.is_cancelled));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_attempt_that_takes_too_long_is_made_again() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::new().stall())
+        .on(Rpc::MutateRow, Answer::new().wait(9 * SECOND).fail(Code::NotFound))
+        .on(Rpc::MutateRow, Answer::written());
+    let table = table(&mock).with(|settings| settings.mutate_row.attempt_timeout = 3 * SECOND);
+    table.mutate_row("k", set()).await.unwrap();
+    for gap in gaps(&mock) {
+        assert!(gap >= 3 * SECOND && gap < 3 * SECOND + 60 * MILLISECOND, "{gap:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_takes_too_long_is_made_again() {
+    let mock = Mock::new().on(Rpc::ReadRows, Answer::new().stall()).on(Rpc::ReadRows, Answer::rows(["k"]));
+    let table = table(&mock).with(|settings| settings.read_row.attempt_timeout = 3 * SECOND);
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert_eq!(asked(&mock), ["k limit 1", "k limit 1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_in_time_is_none_too_late() {
+    let mock = Mock::new().by(|_| Answer::new().wait(1900 * MILLISECOND).send(&data::MutateRowResponse {}));
+    within(&mock, 2 * SECOND).mutate_row("k", set()).await.unwrap();
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_attempt_begins_when_the_pause_is_longer_than_the_rest() {
+    let mock = Mock::new().by(|_| Answer::new().wait(SECOND).fail(Code::Unavailable));
+    let table = table(&mock).with(|settings| {
+        settings.mutate_row.total_timeout = 3 * SECOND;
+        settings.mutate_row.backoff.initial = 5 * SECOND;
+    });
+    let begun = Instant::now();
+    let error = table.mutate_row("k", set()).await.unwrap_err();
+    assert!(error.is_deadline() && error.is_unavailable() && error.attempts() == 1, "{error}");
+    assert!(begun.elapsed() < 2 * SECOND);
+}
+
+/// The server may ask for more patience than the operation has.
+#[tokio::test(start_paused = true)]
+async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operation() {
+    let failure = |seconds: u32| Failure::new(Code::Unavailable, "busy").retry_after(seconds * SECOND);
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::rows(["a"]).fail(failure(2)))
+        .on(Rpc::ReadRows, Answer::failure(failure(6)))
+        .on(Rpc::ReadRows, Answer::rows(["b"]));
+    let begun = Instant::now();
+    let (read, error) = keys_and_error(within(&mock, 3 * SECOND).read_rows(ReadRows::all())).await;
+    assert_eq!(read, ["a"]);
+    assert!(error.is_deadline() && begun.elapsed() <= 3 * SECOND + 5 * MILLISECOND, "{error}");
+    assert_eq!(mock.requests().len(), 2);
+}
+
+/// Its attempts go on for as long as the scan has time, however many rows have come.
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
+    let mock = Mock::new().by(|request| {
+        let last = asked_behind(request);
+        let rows = (1..=10).map(|row| format!("row-{:04}", last + row));
+        rows.fold(Answer::new(), |answer, row| answer.wait(100 * MILLISECOND).and_rows([row]))
+            .fail(Code::Aborted)
+    });
+    let begun = Instant::now();
+    let (read, error) = keys_and_error(within(&mock, 10 * SECOND).read_rows(ReadRows::all())).await;
+    assert!(error.is_deadline(), "{error}");
+    let took = begun.elapsed();
+    assert!(took > 9 * SECOND && took <= 10 * SECOND + 5 * MILLISECOND, "{took:?}");
+    assert!(read.len() > 80 && read.is_sorted(), "{}", read.len());
+    assert_eq!(error.last_row_key().map(text).as_ref(), read.last());
+}
+
+/// The number of the row that a scan goes on behind.
+fn asked_behind(request: &Request) -> u32 {
+    use data::row_range::StartKey;
+    let rows = request.read_rows().rows.unwrap();
+    match &rows.row_ranges[0].start_key {
+        Some(StartKey::StartKeyOpen(key)) => text(key).trim_start_matches("row-").parse().unwrap(),
+        _ => 0,
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_falls_silent_is_taken_up_again() {
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::rows(["a"]).stall())
+        .on(Rpc::ReadRows, Answer::rows(["b"]).wait(19 * SECOND).and_rows(["c"]));
+    let table = table(&mock).with(|settings| settings.read_rows.idle_timeout = 20 * SECOND);
+    assert_eq!(all(&table).await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(asked(&mock), ["[,)", "(a,)"]);
+    let gap = gaps(&mock)[0];
+    assert!(gap >= 20 * SECOND && gap <= 20 * SECOND + 30 * MILLISECOND, "{gap:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_stays_silent_is_a_deadline() {
+    let mock = silent();
+    let table = table(&mock).with(|settings| {
+        settings.read_rows.idle_timeout = 20 * SECOND;
+        settings.read_rows.max_attempts = 3;
+    });
+    let error = all(&table).await.unwrap_err();
+    assert!(error.is_deadline() && error.attempts() == 3, "{error}");
+}
+
+/// Only time in which somebody waits counts.
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_is_no_silent_server() {
+    let answer = Answer::rows(["a", "b"]).wait(SECOND).and_rows(["c"]);
+    let mock = Mock::new().on(Rpc::ReadRows, answer);
+    let table = table(&mock).with(|settings| settings.read_rows.idle_timeout = 5 * SECOND);
+    let mut rows = table.read_rows(ReadRows::all());
+    let mut read = Vec::new();
+    while let Some(row) = rows.try_next().await.unwrap() {
+        read.push(text(row.key()));
+        sleep(60 * SECOND).await;
+    }
+    assert_eq!((read.join(" ").as_str(), mock.requests().len()), ("a b c", 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_without_rows_break_the_silence() {
+    let markers =
+        (10..30).fold(Answer::new(), |answer, row| answer.wait(4 * SECOND).scanned(format!("row-{row}")));
+    let mock = Mock::new().on(Rpc::ReadRows, markers.and_rows(["z"]));
+    let table = table(&mock).with(|settings| settings.read_rows.idle_timeout = 5 * SECOND);
+    assert_eq!(keys(table.read_rows(ReadRows::all())).await.unwrap(), ["z"]);
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_time_of_nothing_is_over_at_once() {
+    let mock = silent();
+    let table = within(&mock, Duration::ZERO);
+    assert_eq!(code(table.mutate_row("k", set()).await), Code::DeadlineExceeded);
+    assert_eq!(code(table.read_row("k", None).await), Code::DeadlineExceeded);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_longest_times_are_never_over() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
+        .on(Rpc::MutateRow, Answer::written())
+        .on(Rpc::ReadRows, Answer::rows(["a"]).fail(Code::Unavailable))
+        .on(Rpc::ReadRows, Answer::rows(["b"]));
+    let table = table(&mock).with(|settings| {
+        settings.each(|call| {
+            call.attempt_timeout = Duration::MAX;
+            call.total_timeout = Duration::MAX;
+            call.idle_timeout = Duration::MAX;
+        });
+    });
+    table.mutate_row("k", set()).await.unwrap();
+    assert_eq!(all(&table).await.unwrap(), ["a", "b"]);
+}

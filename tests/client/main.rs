@@ -1,0 +1,19 @@
+//! The client before a server that does what a test says: what it sends, when, and what its caller sees.
+//!
+//! A file for each part of the client's behaviour. Most tests connect by pipes inside the process and pause the
+//! clock, so that hours pass in no time and every pause is exact; those about connections use sockets.
+
+mod channels;
+mod close;
+mod conditional;
+mod connections;
+mod cookies;
+mod deadlines;
+mod headers;
+mod merge;
+mod portions;
+mod proxy;
+mod resume;
+mod retry;
+mod support;
+mod writes;

@@ -1,0 +1,256 @@
+//! Scans that go on where they broke off: what is asked for again, and what is not.
+
+use keyderive::client::ReadRows;
+use keyderive::plan::KeyRange;
+use keyderive::row::RowFilter;
+use keyderive_scripted::mock::{Answer, Mock, Rpc, cell};
+use tonic::Code;
+
+use crate::support::{all, asked, keys, keys_and_error, table};
+
+/// Rows, and then a failure that passes.
+fn breaks(rows: &[&'static str]) -> Answer {
+    Answer::rows(rows.iter().copied()).fail(Code::Unavailable)
+}
+
+/// A server with these answers to `ReadRows`.
+fn mock<const N: usize>(answers: [Answer; N]) -> Mock {
+    answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer))
+}
+
+fn range(start: &str, end: &str) -> KeyRange {
+    KeyRange::new(start, Some(end.into()))
+}
+
+/// A request, whose first answer breaks off after `before`: what is asked for then.
+async fn asked_after(request: ReadRows, before: &[&'static str]) -> Vec<String> {
+    let mock = mock([breaks(before), Answer::new()]);
+    let read = keys(table(&mock).read_rows(request)).await.unwrap();
+    assert_eq!(read, before);
+    asked(&mock).split_off(1)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_behind_its_last_row() {
+    let mock = mock([breaks(&["a", "b"]), Answer::rows(["c"])]);
+    assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(asked(&mock), ["[,)", "(b,)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_breaks_off_again_goes_on_again() {
+    let mock = mock([breaks(&["a"]), breaks(&[]), breaks(&["b", "c"]), Answer::rows(["d"])]);
+    assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "b", "c", "d"]);
+    assert_eq!(asked(&mock), ["[,)", "(a,)", "(a,)", "(c,)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_breaks_off_before_a_row_asks_for_all_again() {
+    assert_eq!(asked_after(ReadRows::new().prefix("p").key("k"), &[]).await, ["k [p,q)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_keeps_its_end() {
+    assert_eq!(asked_after(ReadRows::new().range(range("a", "m")), &["c"]).await, ["(c,m)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn ranges_that_are_done_are_left_out() {
+    let request = ReadRows::new().range(range("a", "c")).range(range("d", "f")).range(range("g", "i"));
+    assert_eq!(asked_after(request, &["a", "e"]).await, ["(e,f) [g,i)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_that_ends_behind_the_last_row_is_left_out() {
+    let request = ReadRows::new().range(range("a", "b\0")).range(range("d", "f"));
+    assert_eq!(asked_after(request, &["a", "b"]).await, ["[d,f)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_that_are_done_are_left_out() {
+    let request = ReadRows::new().key("d").key("a").key("b").key("c");
+    assert_eq!(asked_after(request, &["a", "b"]).await, ["d c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_and_ranges_go_on_together() {
+    let request = ReadRows::new().key("a").key("x").range(range("b", "d")).range(range("m", "p"));
+    assert_eq!(asked_after(request, &["a", "c", "n"]).await, ["x (n,p)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reversed_scan_goes_on_before_its_last_row() {
+    let request = ReadRows::new().range(range("a", "m")).range(range("n", "z")).key("b").key("y").reversed();
+    assert_eq!(asked_after(request, &["y", "o", "c"]).await, ["b [a,c) reversed"]);
+    assert_eq!(asked_after(ReadRows::all().reversed(), &["y"]).await, ["[,y) reversed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_not_whole_is_read_again() {
+    let mock = mock([
+        Answer::rows(["a"]).and_chunks([cell("b").value("old")]).fail(Code::Unavailable),
+        Answer::rows(["b", "c"]),
+    ]);
+    assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "b", "c"]);
+    assert_eq!(asked(&mock), ["[,)", "(a,)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_that_was_not_whole_is_read_again() {
+    let first = Answer::chunks([cell("a").value("ol").of_size(3)]).fail(Code::Unavailable);
+    let mock = mock([first, Answer::rows(["a"])]);
+    let row = table(&mock).read_row("a", None).await.unwrap().unwrap();
+    assert_eq!(row.cells().len(), 1);
+    assert_eq!(row.cells()[0].value(), "v");
+}
+
+/// The server's word that it has come so far without a row that passes the filter.
+#[tokio::test(start_paused = true)]
+async fn a_scan_goes_on_behind_what_was_scanned() {
+    let mock = mock([Answer::rows(["a"]).scanned("q").fail(Code::Unavailable), Answer::rows(["z"])]);
+    assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "z"]);
+    assert_eq!(asked(&mock), ["[,)", "(q,)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reversed_scan_goes_on_before_what_was_scanned() {
+    let mock = mock([Answer::rows(["z"]).scanned("q").fail(Code::Unavailable), Answer::rows(["a"])]);
+    assert_eq!(keys(table(&mock).read_rows(ReadRows::all().reversed())).await.unwrap(), ["z", "a"]);
+    assert_eq!(asked(&mock), ["[,) reversed", "[,q) reversed"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_counts_what_has_come() {
+    assert_eq!(asked_after(ReadRows::all().limit(5), &["a", "b"]).await, ["(b,) limit 3"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_counts_over_all_attempts() {
+    let mock = mock([breaks(&["a", "b"]), breaks(&["c"]), Answer::rows(["d", "e"])]);
+    let read = keys(table(&mock).read_rows(ReadRows::all().limit(5))).await.unwrap();
+    assert_eq!(read, ["a", "b", "c", "d", "e"]);
+    assert_eq!(asked(&mock), ["[,) limit 5", "(b,) limit 3", "(c,) limit 2"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_does_not_count_what_was_only_scanned() {
+    let mock = mock([
+        Answer::rows(["a"]).scanned("b").scanned("c").fail(Code::Unavailable),
+        Answer::rows(["d", "e", "f", "g"]),
+    ]);
+    let read = keys(table(&mock).read_rows(ReadRows::all().limit(5))).await.unwrap();
+    assert_eq!(read, ["a", "d", "e", "f", "g"]);
+    assert_eq!(asked(&mock), ["[,) limit 5", "(c,) limit 4"]);
+}
+
+/// To ask for no row would be to ask for the whole table.
+#[tokio::test(start_paused = true)]
+async fn a_scan_whose_keys_have_all_come_is_over() {
+    let nothing: [&str; 0] = [];
+    assert_eq!(asked_after(ReadRows::new().key("a").key("b"), &["a", "b"]).await, nothing);
+    assert_eq!(asked_after(ReadRows::new().key("b").key("a").reversed(), &["b", "a"]).await, nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_whose_ranges_have_come_to_their_ends_is_over() {
+    let nothing: [&str; 0] = [];
+    assert_eq!(asked_after(ReadRows::new().range(range("a", "b\0")), &["b"]).await, nothing);
+    assert_eq!(asked_after(ReadRows::new().range(range("a", "d")).reversed(), &["c", "a"]).await, nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_was_scanned_to_its_end_is_over() {
+    let mock = mock([Answer::rows(["a"]).scanned("c").fail(Code::Unavailable), Answer::rows(["z"])]);
+    assert_eq!(keys(table(&mock).read_rows(ReadRows::new().range(range("a", "c\0")))).await.unwrap(), ["a"]);
+    assert_eq!(asked(&mock).len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_with_all_rows_of_its_limit_is_over() {
+    let nothing: [&str; 0] = [];
+    assert_eq!(asked_after(ReadRows::all().limit(1), &["a"]).await, nothing);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_row_that_has_come_is_not_read_again() {
+    let mock = mock([breaks(&["k"])]);
+    assert!(table(&mock).read_row("k", None).await.unwrap().is_some());
+    assert_eq!(asked(&mock).len(), 1);
+}
+
+/// No row is between a key and the one that is longer by a zero byte.
+#[tokio::test(start_paused = true)]
+async fn a_range_without_a_key_in_it_is_not_asked_for() {
+    let request = ReadRows::new().range(range("a", "b\0\0")).range(range("x", "z"));
+    let mock = mock([breaks(&["b\0"]), Answer::new()]);
+    assert_eq!(keys(table(&mock).read_rows(request)).await.unwrap(), [r"b\x00"]);
+    assert_eq!(asked(&mock)[1], "[x,z)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_asks_for_no_row_is_not_sent() {
+    let mock = Mock::new();
+    let table = table(&mock);
+    let empty = KeyRange::new("b", Some("a".into()));
+    for request in [
+        ReadRows::new(),
+        ReadRows::new().reversed(),
+        ReadRows::all().limit(0),
+        ReadRows::new().range(empty.clone()),
+        ReadRows::new().key(""),
+    ] {
+        assert!(keys(table.read_rows(request.clone())).await.unwrap().is_empty(), "{request:?}");
+    }
+    assert!(mock.requests().is_empty() && mock.connections() == 0);
+}
+
+/// The service refuses ranges that end before they begin.
+#[tokio::test(start_paused = true)]
+async fn empty_ranges_beside_others_are_left_out() {
+    let mock = mock([Answer::new()]);
+    let request = ReadRows::new().range(range("z", "a")).range(range("b", "b")).range(range("c", "d"));
+    keys(table(&mock).read_rows(request)).await.unwrap();
+    assert_eq!(asked(&mock), ["[c,d)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_else_is_asked_for_as_before() {
+    let mock = mock([breaks(&["b"]), Answer::new()]);
+    let request = ReadRows::all().filter(RowFilter::family("g")).reversed();
+    keys(table(&mock).read_rows(request)).await.unwrap();
+    let [first, second] = [0, 1].map(|at| mock.requests()[at].read_rows());
+    assert!(first.filter.is_some() && first.filter == second.filter && second.reversed);
+    assert_eq!((first.table_name, first.app_profile_id), (second.table_name, second.app_profile_id));
+}
+
+/// The rows of an answer are compared with those of the attempts before.
+#[tokio::test(start_paused = true)]
+async fn a_server_that_goes_on_with_an_old_row_breaks_the_protocol() {
+    let mock = mock([breaks(&["a", "b"]), Answer::rows(["b", "c"])]);
+    let (read, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
+    assert_eq!(read, ["a", "b"]);
+    assert!(error.is_protocol() && error.to_string().contains("increasing"), "{error}");
+    assert_eq!(error.last_row_key(), Some(&b"b"[..]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_fails_for_good_says_how_far_it_came() {
+    let mock = mock([breaks(&["a", "b"]), Answer::rows(["c"]).fail(Code::PermissionDenied)]);
+    let (read, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
+    assert_eq!(read, ["a", "b", "c"]);
+    assert!(error.is_permission_denied() && error.attempts() == 2, "{error}");
+    assert_eq!(error.last_row_key(), Some(&b"c"[..]));
+}
+
+/// What is right behind a key of 4096 bytes is what its last byte, or the last one that can, is incremented to.
+#[tokio::test(start_paused = true)]
+async fn the_longest_keys_are_gone_behind() {
+    let (longest, next) = ("k".repeat(4096), "k".repeat(4095) + "l");
+    let behind = mock([Answer::rows([longest.clone()]).fail(Code::Unavailable), Answer::rows(["l"])]);
+    assert_eq!(all(&table(&behind)).await.unwrap(), [longest, "l".to_owned()]);
+    assert_eq!(asked(&behind)[1], format!("[{next},)"));
+
+    let end = mock([Answer::rows([vec![0xff; 4096]]).fail(Code::Unavailable)]);
+    assert_eq!(all(&table(&end)).await.unwrap().len(), 1);
+    assert_eq!(asked(&end).len(), 1);
+}

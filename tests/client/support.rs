@@ -1,0 +1,119 @@
+//! What the tests share: clients of the mock, and what was sent in a form that can be read.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use keyderive::client::{RawTable, ReadRows, RowStream};
+use keyderive::row::Mutation;
+use keyderive::{Client, Error};
+use keyderive_scripted::data;
+use keyderive_scripted::data::row_range::{EndKey, StartKey};
+use keyderive_scripted::mock::{Mock, Request, Rpc};
+
+pub(crate) const SECOND: Duration = Duration::from_secs(1);
+pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// The name of the table that [`table`] gives.
+pub(crate) const TABLE: &str = "projects/keyderive/instances/local/tables/events";
+
+/// A client of `mock` by pipes.
+pub(crate) fn client(mock: &Mock) -> Client {
+    let mock = mock.clone();
+    Client::builder().connected_by(move |endpoint| mock.channel(&endpoint)).unwrap()
+}
+
+/// A table of `mock` by pipes.
+pub(crate) fn table(mock: &Mock) -> RawTable {
+    client(mock).raw_table("events")
+}
+
+/// A table of `mock` by sockets.
+pub(crate) async fn table_by_socket(mock: &Mock) -> RawTable {
+    Client::emulator(mock.listen().await).await.unwrap().raw_table("events")
+}
+
+/// The keys of all rows of a table.
+pub(crate) async fn all(table: &RawTable) -> Result<Vec<String>, Error> {
+    keys(table.read_rows(ReadRows::all())).await
+}
+
+/// The keys of rows, unless reading them fails.
+pub(crate) async fn keys(rows: RowStream) -> Result<Vec<String>, Error> {
+    rows.map_ok(|row| text(row.key())).try_collect().await
+}
+
+/// The keys of the rows before a failure, and the failure.
+pub(crate) async fn keys_and_error(mut rows: RowStream) -> (Vec<String>, Error) {
+    let mut keys = Vec::new();
+    loop {
+        match rows.try_next().await {
+            Ok(Some(row)) => keys.push(text(row.key())),
+            Ok(None) => panic!("it does not fail, after {keys:?}"),
+            Err(error) => return (keys, error),
+        }
+    }
+}
+
+pub(crate) fn text(bytes: &[u8]) -> String {
+    bytes.escape_ascii().to_string()
+}
+
+/// A write that may be made twice.
+pub(crate) fn set() -> [Mutation; 1] {
+    [Mutation::set("f", "q", 1000, "v")]
+}
+
+/// Entries that may be written twice.
+pub(crate) fn entries<const N: usize>(keys: [&'static str; N]) -> Vec<(Bytes, Vec<Mutation>)> {
+    keys.map(|key| (Bytes::from(key), set().to_vec())).into()
+}
+
+/// What each `ReadRows` request asked for: keys, ranges as mathematics writes them, the limit, the direction.
+pub(crate) fn asked(mock: &Mock) -> Vec<String> {
+    mock.requests_of(Rpc::ReadRows).iter().map(|request| asked_by(&request.read_rows())).collect()
+}
+
+fn asked_by(request: &data::ReadRowsRequest) -> String {
+    let rows = request.rows.clone().unwrap_or_default();
+    let mut words: Vec<String> = rows.row_keys.iter().map(|key| text(key)).collect();
+    words.extend(rows.row_ranges.iter().map(range));
+    if request.rows_limit != 0 {
+        words.push(format!("limit {}", request.rows_limit));
+    }
+    if request.reversed {
+        words.push("reversed".to_owned());
+    }
+    words.join(" ")
+}
+
+fn range(range: &data::RowRange) -> String {
+    let start = match &range.start_key {
+        None => "[".to_owned(),
+        Some(StartKey::StartKeyClosed(key)) => format!("[{}", text(key)),
+        Some(StartKey::StartKeyOpen(key)) => format!("({}", text(key)),
+    };
+    match &range.end_key {
+        None => format!("{start},)"),
+        Some(EndKey::EndKeyOpen(key)) => format!("{start},{})", text(key)),
+        Some(EndKey::EndKeyClosed(key)) => format!("{start},{}]", text(key)),
+    }
+}
+
+/// The keys of each `MutateRows` request.
+pub(crate) fn written(mock: &Mock) -> Vec<String> {
+    let keys =
+        |request: &Request| request.entries().iter().map(|key| text(key)).collect::<Vec<_>>().join(" ");
+    mock.requests_of(Rpc::MutateRows).iter().map(keys).collect()
+}
+
+/// How much later each request came than the one before.
+pub(crate) fn gaps(mock: &Mock) -> Vec<Duration> {
+    let requests = mock.requests();
+    requests.windows(2).map(|pair| pair[1].at - pair[0].at).collect()
+}
+
+/// The code of gRPC that an operation failed with.
+pub(crate) fn code<T: std::fmt::Debug>(outcome: Result<T, Error>) -> tonic::Code {
+    tonic::Code::from(outcome.unwrap_err().grpc_code().expect("the error has a code of gRPC"))
+}

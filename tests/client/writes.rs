@@ -1,0 +1,317 @@
+//! Writes of many rows: what is sent again, and what becomes of each; what is refused before it is sent.
+
+use bytes::Bytes;
+use keyderive::Error;
+use keyderive::row::Mutation;
+use keyderive_scripted::data;
+use keyderive_scripted::data::mutation::Mutation as Message;
+use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
+use tonic::Code;
+
+use crate::support::{MILLISECOND, SECOND, TABLE, entries, gaps, set, table, table_by_socket, written};
+
+const OK: Code = Code::Ok;
+
+/// A server with these answers to `MutateRows`.
+fn mock<const N: usize>(answers: [Answer; N]) -> Mock {
+    answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::MutateRows, answer))
+}
+
+/// The codes of outcomes.
+fn codes(outcomes: &[Result<(), Error>]) -> Vec<Code> {
+    let code = |error: &Error| Code::from(error.grpc_code().unwrap());
+    outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(code, |()| OK)).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_of_a_row_is_sent_as_it_was_given() {
+    let mock = Mock::new().on(Rpc::MutateRow, Answer::written());
+    let mutations = [
+        Mutation::set("f", "q", 1000, "v"),
+        Mutation::set_now("f", "r", "w"),
+        Mutation::delete_column("f", "q"),
+        Mutation::delete_versions("f", "q", 1000..3000),
+        Mutation::delete_versions("f", "q", 5000..),
+        Mutation::delete_family("g"),
+        Mutation::delete_row(),
+        Mutation::add_to_cell("sum", "q", 4000, 7),
+        Mutation::merge_to_cell("hll", "q", 4000, "state"),
+    ];
+    table(&mock).mutate_row(&b"\x13\x14\x15\x16"[..], mutations).await.unwrap();
+    let request: data::MutateRowRequest = mock.requests()[0].decode();
+    assert_eq!((request.table_name.as_str(), &request.row_key[..]), (TABLE, &b"\x13\x14\x15\x16"[..]));
+    let sent: Vec<_> = request.mutations.into_iter().map(|mutation| mutation.mutation.unwrap()).collect();
+
+    use data::mutation::{
+        AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
+    };
+    use data::value::Kind;
+    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let cell = |qualifier: &'static str, timestamp_micros, value: &'static str| SetCell {
+        family_name: "f".into(),
+        column_qualifier: qualifier.into(),
+        timestamp_micros,
+        value: value.into(),
+    };
+    let deletion =
+        |time_range| DeleteFromColumn { family_name: "f".into(), column_qualifier: "q".into(), time_range };
+    let versions = |start_timestamp_micros, end_timestamp_micros| {
+        Some(data::TimestampRange { start_timestamp_micros, end_timestamp_micros })
+    };
+    assert_eq!(
+        sent,
+        [
+            Message::SetCell(cell("q", 1000, "v")),
+            Message::SetCell(cell("r", -1, "w")),
+            Message::DeleteFromColumn(deletion(None)),
+            Message::DeleteFromColumn(deletion(versions(1000, 3000))),
+            Message::DeleteFromColumn(deletion(versions(5000, 0))),
+            Message::DeleteFromFamily(DeleteFromFamily { family_name: "g".into() }),
+            Message::DeleteFromRow(DeleteFromRow {}),
+            Message::AddToCell(AddToCell {
+                family_name: "sum".into(),
+                column_qualifier: value(Kind::RawValue("q".into())),
+                timestamp: value(Kind::RawTimestampMicros(4000)),
+                input: value(Kind::IntValue(7)),
+            }),
+            Message::MergeToCell(MergeToCell {
+                family_name: "hll".into(),
+                column_qualifier: value(Kind::RawValue("q".into())),
+                timestamp: value(Kind::RawTimestampMicros(4000)),
+                input: value(Kind::RawValue("state".into())),
+            }),
+        ]
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn outcomes_are_in_the_order_of_the_entries() {
+    let answer =
+        Answer::outcomes([(2, OK), (0, Code::PermissionDenied)]).and_outcomes([(1, OK), (3, Code::NotFound)]);
+    let mock = mock([answer]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
+    assert_eq!(codes(&outcomes), [Code::PermissionDenied, OK, OK, Code::NotFound]);
+    assert_eq!(written(&mock), ["a b c d"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_error_of_an_entry_says_what_the_server_said() {
+    let mock = mock([Answer::outcomes([(0, OK), (1, Code::PermissionDenied)])]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b"])).await;
+    let error = outcomes[1].as_ref().unwrap_err();
+    let shown = error.to_string();
+    assert!(error.is_permission_denied() && error.attempts() == 1, "{shown}");
+    assert!(
+        shown.contains("MutateRows") && shown.contains("`events`") && shown.contains("entry 1"),
+        "{shown}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_entries_that_may_pass_are_sent_again() {
+    let busy = Code::Unavailable;
+    let mock = mock([
+        Answer::outcomes([(0, OK), (1, busy), (2, busy), (3, OK)]),
+        Answer::outcomes([(0, busy), (1, OK)]),
+        Answer::outcomes([(0, OK)]),
+    ]);
+    let outcomes = table(&mock).mutate_rows(entries(["r0", "r1", "r2", "r3"])).await;
+    assert_eq!(codes(&outcomes), [OK; 4]);
+    assert_eq!(written(&mock), ["r0 r1 r2 r3", "r1 r2", "r1"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_that_fail_for_good_are_not_sent_again() {
+    let mock = mock([
+        Answer::outcomes([(0, Code::NotFound), (1, Code::Aborted), (2, Code::DeadlineExceeded)]),
+        Answer::outcomes([(1, OK), (0, Code::Internal)]),
+    ]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
+    assert_eq!(codes(&outcomes), [Code::NotFound, Code::Internal, OK]);
+    assert_eq!(written(&mock), ["a b c", "b c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_that_may_not_be_made_twice_is_not_sent_again() {
+    let mock = mock([
+        Answer::outcomes([(0, Code::Unavailable), (1, Code::Unavailable)]),
+        Answer::outcomes([(0, OK)]),
+    ]);
+    let mut entries = entries(["a", "b"]);
+    entries[0].1.push(Mutation::set_now("f", "q", "v"));
+    let outcomes = table(&mock).mutate_rows(entries).await;
+    assert_eq!(codes(&outcomes), [Code::Unavailable, OK]);
+    assert_eq!(written(&mock), ["a b", "b"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_entry_without_an_outcome_is_an_error() {
+    let mock = mock([Answer::outcomes([(0, OK), (2, OK)])]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
+    assert_eq!(codes(&outcomes), [OK, Code::Internal, OK]);
+    assert!(outcomes[1].as_ref().unwrap_err().is_protocol());
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_outcome_of_no_entry_says_nothing() {
+    let strange = [(7, Code::NotFound), (-1, Code::NotFound), (i64::MAX, OK), (i64::MIN, OK)];
+    let mock = mock([Answer::outcomes(strange).and_outcomes([(0, OK)])]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a"])).await), [OK]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_the_server_said_before_it_failed_holds() {
+    let first = Answer::outcomes([(1, OK), (3, Code::PermissionDenied)]).fail(Code::Unavailable);
+    let mock = mock([first, Answer::outcomes([(0, OK), (1, OK)])]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
+    assert_eq!(codes(&outcomes), [OK, OK, OK, Code::PermissionDenied]);
+    assert_eq!(written(&mock), ["a b c d", "a c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_for_good_is_of_the_entries_without_an_outcome() {
+    let mock = mock([Answer::outcomes([(1, OK)]).fail(Code::PermissionDenied)]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
+    assert_eq!(codes(&outcomes), [Code::PermissionDenied, OK, Code::PermissionDenied]);
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_keep_their_reason_when_the_attempts_end() {
+    let mock =
+        Mock::new().by(|_| Answer::outcomes([(0, Code::Aborted)]).and_outcomes([(1, Code::Unavailable)]));
+    let table = table(&mock).with(|settings| settings.mutate_rows.max_attempts = 3);
+    let outcomes = table.mutate_rows(entries(["a", "b"])).await;
+    assert_eq!(codes(&outcomes), [Code::Aborted, Code::Unavailable]);
+    assert_eq!((mock.requests().len(), outcomes[0].as_ref().unwrap_err().attempts()), (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn entries_without_an_outcome_at_the_end_of_the_time_are_deadlines() {
+    let mock = Mock::new().by(|_| Answer::outcomes([(0, OK)]).stall());
+    let table = table(&mock).with(|settings| settings.mutate_rows.total_timeout = 2 * SECOND);
+    let outcomes = table.mutate_rows(entries(["a", "b"])).await;
+    assert_eq!(codes(&outcomes), [OK, Code::DeadlineExceeded]);
+    assert!(outcomes[1].as_ref().unwrap_err().is_deadline());
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_between_requests_grow() {
+    let busy = || Answer::outcomes([(0, Code::Unavailable)]);
+    let mock = mock([busy(), busy(), busy(), Answer::outcomes([(0, OK)])]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a"])).await), [OK]);
+    for (gap, longest) in gaps(&mock).into_iter().zip([25, 50, 100]) {
+        let longest = longest * MILLISECOND;
+        assert!(gap >= longest / 2 && gap <= longest + 2 * MILLISECOND, "{gap:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_server_says_when_the_rest_may_be_sent() {
+    let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(2 * SECOND);
+    let mock = mock([Answer::outcomes([(0, OK)]).fail(busy), Answer::outcomes([(0, OK)])]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a", "b"])).await), [OK; 2]);
+    assert_eq!(written(&mock), ["a b", "b"]);
+    assert!(gaps(&mock)[0] >= 2 * SECOND && gaps(&mock)[0] < 2 * SECOND + 5 * MILLISECOND);
+}
+
+/// Of a whole request it counts, of an entry it does not.
+#[tokio::test(start_paused = true)]
+async fn the_delay_of_an_entry_is_ignored() {
+    let status = Failure::new(Code::NotFound, "gone").retry_after(2 * SECOND).as_message();
+    let entry = data::mutate_rows_response::Entry { index: 0, status: Some(status) };
+    let response = data::MutateRowsResponse { entries: vec![entry], rate_limit_info: None };
+    let mock = mock([Answer::new().send(&response)]);
+    assert_eq!(codes(&table(&mock).mutate_rows(entries(["a"])).await), [Code::NotFound]);
+    assert_eq!(mock.requests().len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_entries_are_no_request() {
+    let mock = Mock::new();
+    assert!(table(&mock).mutate_rows(Vec::new()).await.is_empty());
+    assert_eq!(mock.connections(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_that_come_twice_are_two_entries() {
+    let mock = mock([Answer::outcomes([(0, Code::NotFound), (1, OK)])]);
+    let outcomes = table(&mock).mutate_rows(entries(["a", "a"])).await;
+    assert_eq!(codes(&outcomes), [Code::NotFound, OK]);
+    assert_eq!(written(&mock), ["a a"]);
+}
+
+/// A server that writes every entry.
+fn writing() -> Mock {
+    Mock::new().by(|request| {
+        let count = i64::try_from(request.entries().len()).unwrap();
+        Answer::outcomes((0..count).map(|index| (index, OK)))
+    })
+}
+
+/// A request has at most 100,000 mutations.
+#[tokio::test]
+async fn mutations_are_spread_over_requests() {
+    let mock = writing();
+    let entry = |row: u32| (Bytes::from(format!("{row:05}")), vec![set()[0].clone(); 30_000]);
+    let outcomes = table_by_socket(&mock).await.mutate_rows((0..7).map(entry).collect()).await;
+    assert_eq!(codes(&outcomes), [OK; 7]);
+    assert_eq!(written(&mock), ["00000 00001 00002", "00003 00004 00005", "00006"]);
+}
+
+#[tokio::test]
+async fn bytes_are_spread_over_requests() {
+    let mock = writing();
+    let value = Bytes::from(vec![7; 3 << 20]);
+    let entry =
+        |row: u32| (Bytes::from(format!("{row}")), vec![Mutation::set("f", "q", 1000, value.clone())]);
+    let outcomes = table_by_socket(&mock).await.mutate_rows((0..8).map(entry).collect()).await;
+    assert_eq!(codes(&outcomes), [OK; 8]);
+    assert!(mock.requests().len() >= 2);
+    assert!(mock.requests().iter().all(|request| request.message.len() < 200 << 20));
+    assert_eq!(written(&mock).join(" "), "0 1 2 3 4 5 6 7");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_bigtable_would_refuse_is_not_sent() {
+    let mock = Mock::new();
+    let table = table(&mock);
+    let row = |mutations| (Bytes::from("k"), mutations);
+    let refused: [(Bytes, Vec<Mutation>); 6] = [
+        (Bytes::new(), set().into()),
+        (Bytes::from(vec![b'k'; 4097]), set().into()),
+        row(Vec::new()),
+        row(vec![set()[0].clone(); 100_001]),
+        row(vec![Mutation::set("f", vec![b'q'; (16 << 10) + 1], 1000, "v")]),
+        row(vec![Mutation::set("f", "q", 1000, vec![0; (100 << 20) + 1])]),
+    ];
+    for (key, mutations) in refused.clone() {
+        let error = table.mutate_row(key.clone(), mutations.clone()).await.unwrap_err();
+        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+        let error = table.check_and_mutate_row(key, None, mutations, Vec::new()).await.unwrap_err();
+        assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+    }
+    let outcomes = table.mutate_rows(refused.into()).await;
+    assert_eq!(codes(&outcomes), [Code::InvalidArgument; 6]);
+    assert!(mock.requests().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_holds_up_no_other_row() {
+    let mock = writing();
+    let mut entries = entries(["a", "b", "c"]);
+    entries[1].1.clear();
+    let outcomes = table(&mock).mutate_rows(entries).await;
+    assert_eq!(codes(&outcomes), [OK, Code::InvalidArgument, OK]);
+    assert_eq!(written(&mock), ["a c"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_just_within_the_limits_is_sent() {
+    let mock = Mock::new().by(|_| Answer::written());
+    let longest = Bytes::from(vec![b'k'; 4096]);
+    table(&mock).mutate_row(longest, [Mutation::set("f", vec![b'q'; 16 << 10], 1000, "v")]).await.unwrap();
+    assert_eq!(mock.requests().len(), 1);
+}

@@ -1,0 +1,13 @@
+//! Between the messages of the protocol and the values of keyderive's public API.
+
+mod filter;
+mod mutation;
+mod read;
+mod row;
+mod status;
+
+pub(crate) use filter::optional_filter;
+pub(crate) use mutation::{mutations, rules};
+pub(crate) use read::read_rows;
+pub(crate) use row::row;
+pub(crate) use status::{of_entries, of_error, ok};

@@ -1,0 +1,25 @@
+//! Rows.
+
+use keyderive::row::Row;
+use keyderive_scripted::data;
+
+/// The row as a message, its families and columns in the order in which the cells come.
+pub(crate) fn row(row: &Row) -> data::Row {
+    let mut families: Vec<data::Family> = Vec::new();
+    for cell in row.cells() {
+        if families.last().is_none_or(|family| family.name != cell.family()) {
+            families.push(data::Family { name: cell.family().to_owned(), columns: Vec::new() });
+        }
+        let Some(family) = families.last_mut() else { continue };
+        if family.columns.last().is_none_or(|column| column.qualifier != cell.qualifier()) {
+            family.columns.push(data::Column { qualifier: cell.qualifier().clone(), cells: Vec::new() });
+        }
+        let Some(column) = family.columns.last_mut() else { continue };
+        column.cells.push(data::Cell {
+            timestamp_micros: cell.timestamp_micros(),
+            value: cell.value().clone(),
+            labels: cell.labels().to_vec(),
+        });
+    }
+    data::Row { key: row.key().clone(), families }
+}
