@@ -212,3 +212,45 @@ async fn scans_that_wait_hold_up_no_request() {
     };
     timeout(TOO_LONG, work).await.expect("a request waits for scans that nobody reads");
 }
+
+/// Keepalive finds a dead connection after 40 seconds; who waits for rows is not to wait for that.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_has_gone_silent_is_replaced() {
+    let mock = Mock::new().by(|request| match request.connection {
+        0 => Answer::new().stall(),
+        _ => Answer::new().and_rows(["k"]),
+    });
+    let table = table(&mock).with(|settings| {
+        settings.read_rows.idle_timeout = SECOND;
+        settings.read_row.attempt_timeout = SECOND;
+    });
+    let begun = tokio::time::Instant::now();
+    assert_eq!(all(&table).await.unwrap(), ["k"]);
+    assert!(begun.elapsed() < 5 * SECOND, "{:?}", begun.elapsed());
+    assert_eq!(carried(&mock), [1, 3]);
+    assert!(table.read_row("k", None).await.unwrap().is_some());
+    assert_eq!(carried(&mock), [2, 3]);
+}
+
+/// A server that answers others is not dead, however long it takes for one.
+#[tokio::test(start_paused = true)]
+async fn a_connection_by_which_others_are_answered_is_kept() {
+    let mock = Mock::new().by(|request| match request.rpc {
+        Rpc::ReadRows => Answer::new().stall(),
+        _ => Answer::new().send(&data::MutateRowResponse {}),
+    });
+    let table = table(&mock).with(|settings| {
+        settings.read_row.attempt_timeout = SECOND;
+        settings.read_row.max_attempts = 10;
+    });
+    let read = table.read_row("k", None);
+    let write = async {
+        for _ in 0..15 {
+            table.mutate_row("k", set()).await.unwrap();
+            sleep(700 * MILLISECOND).await;
+        }
+    };
+    let (read, ()) = tokio::join!(read, write);
+    assert!(read.unwrap_err().is_deadline());
+    assert_eq!(mock.connections(), 1);
+}

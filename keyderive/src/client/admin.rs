@@ -31,6 +31,14 @@ pub(crate) struct NewTable {
     pub(crate) row_key_schema: Option<TableSchema>,
 }
 
+#[cfg(test)]
+impl NewTable {
+    /// A table with one family, whose cells are all kept.
+    pub(crate) fn with_family(name: &str) -> Self {
+        Self { families: vec![Family::new(name, GcRule::never())], ..Self::default() }
+    }
+}
+
 impl Client {
     /// Creates a table.
     pub(crate) async fn create_table(&self, table: &str, new: NewTable) -> Result<(), Error> {

@@ -148,13 +148,12 @@ impl Attempts {
     }
 
     /// An attempt has been answered, whatever the answer is.
-    pub(super) fn answered(&self) {
-        self.channels.set_answered();
+    pub(super) fn answered(&self, attempt: &Attempt) {
+        self.channels.heard(&attempt.lease);
     }
 
     /// An attempt has had a whole answer, and with it the operation.
     pub(super) fn succeeded(&mut self) {
-        self.answered();
         self.watch.attempt_ends(Code::Ok);
         self.watch.ends(Code::Ok);
     }
@@ -191,7 +190,9 @@ impl Attempts {
     fn pause_after(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<Ended>> {
         self.learn(&failure.metadata);
         if failure.answered {
-            self.answered();
+            self.answered(attempt);
+        } else if failure.timed_out && !failure.unsent {
+            self.channels.lost(&attempt.lease);
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
@@ -258,6 +259,22 @@ impl Attempt {
         match timeout_at(self.ends, answer).await {
             Ok(answer) => answer.map_err(Failure::from),
             Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// The head of an answer, if it comes in time and before the server has been silent for so long.
+    pub(super) async fn head_within<T>(
+        &self,
+        idle_timeout: Duration,
+        answer: impl Future<Output = Result<T, Status>>,
+    ) -> Result<T, Failure> {
+        let idle = Instant::now() + idle_timeout;
+        if idle >= self.ends {
+            return self.within(answer).await;
+        }
+        match timeout_at(idle, answer).await {
+            Ok(answer) => answer.map_err(Failure::from),
+            Err(_) => Err(Failure::silent(idle_timeout)),
         }
     }
 

@@ -261,7 +261,8 @@ impl ClientBuilder {
         let refresh_after = self.refresh_after.or(refresh_after);
         let mut refresh = Vec::new();
         let mut pool = |dialer: Arc<dyn Dial>, transports: &[Transport], prime: bool| {
-            let channels = Arc::new(Channels::new(transports.iter().cloned()));
+            let channels = Channels::new(transports.iter().cloned()).replaced_by(Arc::clone(&dialer));
+            let channels = Arc::new(channels);
             if let Some(after) = refresh_after {
                 let channels = Arc::clone(&channels);
                 refresh.push((Refresh { channels, dialer, after, prime }, runtime.clone()));

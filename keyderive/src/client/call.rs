@@ -71,6 +71,7 @@ where
         };
         match answer {
             Ok(response) => {
+                attempts.answered(&attempt);
                 attempts.succeeded();
                 return Ok(response.into_inner());
             }

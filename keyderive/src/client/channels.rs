@@ -1,14 +1,21 @@
 //! The connections of a client: which one a request goes by, and how they are renewed.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::dial::Dial;
 use super::transport::Transport;
 
+/// After so many attempts in a row that were cut off by the clock, with not a word from the server between, a
+/// connection counts as dead, whatever its keepalive will say later.
+const SILENT_ATTEMPTS: usize = 3;
+
 /// The connections of a client. Each request goes by the one that carries the fewest.
-#[derive(Debug)]
 pub(super) struct Channels {
     slots: Vec<RwLock<Arc<Connection>>>,
+    /// Makes another connection in the place of a dead one.
+    dialer: Option<Arc<dyn Dial>>,
     /// Where the search for the least busy connection begins, so that equal ones take turns.
     next: AtomicUsize,
     /// Whether a server has ever answered.
@@ -20,6 +27,8 @@ pub(super) struct Channels {
 struct Connection {
     transport: Transport,
     in_flight: AtomicUsize,
+    /// How many attempts have been cut off by the clock since a server was heard.
+    silent: AtomicUsize,
 }
 
 /// A request's hold on its connection, for as long as its answer takes.
@@ -34,9 +43,15 @@ impl Channels {
     pub(super) fn new(transports: impl IntoIterator<Item = Transport>) -> Self {
         Self {
             slots: transports.into_iter().map(|transport| RwLock::new(Connection::new(transport))).collect(),
+            dialer: None,
             next: AtomicUsize::new(0),
             answered: AtomicBool::new(false),
         }
+    }
+
+    /// The same, where a dead connection is replaced by one that `dialer` makes.
+    pub(super) fn replaced_by(self, dialer: Arc<dyn Dial>) -> Self {
+        Self { dialer: Some(dialer), ..self }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -62,12 +77,38 @@ impl Channels {
         }
     }
 
+    /// An attempt has heard from a server.
+    pub(super) fn heard(&self, lease: &Lease) {
+        self.set_answered();
+        lease.connection.silent.store(0, Ordering::Relaxed);
+    }
+
+    /// An attempt has heard nothing for as long as it may take.
+    pub(super) fn lost(&self, lease: &Lease) {
+        let silent = lease.connection.silent.fetch_add(1, Ordering::Relaxed) + 1;
+        let (Some(dialer), Some(slot)) = (&self.dialer, self.slots.get(lease.slot)) else { return };
+        if silent < SILENT_ATTEMPTS {
+            return;
+        }
+        let mut slot = slot.write().unwrap_or_else(PoisonError::into_inner);
+        if Arc::ptr_eq(&slot, &lease.connection) {
+            *slot = Connection::new(dialer.dial());
+            tracing::warn!(silent, "a connection has gone silent; another takes its place");
+        }
+    }
+
     pub(super) fn has_answered(&self) -> bool {
         self.answered.load(Ordering::Relaxed)
     }
 
     pub(super) fn set_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
+    }
+}
+
+impl fmt::Debug for Channels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Channels").field("slots", &self.slots).finish_non_exhaustive()
     }
 }
 
@@ -78,7 +119,7 @@ fn current(slot: &RwLock<Arc<Connection>>) -> Arc<Connection> {
 
 impl Connection {
     fn new(transport: Transport) -> Arc<Self> {
-        Arc::new(Self { transport, in_flight: AtomicUsize::new(0) })
+        Arc::new(Self { transport, in_flight: AtomicUsize::new(0), silent: AtomicUsize::new(0) })
     }
 }
 

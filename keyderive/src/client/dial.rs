@@ -69,7 +69,7 @@ impl Dialer {
         let named = named.and_then(|parts| parts.scheme.zip(parts.authority));
         let dialer = match named {
             Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority)?,
-            Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(authority)?,
+            Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority)?,
             _ => None,
         };
         dialer.ok_or_else(|| {
@@ -86,15 +86,15 @@ impl Dialer {
     }
 
     #[cfg(feature = "cloud")]
-    fn tls(authority: Authority) -> Result<Option<Self>, Error> {
+    fn tls(authority: &Authority) -> Result<Option<Self>, Error> {
         use tonic::transport::ClientTlsConfig;
         let tls = ClientTlsConfig::new().with_webpki_roots();
         let endpoint = Endpoint::from_shared(format!("https://{authority}")).ok();
-        Self::new(endpoint.and_then(|endpoint| endpoint.tls_config(tls).ok()), authority, false)
+        Self::new(endpoint.and_then(|endpoint| endpoint.tls_config(tls).ok()), authority.clone(), false)
     }
 
     #[cfg(not(feature = "cloud"))]
-    fn tls(authority: Authority) -> Result<Option<Self>, Error> {
+    fn tls(authority: &Authority) -> Result<Option<Self>, Error> {
         Err(Error::configuration(format!(
             "`https://{authority}` is reached by TLS, which keyderive is built without; enable its feature `cloud`"
         )))

@@ -30,14 +30,21 @@ pub(crate) struct Failure {
     pub(super) retry_after: Option<Duration>,
     /// Whether a server has said so, and not this process.
     pub(super) answered: bool,
+    /// Whether this process's clock has said so.
+    pub(super) timed_out: bool,
     pub(super) metadata: MetadataMap,
 }
 
 impl Failure {
+    /// The server has sent nothing for so long.
+    pub(super) fn silent(idle_timeout: Duration) -> Self {
+        Self::timed_out("the server sent nothing", idle_timeout)
+    }
+
     /// Something took too long, by this process's clock.
     pub(super) fn timed_out(what: &str, after: Duration) -> Self {
         let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
-        Self { answered: false, ..Self::from(status) }
+        Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
     /// The same failure, from before anything was sent.
@@ -71,6 +78,7 @@ impl From<Status> for Failure {
             unsent,
             message: status.message().to_owned(),
             answered: status.source().is_none(),
+            timed_out: false,
             metadata: status.metadata().clone(),
             source: source(status),
             code,

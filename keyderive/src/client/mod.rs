@@ -310,6 +310,7 @@ mod tests {
     #[tokio::test]
     #[cfg(not(feature = "cloud"))]
     async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
+        use environment::Environment;
         let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
         let error = Client::builder().named(cloud).await.unwrap_err();
         assert!(error.is_configuration());

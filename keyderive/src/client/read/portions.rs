@@ -126,7 +126,7 @@ mod tests {
         assert_eq!(shown(&pieces), ["a", "[b, c)", "c", "m", "[p, t)", "x"]);
         let whole =
             in_order(vec!["a".into()], vec![range("b", "c"), KeyRange::new("", None), range("d", "e")]);
-        assert_eq!(shown(&whole), ["[, end of table)"]);
+        assert_eq!(shown(&whole), ["[start of table, end of table)"]);
     }
 
     #[test]

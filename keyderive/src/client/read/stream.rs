@@ -166,7 +166,7 @@ impl Scan {
         let answer = match attempts.request(&attempt, message).await {
             Ok(request) => {
                 let mut service = call::data(attempt.transport());
-                attempt.within(service.read_rows(request)).await
+                attempt.head_within(attempts.idle_timeout(), service.read_rows(request)).await
             }
             Err(failure) => Err(failure),
         };
@@ -205,7 +205,7 @@ impl Opened {
         match answer {
             Ok(response) => {
                 scan.attempts.learn(response.metadata());
-                scan.attempts.answered();
+                scan.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
                     buffer: Buffer::new(scan.request.reversed, scan.last_key.clone()),
                     patience: Patience::new(scan.attempts.idle_timeout(), attempt.ends),
@@ -253,7 +253,7 @@ impl Reading {
                     ready!(self.patience.poll_lost(cx));
                     let failure = match Instant::now() >= self.attempt.ends {
                         true => self.attempt.timed_out(),
-                        false => Failure::timed_out("the server sent nothing", self.patience.idle_timeout),
+                        false => Failure::silent(self.patience.idle_timeout),
                     };
                     return Poll::Ready(Err(Stop::Failed(failure)));
                 }

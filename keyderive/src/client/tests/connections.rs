@@ -191,7 +191,7 @@ async fn a_renewed_connection_has_the_options_of_the_first() {
 async fn messages_may_be_large_on_a_renewed_connection_too() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().channels(1)).await;
-    client.create_table("t", NewTable::default()).await.unwrap();
+    client.create_table("t", NewTable::with_family("f")).await.unwrap();
     sleep(50 * MINUTE).await;
     let large = vec![7; 5 << 20];
     client.mutate_row("t", "k".into(), vec![Mutation::set("f", "q", 0, large.clone())]).await.unwrap();

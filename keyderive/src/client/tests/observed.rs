@@ -102,7 +102,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listener {
 /// A client of a table `t` of three rows.
 async fn client(fleet: &Fleet) -> Client {
     let client = fleet.cloud(Client::builder().prime(false).channels(1)).await;
-    client.create_table("t", NewTable::default()).await.unwrap();
+    client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let entry = |key: &'static str| (key.into(), vec![Mutation::set("f", "q", 0, "secret-value")]);
     let entries = ["secret-1", "secret-2", "secret-3"].map(entry);
     assert!(client.mutate_rows("t", entries.into()).await.iter().all(Result::is_ok));

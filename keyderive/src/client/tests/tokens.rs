@@ -67,7 +67,7 @@ async fn each_attempt_has_a_token_of_its_own() {
         left -= i32::from(left > 0);
         (left > 0).then(|| Status::unavailable("later"))
     });
-    client.create_table("t", NewTable::default()).await.ok();
+    client.create_table("t", NewTable::with_family("f")).await.ok();
     let key = || bytes::Bytes::from_static(b"k");
     client.mutate_row("t", key(), vec![Mutation::delete_row()]).await.ok();
     client.read_row("t", key(), None).await.ok();

@@ -118,7 +118,7 @@ impl Client {
         let request = attempts.request(attempt, message).await?;
         let answer = attempt.within(async {
             let response = call::data(attempt.transport()).mutate_rows(request).await?;
-            attempts.answered();
+            attempts.answered(attempt);
             let (mut head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
