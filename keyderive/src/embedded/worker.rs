@@ -4,14 +4,16 @@ use std::io;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use tokio::sync::oneshot;
 use tonic::Status;
 
 use super::store::Store;
 
-/// How many writes share a commit at most; those behind them wait for the next.
-const GROUP: usize = 1024;
+/// How many writes share a commit at most, and for how long one takes in more; those behind them wait for the next.
+const GROUP_WRITES: usize = 1024;
+const GROUP_TIME: Duration = Duration::from_millis(20);
 
 /// Runs reads and writes of one store.
 ///
@@ -104,14 +106,18 @@ impl Writer {
 
 /// Does jobs in the order in which they come until nobody can send another.
 fn run(store: &Store, waiting: &mpsc::Receiver<Job>) {
+    // A job that panics changes nothing by it: rows are put when all of a job's are made. Its caller is told by its
+    // sender, which is dropped.
+    let answer = |job: Job| panic::catch_unwind(AssertUnwindSafe(|| job(store))).ok();
     while let Ok(first) = waiting.recv() {
-        let group = [first].into_iter().chain(waiting.try_iter()).take(GROUP);
-        // A job that panics changes nothing by it: rows are put when all of a job's are made. Its caller is told by
-        // its sender, which is dropped.
-        let answers: Vec<Answer> =
-            group.filter_map(|job| panic::catch_unwind(AssertUnwindSafe(|| job(store))).ok()).collect();
+        let begun = Instant::now();
+        let mut answers = vec![answer(first)];
+        while answers.len() < GROUP_WRITES && begun.elapsed() < GROUP_TIME {
+            let Ok(next) = waiting.try_recv() else { break };
+            answers.push(answer(next));
+        }
         let committed = store.commit();
-        for answer in answers {
+        for answer in answers.into_iter().flatten() {
             answer(&committed);
         }
     }

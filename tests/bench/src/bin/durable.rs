@@ -98,8 +98,8 @@ async fn repeat(table: &RawTable, tasks: usize, action: Action) -> Result<(Insta
             while begun.elapsed() < TIME {
                 let id = rng.u64(..ROWS);
                 match action {
-                    Action::Read => drop(table.read_row(key(id).into(), None).await?),
-                    Action::Write => table.mutate_row(key(id).into(), cell(id)).await?,
+                    Action::Read => drop(table.read_row(key(id), None).await?),
+                    Action::Write => table.mutate_row(key(id), cell(id)).await?,
                 }
                 COUNT.fetch_add(1, Ordering::Relaxed);
             }
