@@ -17,7 +17,9 @@ use crate::embedded::storage::Definition;
 const VERSION: u32 = 1;
 
 /// What brings a file from the version of its place in the list to the next.
-const MIGRATIONS: [fn(&WriteTransaction) -> Result<(), Fault>; VERSION as usize] = [bind_rows_to_their_keys];
+const MIGRATIONS: [Migration; VERSION as usize] = [bind_rows_to_their_keys];
+
+type Migration = fn(&WriteTransaction) -> Result<(), Fault>;
 
 /// How much memory redb takes for pages that it has read, and for those that it has not written yet.
 const CACHE_BYTES: usize = 128 << 20;
@@ -47,6 +49,9 @@ pub(super) fn rows(name: &str) -> Rows<'_> {
 pub(super) fn definitions() -> Records {
     Records::of(DEFINITIONS_NAME)
 }
+
+/// The definitions of a file's tables, by name.
+type Tables = Vec<(String, Arc<Definition>)>;
 
 /// Why a file is not opened.
 #[derive(Debug)]
@@ -110,9 +115,7 @@ impl From<Fault> for OpenError {
 /// Opens what `file` holds, or makes it where it is empty; with the definitions of its tables.
 ///
 /// All of it is read, and its checksums are compared: redb does not look at those of a page that it reads later.
-pub(super) fn open(
-    file: Arc<dyn StorageBackend>,
-) -> Result<(Database, Vec<(String, Arc<Definition>)>), OpenError> {
+pub(super) fn open(file: Arc<dyn StorageBackend>) -> Result<(Database, Tables), OpenError> {
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
@@ -169,9 +172,9 @@ fn set_version(transaction: &WriteTransaction, version: u32) -> Result<(), Fault
     Ok(())
 }
 
-fn load(database: &Database) -> Result<Vec<(String, Arc<Definition>)>, Fault> {
+fn load(database: &Database) -> Result<Tables, Fault> {
     let transaction = database.begin_read()?;
-    let mut tables = Vec::new();
+    let mut tables = Tables::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
         let (name, record) = entry?;
         let name = name.value();
