@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use keyderive::embedded::Bigtable;
@@ -14,13 +15,14 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 const HELP: &str = "\
 Serves a Bigtable on a port of 127.0.0.1, for cbt and for clients in every language.
 
-Usage: keyderive-emulator [--port PORT] [--log]
+Usage: keyderive-emulator [--port PORT] [--file FILE] [--log]
 
   --port PORT  The port to listen on; 8086 unless given, and a free one for 0.
+  --file FILE  Keeps tables in this file, which is made where there is none.
   --log        Tells of each request on the standard error.
   --help       Says this.
 
-Tables live in memory, as long as the process. What is on the standard output is the line that
+Without a file tables live in memory, as long as the process. What is on the standard output is the line that
 has programs find it: paste it into a shell.
 ";
 
@@ -28,27 +30,28 @@ has programs find it: paste it into a shell.
 #[derive(Debug, PartialEq)]
 enum Command {
     Help,
-    Serve { port: u16, log: bool },
+    Serve { port: u16, file: Option<PathBuf>, log: bool },
 }
 
 fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
     use lexopt::prelude::*;
-    let (mut port, mut log) = (8086, false);
+    let (mut port, mut file, mut log) = (8086, None, false);
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
             Long("port") => port = parser.value()?.parse()?,
+            Long("file") => file = Some(parser.value()?.into()),
             Long("log") => log = true,
             Long("help") | Short('h') => return Ok(Command::Help),
             _ => return Err(argument.unexpected()),
         }
     }
-    Ok(Command::Serve { port, log })
+    Ok(Command::Serve { port, file, log })
 }
 
 #[expect(clippy::print_stdout, reason = "the line to paste is what the command is for")]
 async fn run(command: Command) -> Result<(), Box<dyn Error>> {
-    let Command::Serve { port, log } = command else {
+    let Command::Serve { port, file, log } = command else {
         print!("{HELP}");
         return Ok(());
     };
@@ -56,12 +59,16 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let told = Targets::new().with_target("keyderive", own).with_default(LevelFilter::WARN);
     let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
     tracing_subscriber::registry().with(written.with_filter(told)).init();
+    let bigtable = match file {
+        Some(file) => Bigtable::open(file).await?,
+        None => Bigtable::in_memory(),
+    };
     let listener = TcpListener::bind(("127.0.0.1", port))
         .await
         .map_err(|error| format!("port {port} of 127.0.0.1 cannot be listened on: {error}"))?;
     println!("export BIGTABLE_EMULATOR_HOST={}", listener.local_addr()?);
     let interrupted = async { drop(tokio::signal::ctrl_c().await) };
-    Bigtable::in_memory().serve(listener, interrupted).await?;
+    bigtable.serve(listener, interrupted).await?;
     Ok(())
 }
 
@@ -91,8 +98,9 @@ mod tests {
 
     #[test]
     fn arguments_are_read() {
-        assert_eq!(parsed(&[]), Ok(Command::Serve { port: 8086, log: false }));
-        assert_eq!(parsed(&["--log", "--port", "0"]), Ok(Command::Serve { port: 0, log: true }));
+        assert_eq!(parsed(&[]), Ok(Command::Serve { port: 8086, file: None, log: false }));
+        let all = Command::Serve { port: 0, file: Some("kept".into()), log: true };
+        assert_eq!(parsed(&["--log", "--file", "kept", "--port", "0"]), Ok(all));
         assert_eq!(parsed(&["-h"]), Ok(Command::Help));
         assert!(parsed(&["--port", "70000"]).is_err() && parsed(&["--prot"]).is_err());
     }

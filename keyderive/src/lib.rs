@@ -118,8 +118,9 @@
 //! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
 //! table with the key type, and [`Table::modify_families`] changes its families.
 //!
-//! [`Client::embedded`] is a Bigtable in this process, [`Client::emulator`] Google's emulator, [`Client::cloud`] an
-//! instance of Google Cloud; [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
+//! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
+//! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud;
+//! [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
 //! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
 //!
 //! # Errors

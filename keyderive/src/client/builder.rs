@@ -283,13 +283,13 @@ impl ClientBuilder {
         (client, if prime { transports } else { Vec::new() })
     }
 
-    /// A client of servers in this process.
+    /// A client of servers in this process, which keep what they have in a file where there is one.
     #[cfg(feature = "embedded")]
-    pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>) -> Client {
+    pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
         let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
         let admin = Arc::clone(&channels);
         let connections = Connections { data: channels, admin, streams: None, refresh: Vec::new() };
-        self.client(connections, Place::Embedded, None)
+        self.client(connections, Place::Embedded(file), None)
     }
 
     fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {

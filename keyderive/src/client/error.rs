@@ -36,6 +36,10 @@ pub struct Error(Arc<Kind>);
 pub(crate) enum Kind {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },
+    /// The file of an embedded Bigtable is open elsewhere.
+    InUse { message: String },
+    /// The file of an embedded Bigtable is not as it was written.
+    Damaged { message: String },
     /// There is no access token for the cloud.
     Credentials { error: CredentialsError },
     /// The client was closed before the operation began.
@@ -118,6 +122,16 @@ impl Error {
 
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
         Self::new(Kind::Configuration { message: message.into() })
+    }
+
+    #[cfg(feature = "embedded")]
+    pub(crate) fn in_use(message: String) -> Self {
+        Self::new(Kind::InUse { message })
+    }
+
+    #[cfg(feature = "embedded")]
+    pub(crate) fn damaged(message: String) -> Self {
+        Self::new(Kind::Damaged { message })
     }
 
     pub(crate) fn credentials(error: CredentialsError) -> Self {
@@ -385,6 +399,20 @@ impl Error {
         matches!(self.cause(), Kind::Configuration { .. })
     }
 
+    /// Whether the file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or
+    /// by another Bigtable of this one.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        matches!(self.cause(), Kind::InUse { .. })
+    }
+
+    /// Whether stored data is lost or damaged: a row that cannot be read back as it was written, or the whole file of
+    /// an embedded Bigtable.
+    #[must_use]
+    pub fn is_data_loss(&self) -> bool {
+        self.has_code(Code::DataLoss)
+    }
+
     /// Whether the client was closed before the operation began.
     #[must_use]
     pub fn is_closed(&self) -> bool {
@@ -429,6 +457,7 @@ impl Error {
             Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
             Kind::Protocol { .. } => Some(Code::Internal),
             Kind::Closed { .. } => Some(Code::Cancelled),
+            Kind::Damaged { .. } => Some(Code::DataLoss),
             Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
             Kind::Credentials { .. } => Some(Code::Unauthenticated),
             Kind::Entry { error, .. } => error.code(),

@@ -8,8 +8,9 @@ pub struct Target(pub(super) Place);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
+    /// In memory, or in a file.
     #[cfg(feature = "embedded")]
-    Embedded,
+    Embedded(Option<std::sync::Arc<str>>),
     Emulator(std::sync::Arc<str>),
     Cloud(std::sync::Arc<str>),
 }
@@ -25,7 +26,9 @@ impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             #[cfg(feature = "embedded")]
-            Place::Embedded => f.write_str("embedded Bigtable (in memory)"),
+            Place::Embedded(None) => f.write_str("embedded Bigtable (in memory)"),
+            #[cfg(feature = "embedded")]
+            Place::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
             Place::Emulator(host) => write!(f, "emulator at {host}"),
             Place::Cloud(host) => write!(f, "cloud at {host}"),
         }

@@ -15,6 +15,7 @@ use super::interval::Interval;
 use super::routing::routed;
 use super::storage::Definition;
 use super::store::Store;
+use super::worker::Worker;
 use crate::wire::admin::bigtable_table_admin_server::BigtableTableAdmin;
 use crate::wire::admin::drop_row_range_request::Target;
 use crate::wire::admin::table::{TimestampGranularity, View};
@@ -33,12 +34,12 @@ const TOKEN: &str = "consistent";
 
 /// Creates, describes and deletes the tables of a store.
 pub(super) struct Admin {
-    store: Arc<Store>,
+    worker: Arc<Worker>,
 }
 
 impl Admin {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store }
+    pub(super) fn new(worker: Arc<Worker>) -> Self {
+        Self { worker }
     }
 }
 
@@ -54,8 +55,11 @@ impl BigtableTableAdmin for Admin {
         let name = format!("{}/tables/{}", request.parent, request.table_id);
         let splits = request.initial_splits.into_iter().map(|split| split.key).collect();
         let definition = define(request.table.unwrap_or_default(), splits)?;
-        self.store.create_table(&name, definition.clone())?;
-        Ok(Response::new(describe(name, definition, View::Full)))
+        let create = move |store: &Store| {
+            store.create_table(&name, definition.clone())?;
+            Ok(describe(name, definition, View::Full))
+        };
+        self.worker.write(create).await.map(Response::new)
     }
 
     async fn list_tables(
@@ -64,27 +68,30 @@ impl BigtableTableAdmin for Admin {
     ) -> Result<Response<ListTablesResponse>, Status> {
         let request = routed(request, "parent", |message| &message.parent)?;
         check::instance(&request.parent)?;
-        list(&self.store, &request).map(Response::new)
+        list(self.worker.store(), &request).map(Response::new)
     }
 
     async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<admin::Table>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
-        let definition = self.store.table(&request.name)?;
+        let definition = self.worker.store().table(&request.name)?;
         let view = view(request.view, View::SchemaView)?;
         Ok(Response::new(describe(request.name, Definition::clone(&definition), view)))
     }
 
     async fn delete_table(&self, request: Request<DeleteTableRequest>) -> Result<Response<Empty>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
-        self.store.delete_table(&request.name, |definition| {
-            if !definition.deletion_protection {
-                return Ok(());
-            }
-            Err(Status::failed_precondition(format!(
-                "table `{}` is protected from deletion; update its `deletion_protection` first",
-                request.name
-            )))
-        })?;
+        let delete = move |store: &Store| {
+            store.delete_table(&request.name, |definition| {
+                if !definition.deletion_protection {
+                    return Ok(());
+                }
+                Err(Status::failed_precondition(format!(
+                    "table `{}` is protected from deletion; update its `deletion_protection` first",
+                    request.name
+                )))
+            })
+        };
+        self.worker.write(delete).await?;
         Ok(Response::new(Empty {}))
     }
 
@@ -92,7 +99,7 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<UpdateTableRequest>,
     ) -> Result<Response<Operation>, Status> {
-        update::table(&self.store, request).map(Response::new)
+        self.worker.write(|store| update::table(store, request)).await.map(Response::new)
     }
 
     async fn modify_column_families(
@@ -106,10 +113,14 @@ impl BigtableTableAdmin for Admin {
                 request.name
             )));
         }
-        let definition = self.store.redefine(&request.name, |definition| {
-            request.modifications.into_iter().try_for_each(|modification| modify(definition, modification))
-        })?;
-        Ok(Response::new(describe(request.name, definition, View::Full)))
+        let redefine = move |store: &Store| {
+            let mut modifications = request.modifications.into_iter();
+            let definition = store.redefine(&request.name, |definition| {
+                modifications.try_for_each(|modification| modify(definition, modification))
+            })?;
+            Ok(describe(request.name, definition, View::Full))
+        };
+        self.worker.write(redefine).await.map(Response::new)
     }
 
     async fn drop_row_range(&self, request: Request<DropRowRangeRequest>) -> Result<Response<Empty>, Status> {
@@ -119,12 +130,12 @@ impl BigtableTableAdmin for Admin {
             Some(Target::RowKeyPrefix(prefix)) if !prefix.is_empty() => Interval::prefix(&prefix),
             // As the service has it, which does nothing then.
             Some(Target::DeleteAllDataFromTable(false)) => {
-                self.store.table(&request.name)?;
+                self.worker.store().table(&request.name)?;
                 return Ok(Response::new(Empty {}));
             }
             _ => return Err(Status::invalid_argument("the request names neither a prefix nor all rows")),
         };
-        self.store.delete_rows(&request.name, &rows)?;
+        self.worker.write(move |store| store.delete_rows(&request.name, &rows)).await?;
         Ok(Response::new(Empty {}))
     }
 
@@ -133,7 +144,7 @@ impl BigtableTableAdmin for Admin {
         request: Request<GenerateConsistencyTokenRequest>,
     ) -> Result<Response<GenerateConsistencyTokenResponse>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
-        self.store.table(&request.name)?;
+        self.worker.store().table(&request.name)?;
         Ok(Response::new(GenerateConsistencyTokenResponse { consistency_token: TOKEN.to_owned() }))
     }
 
@@ -142,7 +153,7 @@ impl BigtableTableAdmin for Admin {
         request: Request<CheckConsistencyRequest>,
     ) -> Result<Response<CheckConsistencyResponse>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
-        self.store.table(&request.name)?;
+        self.worker.store().table(&request.name)?;
         if request.consistency_token != TOKEN {
             return Err(Status::invalid_argument(format!(
                 "`{}` is no consistency token",

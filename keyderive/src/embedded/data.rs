@@ -16,6 +16,7 @@ use super::interval;
 use super::mutate::{apply, changes};
 use super::scan::Scan;
 use super::store::Store;
+use super::worker::Worker;
 use super::{check, modify, mutate, routing, sample};
 use crate::client::FEATURES;
 use crate::wire::data::bigtable_server::Bigtable;
@@ -30,12 +31,12 @@ use crate::wire::values;
 
 /// Reads and writes the rows of a store.
 pub(super) struct Data {
-    store: Arc<Store>,
+    worker: Arc<Worker>,
 }
 
 impl Data {
-    pub(super) fn new(store: Arc<Store>) -> Self {
-        Self { store }
+    pub(super) fn new(worker: Arc<Worker>) -> Self {
+        Self { worker }
     }
 }
 
@@ -55,7 +56,7 @@ impl Bigtable for Data {
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
         let limit = Some(limit).filter(|limit| *limit != 0);
         let (intervals, filter) = (interval::of(request.rows)?, Filter::new(request.filter)?);
-        let scan = Scan::new(&self.store, request.table_name, intervals, filter, limit)?
+        let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .tells_progress(features.last_scanned_row_responses);
         match (request.reversed, features.reverse_scans) {
             (false, _) => Ok(Response::new(scan)),
@@ -71,7 +72,7 @@ impl Bigtable for Data {
         request: Request<SampleRowKeysRequest>,
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
         let request = routed(request, |message| &message.table_name)?;
-        sample::row_keys(&self.store, &request.table_name).map(answers)
+        self.worker.read(move |store| sample::row_keys(store, &request.table_name)).await.map(answers)
     }
 
     async fn mutate_row(
@@ -81,10 +82,13 @@ impl Bigtable for Data {
         let MutateRowRequest { table_name, row_key, mutations, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(mutations.len())?;
-        let now = self.store.now_micros();
-        self.store.change(&table_name, &row_key, |families, cells| {
-            mutate::row(families, &row_key, cells, mutations, now)
-        })?;
+        let write = move |store: &Store| {
+            let now = store.now_micros();
+            store.change(&table_name, &row_key, |families, cells| {
+                mutate::row(families, &row_key, cells, mutations, now)
+            })
+        };
+        self.worker.write(write).await?;
         Ok(Response::new(MutateRowResponse {}))
     }
 
@@ -97,13 +101,16 @@ impl Bigtable for Data {
             return Err(Status::invalid_argument("the request has no entries"));
         }
         check::number_of_mutations(entries.iter().map(|entry| entry.mutations.len()).sum())?;
-        let now = self.store.now_micros();
-        let outcomes = self.store.change_each(
-            &table_name,
-            entries,
-            |entry| entry.row_key.clone(),
-            |families, cells, entry| mutate::row(families, &entry.row_key, cells, entry.mutations, now),
-        )?;
+        let write = move |store: &Store| {
+            let now = store.now_micros();
+            store.change_each(
+                &table_name,
+                entries,
+                |entry| entry.row_key.clone(),
+                |families, cells, entry| mutate::row(families, &entry.row_key, cells, entry.mutations, now),
+            )
+        };
+        let outcomes = self.worker.write(write).await?;
         let entries = outcomes.into_iter().zip(0..).map(|(outcome, index)| Entry {
             index,
             status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
@@ -133,15 +140,18 @@ impl Bigtable for Data {
         check::number_of_mutations(true_mutations.len())?;
         check::number_of_mutations(false_mutations.len())?;
         let predicate = Filter::new(predicate_filter)?;
-        let now = self.store.now_micros();
         // Both lists are checked, so that what is wrong with one does not wait for the row that asks for it.
-        let predicate_matched = self.store.change(&table_name, &row_key, |families, cells| {
-            let (found, missing) =
-                (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
-            let matched = !predicate.apply(&row_key, cells.clone()).is_empty();
-            apply(cells, if matched { found } else { missing });
-            Ok(matched)
-        })?;
+        let write = move |store: &Store| {
+            let now = store.now_micros();
+            store.change(&table_name, &row_key, |families, cells| {
+                let (found, missing) =
+                    (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
+                let matched = !predicate.apply(&row_key, cells.clone()).is_empty();
+                apply(cells, if matched { found } else { missing });
+                Ok(matched)
+            })
+        };
+        let predicate_matched = self.worker.write(write).await?;
         Ok(Response::new(CheckAndMutateRowResponse { predicate_matched }))
     }
 
@@ -152,10 +162,13 @@ impl Bigtable for Data {
         let ReadModifyWriteRowRequest { table_name, row_key, rules, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(rules.len())?;
-        let now = self.store.now_micros();
-        let row = self.store.change(&table_name, &row_key, |families, cells| {
-            modify::row(families, &row_key, cells, rules, now)
-        })?;
+        let write = move |store: &Store| {
+            let now = store.now_micros();
+            store.change(&table_name, &row_key, |families, cells| {
+                modify::row(families, &row_key, cells, rules, now)
+            })
+        };
+        let row = self.worker.write(write).await?;
         Ok(Response::new(ReadModifyWriteRowResponse { row: Some(row) }))
     }
 

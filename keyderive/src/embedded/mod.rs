@@ -21,22 +21,29 @@ mod scan;
 mod serve;
 mod storage;
 mod store;
+mod worker;
 
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tonic::body::Body;
 use tower_service::Service as _;
 
 use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use crate::wire::data::bigtable_server::BigtableServer;
+use clock::SystemClock;
+use storage::{Durable, OpenError};
 use store::Store;
+use worker::Worker;
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
     ///
-    /// Its tables live in memory, as long as the client or a clone of it. Clones share the tables;
+    /// Its tables live in memory, as long as the client or a clone of it; [`embedded_at`](Self::embedded_at) keeps
+    /// them in a file. Clones share the tables;
     /// another call makes another Bigtable.
     ///
     /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
@@ -46,6 +53,41 @@ impl Client {
     #[must_use]
     pub fn embedded() -> Self {
         Self::builder().embedded()
+    }
+
+    /// A client of the Bigtable inside this process whose tables are in the file at `path`, which is made where there
+    /// is none.
+    ///
+    /// ```no_run
+    /// use keyderive::Client;
+    ///
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// let client = Client::embedded_at("events.keyderive").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is that of [`embedded`](Self::embedded) in all else. A write that has succeeded is in the file for good: it
+    /// survives the end of the process, however that comes, and a failure of power where the disk keeps what it says
+    /// that it has. Each write waits for the disk twice, some milliseconds in all; writes at the same time wait
+    /// together, and so do the rows of a bulk write.
+    ///
+    /// Opening reads the whole file and compares its checksums, so it takes longer for a larger file. What is damaged
+    /// later is found when it is read. Some 130 MB of memory keep what is read and written often; a row has at most
+    /// 1 GiB.
+    ///
+    /// The file is for one process at a time. It is free for another when the client, its clones and their streams
+    /// are gone.
+    ///
+    /// # Errors
+    ///
+    /// - [`is_in_use`](Error::is_in_use): another process has the file open, or another Bigtable of this one. Clones
+    ///   share it, and so do the clients of one [`Bigtable`].
+    /// - [`is_data_loss`](Error::is_data_loss): the file is damaged.
+    /// - [`is_configuration`](Error::is_configuration): the file cannot be made or opened, is none of keyderive, or
+    ///   was written by a later release in a format that this one does not know; or no tokio runtime is running.
+    pub async fn embedded_at(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::builder().embedded_at(path).await
     }
 
     /// A client of the Bigtable that the environment names, as [`from_env`](Self::from_env); the
@@ -81,10 +123,20 @@ impl ClientBuilder {
         self.embedded_in(&Bigtable::in_memory())
     }
 
+    /// A client of the Bigtable in a file, as [`Client::embedded_at`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::embedded_at`].
+    pub async fn embedded_at(self, path: impl AsRef<Path>) -> Result<Client, Error> {
+        Ok(self.embedded_in(&Bigtable::open(path).await?))
+    }
+
     /// A client of a Bigtable inside this process, which other clients may share.
     #[must_use]
     pub fn embedded_in(self, bigtable: &Bigtable) -> Client {
-        self.in_process(Arc::new(bigtable.0.clone()))
+        let Bigtable { servers, file } = bigtable.clone();
+        self.in_process(Arc::new(servers), file)
     }
 }
 
@@ -107,19 +159,56 @@ impl ClientBuilder {
 ///
 /// [`Client::embedded`] is the short form of one with one client. Clones share all tables.
 #[derive(Clone)]
-pub struct Bigtable(Servers);
+pub struct Bigtable {
+    servers: Servers,
+    /// Where its tables are, unless in memory.
+    file: Option<Arc<str>>,
+}
 
 impl Bigtable {
     /// A new, empty one, whose tables live in memory as long as it or a client of it.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self(Servers::new(Store::in_memory()))
+        Self { servers: Servers::new(Arc::new(Worker::in_memory())), file: None }
+    }
+
+    /// The one whose tables are in the file at `path`, which is made where there is none; as
+    /// [`Client::embedded_at`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Client::embedded_at`].
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let path = path.as_ref().to_owned();
+        let file: Arc<str> = path.display().to_string().into();
+        let runtime = Handle::try_current().map_err(|_| {
+            Error::configuration("a file is opened inside a tokio runtime, and none is running")
+        })?;
+        let opened = runtime.spawn_blocking(move || Durable::open(&path)).await;
+        let durable = match opened {
+            Ok(opened) => opened.map_err(|error| refused(&file, &error))?,
+            Err(error) => {
+                return Err(Error::configuration(format!("the file `{file}` was not opened: {error}")));
+            }
+        };
+        let worker = Worker::new(Arc::new(Store::new(durable, SystemClock)))
+            .map_err(|error| Error::configuration(format!("the file `{file}` has no thread: {error}")))?;
+        Ok(Self { servers: Servers::new(Arc::new(worker)), file: Some(file) })
     }
 
     /// A client of it.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::builder().embedded_in(self)
+    }
+}
+
+fn refused(file: &str, error: &OpenError) -> Error {
+    let message = format!("the file `{file}` {error}");
+    match error {
+        OpenError::InUse => Error::in_use(message),
+        OpenError::Damaged(_) => Error::damaged(message),
+        OpenError::Newer(_) | OpenError::Foreign(_) | OpenError::System(_) => Error::configuration(message),
     }
 }
 
@@ -137,14 +226,13 @@ struct Servers {
 }
 
 impl Servers {
-    fn new(store: Store) -> Self {
-        let store = Arc::new(store);
+    fn new(worker: Arc<Worker>) -> Self {
         // The client limits its messages; a second limit here would only have another name.
         Self {
-            data: BigtableServer::new(data::Data::new(Arc::clone(&store)))
+            data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX),
-            admin: BigtableTableAdminServer::new(admin::Admin::new(store))
+            admin: BigtableTableAdminServer::new(admin::Admin::new(worker))
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX),
         }

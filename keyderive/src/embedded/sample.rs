@@ -19,15 +19,15 @@ pub(super) fn row_keys(store: &Store, table: &str) -> Result<Vec<SampleRowKeysRe
     let mut rest = Interval::all();
     loop {
         let page = store.page(table, &rest, false, PAGE_ROWS)?;
-        for (key, cells) in &page {
+        for (key, cells) in &page.rows {
             while let Some(row_key) = splits.next_if(|split| *split <= key) {
                 samples.push(SampleRowKeysResponse { row_key: row_key.clone(), offset_bytes });
             }
             offset_bytes = offset_bytes.saturating_add(size(key, cells));
         }
-        match page.last() {
-            Some((last, _)) => rest.advance_past(last, false),
-            None => break,
+        match page.rows.last() {
+            Some((last, _)) if !page.is_last => rest.advance_past(last, false),
+            _ => break,
         }
     }
     let rest = splits.cloned().chain([Bytes::new()]);

@@ -1,5 +1,7 @@
 //! Scans: rows read in pages, sent several in a response.
 
+use std::future::Future;
+use std::mem;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -7,7 +9,8 @@ use std::vec;
 
 use bytes::Bytes;
 use futures_core::Stream;
-use tokio::task::coop;
+use tokio::runtime::Handle;
+use tokio::task::{JoinHandle, coop};
 use tonic::Status;
 
 use super::filter::Filter;
@@ -29,9 +32,28 @@ const PAGE_ROWS: usize = 64;
 /// A response is sent when its values and keys have come to this size.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// One scan, as the responses that answer it. It owns no more than a page of shared rows, and works
+/// One scan, as the responses that answer it. It owns no more than a page of rows and a response, and works
 /// only when it is polled.
 pub(super) struct Scan {
+    state: State,
+    /// Whether the store may wait for a disk, which is done on a thread for that.
+    waits: bool,
+    /// Whether the client takes word of rows that were scanned and not sent.
+    tells_progress: bool,
+}
+
+enum State {
+    Idle(Box<Reader>),
+    Reading(JoinHandle<Read>),
+    /// Nothing more comes, after the last row or an error.
+    Ended,
+}
+
+/// A reader, and what it has read.
+type Read = (Box<Reader>, Result<Option<Progress>, Status>);
+
+/// Reads the rows of a scan, a response at a time.
+struct Reader {
     store: Arc<Store>,
     table: String,
     /// As it was when the scan began.
@@ -44,11 +66,7 @@ pub(super) struct Scan {
     reversed: bool,
     /// How many rows may still be sent.
     limit: u64,
-    /// Whether the client takes word of rows that were scanned and not sent.
-    tells_progress: bool,
     page: vec::IntoIter<(Bytes, Arc<Cells>)>,
-    /// Nothing more comes after an error.
-    failed: bool,
 }
 
 impl Scan {
@@ -63,7 +81,7 @@ impl Scan {
         let definition = store.table(&table)?;
         // The next interval is at the end of the list, where it is cheap to take.
         intervals.reverse();
-        Ok(Self {
+        let reader = Reader {
             store: Arc::clone(store),
             table,
             garbage: (!gc::never(&definition.families)).then(|| store.now_micros()),
@@ -72,20 +90,57 @@ impl Scan {
             filter,
             reversed: false,
             limit: limit.unwrap_or(u64::MAX),
-            tells_progress: false,
             page: RowPage::new().into_iter(),
-            failed: false,
-        })
+        };
+        Ok(Self { state: State::Idle(Box::new(reader)), waits: store.waits(), tells_progress: false })
     }
 
     pub(super) fn reversed(mut self) -> Self {
-        self.intervals.reverse();
-        self.reversed = !self.reversed;
+        if let State::Idle(reader) = &mut self.state {
+            reader.intervals.reverse();
+            reader.reversed = !reader.reversed;
+        }
         self
     }
 
     pub(super) fn tells_progress(self, tells_progress: bool) -> Self {
         Self { tells_progress, ..self }
+    }
+
+    /// What the next response is of; nothing at the end of the scan.
+    fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Progress>, Status>> {
+        loop {
+            match mem::replace(&mut self.state, State::Ended) {
+                State::Ended => return Poll::Ready(Ok(None)),
+                State::Idle(reader) if self.waits => match Handle::try_current() {
+                    Ok(runtime) => self.state = State::Reading(runtime.spawn_blocking(|| reader.read())),
+                    Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),
+                },
+                State::Idle(reader) => return Poll::Ready(self.take(reader.read())),
+                State::Reading(mut reading) => match Pin::new(&mut reading).poll(context) {
+                    Poll::Ready(Ok(read)) => return Poll::Ready(self.take(read)),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(Status::internal(error.to_string()))),
+                    Poll::Pending => {
+                        self.state = State::Reading(reading);
+                        return Poll::Pending;
+                    }
+                },
+            }
+        }
+    }
+
+    fn take(&mut self, (reader, read): Read) -> Result<Option<Progress>, Status> {
+        if matches!(read, Ok(Some(_))) {
+            self.state = State::Idle(reader);
+        }
+        read
+    }
+}
+
+impl Reader {
+    fn read(mut self: Box<Self>) -> Read {
+        let read = self.next_response();
+        (self, read)
     }
 
     /// The rows of the next response; none at the end of the scan.
@@ -124,13 +179,13 @@ impl Scan {
             }
             let Some(interval) = self.intervals.last_mut() else { return Ok(None) };
             let page = self.store.page(&self.table, interval, self.reversed, PAGE_ROWS)?;
-            match page.last() {
-                Some((key, _)) if page.len() == PAGE_ROWS => interval.advance_past(key, self.reversed),
+            match page.rows.last() {
+                Some((key, _)) if !page.is_last => interval.advance_past(key, self.reversed),
                 _ => {
                     self.intervals.pop();
                 }
             }
-            self.page = page.into_iter();
+            self.page = page.rows.into_iter();
         }
     }
 }
@@ -150,14 +205,8 @@ impl Stream for Scan {
         let turn = ready!(coop::poll_proceed(context));
         turn.made_progress();
         let scan = self.get_mut();
-        if scan.failed {
-            return Poll::Ready(None);
-        }
-        match scan.next_response() {
-            Err(status) => {
-                scan.failed = true;
-                Poll::Ready(Some(Err(status)))
-            }
+        match ready!(scan.poll_progress(context)) {
+            Err(status) => Poll::Ready(Some(Err(status))),
             Ok(None) => Poll::Ready(None),
             Ok(Some(Progress::Rows(chunks))) => {
                 Poll::Ready(Some(Ok(ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() })))

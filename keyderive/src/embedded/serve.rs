@@ -52,7 +52,7 @@ impl Bigtable {
             .http2_max_pending_accept_reset_streams(Some(MAX_RESET_STREAMS))
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
-            .serve_with_incoming_shutdown(Served(self.0.clone()), incoming, shutdown)
+            .serve_with_incoming_shutdown(Served(self.servers.clone()), incoming, shutdown)
             .await
             .map_err(io::Error::other)
     }

@@ -1,13 +1,16 @@
 //! Where tables and rows are kept: an ordered map, in memory or elsewhere.
 
+mod durable;
 mod memory;
 
 use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use tonic::Status;
 
+pub(super) use self::durable::{Durable, OpenError};
 pub(super) use self::memory::Memory;
 use super::interval::Interval;
 use crate::row::Cell;
@@ -32,11 +35,21 @@ pub(super) type Cells = Vec<Cell>;
 /// Rows and their keys, in key order.
 pub(super) type RowPage = Vec<(Bytes, Arc<Cells>)>;
 
+/// Some rows of an interval, in the order that was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Page {
+    pub(super) rows: RowPage,
+    /// Whether the interval has no more of them.
+    pub(super) is_last: bool,
+}
+
 /// Keeps tables and rows as they are given; what they may be is decided by its caller.
 ///
 /// Its methods are called from any thread. Those that change something are called one at a time, and each is done
 /// as a whole or not at all, so that readers beside it see a row before a change or after it. A table that is not
 /// there has no rows.
+///
+/// A change may be seen at once, and is seen and lasts when a `commit` after it has returned.
 pub(super) trait Storage: Send + Sync {
     /// The table's definition, where there is such a table.
     fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status>;
@@ -50,14 +63,35 @@ pub(super) trait Storage: Send + Sync {
     /// Deletes a table with its rows.
     fn delete_table(&self, name: &str) -> Result<(), Status>;
 
+    /// The row as the changes so far leave it, committed or not: for the one who changes it.
     fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status>;
 
-    /// The first `count` rows of `interval`, or the last ones from its end backwards.
-    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize)
-    -> Result<RowPage, Status>;
+    /// The first rows of `interval`, or the last ones from its end backwards: `count`, or fewer where they are large.
+    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status>;
 
     /// Puts rows, each in the place of the one with its key; a row without cells deletes it.
     fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status>;
 
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status>;
+
+    /// Has readers see all changes so far, and keeps them for good.
+    fn commit(&self) -> Result<(), Status> {
+        Ok(())
+    }
+
+    /// Whether its methods may wait for a disk.
+    fn waits(&self) -> bool {
+        false
+    }
+
+    /// Lets go of what others wait for, such as a file; every later call fails.
+    fn close(&self) {}
+}
+
+/// The first `count` names that come after `after` and begin with `prefix`, in order.
+fn names<T>(tables: &BTreeMap<String, T>, prefix: &str, after: &str, count: usize) -> Vec<String> {
+    // What begins with the prefix is not before it.
+    let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
+    let names = tables.range::<str, _>((start, Bound::Unbounded)).map(|(name, _)| name);
+    names.take_while(|name| name.starts_with(prefix)).take(count).cloned().collect()
 }

@@ -9,7 +9,7 @@ use tonic::Status;
 use super::clock::{Clock, SystemClock};
 use super::gc;
 use super::interval::Interval;
-use super::storage::{Cells, Definition, Families, Memory, RowPage, Storage};
+use super::storage::{Cells, Definition, Families, Memory, Page, Storage};
 
 /// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
 const BATCH_ROWS: usize = 64;
@@ -57,7 +57,8 @@ impl Store {
         if self.storage.table(name)?.is_some() {
             return Err(Status::already_exists(format!("table `{name}` exists")));
         }
-        self.storage.put_table(name, definition)
+        self.storage.put_table(name, definition)?;
+        self.storage.commit()
     }
 
     /// Changes a table's definition by `change`, and removes the cells that it has no place for any more.
@@ -72,9 +73,12 @@ impl Store {
         change(&mut new)?;
         // First, so that a family that is made anew never shows the cells of the one that was dropped.
         if new.families != old.families {
+            // A sweep looks at what is committed.
+            self.storage.commit()?;
             self.sweep(name, &new.families)?;
         }
         self.storage.put_table(name, new.clone())?;
+        self.storage.commit()?;
         Ok(new)
     }
 
@@ -87,19 +91,34 @@ impl Store {
         let mut sweeps = self.lock();
         check(&*self.table(name)?)?;
         sweeps.remove(name);
-        self.storage.delete_table(name)
+        self.storage.delete_table(name)?;
+        self.storage.commit()
     }
 
-    /// The first `count` rows of `interval`, or the last ones from its end backwards; with their garbage.
+    /// Keeps all changes so far for good. What the methods for rows change waits for it; others do it themselves.
+    pub(super) fn commit(&self) -> Result<(), Status> {
+        self.storage.commit()
+    }
+
+    /// Whether what it does may wait for a disk, and has no place on a thread of tasks.
+    pub(super) fn waits(&self) -> bool {
+        self.storage.waits()
+    }
+
+    pub(super) fn close(&self) {
+        self.storage.close();
+    }
+
+    /// The first rows of `interval`, or the last ones from its end backwards, at most `count`; with their garbage.
     pub(super) fn page(
         &self,
         table: &str,
         interval: &Interval,
         reversed: bool,
         count: usize,
-    ) -> Result<RowPage, Status> {
+    ) -> Result<Page, Status> {
         let page = self.storage.page(table, interval, reversed, count)?;
-        if page.is_empty() {
+        if page.rows.is_empty() {
             // A scan of a table that is deleted beside it ends with an error, not as if it had come to the end.
             self.table(table)?;
         }
@@ -145,7 +164,8 @@ impl Store {
     pub(super) fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
         let _writing = self.lock();
         self.table(table)?;
-        self.storage.delete_rows(table, interval)
+        self.storage.delete_rows(table, interval)?;
+        self.storage.commit()
     }
 
     /// Removes the garbage of a whole table.
@@ -168,13 +188,21 @@ impl Store {
         count: usize,
     ) -> Result<Option<Interval>, Status> {
         let page = self.storage.page(table, &interval, false, count)?;
-        let rest = page.last().filter(|_| page.len() == count).map(|(last, _)| last.clone());
-        let swept = page.into_iter().filter_map(|(key, cells)| {
-            let mut left = Cells::clone(&cells);
+        let rest = page.rows.last().filter(|_| !page.is_last).map(|(last, _)| last.clone());
+        let without_garbage = |cells: &Cells| {
+            let mut left = cells.clone();
             gc::collect(&mut left, families, now);
-            (left.len() < cells.len()).then(|| (key, Arc::new(left)))
-        });
-        self.storage.put_rows(table, swept.collect())?;
+            (left.len() < cells.len()).then_some(left)
+        };
+        let mut swept = Vec::new();
+        for (key, _) in page.rows.into_iter().filter(|(_, cells)| without_garbage(cells).is_some()) {
+            // The page may be older than the last changes of the row.
+            let cells = self.storage.row(table, &key)?;
+            if let Some(left) = cells.and_then(|cells| without_garbage(&cells)) {
+                swept.push((key, Arc::new(left)));
+            }
+        }
+        self.storage.put_rows(table, swept)?;
         Ok(rest.map(|last| {
             interval.advance_past(&last, false);
             interval

@@ -17,11 +17,54 @@ use std::sync::Arc;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 
+use super::Servers;
+use super::clock::{Clock, SystemClock};
+use super::storage::{Durable, Memory};
+use super::store::Store;
+use super::worker::Worker;
 use crate::client::{Client, Environment, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
 
 const TABLE: &str = "events";
+
+/// Says to a run of these tests that their tables are to be in a file.
+const OVER_A_FILE: &str = "KEYDERIVE_TEST_OVER_A_FILE";
+
+fn is_over_a_file() -> bool {
+    std::env::var_os(OVER_A_FILE).is_some()
+}
+
+/// A storage of the kind that this run is for.
+fn store(clock: impl Clock + 'static) -> Store {
+    if is_over_a_file() {
+        Store::new(Durable::in_memory(), clock)
+    } else {
+        Store::new(Memory::default(), clock)
+    }
+}
+
+fn servers() -> Servers {
+    Servers::new(Arc::new(Worker::new(Arc::new(store(SystemClock))).unwrap()))
+}
+
+/// A client of a new, empty Bigtable.
+fn embedded() -> Client {
+    Client::builder().in_process(Arc::new(servers()), None)
+}
+
+/// Runs the tests of this module once more, in a process of their own.
+#[test]
+fn all_of_this_holds_over_a_file() {
+    if is_over_a_file() {
+        return;
+    }
+    let tests = std::env::current_exe().unwrap();
+    let run =
+        std::process::Command::new(tests).arg("embedded::tests::").env(OVER_A_FILE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("writes::"), "{said}");
+}
 
 /// A new table with these families, whose rules remove nothing.
 async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
@@ -34,7 +77,7 @@ async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
 }
 
 async fn client_with_table() -> Client {
-    let client = Client::embedded();
+    let client = embedded();
     create(&client, &["f", "g"], &["m"]).await;
     client
 }
@@ -230,7 +273,7 @@ async fn a_scan_sees_each_row_whole_while_rows_change() {
 
 #[tokio::test]
 async fn requests_that_name_nothing_are_not_sent() {
-    let client = Client::embedded();
+    let client = embedded();
     for request in [
         ReadRows::default(),
         ReadRows { limit: Some(0), ..whole() },
@@ -293,7 +336,7 @@ async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
     client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
-    assert!(Client::embedded().table_info(TABLE).await.unwrap_err().is_not_found());
+    assert!(embedded().table_info(TABLE).await.unwrap_err().is_not_found());
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
 }
 
@@ -302,7 +345,7 @@ fn it_runs_without_a_runtime_and_in_any() {
     fn send<T: Send>(value: T) -> T {
         value
     }
-    let client = Client::embedded();
+    let client = embedded();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime
         .block_on(send(async {

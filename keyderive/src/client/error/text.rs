@@ -12,7 +12,9 @@ use crate::key::ShownKey;
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind() {
-            Kind::Configuration { message } => f.write_str(message),
+            Kind::Configuration { message } | Kind::InUse { message } | Kind::Damaged { message } => {
+                f.write_str(message)
+            }
             Kind::Credentials { error } => write!(
                 f,
                 "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
@@ -93,6 +95,8 @@ impl StdError for Error {
             Kind::Scan { error, .. } => error.source(),
             Kind::Rpc(_)
             | Kind::Configuration { .. }
+            | Kind::InUse { .. }
+            | Kind::Damaged { .. }
             | Kind::Closed { .. }
             | Kind::Limit { .. }
             | Kind::Protocol { .. }

@@ -29,7 +29,7 @@ pub(super) struct Script {
 
 impl Script {
     fn client(self) -> Client {
-        let client = Client::builder().in_process(Arc::new(self));
+        let client = Client::builder().in_process(Arc::new(self), None);
         client.with(|settings| settings.each(|call| call.max_attempts = 1))
     }
 

@@ -33,7 +33,7 @@ fn answer(factor: f64, seconds: i64) -> MutateRowsResponse {
 }
 
 fn client(script: &Script, throttle: bool) -> Client {
-    Client::builder().throttle(throttle).in_process(Arc::new(script.clone()))
+    Client::builder().throttle(throttle).in_process(Arc::new(script.clone()), None)
 }
 
 /// When each of so many writes has ended, in milliseconds.
@@ -78,7 +78,7 @@ async fn a_failed_request_slows_the_next_ones_down() {
     let answers = |outcome| Script { outcomes: vec![outcome], ..Script::default() };
     let busy = || answers(Err(Status::resource_exhausted("too much")));
     let turns = vec![busy(), busy(), busy(), busy(), answers(Ok(answer(1.0, 1)))];
-    let client = Client::builder().throttle(true).in_process(Arc::new(Turns(Mutex::new(turns))));
+    let client = Client::builder().throttle(true).in_process(Arc::new(Turns(Mutex::new(turns))), None);
     write(&client, 1).await;
     tokio::time::advance(Duration::from_secs(1)).await;
     // 10 a second, then 7, of which the first turn was given out before the failure.

@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 use tonic::Status;
 
-use super::{Cells, Definition, RowPage, Storage};
+use super::{Cells, Definition, Page, RowPage, Storage, names};
 use crate::embedded::interval::Interval;
 
 #[derive(Default)]
@@ -37,11 +37,7 @@ impl Storage for Memory {
     }
 
     fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
-        let tables = read(&self.tables);
-        // What begins with the prefix is not before it.
-        let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
-        let names = tables.range::<str, _>((start, Bound::Unbounded)).map(|(name, _)| name);
-        Ok(names.take_while(|name| name.starts_with(prefix)).take(count).cloned().collect())
+        Ok(names(&read(&self.tables), prefix, after, count))
     }
 
     fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
@@ -60,26 +56,22 @@ impl Storage for Memory {
         Ok(self.rows(table).and_then(|rows| read(&rows).get(key).cloned()))
     }
 
-    fn page(
-        &self,
-        table: &str,
-        interval: &Interval,
-        reversed: bool,
-        count: usize,
-    ) -> Result<RowPage, Status> {
-        let Some(rows) = self.rows(table) else { return Ok(Vec::new()) };
+    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
+        let nothing = || Page { rows: Vec::new(), is_last: true };
+        let Some(rows) = self.rows(table) else { return Ok(nothing()) };
         if interval.is_empty() {
-            return Ok(Vec::new());
+            return Ok(nothing());
         }
         let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let rows = read(&rows);
         let rows = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
         let owned = |(key, cells): (&Bytes, &Arc<Cells>)| (key.clone(), Arc::clone(cells));
-        Ok(if reversed {
+        let rows: RowPage = if reversed {
             rows.rev().take(count).map(owned).collect()
         } else {
             rows.take(count).map(owned).collect()
-        })
+        };
+        Ok(Page { is_last: rows.len() < count, rows })
     }
 
     fn put_rows(&self, table: &str, changed: RowPage) -> Result<(), Status> {

@@ -104,7 +104,7 @@ async fn garbage_is_seen_by_no_filter_condition_or_rule() {
 /// How many cells the storage has, garbage too.
 fn kept(servers: &Servers) -> usize {
     let rows = servers.store.page(NAME, &Interval::all(), false, usize::MAX).unwrap();
-    rows.iter().map(|(_, cells)| cells.len()).sum()
+    rows.rows.iter().map(|(_, cells)| cells.len()).sum()
 }
 
 #[tokio::test]

@@ -9,8 +9,8 @@ use super::*;
 use crate::embedded::admin::Admin;
 use crate::embedded::clock::Clock;
 use crate::embedded::data::Data;
-use crate::embedded::storage::Memory;
 use crate::embedded::store::Store;
+use crate::embedded::worker::Worker;
 use crate::wire::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
 use crate::wire::admin::modify_column_families_request::Modification;
 use crate::wire::admin::modify_column_families_request::modification::Mod;
@@ -80,8 +80,9 @@ impl Servers {
 
     pub(super) fn without_tables() -> Self {
         let clock = Stopped::at(START);
-        let store = Arc::new(Store::new(Memory::default(), clock.clone()));
-        Self { data: Data::new(Arc::clone(&store)), admin: Admin::new(Arc::clone(&store)), store, clock }
+        let store = Arc::new(store(clock.clone()));
+        let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
+        Self { data: Data::new(Arc::clone(&worker)), admin: Admin::new(worker), store, clock }
     }
 
     pub(super) async fn mutate(&self, key: &str, mutation: mutation::Mutation) -> Result<(), Status> {

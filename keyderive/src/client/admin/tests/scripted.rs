@@ -37,7 +37,7 @@ impl Script {
     }
 
     fn client(&self) -> Client {
-        Client::builder().in_process(Arc::new(self.clone()))
+        Client::builder().in_process(Arc::new(self.clone()), None)
     }
 
     fn see<T>(&self, rpc: &str, request: &Request<T>) -> Result<(), Status> {

@@ -14,7 +14,7 @@ use super::operations::Operation;
 use super::{FAMILIES, FUTURE, PAST, SUMS, TABLE};
 use crate::client::{BoxFuture, FEATURES, InProcess as _};
 use crate::embedded::Servers;
-use crate::embedded::store::Store;
+use crate::embedded::tests::servers;
 use crate::wire::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use crate::wire::admin::modify_column_families_request::Modification;
 use crate::wire::admin::modify_column_families_request::modification::Mod;
@@ -106,7 +106,7 @@ impl Side {
     }
 
     pub(in crate::embedded::tests) fn embedded() -> Self {
-        Self::new(Transport::Embedded(Arc::new(Servers::new(Store::in_memory()))))
+        Self::new(Transport::Embedded(Arc::new(servers())))
     }
 
     fn new(transport: Transport) -> Self {

@@ -1,0 +1,394 @@
+//! Tables and rows in one file, which outlives the process.
+//!
+//! # The file
+//!
+//! A database of `redb`, whose head has a [seal](sealed) of ours. Its tables, in version 1 of the format:
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `keyderive` | `format` | the version, 4 bytes |
+//! | `tables` | the name of a Bigtable table | its definition |
+//! | `rows/` and that name | a row key | the row's cells |
+//!
+//! Each value is a [record], which begins with a checksum. In version 0 that of a row did not cover its key.
+//!
+//! # Damage
+//!
+//! redb has checksums of all its pages, compares them when a file is opened, and never again. So what a disk changes
+//! before that is found then, and the file refused; and what changes later is found by the record's checksum.
+//!
+//! # Panics
+//!
+//! redb may panic on a page that makes no sense. A panic is caught where redb is called. After it nothing calls redb
+//! any more, so no state that it left half changed is looked at: every method fails, and the database is not even
+//! dropped, as that would write. Its file is unlocked, and what was committed is found when it is opened again. A
+//! panic ends the process where the program is built to have it so.
+
+mod fault;
+mod format;
+mod record;
+mod sealed;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::mem;
+use std::ops::Bound;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+
+use bytes::Bytes;
+use redb::backends::FileBackend;
+use redb::{Database, ReadableDatabase as _, ReadableTable, StorageBackend, TableError, WriteTransaction};
+use tonic::{Code, Status};
+
+pub(in crate::embedded) use self::format::OpenError;
+
+use self::fault::Fault;
+use self::record::Records;
+use super::{Cells, Definition, Families, Page, RowPage, Storage, names};
+use crate::embedded::interval::Interval;
+
+/// A page ends with the row that brings it to this size.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// Tables and rows in one file.
+pub(in crate::embedded) struct Durable {
+    path: String,
+    file: Arc<dyn StorageBackend>,
+    /// Until it is closed.
+    database: RwLock<Option<Database>>,
+    /// What is committed of the definitions.
+    tables: RwLock<BTreeMap<String, Arc<Definition>>>,
+    changes: Mutex<Changes>,
+    /// Why nothing is read or written any more.
+    broken: OnceLock<Status>,
+    panicked: AtomicBool,
+}
+
+/// What is changed and not committed.
+#[derive(Default)]
+struct Changes {
+    transaction: Option<WriteTransaction>,
+    /// Tables that are defined, anew or not, and those that are gone.
+    tables: Vec<(String, Option<Arc<Definition>>)>,
+}
+
+impl Durable {
+    /// Opens a file, or makes one. It is locked until this is closed or dropped.
+    pub(in crate::embedded) fn open(path: &Path) -> Result<Self, OpenError> {
+        let system = |error: std::io::Error| OpenError::System(error.to_string());
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = FileBackend::new(file.map_err(system)?)?;
+        let durable = Self::over(Arc::new(file), path.display().to_string())?;
+        sync_directory_of(path).map_err(system)?;
+        Ok(durable)
+    }
+
+    fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
+        let (database, tables) = opened.unwrap_or_else(|_| {
+            // What redb had made of it is gone, but for its lock.
+            let _ = file.close();
+            Err(OpenError::Damaged("redb panicked".to_owned()))
+        })?;
+        Ok(Self {
+            path,
+            file,
+            database: RwLock::new(Some(database)),
+            tables: RwLock::new(tables.into_iter().collect()),
+            changes: Mutex::default(),
+            broken: OnceLock::new(),
+            panicked: AtomicBool::new(false),
+        })
+    }
+
+    /// A file in memory, for tests.
+    #[cfg(test)]
+    pub(in crate::embedded) fn in_memory() -> Self {
+        let opened = Self::over(Arc::new(redb::backends::InMemoryBackend::new()), "in memory".to_owned());
+        opened.unwrap_or_else(|error| panic!("the file {error}"))
+    }
+
+    /// Does `work` on the database as it is committed.
+    fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, Fault>) -> Result<T, Status> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(database) = &*database else { return Err(self.closed()) };
+        self.guarded(|| work(database))?.map_err(|fault| fault.status(&self.path))
+    }
+
+    /// Does `work` in the transaction of the changes that are not committed.
+    fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Fault>) -> Result<T, Status> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(database) = &*database else { return Err(self.closed()) };
+        let mut changes = self.changes();
+        let outcome = self.guarded(|| {
+            let transaction = match changes.transaction.take() {
+                Some(transaction) => transaction,
+                None => format::begin(database)?,
+            };
+            work(changes.transaction.insert(transaction))
+        })?;
+        outcome.map_err(|fault| self.failed(&fault))
+    }
+
+    /// Does what calls redb, unless that has failed before, or fails meanwhile.
+    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Status> {
+        self.check()?;
+        match panic::catch_unwind(AssertUnwindSafe(work)) {
+            Ok(outcome) => self.check().map(|()| outcome),
+            Err(_) => {
+                self.panicked.store(true, Ordering::Relaxed);
+                let what = "redb panicked, as it may where its file is damaged";
+                Err(self.give_up(Code::DataLoss, what))
+            }
+        }
+    }
+
+    /// What a write failed with; after a failure of redb's, nothing is right to be done with the transaction.
+    fn failed(&self, fault: &Fault) -> Status {
+        if fault.is_of_redb() {
+            self.give_up(fault.code(), &fault.to_string());
+        }
+        fault.status(&self.path)
+    }
+
+    fn give_up(&self, code: Code, what: &str) -> Status {
+        let path = &self.path;
+        let status = Status::new(
+            code,
+            format!(
+                "the file `{path}` is not used any more, because {what}; open it again when that is mended"
+            ),
+        );
+        self.broken.get_or_init(|| status).clone()
+    }
+
+    fn check(&self) -> Result<(), Status> {
+        self.broken.get().map_or(Ok(()), |status| Err(status.clone()))
+    }
+
+    fn closed(&self) -> Status {
+        Status::failed_precondition(format!("the file `{}` is closed", self.path))
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The families whose names the cells of a table share.
+    fn definition(&self, table: &str) -> Arc<Definition> {
+        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
+        tables.get(table).cloned().unwrap_or_default()
+    }
+}
+
+impl Storage for Durable {
+    fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status> {
+        self.check()?;
+        Ok(self.tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
+    }
+
+    fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
+        self.check()?;
+        Ok(names(&self.tables.read().unwrap_or_else(PoisonError::into_inner), prefix, after, count))
+    }
+
+    fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
+        let record = format::definitions().seal(name.as_bytes(), &record::encode_definition(&definition));
+        self.change(|transaction| {
+            transaction.open_table(format::DEFINITIONS)?.insert(name, record.as_slice())?;
+            transaction.open_table(format::rows(&format::rows_name(name)))?;
+            Ok(())
+        })?;
+        self.changes().tables.push((name.to_owned(), Some(Arc::new(definition))));
+        Ok(())
+    }
+
+    fn delete_table(&self, name: &str) -> Result<(), Status> {
+        self.change(|transaction| {
+            transaction.open_table(format::DEFINITIONS)?.remove(name)?;
+            transaction.delete_table(format::rows(&format::rows_name(name)))?;
+            Ok(())
+        })?;
+        self.changes().tables.push((name.to_owned(), None));
+        Ok(())
+    }
+
+    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
+        let definition = self.definition(table);
+        let name = format::rows_name(table);
+        if self.changes().transaction.is_some() {
+            return self.change(|transaction| {
+                let rows = transaction.open_table(format::rows(&name))?;
+                get(&rows, table, key, &definition.families)
+            });
+        }
+        self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
+            Ok(rows) => get(&rows, table, key, &definition.families),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
+        if interval.is_empty() {
+            return Ok(Page { rows: Vec::new(), is_last: true });
+        }
+        let definition = self.definition(table);
+        let name = format::rows_name(table);
+        self.read(|database| {
+            let rows = match database.begin_read()?.open_table(format::rows(&name)) {
+                Ok(rows) => rows,
+                Err(TableError::TableDoesNotExist(_)) => return Ok(Page { rows: Vec::new(), is_last: true }),
+                Err(error) => return Err(error.into()),
+            };
+            let mut rows = rows.range::<&[u8]>(bounds(interval))?;
+            let next = || if reversed { rows.next_back() } else { rows.next() };
+            page(table, &definition.families, count, next)
+        })
+    }
+
+    fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let name = format::rows_name(table);
+        let records = Records::of(table);
+        self.change(|transaction| {
+            let mut stored = transaction.open_table(format::rows(&name))?;
+            for (key, cells) in rows {
+                if cells.is_empty() {
+                    stored.remove(&key[..])?;
+                    continue;
+                }
+                let Some(body) = record::encode_cells(&cells) else {
+                    return Err(Fault::TooLarge { table: table.to_owned(), key });
+                };
+                stored.insert(&key[..], records.seal(&key, &body).as_slice())?;
+            }
+            Ok(())
+        })
+    }
+
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
+        if interval.is_empty() {
+            return Ok(());
+        }
+        let name = format::rows_name(table);
+        self.change(|transaction| {
+            if *interval == Interval::all() {
+                transaction.delete_table(format::rows(&name))?;
+                transaction.open_table(format::rows(&name))?;
+                return Ok(());
+            }
+            let mut rows = transaction.open_table(format::rows(&name))?;
+            rows.retain_in::<&[u8], _>(bounds(interval), |_, _| false)?;
+            Ok(())
+        })
+    }
+
+    fn commit(&self) -> Result<(), Status> {
+        self.check()?;
+        let mut changes = self.changes();
+        let Changes { transaction, tables } = mem::take(&mut *changes);
+        let Some(transaction) = transaction else { return Ok(()) };
+        self.guarded(|| transaction.commit())?.map_err(|error| self.failed(&error.into()))?;
+        let mut committed = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, definition) in tables {
+            match definition {
+                Some(definition) => committed.insert(name, definition),
+                None => committed.remove(&name),
+            };
+        }
+        Ok(())
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn close(&self) {
+        // Waits for those who read.
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(database) = database else { return };
+        let transaction = mem::take(&mut *self.changes()).transaction;
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| {
+            if self.panicked.load(Ordering::Relaxed) {
+                mem::forget((transaction, database));
+                self.file.close()
+            } else {
+                drop(transaction);
+                drop(database);
+                Ok(())
+            }
+        }));
+        // What is committed is in the file, and the next one who opens it looks at all of it.
+        drop(ended);
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn bounds(interval: &Interval) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    (Bound::Included(&interval.start), end)
+}
+
+/// The cells of one row.
+fn get(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: &str,
+    key: &[u8],
+    families: &Families,
+) -> Result<Option<Arc<Cells>>, Fault> {
+    let Some(record) = rows.get(key)? else { return Ok(None) };
+    cells(table, key, record.value(), families).map(Some)
+}
+
+fn cells(table: &str, key: &[u8], record: &[u8], families: &Families) -> Result<Arc<Cells>, Fault> {
+    let body = Records::of(table).open(key, record);
+    let cells = body.and_then(|body| record::decode_cells(body, families));
+    cells.map(Arc::new).map_err(|damage| Fault::record(table, key, damage))
+}
+
+type Entry<'a> = (redb::AccessGuard<'a, &'static [u8]>, redb::AccessGuard<'a, &'static [u8]>);
+
+/// The rows that `next` comes to, until they are enough.
+fn page<'a>(
+    table: &str,
+    families: &Families,
+    count: usize,
+    mut next: impl FnMut() -> Option<Result<Entry<'a>, redb::StorageError>>,
+) -> Result<Page, Fault> {
+    let mut page = Page::default();
+    let mut bytes = 0;
+    while page.rows.len() < count && bytes < PAGE_BYTES {
+        let Some(entry) = next() else {
+            page.is_last = true;
+            break;
+        };
+        let (key, record) = entry?;
+        let cells = cells(table, key.value(), record.value(), families)?;
+        bytes += record.value().len();
+        page.rows.push((Bytes::copy_from_slice(key.value()), cells));
+    }
+    Ok(page)
+}
+
+/// Has the name of a new file survive with it.
+fn sync_directory_of(path: &Path) -> std::io::Result<()> {
+    if cfg!(unix) {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
