@@ -9,6 +9,7 @@ mod aggregate;
 mod check;
 mod clock;
 mod data;
+mod faults;
 mod filter;
 mod gc;
 mod interval;
@@ -31,7 +32,10 @@ use tower_service::Service as _;
 use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use crate::wire::data::bigtable_server::BigtableServer;
+use faults::Injector;
 use store::Store;
+
+pub use self::faults::{Fault, Faults, Method};
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
@@ -134,6 +138,7 @@ impl fmt::Debug for Bigtable {
 struct Servers {
     data: BigtableServer<data::Data>,
     admin: BigtableTableAdminServer<admin::Admin>,
+    faults: Option<Arc<Injector>>,
 }
 
 impl Servers {
@@ -147,12 +152,11 @@ impl Servers {
             admin: BigtableTableAdminServer::new(admin::Admin::new(store))
                 .max_decoding_message_size(usize::MAX)
                 .max_encoding_message_size(usize::MAX),
+            faults: None,
         }
     }
-}
 
-impl InProcess for Servers {
-    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+    fn answer(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
         let service = request.uri().path().trim_start_matches('/').split('/').next();
         let response = if service == Some(ADMIN) {
             self.admin.clone().call(request)
@@ -165,6 +169,14 @@ impl InProcess for Servers {
                 Err(never) => match never {},
             }
         })
+    }
+}
+
+impl InProcess for Servers {
+    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+        let Some(faults) = &self.faults else { return self.answer(request) };
+        let servers = self.clone();
+        faults.call(request, move |request| servers.answer(request))
     }
 }
 
