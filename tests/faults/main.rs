@@ -21,7 +21,10 @@ type Events = Table<EventKey, Event>;
 const TABLE: &str = "events";
 
 fn event(id: u32) -> (EventKey, Event) {
-    (EventKey { id }, Event::from([("id".to_owned(), id.into()), ("square".to_owned(), i64::from(id) * i64::from(id))]))
+    (
+        EventKey { id },
+        Event::from([("id".to_owned(), id.into()), ("square".to_owned(), i64::from(id) * i64::from(id))]),
+    )
 }
 
 /// A Bigtable with so many events, without faults, and its table.

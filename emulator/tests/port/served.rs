@@ -40,6 +40,13 @@ impl Served {
         &self.host
     }
 
+    /// The most memory that it has had at a time, where the system tells.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.parse().ok().map(|kilobytes: u64| kilobytes << 10)
+    }
+
     /// Ends it, and returns what it has written to the standard error.
     pub(crate) fn end(mut self) -> String {
         let stderr = self.process.stderr.take();

@@ -50,7 +50,7 @@ use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
-pub(crate) use transport::{BoxFuture, InProcess};
+pub(crate) use transport::{BoxFuture, InProcess, MAX_MESSAGE_BYTES};
 
 /// A client of one Bigtable instance: the embedded one, or an emulator's.
 ///

@@ -17,7 +17,7 @@ use tower_service::Service;
 use super::error::Error;
 
 /// Sent and received messages may have this size. The service's own limit is a little above it.
-pub(super) const MAX_MESSAGE_BYTES: usize = 256 << 20;
+pub(crate) const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
 /// How much one stream may have on the way. Streams that wait for their turn in an ordered merge fill
 /// it, so that times the streams of a connection must fit in [`CONNECTION_WINDOW`], or the merge hangs.

@@ -17,7 +17,7 @@ use crate::row::Cell;
 
 /// How many cells a filter may make of one row. A limit of this Bigtable alone: a small request for a large row could
 /// otherwise ask for more memory than there is.
-const MAX_CELLS: usize = 1 << 22;
+const MAX_CELLS: usize = 1 << 20;
 
 /// A filter that is known to make sense.
 #[derive(Debug)]

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use tonic::body::Body;
 use tower_service::Service as _;
 
-use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
+use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess, MAX_MESSAGE_BYTES};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use crate::wire::data::bigtable_server::BigtableServer;
 use faults::Injector;
@@ -144,13 +144,14 @@ struct Servers {
 impl Servers {
     fn new(store: Store) -> Self {
         let store = Arc::new(store);
-        // The client limits its messages; a second limit here would only have another name.
+        // A request may say that it has 4 GiB, and is given the room before it comes. The client's own limit is the same,
+        // so that it is the one that its users meet.
         Self {
             data: BigtableServer::new(data::Data::new(Arc::clone(&store)))
-                .max_decoding_message_size(usize::MAX)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
             admin: BigtableTableAdminServer::new(admin::Admin::new(store))
-                .max_decoding_message_size(usize::MAX)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
             faults: None,
         }

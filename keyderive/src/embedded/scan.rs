@@ -107,7 +107,7 @@ impl Scan {
                 break;
             }
             let Some((key, cells)) = self.next_row()? else { break };
-            let cells = self.filter.apply(&key, self.without_garbage(&cells))?;
+            let cells = self.filter.apply(&key, self.without_garbage(cells))?;
             if !cells.is_empty() {
                 self.limit -= 1;
                 bytes += key.len() + cells.iter().map(|cell| cell.value.len() + CELL_BYTES).sum::<usize>();
@@ -135,8 +135,8 @@ impl Scan {
         chunks
     }
 
-    fn without_garbage(&self, cells: &Cells) -> Cells {
-        let mut cells = cells.clone();
+    fn without_garbage(&self, cells: Arc<Cells>) -> Cells {
+        let mut cells = Arc::unwrap_or_clone(cells);
         if let Some(now) = self.garbage {
             gc::collect(&mut cells, &self.definition.families, now);
         }

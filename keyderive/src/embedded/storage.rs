@@ -1,6 +1,7 @@
 //! Where tables and rows are kept: an ordered map, in memory or elsewhere.
 
 mod memory;
+mod packed;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

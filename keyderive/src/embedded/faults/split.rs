@@ -63,7 +63,11 @@ fn parts(rng: &mut Rng, cell: &CellChunk) -> Vec<CellChunk> {
     bounds.dedup();
     let mut parts: Vec<CellChunk> = bounds
         .windows(2)
-        .map(|part| CellChunk { value: cell.value.slice(part[0]..part[1]), value_size, ..CellChunk::default() })
+        .map(|part| CellChunk {
+            value: cell.value.slice(part[0]..part[1]),
+            value_size,
+            ..CellChunk::default()
+        })
         .collect();
     if let Some(first) = parts.first_mut() {
         let value = std::mem::take(&mut first.value);
@@ -113,14 +117,19 @@ mod tests {
             assert!(pieces.iter().all(|message| !message.is_empty()));
             messages += pieces.len();
             let pieces: Vec<_> = pieces.concat();
-            resets += pieces.iter().filter(|piece| piece.row_status == Some(RowStatus::ResetRow(true))).count();
+            resets +=
+                pieces.iter().filter(|piece| piece.row_status == Some(RowStatus::ResetRow(true))).count();
             parts += pieces.iter().filter(|piece| piece.value_size > 0).count();
-            let whole = pieces.rsplit(|piece| piece.row_status == Some(RowStatus::ResetRow(true))).next().unwrap();
+            let whole =
+                pieces.rsplit(|piece| piece.row_status == Some(RowStatus::ResetRow(true))).next().unwrap();
             let value: Vec<u8> = whole.iter().flat_map(|piece| piece.value.iter().copied()).collect();
             assert_eq!(value, b"somemore");
             assert_eq!(whole[0].row_key, "a");
             assert_eq!(whole.iter().filter(|piece| piece.row_status.is_some()).count(), 1);
         }
-        assert!(resets > 10 && parts > 100 && messages > 200, "{resets} resets, {parts} parts, {messages} messages");
+        assert!(
+            resets > 10 && parts > 100 && messages > 200,
+            "{resets} resets, {parts} parts, {messages} messages"
+        );
     }
 }

@@ -60,7 +60,9 @@ impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for Cut<S> {
         let message = ready!(Pin::new(&mut this.stream).poll_next(context));
         if this.chance > 0.0 && this.rng.f64() < this.chance {
             this.over = true;
-            return Poll::Ready(Some(Err(Status::unavailable("the stream breaks because the test asks for it"))));
+            return Poll::Ready(Some(Err(Status::unavailable(
+                "the stream breaks because the test asks for it",
+            ))));
         }
         Poll::Ready(message)
     }

@@ -152,7 +152,8 @@ fn an_empty_regex_is_for_qualifiers_and_values() {
 #[test]
 fn a_sample_is_about_as_large_as_it_says() {
     let filter = Filter::new(Some(message(Message::RowSampleFilter(0.25)))).unwrap();
-    let taken = (0..10_000).filter(|number| !filter.apply(&number.to_string().into(), cells()).unwrap().is_empty());
+    let taken =
+        (0..10_000).filter(|number| !filter.apply(&number.to_string().into(), cells()).unwrap().is_empty());
     let taken = taken.count();
     assert!((2000..3000).contains(&taken), "{taken}");
 }
