@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use tonic::Status;
 
 use super::packed::{FamilyNames, Packed};

@@ -3,8 +3,10 @@
 //!
 //! `cargo run --release -p keyderive-bench --bin embedded [seconds]`. The same client does the same to each, one after
 //! the other, for as many seconds as said, 2 unless said; all that several times in turn, and the best of each counts,
-//! because other load on the machine only adds. Memory is what the process has more of than before; Linux alone tells
-//! it.
+//! because other load on the machine only adds. For 0 seconds only the memory is measured.
+//!
+//! Two tables are printed: by the clock, and by the processor time of this process and the emulator's together, which
+//! other load does not change. Memory is what the process has more of than before. Linux alone tells the last two.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use futures_util::StreamExt as _;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
 use keyderive::{Client, RowKey, Table};
+use keyderive_bench::meter::processor_time_of;
 use keyderive_tests::emulator::Emulator;
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
@@ -50,13 +53,48 @@ fn reading(id: u32) -> (ReadingKey, Reading) {
     (ReadingKey { id }, Reading { celsius: 21.5, humidity: id.into(), station: "S-0042".to_owned() })
 }
 
-/// Operations a second, the best of all runs.
+/// Reads, reads at a time, writes at a time and scanned rows: the best of all runs.
+type Figures = [Rate; 4];
+
+/// Operations a second.
 #[derive(Clone, Copy, Default)]
-struct Figures {
-    reads: f64,
-    reads_at_a_time: f64,
-    writes_at_a_time: f64,
-    scanned: f64,
+struct Rate {
+    by_clock: f64,
+    by_processor: f64,
+}
+
+impl Rate {
+    fn best(self, other: Self) -> Self {
+        Self {
+            by_clock: self.by_clock.max(other.by_clock),
+            by_processor: self.by_processor.max(other.by_processor),
+        }
+    }
+}
+
+/// The time since it was made, of the clock and of the processors.
+struct Timer<'a> {
+    begun: Instant,
+    used: Duration,
+    processes: &'a [u32],
+}
+
+impl<'a> Timer<'a> {
+    fn start(processes: &'a [u32]) -> Self {
+        Self { begun: Instant::now(), used: used(processes), processes }
+    }
+
+    fn rate(&self, operations: f64) -> Rate {
+        let used = used(self.processes).saturating_sub(self.used);
+        Rate {
+            by_clock: operations / self.begun.elapsed().as_secs_f64(),
+            by_processor: operations / used.as_secs_f64(),
+        }
+    }
+}
+
+fn used(processes: &[u32]) -> Duration {
+    processes.iter().filter_map(|process| processor_time_of(*process)).sum()
 }
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
@@ -82,46 +120,56 @@ async fn main() -> Result<(), Failure> {
         readings.put_all((0..ROWS).map(reading)).await?;
         tables.push((name, readings, Figures::default()));
     }
+    let processes: Vec<u32> = emulator.iter().map(Emulator::id).chain([std::process::id()]).collect();
     for _ in 0..RUNS {
-        for (_, readings, figures) in &mut tables {
-            figures.reads = figures.reads.max(reads(readings, 1, time).await?);
-            figures.reads_at_a_time = figures.reads_at_a_time.max(reads(readings, AT_A_TIME, time).await?);
-            figures.writes_at_a_time = figures.writes_at_a_time.max(writes(readings, time).await?);
-            figures.scanned = figures.scanned.max(scanned(readings, time).await?);
+        for (_, readings, best) in tables.iter_mut().filter(|_| !time.is_zero()) {
+            let figures = [
+                reads(readings, 1, time, &processes).await?,
+                reads(readings, AT_A_TIME, time, &processes).await?,
+                writes(readings, time, &processes).await?,
+                scanned(readings, time, &processes).await?,
+            ];
+            *best = std::array::from_fn(|figure| best[figure].best(figures[figure]));
         }
     }
-    println!(
-        "| a second | reads of a row | {AT_A_TIME} at a time | writes, {AT_A_TIME} at a time | scanned rows |"
-    );
-    println!("|---|---|---|---|---|");
-    let last = tables.last().map_or(Figures::default(), |(_, _, figures)| *figures);
-    for (name, _, Figures { reads, reads_at_a_time, writes_at_a_time, scanned }) in &tables {
-        let beside = |figure: f64, last: f64| format!("{figure:.0} ({:.1} x)", figure / last);
-        println!(
-            "| {name} | {} | {} | {} | {} |",
-            beside(*reads, last.reads),
-            beside(*reads_at_a_time, last.reads_at_a_time),
-            beside(*writes_at_a_time, last.writes_at_a_time),
-            beside(*scanned, last.scanned),
-        );
-    }
+    print("second", &tables, |rate| rate.by_clock);
+    print("second of processor time", &tables, |rate| rate.by_processor);
     server.abort();
     drop((tables, emulator));
     memory().await
+}
+
+fn print(second: &str, tables: &[(&str, Readings, Figures)], of: impl Fn(&Rate) -> f64) {
+    println!(
+        "| a {second} | reads | reads, {AT_A_TIME} at a time | writes, {AT_A_TIME} at a time | scanned rows |"
+    );
+    println!("|---|---|---|---|---|");
+    // The emulator's, where there is one.
+    let last = tables.last().map_or(Figures::default(), |(_, _, figures)| *figures);
+    for (name, _, figures) in tables {
+        let cells = figures
+            .iter()
+            .zip(&last)
+            .map(|(rate, last)| format!("{:.0} ({:.1} x)", of(rate), of(rate) / of(last)));
+        println!("| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
+    }
+    println!();
 }
 
 /// How often `operation` is done in a second, by so many tasks.
 async fn rate<F>(
     tasks: usize,
     time: Duration,
+    processes: &[u32],
     operation: impl Fn(u32) -> F + Clone + Send + Sync + 'static,
-) -> Result<f64, Failure>
+) -> Result<Rate, Failure>
 where
     F: Future<Output = Result<(), keyderive::Error>> + Send,
 {
     let done = Arc::new(AtomicU64::new(0));
     let mut running = JoinSet::new();
-    let begun = Instant::now();
+    let timer = Timer::start(processes);
+    let begun = timer.begun;
     for task in 0..tasks {
         let (done, operation) = (Arc::clone(&done), operation.clone());
         running.spawn(async move {
@@ -136,10 +184,15 @@ where
     while let Some(ended) = running.join_next().await {
         ended??;
     }
-    Ok(done.load(Ordering::Relaxed) as f64 / begun.elapsed().as_secs_f64())
+    Ok(timer.rate(done.load(Ordering::Relaxed) as f64))
 }
 
-async fn reads(readings: &Readings, tasks: usize, time: Duration) -> Result<f64, Failure> {
+async fn reads(
+    readings: &Readings,
+    tasks: usize,
+    time: Duration,
+    processes: &[u32],
+) -> Result<Rate, Failure> {
     let readings = readings.clone();
     let read = move |id| {
         let readings = readings.clone();
@@ -149,10 +202,10 @@ async fn reads(readings: &Readings, tasks: usize, time: Duration) -> Result<f64,
             Ok(())
         }
     };
-    rate(tasks, time, read).await
+    rate(tasks, time, processes, read).await
 }
 
-async fn writes(readings: &Readings, time: Duration) -> Result<f64, Failure> {
+async fn writes(readings: &Readings, time: Duration, processes: &[u32]) -> Result<Rate, Failure> {
     let readings = readings.clone();
     let write = move |id| {
         let readings = readings.clone();
@@ -161,12 +214,12 @@ async fn writes(readings: &Readings, time: Duration) -> Result<f64, Failure> {
             readings.put(&key, &reading).await
         }
     };
-    rate(AT_A_TIME, time, write).await
+    rate(AT_A_TIME, time, processes, write).await
 }
 
-async fn scanned(readings: &Readings, time: Duration) -> Result<f64, Failure> {
-    let (begun, mut scanned) = (Instant::now(), 0);
-    while begun.elapsed() < time {
+async fn scanned(readings: &Readings, time: Duration, processes: &[u32]) -> Result<Rate, Failure> {
+    let (timer, mut scanned) = (Timer::start(processes), 0);
+    while timer.begun.elapsed() < time {
         let mut rows = readings.scan(ReadingKey::scan()).stream();
         for expected in 0..ROWS {
             let row = rows.next().await.transpose()?;
@@ -178,7 +231,7 @@ async fn scanned(readings: &Readings, time: Duration) -> Result<f64, Failure> {
         }
         scanned += ROWS;
     }
-    Ok(f64::from(scanned) / begun.elapsed().as_secs_f64())
+    Ok(timer.rate(scanned.into()))
 }
 
 /// Rows with keys of 24 bytes, in random order, each with one cell of 8.
