@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::ffi::OsString;
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -57,7 +58,8 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     };
     let own = if log { LevelFilter::DEBUG } else { LevelFilter::WARN };
     let told = Targets::new().with_target("keyderive", own).with_default(LevelFilter::WARN);
-    let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let colors = std::io::stderr().is_terminal();
+    let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     tracing_subscriber::registry().with(written.with_filter(told)).init();
     let bigtable = match file {
         Some(file) => Bigtable::open(file).await?,

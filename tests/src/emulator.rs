@@ -65,6 +65,12 @@ impl Emulator {
         self.address.to_string()
     }
 
+    /// The id of its process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
     fn run(binary: &PathBuf) -> Result<Self, String> {
         // The system chooses the port, so that no other process can come between.
         let mut process = Command::new(binary)

@@ -91,7 +91,7 @@ pub(crate) use environment::Environment;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
-pub(crate) use transport::{BoxFuture, InProcess};
+pub(crate) use transport::{BoxFuture, InProcess, MAX_MESSAGE_BYTES};
 
 /// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
 ///

@@ -11,6 +11,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
+use super::faults::{Breaks, Cut, Torn};
 use super::filter::Filter;
 use super::interval;
 use super::mutate::{apply, changes};
@@ -41,16 +42,19 @@ impl Data {
 }
 
 /// Answers that are made before the first is sent.
-type Answers<T> = stream::Iter<vec::IntoIter<Result<T, Status>>>;
+type Answers<T> = Cut<stream::Iter<vec::IntoIter<Result<T, Status>>>>;
 
 #[tonic::async_trait]
 impl Bigtable for Data {
-    type ReadRowsStream = Scan;
+    type ReadRowsStream = Cut<Torn<Scan>>;
     type SampleRowKeysStream = Answers<SampleRowKeysResponse>;
     type MutateRowsStream = Answers<MutateRowsResponse>;
 
-    async fn read_rows(&self, request: Request<ReadRowsRequest>) -> Result<Response<Scan>, Status> {
-        let features = features(request.metadata())?;
+    async fn read_rows(
+        &self,
+        request: Request<ReadRowsRequest>,
+    ) -> Result<Response<Self::ReadRowsStream>, Status> {
+        let (features, breaks) = (features(request.metadata())?, Breaks::of(&request));
         let request = routed(request, |message| &message.table_name)?;
         let limit = u64::try_from(request.rows_limit)
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
@@ -58,21 +62,26 @@ impl Bigtable for Data {
         let (intervals, filter) = (interval::of(request.rows)?, Filter::new(request.filter)?);
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .tells_progress(features.last_scanned_row_responses);
-        match (request.reversed, features.reverse_scans) {
-            (false, _) => Ok(Response::new(scan)),
-            (true, true) => Ok(Response::new(scan.reversed())),
-            (true, false) => Err(Status::unimplemented(format!(
-                "the client does not say in `{FEATURES}` that it takes rows in reversed order"
-            ))),
-        }
+        let scan = match (request.reversed, features.reverse_scans) {
+            (false, _) => scan,
+            (true, true) => scan.reversed(),
+            (true, false) => {
+                return Err(Status::unimplemented(format!(
+                    "the client does not say in `{FEATURES}` that it takes rows in reversed order"
+                )));
+            }
+        };
+        Ok(Response::new(Cut::new(Torn::new(scan, &breaks), &breaks)))
     }
 
     async fn sample_row_keys(
         &self,
         request: Request<SampleRowKeysRequest>,
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
+        let breaks = Breaks::of(&request);
         let request = routed(request, |message| &message.table_name)?;
-        self.worker.read(move |store| sample::row_keys(store, &request.table_name)).await.map(answers)
+        let samples = self.worker.read(move |store| sample::row_keys(store, &request.table_name)).await?;
+        Ok(answers(samples, &breaks))
     }
 
     async fn mutate_row(
@@ -96,6 +105,7 @@ impl Bigtable for Data {
         &self,
         request: Request<MutateRowsRequest>,
     ) -> Result<Response<Self::MutateRowsStream>, Status> {
+        let breaks = Breaks::of(&request);
         let MutateRowsRequest { table_name, entries, .. } = routed(request, |message| &message.table_name)?;
         if entries.is_empty() {
             return Err(Status::invalid_argument("the request has no entries"));
@@ -115,7 +125,8 @@ impl Bigtable for Data {
             index,
             status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
         });
-        Ok(answers(vec![MutateRowsResponse { entries: entries.collect(), rate_limit_info: None }]))
+        let answer = MutateRowsResponse { entries: entries.collect(), rate_limit_info: None };
+        Ok(answers(vec![answer], &breaks))
     }
 
     async fn check_and_mutate_row(
@@ -146,7 +157,7 @@ impl Bigtable for Data {
             store.change(&table_name, &row_key, |families, cells| {
                 let (found, missing) =
                     (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
-                let matched = !predicate.apply(&row_key, cells.clone()).is_empty();
+                let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
                 apply(cells, if matched { found } else { missing });
                 Ok(matched)
             })
@@ -182,9 +193,9 @@ impl Bigtable for Data {
     }
 }
 
-fn answers<T>(answers: Vec<T>) -> Response<Answers<T>> {
+fn answers<T>(answers: Vec<T>, breaks: &Breaks) -> Response<Answers<T>> {
     let answers: Vec<_> = answers.into_iter().map(Ok).collect();
-    Response::new(stream::iter(answers))
+    Response::new(Cut::new(stream::iter(answers), breaks))
 }
 
 /// The message of a request that is routed by its table.

@@ -9,10 +9,15 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
+use tonic::Status;
 
 use self::pattern::Pattern;
 use super::mutate::in_table_order;
 use crate::row::Cell;
+
+/// How many cells a filter may make of one row. A limit of this Bigtable alone: a small request for a large row could
+/// otherwise ask for more memory than there is.
+const MAX_CELLS: usize = 1 << 20;
 
 /// A filter that is known to make sense.
 #[derive(Debug)]
@@ -77,14 +82,40 @@ pub(super) struct Sample {
 
 impl Filter {
     /// What the filter leaves of a row's cells, in the table's order.
-    pub(super) fn apply(&self, key: &Bytes, cells: Vec<Cell>) -> Vec<Cell> {
+    pub(super) fn apply(&self, key: &Bytes, cells: Vec<Cell>) -> Result<Vec<Cell>, Status> {
+        // Copies are counted for large rows alone, since most are small.
+        if cells.len() > MAX_CELLS / message::MAX_COPIES {
+            self.check_copies(key, cells.len())?;
+        }
         let mut sunk = Vec::new();
         let mut left = self.run(key, cells, &mut sunk);
         if !sunk.is_empty() {
             left.append(&mut sunk);
             left.sort_by(in_table_order);
         }
-        left
+        Ok(left)
+    }
+
+    fn check_copies(&self, key: &Bytes, cells: usize) -> Result<(), Status> {
+        match self.copies() {
+            copies if copies > 1 && cells.saturating_mul(copies) > MAX_CELLS => {
+                Err(Status::invalid_argument(format!(
+                    "the `interleave` filters can leave each of the {cells} cells of row {key:?} {copies} times, and \
+                     {MAX_CELLS} cells is the most that they may make of a row"
+                )))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How often a cell can be among those that are left.
+    fn copies(&self) -> usize {
+        match self {
+            Self::Chain(filters) => filters.iter().map(Self::copies).fold(1, usize::saturating_mul),
+            Self::Interleave(filters) => filters.iter().map(Self::copies).fold(0, usize::saturating_add),
+            Self::Condition(condition) => condition.then.copies().max(condition.otherwise.copies()),
+            _ => 1,
+        }
     }
 
     /// As `apply`, but for the cells that go into a sink.

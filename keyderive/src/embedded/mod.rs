@@ -9,6 +9,7 @@ mod aggregate;
 mod check;
 mod clock;
 mod data;
+mod faults;
 mod filter;
 mod gc;
 mod interval;
@@ -31,13 +32,16 @@ use tokio::runtime::Handle;
 use tonic::body::Body;
 use tower_service::Service as _;
 
-use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
+use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess, MAX_MESSAGE_BYTES};
 use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
 use crate::wire::data::bigtable_server::BigtableServer;
 use clock::SystemClock;
+use faults::Injector;
 use storage::{Durable, OpenError};
 use store::Store;
 use worker::Worker;
+
+pub use self::faults::{Fault, Faults, Method};
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
@@ -223,24 +227,25 @@ impl fmt::Debug for Bigtable {
 struct Servers {
     data: BigtableServer<data::Data>,
     admin: BigtableTableAdminServer<admin::Admin>,
+    faults: Option<Arc<Injector>>,
 }
 
 impl Servers {
     fn new(worker: Arc<Worker>) -> Self {
-        // The client limits its messages; a second limit here would only have another name.
+        // A request may say that it has 4 GiB, and is given the room before it comes. The client's own limit is the same,
+        // so that it is the one that its users meet.
         Self {
             data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
-                .max_decoding_message_size(usize::MAX)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
             admin: BigtableTableAdminServer::new(admin::Admin::new(worker))
-                .max_decoding_message_size(usize::MAX)
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
+            faults: None,
         }
     }
-}
 
-impl InProcess for Servers {
-    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+    fn answer(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
         let service = request.uri().path().trim_start_matches('/').split('/').next();
         let response = if service == Some(ADMIN) {
             self.admin.clone().call(request)
@@ -253,6 +258,14 @@ impl InProcess for Servers {
                 Err(never) => match never {},
             }
         })
+    }
+}
+
+impl InProcess for Servers {
+    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
+        let Some(faults) = &self.faults else { return self.answer(request) };
+        let servers = self.clone();
+        faults.call(request, move |request| servers.answer(request))
     }
 }
 

@@ -32,6 +32,9 @@ const PAGE_ROWS: usize = 64;
 /// A response is sent when its values and keys have come to this size.
 const RESPONSE_BYTES: usize = 64 << 10;
 
+/// What a cell takes in a response besides its value, about.
+const CELL_BYTES: usize = 16;
+
 /// One scan, as the responses that answer it. It owns no more than a page of rows and a response, and works
 /// only when it is polled.
 pub(super) struct Scan {
@@ -67,6 +70,8 @@ struct Reader {
     /// How many rows may still be sent.
     limit: u64,
     page: vec::IntoIter<(Bytes, Arc<Cells>)>,
+    /// What is still to be sent of a row that is too large for one response.
+    rest: vec::IntoIter<CellChunk>,
 }
 
 impl Scan {
@@ -91,6 +96,7 @@ impl Scan {
             reversed: false,
             limit: limit.unwrap_or(u64::MAX),
             page: RowPage::new().into_iter(),
+            rest: Vec::new().into_iter(),
         };
         Ok(Self { state: State::Idle(Box::new(reader)), waits: store.waits(), tells_progress: false })
     }
@@ -145,6 +151,9 @@ impl Reader {
 
     /// The rows of the next response; none at the end of the scan.
     fn next_response(&mut self) -> Result<Option<Progress>, Status> {
+        if !self.rest.as_slice().is_empty() {
+            return Ok(Some(Progress::Rows(self.next_of_rest())));
+        }
         let mut chunks = Vec::new();
         let mut bytes = 0;
         let mut scanned = None;
@@ -153,19 +162,36 @@ impl Reader {
                 break;
             }
             let Some((key, cells)) = self.next_row()? else { break };
-            let cells = self.filter.apply(&key, self.without_garbage(&cells));
+            let cells = self.filter.apply(&key, self.without_garbage(cells))?;
             if !cells.is_empty() {
                 self.limit -= 1;
-                bytes += key.len() + cells.iter().map(|cell| cell.value.len()).sum::<usize>();
+                bytes += key.len() + cells.iter().map(|cell| cell.value.len() + CELL_BYTES).sum::<usize>();
                 push_row(&mut chunks, key.clone(), cells);
             }
             scanned = Some(key);
         }
+        // A filter can make a row of far more than is stored, which must not come into one message.
+        if bytes > 2 * RESPONSE_BYTES {
+            self.rest = chunks.into_iter();
+            chunks = self.next_of_rest();
+        }
         Ok(scanned.map(|key| if chunks.is_empty() { Progress::Scanned(key) } else { Progress::Rows(chunks) }))
     }
 
-    fn without_garbage(&self, cells: &Cells) -> Cells {
-        let mut cells = cells.clone();
+    fn next_of_rest(&mut self) -> Vec<CellChunk> {
+        let mut bytes = 0;
+        let mut chunks = Vec::new();
+        while bytes < RESPONSE_BYTES
+            && let Some(chunk) = self.rest.next()
+        {
+            bytes += chunk.value.len() + CELL_BYTES;
+            chunks.push(chunk);
+        }
+        chunks
+    }
+
+    fn without_garbage(&self, cells: Arc<Cells>) -> Cells {
+        let mut cells = Arc::unwrap_or_clone(cells);
         if let Some(now) = self.garbage {
             gc::collect(&mut cells, &self.definition.families, now);
         }

@@ -2,6 +2,7 @@
 
 mod durable;
 mod memory;
+mod packed;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

@@ -242,7 +242,7 @@ impl<'a> Batch<'a> {
             Some(cells) => Some(Arc::clone(cells)),
             None => self.store.storage.row(self.table, key)?,
         };
-        let mut cells = known.map_or_else(Cells::new, |cells| Cells::clone(&cells));
+        let mut cells = known.map_or_else(Cells::new, Arc::unwrap_or_clone);
         if self.has_garbage {
             gc::collect(&mut cells, families, self.now);
         }

@@ -18,7 +18,7 @@ const MAX_BYTES: usize = 20_480;
 const MAX_DEPTH: usize = 20;
 
 /// A limit of this Bigtable alone: a filter of a few bytes could otherwise ask for more memory than there is.
-const MAX_COPIES: usize = 10_000;
+pub(super) const MAX_COPIES: usize = 10_000;
 
 const MAX_LABEL_BYTES: usize = 15;
 
@@ -47,16 +47,6 @@ impl Filter {
             copies => Err(Status::invalid_argument(format!(
                 "the `interleave` filters can leave each cell {copies} times, and {MAX_COPIES} times is the most"
             ))),
-        }
-    }
-
-    /// How often a cell can be among those that are left.
-    fn copies(&self) -> usize {
-        match self {
-            Self::Chain(filters) => filters.iter().map(Self::copies).fold(1, usize::saturating_mul),
-            Self::Interleave(filters) => filters.iter().map(Self::copies).fold(0, usize::saturating_add),
-            Self::Condition(condition) => condition.then.copies().max(condition.otherwise.copies()),
-            _ => 1,
         }
     }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use bytes::Bytes;
+use bytes::BytesMut;
 use tonic::Status;
 
+use super::packed::{FamilyNames, Packed};
 use super::{Cells, Definition, Page, RowPage, Storage, names};
 use crate::embedded::interval::Interval;
 
@@ -22,8 +23,27 @@ struct Table {
     rows: Arc<RwLock<Rows>>,
 }
 
-/// No row is without cells. A scan shares the rows that it is at.
-type Rows = BTreeMap<Bytes, Arc<Cells>>;
+/// No row is without cells. A scan shares the memory of the rows that it is at.
+#[derive(Default)]
+struct Rows {
+    packed: BTreeMap<Box<[u8]>, Packed>,
+    families: FamilyNames,
+}
+
+impl Rows {
+    /// Rows with their keys, which share one allocation.
+    fn unpacked<'a>(&self, rows: impl Iterator<Item = (&'a Box<[u8]>, &'a Packed)>) -> RowPage {
+        let mut keys = BytesMut::new();
+        let rows: Vec<_> = rows
+            .map(|(key, packed)| {
+                keys.extend_from_slice(key);
+                (key.len(), Arc::new(packed.cells(&self.families)))
+            })
+            .collect();
+        let mut keys = keys.freeze();
+        rows.into_iter().map(|(length, cells)| (keys.split_to(length), cells)).collect()
+    }
+}
 
 impl Memory {
     fn rows(&self, table: &str) -> Option<Arc<RwLock<Rows>>> {
@@ -53,7 +73,10 @@ impl Storage for Memory {
     }
 
     fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
-        Ok(self.rows(table).and_then(|rows| read(&rows).get(key).cloned()))
+        Ok(self.rows(table).and_then(|rows| {
+            let rows = read(&rows);
+            rows.packed.get(key).map(|packed| Arc::new(packed.cells(&rows.families)))
+        }))
     }
 
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
@@ -64,27 +87,26 @@ impl Storage for Memory {
         }
         let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let rows = read(&rows);
-        let rows = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
-        let owned = |(key, cells): (&Bytes, &Arc<Cells>)| (key.clone(), Arc::clone(cells));
-        let rows: RowPage = if reversed {
-            rows.rev().take(count).map(owned).collect()
-        } else {
-            rows.take(count).map(owned).collect()
-        };
+        let found = rows.packed.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
+        let rows =
+            if reversed { rows.unpacked(found.rev().take(count)) } else { rows.unpacked(found.take(count)) };
         Ok(Page { is_last: rows.len() < count, rows })
     }
 
     fn put_rows(&self, table: &str, changed: RowPage) -> Result<(), Status> {
         let Some(rows) = self.rows(table) else { return Ok(()) };
-        let mut rows = write(&rows);
+        let rows = &mut *write(&rows);
+        let mut packed = Vec::with_capacity(changed.len());
         for (key, cells) in changed {
-            if cells.is_empty() {
-                rows.remove(&key);
-            } else if let Some(known) = rows.get_mut(&key) {
-                *known = cells;
+            packed.push((key, Packed::new(&cells, &mut rows.families)?));
+        }
+        for (key, row) in packed {
+            if row.is_empty() {
+                rows.packed.remove(&key[..]);
+            } else if let Some(known) = rows.packed.get_mut(&key[..]) {
+                *known = row;
             } else {
-                // The key may be a slice of a whole request.
-                rows.insert(Bytes::copy_from_slice(&key), cells);
+                rows.packed.insert(Box::from(&key[..]), row);
             }
         }
         Ok(())
@@ -95,9 +117,9 @@ impl Storage for Memory {
         if interval.is_empty() {
             return Ok(());
         }
-        let start = Bound::Included(interval.start.clone());
-        let end = interval.end.clone().map_or(Bound::Unbounded, Bound::Excluded);
-        write(&rows).extract_if((start, end), |_, _| true).for_each(drop);
+        let start = Bound::Included(Box::from(&interval.start[..]));
+        let end = interval.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(Box::from(end)));
+        write(&rows).packed.extract_if((start, end), |_, _| true).for_each(drop);
         Ok(())
     }
 }

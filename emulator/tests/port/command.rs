@@ -1,0 +1,56 @@
+//! What the command prints.
+
+use keyderive::{Client, RowKey};
+
+use crate::served::{Served, command};
+
+#[derive(RowKey)]
+struct UserKey {
+    id: u64,
+}
+
+type User = std::collections::BTreeMap<String, u64>;
+
+#[test]
+fn help_names_every_option() {
+    let output = command(&["--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success() && output.stderr.is_empty());
+    for option in ["--port PORT", "--log", "--help"] {
+        assert!(help.contains(option), "{help}");
+    }
+}
+
+#[test]
+fn what_is_wrong_is_told_and_ends_it() {
+    let taken = Served::start();
+    let (_, port) = taken.host().rsplit_once(':').unwrap();
+    for (arguments, told) in [
+        (&["--prot"][..], "invalid option '--prot'; see --help\n".to_owned()),
+        (&["--port", port], format!("port {port} of 127.0.0.1 cannot be listened on: ")),
+    ] {
+        let output = command(arguments).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(error.starts_with(&told), "{error}");
+    }
+}
+
+async fn use_it(host: &str) {
+    let users = Client::emulator(host).await.unwrap().table::<UserKey, User>("users");
+    users.create_if_absent().await.unwrap();
+    users.put(&UserKey { id: 7 }, &User::from([("visits".to_owned(), 1)])).await.unwrap();
+    assert_eq!(users.get(&UserKey { id: 7 }).await.unwrap().unwrap()["visits"], 1);
+}
+
+#[tokio::test]
+async fn requests_are_logged_where_that_is_asked_for() {
+    let (told, silent) = (Served::with(&["--log"]), Served::start());
+    use_it(told.host()).await;
+    use_it(silent.host()).await;
+    let log = told.end();
+    for method in ["CreateTable", "MutateRow", "ReadRows"] {
+        assert!(log.contains(&format!("method=\"{method}\"")), "{log}");
+    }
+    assert_eq!(silent.end(), "");
+}

@@ -1,0 +1,9 @@
+//! The command `keyderive-emulator`, driven by Google's own clients as they are installed, and by requests that no client sends.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "these are tests")]
+
+mod broken;
+mod cbt;
+mod command;
+mod python;
+mod served;
