@@ -10,7 +10,7 @@ use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
 const MAX_PARTS: usize = 4;
 
 /// Messages with the chunks of whole rows, each row in pieces with this chance.
-pub(super) fn rows(rng: &mut Rng, chance: f64, chunks: Vec<CellChunk>) -> Vec<Vec<CellChunk>> {
+pub(super) fn rows(rng: &mut Rng, chance: f64, chunks: &[CellChunk]) -> Vec<Vec<CellChunk>> {
     let mut messages = Messages(vec![Vec::new()]);
     for row in chunks.chunk_by(|chunk, _| chunk.row_status.is_none()) {
         if rng.f64() >= chance {
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn nothing_changes_without_a_chance() {
         let chunks = vec![cell("a", "1", false), cell("", "22", true), cell("b", "3", true)];
-        assert_eq!(rows(&mut Rng::with_seed(1), 0.0, chunks.clone()), [chunks]);
+        assert_eq!(rows(&mut Rng::with_seed(1), 0.0, &chunks), [chunks]);
     }
 
     /// That a client puts them together again is seen where one reads them.
@@ -113,7 +113,7 @@ mod tests {
         let chunks = vec![cell("a", "some", false), cell("", "", false), cell("", "more", true)];
         let (mut resets, mut parts, mut messages) = (0, 0, 0);
         for _ in 0..100 {
-            let pieces = rows(rng, 1.0, chunks.clone());
+            let pieces = rows(rng, 1.0, &chunks);
             assert!(pieces.iter().all(|message| !message.is_empty()));
             messages += pieces.len();
             let pieces: Vec<_> = pieces.concat();

@@ -93,7 +93,7 @@ impl<S: Stream<Item = Result<ReadRowsResponse, Status>> + Unpin> Stream for Torn
         }
         match ready!(Pin::new(&mut this.stream).poll_next(context)) {
             Some(Ok(response)) if this.chance > 0.0 && !response.chunks.is_empty() => {
-                let messages = split::rows(&mut this.rng, this.chance, response.chunks);
+                let messages = split::rows(&mut this.rng, this.chance, &response.chunks);
                 this.pieces.extend(
                     messages
                         .into_iter()
