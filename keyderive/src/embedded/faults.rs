@@ -70,6 +70,7 @@ impl Method {
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), keyderive::Error> {
+/// # use keyderive::RowKey;
 /// use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 ///
 /// # #[derive(keyderive::RowKey)] struct UserKey { id: u64 }
