@@ -13,7 +13,7 @@ use super::store::Store;
 
 /// How many writes share a commit at most, and for how long one takes in more; those behind them wait for the next.
 const GROUP_WRITES: usize = 1024;
-const GROUP_TIME: Duration = Duration::from_millis(20);
+pub(super) const GROUP_TIME: Duration = Duration::from_millis(20);
 
 /// Runs reads and writes of one store.
 ///
