@@ -23,7 +23,7 @@ use super::transport::Transport;
 const COOKIE: &str = "x-goog-cbt-cookie";
 
 /// A timeout stands for never from here on: tokio counts no further.
-const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// An operation, and what its attempts have come to.
 pub(super) struct Attempts {

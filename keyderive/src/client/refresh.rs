@@ -8,6 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
+use super::attempts::NEVER;
 use super::channels::Channels;
 use super::dial::Dial;
 use super::gate::Gate;
@@ -25,9 +26,6 @@ const SPREAD: f64 = 1.0 / 9.0;
 
 /// Nothing is renewed more often.
 const SHORTEST: Duration = Duration::from_secs(1);
-
-/// Nor, in effect, ever: tokio counts no further than about so far.
-const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// When it is tried again to renew a connection that could not be.
 const AGAIN_AFTER: Duration = Duration::from_secs(60);
