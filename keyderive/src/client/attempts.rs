@@ -215,6 +215,11 @@ impl Attempts {
         Ok(pause)
     }
 
+    /// How many attempts have been made.
+    pub(super) fn made(&self) -> u32 {
+        self.made
+    }
+
     /// The failure as the error of the whole operation.
     pub(super) fn error(&self, failure: Failure, ended: Option<Ended>) -> Error {
         let tries = Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended };

@@ -212,7 +212,8 @@ impl Client {
     /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
     /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended.
     ///
-    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped.
+    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped. A row that a
+    /// [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.inner.gate.close()
     }
@@ -225,14 +226,23 @@ impl Client {
 
     /// Leave to run an operation.
     fn admit(&self, operation: &Operation) -> Result<Arc<Pass>, Error> {
-        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
-        pass.ok_or_else(|| Error::closed(operation))
+        self.pass_if_open().ok_or_else(|| Error::closed(operation))
+    }
+
+    /// Leave to go on after the client is closed, if it is not yet.
+    fn pass_if_open(&self) -> Option<Arc<Pass>> {
+        self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new))
     }
 
     /// The same client, which may go on after it is closed if it is not yet.
     pub(crate) fn entered(self) -> Self {
-        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
+        let pass = self.pass_if_open();
         Self { pass, ..self }
+    }
+
+    /// The same client, which may do what the pass is leave for.
+    fn passing(&self, pass: Option<Arc<Pass>>) -> Self {
+        Self { pass, ..self.clone() }
     }
 
     /// What says who asks.

@@ -20,12 +20,12 @@ impl fmt::Display for Error {
                 "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
                  `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
             ),
-            Kind::Closed { rpc, table } => {
-                write!(f, "{}: the client is closed", Failed { rpc, table })
+            Kind::Closed { rpc, table, key } => {
+                write!(f, "{}: the client is closed", Failed { rpc, table, key })
             }
             Kind::Rpc(rpc) => rpc.fmt(f),
             Kind::Protocol { rpc, table, message, last } => {
-                let failed = Failed { rpc, table };
+                let failed = Failed { rpc, table, key: &None };
                 write!(f, "{failed}: the server's answer breaks the protocol: {message}{}", Behind(last))
             }
             Kind::Limit { table, key, message } => {
@@ -110,11 +110,7 @@ impl StdError for Error {
 impl fmt::Display for Rpc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rpc, table, target, failure, tries, key, last } = self;
-        match key {
-            Some(key) => write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))?,
-            None => write!(f, "{}", Failed { rpc, table })?,
-        }
-        write!(f, ": {}", name(failure.code))?;
+        write!(f, "{}: {}", Failed { rpc, table, key }, name(failure.code))?;
         if !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
@@ -151,17 +147,21 @@ impl fmt::Display for Tries {
     }
 }
 
-/// An operation on a table, or on no table.
+/// An operation on a row, on a table, or on no table.
 struct Failed<'a> {
     rpc: &'a str,
     table: &'a str,
+    key: &'a Option<Bytes>,
 }
 
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self { rpc, table: "" } => write!(f, "{rpc} failed"),
-            Self { rpc, table } => write!(f, "{rpc} on table `{table}` failed"),
+            Self { rpc, table: "", .. } => write!(f, "{rpc} failed"),
+            Self { rpc, table, key: Some(key) } => {
+                write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))
+            }
+            Self { rpc, table, key: None } => write!(f, "{rpc} on table `{table}` failed"),
         }
     }
 }

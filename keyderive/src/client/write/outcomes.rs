@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use super::{Entry, message, replay};
 use crate::client::attempts::{Attempt, Attempts};
-use crate::client::error::Error;
+use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, headers, observe};
@@ -46,6 +46,7 @@ impl Client {
             let bytes = waiting.iter().map(|waiting| waiting.message.encoded_len()).sum();
             attempts.watch.count(waiting.len(), bytes);
         }
+        let mut errors = Errors::default();
         while !waiting.is_empty() {
             if let Some(throttle) = self.throttle() {
                 let turn = throttle.reserve().min(attempts.ends());
@@ -71,7 +72,9 @@ impl Client {
                         entry.failure = Some(failure);
                         waiting.push(entry);
                     }
-                    Verdict::Failed(failure) => outcomes[entry.place] = Err(attempts.error(failure, None)),
+                    Verdict::Failed(failure) => {
+                        outcomes[entry.place] = Err(errors.of(&attempts, failure, None));
+                    }
                     Verdict::NotTold => {
                         outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
                     }
@@ -90,7 +93,7 @@ impl Client {
                 Err(ended) => {
                     for Waiting { place, failure: own, .. } in waiting {
                         let own = own.unwrap_or_else(|| failure.clone());
-                        outcomes[place] = Err(attempts.error(own, ended));
+                        outcomes[place] = Err(errors.of(&attempts, own, ended));
                     }
                     break;
                 }
@@ -180,6 +183,27 @@ fn verdict(told: Option<Status>, ended: Option<&Failure>, replay: Replay) -> Ver
     match failure.transient && (unsent || replay == Replay::Always) {
         true => Verdict::Again(failure),
         false => Verdict::Failed(failure),
+    }
+}
+
+/// The errors of entries. Those that failed alike share one.
+#[derive(Default)]
+struct Errors(Option<(Alike, Error)>);
+
+/// What errors that are shared have in common.
+type Alike = (Code, String, u32, Option<Ended>);
+
+impl Errors {
+    fn of(&mut self, attempts: &Attempts, failure: Failure, ended: Option<Ended>) -> Error {
+        let alike = (failure.code, failure.message.clone(), attempts.made(), ended);
+        if let Some((last, error)) = &self.0
+            && *last == alike
+        {
+            return error.shared();
+        }
+        let error = attempts.error(failure, ended);
+        self.0 = Some((alike, error.shared()));
+        error
     }
 }
 
