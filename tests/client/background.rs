@@ -9,7 +9,8 @@ use crate::support::{SECOND, client, set, table, written};
 
 /// A server that writes every row.
 fn writing() -> Mock {
-    Mock::new().by(|request| Answer::outcomes((0..request.entries().len()).map(|place| (place as i64, Code::Ok))))
+    Mock::new()
+        .by(|request| Answer::outcomes((0..request.entries().len()).map(|place| (place as i64, Code::Ok))))
 }
 
 async fn write(writer: &RawWriter, key: &'static str) {

@@ -8,6 +8,7 @@ mod channels;
 mod close;
 mod conditional;
 mod connections;
+mod contact;
 mod cookies;
 mod deadlines;
 mod headers;

@@ -3,7 +3,7 @@
 //! # What it tells of itself
 //!
 //! Each operation is a span `bigtable` of the `tracing` crate, at the level info. A scan over several buckets is one
-//! for each request. None of what is told has a row key or a value in it.
+//! for each request. None of what is told from the level info up has a row key or a value in it.
 //!
 //! | field | |
 //! |---|---|
@@ -15,8 +15,10 @@
 //! | `bytes` | how many bytes came of keys and values, or the message that was sent has |
 //! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
 //!
-//! An attempt that fails is an event at the level debug. At the level warn are told: a connection that is used without
-//! having been made ready, and one that could not be renewed.
+//! An attempt that fails is an event at the level debug, with the reason in the words of who refused it: a server may
+//! name a row in them. At the level warn are told: a connection that is used without having been made ready, one that
+//! could not be renewed, and one that has gone silent; operations that have failed for some seconds and are tried
+//! again, at most every 30 s; failures of a writer that was dropped.
 //!
 //! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
 //!
@@ -36,6 +38,7 @@ mod bulk;
 mod call;
 mod channels;
 mod cloud;
+mod contact;
 mod credentials;
 mod dial;
 mod environment;
@@ -88,6 +91,8 @@ pub(crate) use write::{Batch, Entry};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
+#[cfg(feature = "serve")]
+pub(crate) use failure::name as code_name;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
@@ -313,7 +318,14 @@ mod tests {
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
         assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");
-        assert!(error.to_string().ends_with("since nothing has ever answered there"), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("refused (os error "), "{told}");
+        assert!(
+            told.ends_with(
+                "since no Bigtable has ever answered there; does the emulator run, at this address?"
+            ),
+            "{told}"
+        );
         assert!(std::error::Error::source(&error).is_some());
     }
 

@@ -210,6 +210,32 @@ async fn a_connection_that_is_not_ready_is_a_warning() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_fails_for_some_seconds_is_a_warning() {
+    let (listener, _guard) = Listener::listen();
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    listener.take();
+    fleet.refuse(|_| Some(Status::unavailable("of row secret-1")));
+    let client = client.with(|settings| {
+        settings.each(|call| call.total_timeout = std::time::Duration::from_secs(20));
+    });
+    for warnings in [1, 0, 1] {
+        client.read_row("t", "k".into(), None).await.unwrap_err();
+        let told = listener.take();
+        let attempt = told.iter().find(|told| told.level == Level::DEBUG).unwrap();
+        assert_eq!(attempt.get("reason"), "of row secret-1");
+        let told: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+        assert_eq!(told.len(), warnings, "{told:?}");
+        for warning in told {
+            assert_eq!(warning.get("message"), "an operation fails, and is tried again");
+            let fields = ["operation", "table", "code", "reason"].map(|field| warning.get(field));
+            assert_eq!(fields, ["ReadRows", "t", "UNAVAILABLE", ""]);
+            assert!(warning.get("at").contains(" at "), "{warning:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
     let fleet = Fleet::new();
     let client = client(&fleet).await;
