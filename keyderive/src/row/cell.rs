@@ -30,6 +30,17 @@ impl Row {
     pub fn cells(&self) -> &[Cell] {
         &self.cells
     }
+
+    /// The cells of one column that were read, the newest first.
+    pub fn versions(&self, family: &str, qualifier: impl AsRef<[u8]>) -> impl Iterator<Item = &Cell> {
+        self.cells.iter().filter(move |cell| cell.family() == family && cell.qualifier == qualifier.as_ref())
+    }
+
+    /// The newest cell of one column that was read.
+    #[must_use]
+    pub fn newest(&self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<&Cell> {
+        self.versions(family, qualifier).next()
+    }
 }
 
 impl Row {

@@ -15,7 +15,8 @@ use crate::client::Error;
 use crate::key::TableKey;
 use crate::row::{Row, RowFilter};
 
-/// What a scan makes of a row: a pair of its key and an `R` by serde, or the key alone.
+/// What a scan makes of a row: a pair of its key and an `R` by serde, or of its key and the [`Row`] as it is stored, or
+/// the key alone.
 pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// What the stream gives.
     type Item;
@@ -29,7 +30,7 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// # Errors
     /// When the stored columns are no such row.
     #[doc(hidden)]
-    fn read(table: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error>;
+    fn read(table: &Table<K, Self>, key: K::Stored, row: Row) -> Result<Self::Item, Error>;
 }
 
 mod sealed {
@@ -37,6 +38,7 @@ mod sealed {
 
     impl<R: serde::de::DeserializeOwned> Sealed for R {}
     impl Sealed for super::KeyOnly {}
+    impl Sealed for super::Row {}
 }
 
 impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
@@ -46,8 +48,8 @@ impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
         asked
     }
 
-    fn read(table: &Table<K, R>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
-        Ok((key, table.read(row)?))
+    fn read(table: &Table<K, R>, key: K::Stored, row: Row) -> Result<Self::Item, Error> {
+        Ok((key, table.read(&row)?))
     }
 }
 
@@ -62,8 +64,20 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
         RowFilter::chain([asked, RowFilter::cells_per_row(1), RowFilter::strip_value()])
     }
 
-    fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
+    fn read(_: &Table<K, Self>, key: K::Stored, _: Row) -> Result<K::Stored, Error> {
         Ok(key)
+    }
+}
+
+impl<K: TableKey> ReadRow<K> for Row {
+    type Item = (K::Stored, Row);
+
+    fn filter(asked: RowFilter) -> RowFilter {
+        asked
+    }
+
+    fn read(_: &Table<K, Self>, key: K::Stored, row: Row) -> Result<Self::Item, Error> {
+        Ok((key, row))
     }
 }
 
@@ -152,8 +166,8 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Next<(Bytes, R::Item)> {
         let item = ready!(self.poll_found(cx)).map(|found| {
             let (key, row) = found?;
-            let item = R::read(&self.table, key, &row)?;
-            Ok((row.key().clone(), item))
+            let stored = row.key().clone();
+            Ok((stored, R::read(&self.table, key, row)?))
         });
         if let Some(Err(_)) = item {
             self.state = State::Ended(self.foreign_skipped());
