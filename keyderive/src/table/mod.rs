@@ -5,6 +5,7 @@ mod conditional;
 mod create;
 mod erase;
 mod lane;
+pub mod load;
 mod marker;
 mod merge;
 mod page;

@@ -101,7 +101,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// The time in microseconds, in the whole milliseconds that Bigtable stores.
 ///
 /// Given by the client, and not by the server, so that a write that is sent twice is one version.
-fn now_micros() -> i64 {
+pub(super) fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000))
         * 1000
