@@ -4,6 +4,7 @@ mod admin;
 mod conditional;
 mod create;
 mod erase;
+mod export;
 mod lane;
 pub mod load;
 mod marker;
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
 pub use create::CreateTable;
+pub use export::{Export, Exported};
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
