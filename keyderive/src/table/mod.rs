@@ -1,6 +1,7 @@
 //! Tables: where key, plan, row and client meet.
 
 mod admin;
+mod both;
 mod conditional;
 mod create;
 mod erase;
@@ -26,6 +27,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
+pub use both::{Held, PutBothError, PutSide, put_both};
 pub use create::CreateTable;
 pub use export::{Export, Exported};
 pub use page::Page;
