@@ -44,13 +44,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// let rows = futures_util::stream::iter((0..1000).map(|at| {
     ///     (EventKey { user_id: format!("user-{}", at % 50), at }, Event { kind: "login".into() })
     /// }));
-    /// let report = events
+    /// let loaded = events
     ///     .load(rows)
     ///     .workers(4)
     ///     .on_progress(|progress| println!("{} rows in {:?}", progress.written, progress.elapsed))
     ///     .await?
     ///     .all_written()?;
-    /// assert_eq!(report.written(), 1000);
+    /// assert_eq!(loaded.written, 1000);
     /// # Ok(())
     /// # }
     /// ```

@@ -78,13 +78,12 @@ pub(super) fn cut(
         match portions.last_mut() {
             Some(portion) if sum < enough && portion.has_room_for(&row, sizes) => portion.add(row),
             _ => {
+                // An equal part of what is left, so that a portion which was full before its end leaves no crumbs.
+                let left = count.saturating_sub(portions.len()).max(1);
+                enough = sum + (total - sum).div_ceil(left);
                 let mut portion = Portion::default();
                 portion.add(row);
                 portions.push(portion);
-                // The end of the share that the row begins in.
-                let share = (sum as u128 * count as u128 / total.max(1) as u128) + 1;
-                enough =
-                    usize::try_from((share * total as u128).div_ceil(count.max(1) as u128)).unwrap_or(total);
             }
         }
         sum += bytes;
@@ -172,6 +171,16 @@ mod tests {
         assert!(sent(cut(&mut rows(0..51), 1, sizes, &HashSet::new())).iter().all(|keys| keys.len() == 3));
         let sizes = Sizes { bytes: 1, rows: 9 };
         assert_eq!(sent(cut(&mut rows(0..5), 1, sizes, &HashSet::new())).len(), 5);
+    }
+
+    /// What is full before its share ends does not leave the rest of the share alone.
+    #[test]
+    fn full_portions_leave_no_crumbs() {
+        // 1001 rows of 35 bytes, in requests of 28 rows at most, though 29 would be fewer requests.
+        let sizes = Sizes { bytes: 1_010, rows: 1_000 };
+        let count = sizes.requests(1_001, 1_001 * 35);
+        let portions = sent(cut(&mut rows(0..1_001), count, sizes, &HashSet::new()));
+        assert_eq!((count, portions.len()), (35, 36));
     }
 
     #[test]

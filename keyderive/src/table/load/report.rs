@@ -15,7 +15,8 @@ use crate::key::ShownKey;
 /// How many failed rows a report lists.
 pub(super) const LISTED: usize = 1000;
 
-/// How far a load is: what [`Load::on_progress`](super::Load::on_progress) is told.
+/// How far a load is: what [`Load::on_progress`](super::Load::on_progress) is told, and in the end what
+/// [`LoadReport::all_written`] gives.
 ///
 /// All numbers are of this run: what a run before the checkpoint did is not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -128,13 +129,13 @@ impl LoadReport {
         &self.checkpoint
     }
 
-    /// The report, unless rows have failed.
+    /// The numbers of a load of which no row has failed.
     ///
     /// # Errors
     /// When rows have failed; [`LoadError::report`] lists them.
-    pub fn all_written(self) -> Result<Self, LoadError> {
+    pub fn all_written(self) -> Result<Progress, LoadError> {
         match self.progress.failed {
-            0 => Ok(self),
+            0 => Ok(self.progress),
             _ => Err(LoadError { report: Box::new(self), reason: Reason::RowsFailed }),
         }
     }

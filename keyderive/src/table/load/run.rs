@@ -173,7 +173,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                 Landed { places, outcomes }
             });
         }
-        if self.ahead.is_empty() && self.is_impatient {
+        if self.ahead.is_empty() || self.is_full() {
             self.is_impatient = false;
             self.patience = Patience { left: self.settings.patience, wait: None };
         }
@@ -246,7 +246,8 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
                 Err(_) => {
-                    return self.stop(Error::configuration("the tokio runtime has ended before the load had"));
+                    return self
+                        .stop(Error::configuration("the tokio runtime has ended before the load had"));
                 }
             },
         };
