@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::load::LoadError;
+use keyderive::load::{FailedRow, LoadError};
 use keyderive::{Client, RowKey, Table};
 use serde::Serialize;
 use tonic::Code;
@@ -38,7 +38,7 @@ async fn rows_that_cannot_be_encoded_do_not_end_the_load() {
     let report = names.load_iter((0..500).map(name)).await.unwrap();
     assert_eq!((report.read(), report.written(), report.failed_count()), (500, 490, 10));
     assert_eq!(report.checkpoint().items(), 500);
-    let failed: Vec<u64> = report.failed().iter().map(|row| row.index()).collect();
+    let failed: Vec<u64> = report.failed().iter().map(FailedRow::index).collect();
     assert_eq!(failed, [3, 7, 103, 107, 203, 207, 303, 307, 403, 407]);
     let [key, row] = [&report.failed()[0], &report.failed()[1]];
     assert!(key.error().is_key() && key.key().is_none());

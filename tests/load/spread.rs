@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::{RowKey, Table};
-use keyderive_scripted::mock::{Mock, Rpc};
+use keyderive_scripted::mock::{Mock, Request, Rpc};
 use tonic::Code;
 
 use super::{Reading, ReadingKey, client_of, reading, written_by};
@@ -28,8 +28,7 @@ async fn load<K: keyderive::key::TableKey>(
     let rows = ids.iter().map(|id| (key(*id), reading(*id).1));
     let report = table.load_iter(rows).batch_bytes(6_000).look_ahead(look_ahead).await.unwrap();
     assert_eq!((report.written(), report.failed_count()), (ids.len() as u64, 0));
-    let requests: Vec<_> =
-        mock.requests_of(Rpc::MutateRows).iter().map(|request| request.entries()).collect();
+    let requests: Vec<_> = mock.requests_of(Rpc::MutateRows).iter().map(Request::entries).collect();
     assert_eq!(requests.len() as u64, report.requests());
     assert_eq!(requests.iter().map(Vec::len).sum::<usize>(), ids.len());
     requests

@@ -41,7 +41,7 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// together they have every row exactly once.
     pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error));
-        Export::new(self, plan.map(Parts::Of))
+        Export::new(self, plan.map(|plan| Parts::Of(Box::new(plan))))
     }
 
     /// [`export`](Self::export) of some partitions, which [`partitions_of`](Self::partitions_of) has made: the share of
@@ -86,7 +86,7 @@ type MakeScan<K, R> = Arc<dyn Fn(Plan<K>) -> Scan<K, R> + Send + Sync>;
 
 /// What is exported.
 enum Parts<K> {
-    Of(Plan<K>),
+    Of(Box<Plan<K>>),
     Given(Vec<Plan<K>>),
 }
 
@@ -143,7 +143,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         let Self { table, parts, parallel, scan } = self;
         let cut = async move {
             match parts? {
-                Parts::Of(plan) => table.partitions_of(plan).await,
+                Parts::Of(plan) => table.partitions_of(*plan).await,
                 Parts::Given(parts) => Ok(parts),
             }
         };
@@ -164,8 +164,11 @@ pub struct Exported<K: TableKey, R> {
     state: State<K, R>,
 }
 
+/// The partitions, when the service has sampled them.
+type Cutting<K> = Pin<Box<dyn Future<Output = Result<Vec<Plan<K>>, Error>> + Send>>;
+
 enum State<K: TableKey, R> {
-    Cutting(Pin<Box<dyn Future<Output = Result<Vec<Plan<K>>, Error>> + Send>>),
+    Cutting(Cutting<K>),
     Reading { parts: vec::IntoIter<Plan<K>>, open: SelectAll<Rows<K, R>> },
     Ended,
 }

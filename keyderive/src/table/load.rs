@@ -167,8 +167,8 @@ impl<K: TableKey, R> Table<K, R> {
 /// time that so many further items are dealt with. [`resume`](Self::resume) leaves out the first items of the same
 /// input. After the death of a process, rows behind the checkpoint may have been written already. They are written
 /// again, with the same timestamps, since all cells of a load have the time at which it first began: what is written
-/// twice is the same cell, also where a family keeps several versions. What others have put to these rows since the load
-/// began is newer, and stays.
+/// twice is the same cell, also where a family keeps several versions. A column that others have put since the load
+/// began is newer, and stays; columns that a loaded row leaves absent are deleted, as by [`Table::put`].
 ///
 /// # Failures
 ///

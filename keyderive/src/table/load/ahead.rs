@@ -188,6 +188,17 @@ mod tests {
         assert!(mean > SIZES.bytes / 2, "{mean}");
     }
 
+    /// Half of all rows are of one partition, which is 8 times an even share.
+    #[test]
+    fn a_partition_of_half_the_rows_does_not_crowd_out_others() {
+        let mut rng = fastrand::Rng::with_seed(8);
+        let random = (0..200_000).map(move |_| if rng.bool() { 5 } else { rng.usize(..16) });
+        let requests = requests(16, random, 4 * MIB);
+        // Until the input has ended, and what waits is of that partition.
+        let steady = &requests[..requests.len() / 2];
+        assert!(most(16, steady) <= 30, "{}", most(16, steady));
+    }
+
     #[test]
     fn sorted_rows_of_one_partition_do_not_go_in_order() {
         let mut ahead = LookAhead::new(starts(1), SIZES);
