@@ -159,6 +159,10 @@
 //!
 //! # Administration
 //!
+//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on behind a
+//! [`Checkpoint`](load::Checkpoint) after its process has died; [`load::Load`] says how. [`Table::export`] reads a
+//! table by several partitions at a time. [`put_both`] writes a record to two tables.
+//!
 //! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
 //! table with the key type, and [`Table::modify_families`] changes its families.
 //!
@@ -219,8 +223,8 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, KeyOnly, Modify, OnForeign, Page, ReadRow, Rows, Scan, Table, Update,
-    Verified, Writer,
+    CreateTable, DEFAULT_FAMILY, Export, Exported, Held, KeyOnly, Modify, OnForeign, Page, PutBothError,
+    PutSide, ReadRow, Rows, Scan, Table, Update, Verified, Writer, load, put_both,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.

@@ -84,7 +84,7 @@ pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entry};
+pub(crate) use write::{Batch, Entry, check as check_entry, entry_bytes};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
@@ -249,7 +249,8 @@ impl Client {
         &self.inner.instance
     }
 
-    fn table_name(&self, table: &str) -> String {
+    /// The name by which the service knows a table.
+    pub(crate) fn table_name(&self, table: &str) -> String {
         format!("{}/tables/{table}", self.inner.instance)
     }
 

@@ -1,10 +1,13 @@
 //! Tables: where key, plan, row and client meet.
 
 mod admin;
+mod both;
 mod conditional;
 mod create;
 mod erase;
+mod export;
 mod lane;
+pub mod load;
 mod marker;
 mod merge;
 mod modify;
@@ -27,7 +30,9 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
+pub use both::{Held, PutBothError, PutSide, put_both};
 pub use create::CreateTable;
+pub use export::{Export, Exported};
 pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
