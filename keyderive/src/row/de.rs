@@ -3,21 +3,19 @@
 mod cell;
 mod qualifier;
 
-use std::slice;
-
 use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use self::cell::CellDeserializer;
 use self::qualifier::QualifierDeserializer;
 use super::error::{Fault, RowError};
-use super::{Cell, Row};
+use super::{Cell, Cells, Row};
 
 /// Reads the columns of `family`, the newest version of each.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
 pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str) -> Result<R, RowError> {
-    let columns = Columns { cells: row.cells().iter(), family, current: None };
+    let columns = Columns { cells: row.cells(), family, current: None };
     R::deserialize(RowDeserializer { columns }).map_err(|fault| fault.in_family(family))
 }
 
@@ -81,18 +79,18 @@ impl<'de> Deserializer<'de> for RowDeserializer<'de, '_> {
 
 /// The newest cell of each column of one family.
 struct Columns<'de, 'f> {
-    cells: slice::Iter<'de, Cell>,
+    cells: Cells<'de>,
     family: &'f str,
     /// The cell whose qualifier was given last.
-    current: Option<&'de Cell>,
+    current: Option<Cell<'de>>,
 }
 
 impl<'de> Columns<'de, '_> {
     /// Moves to the next column. A column's cells come newest first, so its first cell is the one to read.
-    fn advance(&mut self) -> Option<&'de Cell> {
+    fn advance(&mut self) -> Option<Cell<'de>> {
         let (family, current) = (self.family, self.current);
         self.current = self.cells.find(|cell| {
-            cell.family() == family
+            cell.family_bytes() == family.as_bytes()
                 && !cell.qualifier().is_empty()
                 && current.is_none_or(|current| current.qualifier() != cell.qualifier())
         });

@@ -103,8 +103,8 @@ impl Fault {
     }
 
     /// Says which column it is about, unless that is known already.
-    pub(super) fn in_column(mut self, qualifier: &Bytes) -> Self {
-        self.0.column.get_or_insert_with(|| qualifier.clone());
+    pub(super) fn in_column(mut self, qualifier: &[u8]) -> Self {
+        self.0.column.get_or_insert_with(|| Bytes::copy_from_slice(qualifier));
         self
     }
 
@@ -158,17 +158,17 @@ impl de::Error for Fault {
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let message = format!(" is unknown to the row type; its columns are {}", Names(expected));
-        Self::new(Kind::Rejected, message).in_column(&Bytes::copy_from_slice(field.as_bytes()))
+        Self::new(Kind::Rejected, message).in_column(field.as_bytes())
     }
 
     fn missing_field(field: &'static str) -> Self {
         let message = " is missing; make the field an `Option` or give it `#[serde(default)]`".to_owned();
-        Self::new(Kind::MissingColumn, message).in_column(&Bytes::from_static(field.as_bytes()))
+        Self::new(Kind::MissingColumn, message).in_column(field.as_bytes())
     }
 
     fn duplicate_field(field: &'static str) -> Self {
         let message = " is there under its name and under an alias; delete one of the two".to_owned();
-        Self::new(Kind::Rejected, message).in_column(&Bytes::from_static(field.as_bytes()))
+        Self::new(Kind::Rejected, message).in_column(field.as_bytes())
     }
 }
 

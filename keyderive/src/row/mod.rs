@@ -30,6 +30,7 @@
 //! A value whose type serde finds out while reading, with `flatten`, or in internally tagged and untagged enums,
 //! can be written and not be read back: stored values do not say of what type they are.
 
+mod build;
 mod cell;
 mod condition;
 mod de;
@@ -37,11 +38,14 @@ mod error;
 mod filter;
 mod mutation;
 mod ser;
+mod span;
 #[cfg(test)]
 mod tests;
 mod value;
 
-pub use cell::{Cell, Row};
+pub(crate) use build::{RowBuilder, TooLarge};
+pub(crate) use cell::CellSpans;
+pub use cell::{Cell, Cells, Row};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;
@@ -50,3 +54,4 @@ pub use filter::{FilterError, RowFilter};
 pub(crate) use mutation::{Change, Rule};
 pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use ser::to_mutations;
+pub(crate) use span::Span;

@@ -124,8 +124,8 @@ impl<K: TableKey, R> Table<K, R> {
     async fn modify(&self, key: &K, rule: ReadModifyWrite) -> Result<(Bytes, Bytes), Error> {
         let key = self.encode(key)?;
         let row = self.client.read_modify_write_row(&self.name, key.clone(), vec![rule]).await?;
-        match row.cells().first() {
-            Some(cell) => Ok((key, cell.value().clone())),
+        match row.cells().next() {
+            Some(cell) => Ok((key, Bytes::copy_from_slice(cell.value()))),
             None => Err(Error::answer(&self.name, &key, "it has no cell")),
         }
     }
