@@ -283,7 +283,12 @@ impl RowMerger {
     }
 
     /// A further piece of a cell.
-    fn continue_cell(&mut self, mut row: RowBuilder, mut split: SplitCell, chunk: &Chunk) -> Result<(), Broken> {
+    fn continue_cell(
+        &mut self,
+        mut row: RowBuilder,
+        mut split: SplitCell,
+        chunk: &Chunk,
+    ) -> Result<(), Broken> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
             let key = Shown(row.key());
             return Err(format!("a further piece of a value names its cell again in row {key}"));

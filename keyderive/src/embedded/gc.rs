@@ -33,7 +33,14 @@ pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
             last = Some((Arc::clone(&cell.family), cell.qualifier.clone()));
         }
         let Cell { family, qualifier, timestamp_micros, value, .. } = cell;
-        sieve.keeps(&CellRef { family, qualifier, timestamp_micros: *timestamp_micros, value, new_family, new_column })
+        sieve.keeps(&CellRef {
+            family,
+            qualifier,
+            timestamp_micros: *timestamp_micros,
+            value,
+            new_family,
+            new_column,
+        })
     });
 }
 
@@ -59,7 +66,9 @@ impl<'a> Sieve<'a> {
         }
         self.newer = if cell.new_column { 0 } else { self.newer + 1 };
         match self.rule {
-            Some(rule) => !rule.is_some_and(|rule| matches(rule, cell.timestamp_micros, self.newer, self.now)),
+            Some(rule) => {
+                !rule.is_some_and(|rule| matches(rule, cell.timestamp_micros, self.newer, self.now))
+            }
             None => false,
         }
     }
@@ -71,7 +80,9 @@ fn rule(rule: Option<&GcRule>) -> Option<&Rule> {
 
 /// Whether a rule lets go of a cell, of whose column `newer` versions are newer.
 fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
-    let nested = |rule: &GcRule| self::rule(Some(rule)).is_some_and(|rule| matches(rule, timestamp_micros, newer, now));
+    let nested = |rule: &GcRule| {
+        self::rule(Some(rule)).is_some_and(|rule| matches(rule, timestamp_micros, newer, now))
+    };
     match rule {
         Rule::MaxNumVersions(kept) => usize::try_from(*kept).is_ok_and(|kept| newer >= kept),
         Rule::MaxAge(age) => timestamp_micros < now.saturating_sub(micros(age)),

@@ -14,8 +14,8 @@ use tonic::Status;
 pub(super) use self::cells::CellReader;
 pub(super) use self::durable::{Durable, OpenError};
 pub(super) use self::memory::Memory;
-use super::interval::Interval;
 use super::cell::Cell;
+use super::interval::Interval;
 use crate::wire::admin::ColumnFamily;
 use crate::wire::admin::r#type::Struct;
 

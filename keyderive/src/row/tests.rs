@@ -11,7 +11,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Cell, Change, Mutation, Row, RowError, from_row, to_mutations};
+use super::{Change, Mutation, RowBuilder, RowError, from_row, to_mutations};
 
 const FAMILY: &str = "cf";
 const NOW: i64 = 1_700_000_000_000_000;
@@ -20,8 +20,22 @@ fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
     to_mutations(row, &Arc::from(FAMILY), NOW)
 }
 
+/// A cell by itself.
+#[derive(Clone)]
+struct Cell {
+    family: Arc<str>,
+    qualifier: Bytes,
+    timestamp_micros: i64,
+    value: Bytes,
+}
+
 fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
-    from_row(&Row::new(Bytes::from_static(b"key"), cells), FAMILY)
+    let mut row = RowBuilder::new(b"key").unwrap();
+    for cell in cells {
+        row.cell(Some(cell.family.as_bytes()), Some(&cell.qualifier), cell.timestamp_micros).unwrap();
+        row.value(&cell.value).unwrap();
+    }
+    from_row(&row.build(), FAMILY)
 }
 
 fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {
@@ -33,13 +47,7 @@ fn delete(qualifier: &'static str) -> Mutation {
 }
 
 fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
-    Cell {
-        family: FAMILY.into(),
-        qualifier: qualifier.into(),
-        timestamp_micros: NOW,
-        value: value.into(),
-        labels: Vec::new(),
-    }
+    Cell { family: FAMILY.into(), qualifier: qualifier.into(), timestamp_micros: NOW, value: value.into() }
 }
 
 /// The cells of a row that did not exist before `mutations`, in the table's order.
@@ -48,7 +56,7 @@ fn store(mutations: Vec<Mutation>) -> Vec<Cell> {
         .into_iter()
         .filter_map(|mutation| match mutation.0 {
             Change::SetCell { family, qualifier, timestamp_micros, value } => {
-                Some(Cell { family, qualifier, timestamp_micros, value, labels: Vec::new() })
+                Some(Cell { family, qualifier, timestamp_micros, value })
             }
             _ => None,
         })

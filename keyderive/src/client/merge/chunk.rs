@@ -132,7 +132,8 @@ impl Reader<'_> {
     /// The number of the next field, and its form.
     #[inline]
     fn field(&mut self) -> Result<(u32, u8), Malformed> {
-        let key = u32::try_from(self.varint()?).map_err(|_| self.malformed("a field's number is too large"))?;
+        let key =
+            u32::try_from(self.varint()?).map_err(|_| self.malformed("a field's number is too large"))?;
         match (key >> 3, (key & 7) as u8) {
             (0, _) => Err(self.malformed("a field has the number 0")),
             (_, 6 | 7) => Err(self.malformed("a field has no form that there is")),
@@ -180,7 +181,9 @@ impl Reader<'_> {
     fn long_varint(&mut self) -> Result<u64, Malformed> {
         let mut number = 0;
         for place in 0..10 {
-            let Some(byte) = self.bytes.get(self.at) else { return Err(self.malformed("it ends in a number")) };
+            let Some(byte) = self.bytes.get(self.at) else {
+                return Err(self.malformed("it ends in a number"));
+            };
             self.at += 1;
             number |= u64::from(byte & 0x7f) << (7 * place);
             match byte {

@@ -65,7 +65,9 @@ impl Client {
             .await
             .map_err(|error| error.of_row(&key))?;
         let row = row(response.row.unwrap_or_default(), &key);
-        row.map_err(|TooLarge| Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned()))
+        row.map_err(|TooLarge| {
+            Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned())
+        })
     }
 }
 

@@ -77,11 +77,7 @@ impl Filter {
         match self {
             Self::PassAll => true,
             Self::Chain(filters) => filters.iter().all(|filter| filter.leaves(key, cell, counts)),
-            Self::BlockAll
-            | Self::Interleave(_)
-            | Self::Condition(_)
-            | Self::Sink
-            | Self::Label(_) => false,
+            Self::BlockAll | Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
             Self::RowKey(pattern) => pattern.matches(key),
             Self::RowSample(sample) => sample.takes(key),
             Self::Family(pattern) => pattern.matches(cell.family.as_bytes()),

@@ -193,7 +193,9 @@ impl Reader {
                 };
                 counts.see(&cell);
                 row.see(&cell);
-                if sieve.as_mut().is_none_or(|sieve| sieve.keeps(&cell)) && filter.takes(key, &mut cell, counts) {
+                if sieve.as_mut().is_none_or(|sieve| sieve.keeps(&cell))
+                    && filter.takes(key, &mut cell, counts)
+                {
                     row.add(cell);
                 }
             }
