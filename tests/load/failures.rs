@@ -5,7 +5,7 @@ use std::time::Duration;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::load::{FailedRow, LoadError};
 use keyderive::{Client, RowKey, Table};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tonic::Code;
 
 use super::{ReadingKey, client_of, empty, ids, reading, readings, written_by};
@@ -15,7 +15,7 @@ struct NameKey {
     name: String,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct Score {
     points: u64,
 }

@@ -131,7 +131,7 @@ async fn check(folder: &Path, written_at: i64) {
     let mut raw = client.raw_table("readings").read_rows(ReadRows::all());
     let mut cells = 0;
     while let Some(row) = raw.try_next().await.unwrap() {
-        assert!(row.cells().iter().all(|cell| cell.timestamp_micros() == written_at));
+        assert!(row.cells().all(|cell| cell.timestamp_micros() == written_at));
         cells += row.cells().len();
     }
     // Two columns, and a third one at odd numbers.

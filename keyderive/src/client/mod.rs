@@ -12,7 +12,7 @@
 //! | `bucket` | the salt bucket that a scan reads |
 //! | `attempts` | how many attempts it took |
 //! | `rows` | how many rows came, or were sent |
-//! | `bytes` | how many bytes came of keys and values, or the message that was sent has |
+//! | `bytes` | how many bytes the messages have that brought rows, or the message that was sent |
 //! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
 //!
 //! An attempt that fails is an event at the level debug. At the level warn are told: a connection that is used without
@@ -25,7 +25,7 @@
 //! | `keyderive.operation.seconds` | histogram | `operation`, `code` | how long operations took, with all attempts and pauses |
 //! | `keyderive.attempts` | counter | `operation`, `code` | attempts, by how each ended |
 //! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
-//! | `keyderive.bytes` | counter | `operation` | bytes that came of keys and values, or were sent |
+//! | `keyderive.bytes` | counter | `operation` | bytes of the messages that brought rows, or were sent |
 //! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
 //! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
 

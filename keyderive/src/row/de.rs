@@ -6,22 +6,20 @@ mod qualifier;
 mod row;
 mod untyped;
 
-use std::mem;
-
 use serde::de::DeserializeOwned;
 
 use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, Row};
+use super::{Cell, CellSlice, Row};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
 pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Shape) -> Result<R, RowError> {
-    let mut source = Source { cells: row.cells(), family, shape, empty: Vec::new() };
+    let mut source = Source { cells: row.cell_slice(), family, shape, empty: Vec::new() };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -38,7 +36,7 @@ pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Sha
 
 /// What a row is read from.
 struct Source<'de, 'f> {
-    cells: &'de [Cell],
+    cells: CellSlice<'de>,
     family: &'f str,
     shape: &'f Shape,
     /// The families that are given although they have no cell.
@@ -53,15 +51,18 @@ impl<'f> Source<'_, 'f> {
     }
 }
 
-/// The versions of one column, the newest first.
-type Versions<'de> = &'de [Cell];
+/// The versions of one column.
+#[derive(Clone, Copy)]
+struct Versions<'de> {
+    newest: Cell<'de>,
+    /// The newest first.
+    all: CellSlice<'de>,
+}
 
 /// Takes the next column from cells in the table's order.
-fn next_column<'de>(cells: &mut &'de [Cell]) -> Option<Versions<'de>> {
-    let first = cells.first()?;
-    let is_other = |cell: &Cell| cell.qualifier != first.qualifier || cell.family != first.family;
-    let end = cells.iter().position(is_other).unwrap_or(cells.len());
-    let (column, rest) = mem::take(cells).split_at(end);
+fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
+    let newest = cells.first()?;
+    let (all, rest) = cells.split_where(|cell| !cell.is_of_column_of(newest));
     *cells = rest;
-    Some(column)
+    Some(Versions { newest, all })
 }

@@ -156,9 +156,9 @@ impl Fault {
     }
 
     /// Says that it is about a column that was read before it was known as what.
-    pub(super) fn of_untyped(mut self, family: &str, qualifier: &Bytes) -> Self {
+    pub(super) fn of_untyped(mut self, family: &str, qualifier: &[u8]) -> Self {
         self.0.family = Some(family.into());
-        self.0.column = Some(qualifier.clone());
+        self.0.column = Some(Bytes::copy_from_slice(qualifier));
         if matches!(self.0.found, Some((_, Takes::OtherTexts))) {
             return self;
         }

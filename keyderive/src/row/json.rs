@@ -19,7 +19,7 @@
 //! let job = Job { owner: "alice".into(), timeout: Duration::from_secs(5) };
 //! jobs.put(&JobKey { id: 7 }, &job).await?;
 //! let raw = jobs.get_raw(&JobKey { id: 7 }).await?.unwrap();
-//! assert_eq!(raw.cells()[1].value(), r#"{"secs":5,"nanos":0}"#);
+//! assert_eq!(raw.newest("cf", "timeout").unwrap().value(), br#"{"secs":5,"nanos":0}"#);
 //! # Ok(())
 //! # }
 //! ```

@@ -116,6 +116,7 @@
 //! Internally tagged, adjacently tagged and untagged enums, and `serde_json::Value`, are read without a type too, and stored
 //! values do not say of what type they are: such a field can be written and not be read back, unless it is [`json`].
 
+mod build;
 mod cell;
 mod condition;
 mod de;
@@ -127,12 +128,15 @@ mod mutation;
 mod path;
 mod ser;
 mod shape;
+mod span;
 #[cfg(test)]
 mod tests;
 mod value;
 mod versions;
 
-pub use cell::{Cell, Row};
+pub(crate) use build::{RowBuilder, TooLarge};
+pub use cell::{Cell, Cells, Row};
+pub(crate) use cell::{CellSlice, CellSpans};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;
@@ -143,5 +147,6 @@ pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use path::{Path, filter_of};
 pub(crate) use ser::{Write, column_to_mutations, field_to_mutations, to_mutations};
 pub(crate) use shape::{Kind as FieldKind, Shape};
+pub(crate) use span::Span;
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};

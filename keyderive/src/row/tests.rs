@@ -16,7 +16,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Cell, Change, Mutation, Row, RowError, Shape, Write, from_row, to_mutations};
+use super::{Change, Mutation, RowBuilder, RowError, Shape, Write, from_row, to_mutations};
 
 const FAMILY: &str = "cf";
 const NOW: i64 = 1_700_000_000_000_000;
@@ -30,8 +30,22 @@ fn write_as<R: Serialize>(row: &R, shape: &Shape, merges: bool) -> Result<Vec<Mu
     to_mutations(row, Write { family: &Arc::from(FAMILY), shape, timestamp_micros: NOW, merges })
 }
 
+/// A cell by itself.
+#[derive(Clone)]
+struct Cell {
+    family: Arc<str>,
+    qualifier: Bytes,
+    timestamp_micros: i64,
+    value: Bytes,
+}
+
 fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
-    from_row(&Row::new(Bytes::from_static(b"key"), cells), FAMILY, &Shape::of::<R>())
+    let mut row = RowBuilder::new(b"key").unwrap();
+    for cell in cells {
+        row.cell(Some(cell.family.as_bytes()), Some(&cell.qualifier), cell.timestamp_micros).unwrap();
+        row.value(&cell.value).unwrap();
+    }
+    from_row(&row.build(), FAMILY, &Shape::of::<R>())
 }
 
 fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {
@@ -43,13 +57,7 @@ fn delete(qualifier: &'static str) -> Mutation {
 }
 
 fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
-    Cell {
-        family: FAMILY.into(),
-        qualifier: qualifier.into(),
-        timestamp_micros: NOW,
-        value: value.into(),
-        labels: Vec::new(),
-    }
+    Cell { family: FAMILY.into(), qualifier: qualifier.into(), timestamp_micros: NOW, value: value.into() }
 }
 
 fn set_in(family: &'static str, qualifier: &'static str, value: &'static [u8]) -> Mutation {
@@ -66,7 +74,7 @@ fn store(mutations: Vec<Mutation>) -> Vec<Cell> {
         .into_iter()
         .filter_map(|mutation| match mutation.0 {
             Change::SetCell { family, qualifier, timestamp_micros, value } => {
-                Some(Cell { family, qualifier, timestamp_micros, value, labels: Vec::new() })
+                Some(Cell { family, qualifier, timestamp_micros, value })
             }
             _ => None,
         })

@@ -35,7 +35,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     /// # use keyderive::{Client, RowKey};
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
-    /// # #[derive(serde::Serialize)] struct Event { kind: String }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Event { kind: String }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let client = Client::embedded();
@@ -68,7 +68,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     /// # use keyderive::{Client, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize)] struct User { age: u32 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -103,7 +103,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// # use keyderive::{Client, RowKey};
 /// # use keyderive::load::Checkpoint;
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize)] struct User { age: u32 }
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
 /// # fn stored() -> Option<Checkpoint> { None }
 /// # fn store(checkpoint: &Checkpoint) {}
 /// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {

@@ -83,8 +83,8 @@ impl<K: TableKey, R> Modify<K, R> {
     pub(super) async fn one(self) -> Result<(Bytes, Bytes), Error> {
         let table = Arc::clone(&self.table.name);
         let (key, row) = self.send().await?;
-        match row.cells().first() {
-            Some(cell) => Ok((key, cell.value().clone())),
+        match row.cells().next() {
+            Some(cell) => Ok((key, Bytes::copy_from_slice(cell.value()))),
             None => Err(Error::answer(&table, &key, "it has no cell")),
         }
     }

@@ -69,7 +69,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut rows = self.client.read_rows(&self.name, request);
         let mut stored = HashMap::new();
         while let Some(row) = rows.try_next().await? {
-            stored.insert(row.key().clone(), row);
+            stored.insert(Bytes::copy_from_slice(row.key()), row);
         }
         Ok(stored)
     }

@@ -298,7 +298,7 @@ impl<K: TableKey, R> Scan<K, R> {
     pub async fn count(self) -> Result<u64, Error> {
         let mut rows = self.keys_only().unordered().stream();
         let mut count = 0;
-        while rows.next_with_key().await.transpose()?.is_some() {
+        while rows.next().await.transpose()?.is_some() {
             count += 1;
         }
         Ok(count)
@@ -333,18 +333,15 @@ impl<K: TableKey, R> Scan<K, R> {
         let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
         let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
         let mut page = Page { rows: Vec::new(), next: None };
-        let mut last = None;
-        while let Some((key, row)) = stream.next_with_key().await.transpose()? {
-            if page.rows.len() as u64 == rows {
-                // There is a row behind the page.
-                page.next = plan
-                    .ok()
-                    .zip(last)
-                    .map(|(plan, last): (_, bytes::Bytes)| plan.page_token(&last, reversed));
-                break;
-            }
+        while let Some(row) = stream.next().await.transpose()? {
             page.rows.push(row);
-            last = Some(key);
+            if (page.rows.len() as u64) < rows {
+                continue;
+            }
+            let last = stream.last_key().to_vec();
+            let more = stream.next().await.transpose()?.is_some();
+            page.next = plan.ok().filter(|_| more).map(|plan| plan.page_token(&last, reversed));
+            break;
         }
         Ok(page)
     }

@@ -73,11 +73,11 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
 
 /// The columns of a raw row, with their timestamps where they are given.
 fn shown(row: &Row, timestamps: bool) -> Vec<String> {
-    let cell = |cell: &keyderive::row::Cell| {
+    let cell = |cell: keyderive::row::Cell<'_>| {
         let at = if timestamps { format!("@{}", cell.timestamp_micros()) } else { String::new() };
         format!("{}:{}{at}={}", cell.family(), cell.qualifier().escape_ascii(), cell.value().escape_ascii())
     };
-    row.cells().iter().map(cell).collect()
+    row.cells().map(cell).collect()
 }
 
 async fn bytes_are_as_documented(client: Client) {
@@ -276,9 +276,7 @@ async fn columns_are_named_with_their_family(client: Client) {
         let mut names = Vec::new();
         for (_, row) in pages.scan(PageKey::scan()).columns(columns).raw().collect().await.unwrap() {
             names.extend(
-                row.cells()
-                    .iter()
-                    .map(|cell| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii())),
+                row.cells().map(|cell| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii())),
             );
         }
         names.sort();

@@ -15,7 +15,6 @@ use crate::row::versions::{TIMESTAMPED, VERSIONS};
 /// Gives the value of one column, as the type that its field asks for: the newest version, unless it asks for all.
 #[derive(Clone, Copy)]
 pub(super) struct ColumnDeserializer<'s, 'de> {
-    /// One at least.
     pub(super) versions: Versions<'de>,
     /// Where it is noted when it is read without a type, where it may be.
     pub(super) untyped: Option<&'s Untyped<'de>>,
@@ -24,12 +23,12 @@ pub(super) struct ColumnDeserializer<'s, 'de> {
 type JsonDeserializer<'de> = serde_json::Deserializer<SliceRead<'de>>;
 
 impl<'de> ColumnDeserializer<'_, 'de> {
-    fn newest(self) -> &'de Cell {
-        &self.versions[0]
+    fn newest(self) -> Cell<'de> {
+        self.versions.newest
     }
 
     fn value(self) -> &'de [u8] {
-        &self.newest().value
+        self.newest().value()
     }
 
     /// Reads the whole value as JSON.
@@ -113,7 +112,10 @@ impl<'de> Deserializer<'de> for ColumnDeserializer<'_, 'de> {
     ) -> Result<V::Value, Fault> {
         match name {
             VERSIONS => {
-                let versions = self.versions.chunks(1).map(|versions| Self { versions, ..self });
+                let singly = self.versions.all.singly();
+                let versions = singly
+                    .zip(self.versions.all.iter())
+                    .map(|(all, newest)| Self { versions: Versions { newest, all }, ..self });
                 visitor.visit_newtype_struct(SeqDeserializer::new(versions))
             }
             NUMBER => visitor.visit_borrowed_bytes(self.value()),
@@ -208,7 +210,7 @@ impl<'de> SeqAccess<'de> for Stamped<'_, 'de> {
     fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         self.given += 1;
         match self.given {
-            1 => seed.deserialize(self.column.newest().timestamp_micros.into_deserializer()).map(Some),
+            1 => seed.deserialize(self.column.newest().timestamp_micros().into_deserializer()).map(Some),
             2 => seed.deserialize(self.column).map(Some),
             _ => Ok(None),
         }

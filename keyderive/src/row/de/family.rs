@@ -7,13 +7,13 @@ use super::cell::ColumnDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
 use super::{Versions, next_column};
-use crate::row::Cell;
+use crate::row::CellSlice;
 use crate::row::error::Fault;
 
 /// Gives the columns of one family, as the struct or the map that its field is.
 pub(super) struct FamilyDeserializer<'s, 'de> {
     /// The cells of the row.
-    pub(super) cells: &'de [Cell],
+    pub(super) cells: CellSlice<'de>,
     pub(super) family: &'s str,
     /// Where columns are noted that are read without a type, where they may be.
     pub(super) untyped: Option<&'s Untyped<'de>>,
@@ -76,7 +76,7 @@ impl<'de> Deserializer<'de> for FamilyDeserializer<'_, 'de> {
 /// The columns of one family.
 struct Columns<'s, 'de> {
     /// The cells of the row that have not been given.
-    cells: &'de [Cell],
+    cells: CellSlice<'de>,
     family: &'s str,
     untyped: Option<&'s Untyped<'de>>,
     /// The column that was named last.
@@ -87,7 +87,8 @@ impl<'de> Columns<'_, 'de> {
     fn advance(&mut self) -> Option<Versions<'de>> {
         self.next = loop {
             let Some(column) = next_column(&mut self.cells) else { break None };
-            if column[0].family() == self.family && !column[0].qualifier.is_empty() {
+            if column.newest.family_bytes() == self.family.as_bytes() && !column.newest.qualifier().is_empty()
+            {
                 break Some(column);
             }
         };
@@ -100,7 +101,7 @@ impl<'de> MapAccess<'de> for Columns<'_, 'de> {
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         let Some(versions) = self.advance() else { return Ok(None) };
-        let qualifier = &versions[0].qualifier;
+        let qualifier = versions.newest.qualifier();
         let key = seed.deserialize(QualifierDeserializer { qualifier });
         key.map(Some).map_err(|fault| fault.in_column(qualifier))
     }
@@ -110,6 +111,6 @@ impl<'de> MapAccess<'de> for Columns<'_, 'de> {
             return Err(Fault::custom("the row type asks for a column's value before its name"));
         };
         let value = seed.deserialize(ColumnDeserializer { versions, untyped: self.untyped });
-        value.map_err(|fault| fault.in_column(&versions[0].qualifier))
+        value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
     }
 }

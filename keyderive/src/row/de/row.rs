@@ -8,7 +8,7 @@ use super::family::FamilyDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
 use super::{Source, Versions, next_column};
-use crate::row::Cell;
+use crate::row::CellSlice;
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
 
@@ -90,9 +90,9 @@ struct Fields<'s, 'de> {
     source: &'s Source<'de, 's>,
     untyped: &'s Untyped<'de>,
     /// The cells whose columns have not been given.
-    columns: &'de [Cell],
+    columns: CellSlice<'de>,
     /// The cells whose families have not been given.
-    families: &'de [Cell],
+    families: CellSlice<'de>,
     /// How many of the families without a cell have been given.
     empty: usize,
     /// What was named last.
@@ -117,8 +117,11 @@ impl<'s, 'de> Fields<'s, 'de> {
         let Source { family, shape, .. } = *self.source;
         loop {
             let column = next_column(&mut self.columns)?;
-            let Cell { qualifier, family: of, .. } = &column[0];
-            if **of == *family && !qualifier.is_empty() && shape.family(qualifier).is_none() {
+            let qualifier = column.newest.qualifier();
+            if column.newest.family_bytes() == family.as_bytes()
+                && !qualifier.is_empty()
+                && shape.family(qualifier).is_none()
+            {
                 return Some(column);
             }
         }
@@ -129,12 +132,11 @@ impl<'s, 'de> Fields<'s, 'de> {
         let Source { family, shape, .. } = *self.source;
         loop {
             let name = self.families.first()?.family();
-            let end = self.families.iter().position(|cell| cell.family() != name);
-            let (cells, rest) = self.families.split_at(end.unwrap_or(self.families.len()));
+            let (cells, rest) = self.families.split_where(|cell| cell.family_bytes() != name.as_bytes());
             self.families = rest;
             let field = shape.family(name.as_bytes());
             let is_there = match field {
-                Some(field) => cells.iter().any(|cell| field.owns(&cell.qualifier)),
+                Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
                 None => *shape == Shape::Flattened,
             };
             if name != family && is_there {
@@ -157,7 +159,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
         match self.advance() {
             None => Ok(None),
             Some(Next::Column(versions)) => {
-                let qualifier = &versions[0].qualifier;
+                let qualifier = versions.newest.qualifier();
                 let key = seed.deserialize(QualifierDeserializer { qualifier });
                 key.map(Some).map_err(|fault| fault.in_column(qualifier))
             }
@@ -174,7 +176,7 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             Some(Next::Column(versions)) => {
                 let untyped = (*self.source.shape == Shape::Flattened).then_some(self.untyped);
                 let value = seed.deserialize(ColumnDeserializer { versions, untyped });
-                value.map_err(|fault| fault.in_column(&versions[0].qualifier))
+                value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
             }
             Some(Next::Family(name, field)) => {
                 let untyped = field.is_none().then_some(self.untyped);

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::Cell;
 use super::{Mutation, cell, delete, read, set, store, write};
-use crate::row::{Cell, Timestamped, Versions};
+use crate::row::{Timestamped, Versions};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct One<T> {

@@ -14,7 +14,7 @@ use crate::key::TableKey;
 /// ```
 /// # use keyderive::{Client, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize)] struct User { age: u32 }
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use keyderive::load::Checkpoint;
