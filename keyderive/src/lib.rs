@@ -112,8 +112,56 @@
 //! [`Table::get`] reads one by its key, [`Table::scan`] streams many in the order of their keys, merged from all
 //! buckets. A [`Scan`] takes a limit, a direction, filters of the server's, and can be read in pages by a token.
 //! [`Table::partitions`] cuts a table into plans for workers, [`Table::count`], [`Table::delete_rows`] and
-//! [`Table::drop_rows`] take plans as well. Rows are structs by serde: a column for each field, in one column family; [`row`] lists how values are
-//! stored.
+//! [`Table::drop_rows`] take plans as well.
+//!
+//! # Rows
+//!
+//! Rows are structs by serde: a column for each field, and a column family for each field that is a struct or a map. [`row`]
+//! lists how values are stored.
+//!
+//! ```
+//! # use std::collections::BTreeMap;
+//! # use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] struct PageKey { url: String }
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Page {
+//!     title: String,                // `cf:title`
+//!     author: Option<Author>,       // the family `author`: `author:name`
+//!     visits: BTreeMap<String, u64> // the family `visits`: a column for each day
+//! }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Author {
+//!     name: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let client = Client::embedded();
+//! let pages = client.table::<PageKey, Page>("pages");
+//! pages.create_if_absent().await?; // with all three families
+//! let home = PageKey { url: "/".into() };
+//! pages.put(&home, &Page { title: "Home".into(), author: None, visits: BTreeMap::new() }).await?;
+//! pages.increment(&home, "visits:2026-05-01", 1).await?;
+//! pages.update(&home).set("title", "Welcome").set("author:name", "alice").await?;
+//! let page = pages.get(&home).await?.unwrap();
+//! assert_eq!((page.title.as_str(), page.visits["2026-05-01"]), ("Welcome", 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! [`Table::merge`] sets what is present in a value, [`Table::update`] some columns, [`Table::increment`],
+//! [`Table::append`] and [`Table::modify`] change what the server holds, and [`Table::put_if`] and its like write where the
+//! row is as a [`row::Condition`] says. [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and
+//! [`Table::columns`] parts of them, [`row::Timestamped`] and [`row::Versions`] timestamps and history,
+//! [`Table::get_raw`] and [`Scan::raw`] the cells themselves. A column is named `name` in the table's own family,
+//! `family:name` in another.
+//!
+//! # Administration
+//!
+//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on behind a
+//! [`Checkpoint`](load::Checkpoint) after its process has died; [`load::Load`] says how. [`Table::export`] reads a
+//! table by several partitions at a time. [`put_both`] writes a record to two tables.
 //!
 //! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
 //! table with the key type, and [`Table::modify_families`] changes its families.
@@ -176,7 +224,8 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, KeyOnly, OnForeign, Page, ReadRow, Rows, Scan, Table, Verified, Writer,
+    CreateTable, DEFAULT_FAMILY, Export, Exported, Held, KeyOnly, Modify, OnForeign, Page, PutBothError,
+    PutSide, ReadRow, Rows, Scan, Table, Update, Verified, Writer, load, put_both,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.

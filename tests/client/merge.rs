@@ -20,10 +20,10 @@ async fn only_row(answer: Answer) -> Row {
 
 /// The cells of a row as `family:qualifier@timestamp=value`, then their labels.
 fn cells(row: &Row) -> Vec<String> {
-    let shown = row.cells().iter().map(|cell| {
+    let shown = row.cells().map(|cell| {
         let (qualifier, value) = (text(cell.qualifier()), text(cell.value()));
         let column = format!("{}:{qualifier}@{}={value}", cell.family(), cell.timestamp_micros());
-        [&[column], cell.labels()].concat().join(" ")
+        std::iter::once(column.as_str()).chain(cell.labels()).collect::<Vec<_>>().join(" ")
     });
     shown.collect()
 }
@@ -183,7 +183,7 @@ async fn a_large_value_is_one_value() {
         Answer::chunks([cell("k").value(half.clone()).of_size(size)])
             .and_chunks([more().value(half).commit()]),
     );
-    assert_eq!(row.await.cells()[0].value().len(), 10 << 20);
+    assert_eq!(row.await.cells().next().unwrap().value().len(), 10 << 20);
 }
 
 /// An answer that breaks a rule: the rows before are read, and what comes is not asked for again.

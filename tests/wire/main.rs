@@ -14,6 +14,7 @@ fn generated_code_is_current() {
     let wire = root().join("keyderive/src/wire");
     let options = tonic_prost_build::configure()
         .btree_map(".")
+        .extern_path(".google.bigtable.v2.RowsMessage", "crate::wire::RowsMessage")
         .server_mod_attribute(".", "#[cfg(feature = \"embedded\")]");
     compare(
         "keyderive/src/wire/generated",

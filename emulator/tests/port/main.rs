@@ -6,4 +6,5 @@ mod broken;
 mod cbt;
 mod command;
 mod python;
+mod rows;
 mod served;

@@ -186,8 +186,8 @@ impl Error {
         Self::new(Kind::Foreign { table: Some(table.into()), error })
     }
 
-    pub(crate) fn row(table: &str, key: &Bytes, error: RowError) -> Self {
-        Self::new(Kind::Row { table: table.into(), key: key.clone(), error })
+    pub(crate) fn row(table: &str, key: &[u8], error: RowError) -> Self {
+        Self::new(Kind::Row { table: table.into(), key: Bytes::copy_from_slice(key), error })
     }
 
     pub(crate) fn entry(key: &Bytes, error: Error) -> Self {

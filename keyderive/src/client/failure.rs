@@ -71,6 +71,13 @@ impl Failure {
         }
     }
 
+    /// Whether a column family is asked for that the table does not have. No code says so, and the texts of servers differ.
+    pub(super) fn is_of_a_missing_family(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        let missing = ["not found", "unknown", "has no", "does not exist"];
+        text.contains("family") && missing.iter().any(|words| text.contains(words))
+    }
+
     /// Whether there was no token.
     pub(super) fn is_of_credentials(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())

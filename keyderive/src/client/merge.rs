@@ -4,14 +4,19 @@
 //! the one before; and neither a row nor a value need end where a response does. A server may also take
 //! back what it sent of a row. The rules are those that Google's clients enforce, with the reason in
 //! each error.
+//!
+//! A row that lies in one message shares its bytes. One that goes over the end of a message, or has a value in pieces,
+//! is copied as it comes.
 
-use std::sync::Arc;
+mod chunk;
+
+use std::fmt;
+use std::mem;
 
 use bytes::Bytes;
 
-use crate::row::{Cell, Row};
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
+use self::chunk::{Chunk, Status};
+use crate::row::{CellSpans, Row, RowBuilder, Span, TooLarge};
 
 /// What an answer that breaks the rules is told.
 type Broken = String;
@@ -19,222 +24,360 @@ type Broken = String;
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
     reversed: bool,
-    /// The key of the last row that was committed, or that the server says it has scanned.
-    last_key: Option<Bytes>,
-    /// The family of the last cell, shared by the cells of every row that name it again.
-    family: Arc<str>,
-    row: Option<OpenRow>,
+    /// The key of the last row that was committed, or that the server says it has scanned; empty before the first.
+    last_key: Vec<u8>,
+    /// The last message, and how far it has been read.
+    message: Bytes,
+    at: usize,
+    /// A scan marker that belongs behind the message's rows, or nothing.
+    marker: Span,
+    /// The last row, whole or not.
+    row: Row,
+    open: Open,
 }
 
-/// A row that no chunk has committed yet.
-struct OpenRow {
-    key: Bytes,
-    cells: Vec<Cell>,
-    qualifier: Bytes,
-    split: Option<SplitCell>,
+/// What has come of a row that no chunk has committed yet.
+enum Open {
+    None,
+    /// It is all in the present message, as `row` says.
+    Shared,
+    Copied(RowBuilder),
+    /// The last cell has come in part.
+    Split(RowBuilder, SplitCell),
 }
 
 /// A cell of which only some pieces have come.
 struct SplitCell {
-    timestamp_micros: i64,
-    labels: Vec<String>,
+    labels: Vec<Vec<u8>>,
     size: usize,
-    value: Vec<u8>,
+    received: usize,
 }
 
 impl RowMerger {
     /// A merger for a scan in key order, or against it when `reversed`, that goes on behind `last_key`.
-    pub(super) fn new(reversed: bool, last_key: Option<Bytes>) -> Self {
-        Self { reversed, last_key, family: Arc::from(""), row: None }
+    pub(super) fn new(reversed: bool, last_key: Option<&[u8]>) -> Self {
+        Self {
+            reversed,
+            last_key: last_key.unwrap_or_default().to_vec(),
+            message: Bytes::new(),
+            at: 0,
+            marker: Span::default(),
+            row: Row::default(),
+            open: Open::None,
+        }
     }
 
-    /// The key of the last row that was committed, or that the server says it has scanned.
-    pub(super) fn last_key(&self) -> Option<&Bytes> {
-        self.last_key.as_ref()
+    /// How far the stream has come: the key of the last row that was committed, or that the server says it has scanned.
+    pub(super) fn last_key(&self) -> Option<&[u8]> {
+        Some(&self.last_key[..]).filter(|key| !key.is_empty())
     }
 
-    /// Takes the next chunk; the row, when the chunk commits it.
-    pub(super) fn push(&mut self, chunk: CellChunk) -> Result<Option<Row>, Broken> {
-        if chunk.row_status == Some(RowStatus::ResetRow(true)) {
-            return self.reset(&chunk).map(|()| None);
+    /// Takes a message, when there is no further row in the one before.
+    pub(super) fn take(&mut self, message: Bytes) -> Result<(), Broken> {
+        if let Open::Shared = self.open {
+            self.open = Open::Copied(self.copied().map_err(too_large)?);
         }
-        let commit = chunk.row_status == Some(RowStatus::CommitRow(true));
-        let mut row = match self.row.take() {
-            None => self.open(&chunk)?,
-            Some(row) if chunk.row_key.is_empty() || chunk.row_key == row.key => row,
-            Some(row) => {
-                return Err(format!("row {:?} begins before row {:?} is committed", chunk.row_key, row.key));
-            }
-        };
-        if commit && chunk.value_size > 0 {
-            return Err(format!("row {:?} is committed in the middle of a value", row.key));
+        let marker = chunk::marker(&message)?;
+        (self.message, self.at, self.marker) = (message, 0, Span::default());
+        let key = marker.of(&self.message);
+        if key.is_empty() {
+            return Ok(());
         }
-        match row.split.take() {
-            None => self.begin_cell(&mut row, chunk)?,
-            Some(split) => self.continue_cell(&mut row, split, &chunk)?,
+        if self.is_scanned_first(key)? {
+            return self.scanned(marker);
         }
-        if commit {
-            self.last_key = Some(row.key.clone());
-            return Ok(Some(Row::new(row.key, row.cells)));
-        }
-        self.row = Some(row);
-        Ok(None)
-    }
-
-    /// Takes the server's word that it has scanned the table as far as `key`.
-    pub(super) fn scanned(&mut self, key: Bytes) -> Result<(), Broken> {
-        if let Some(row) = &self.row {
-            return Err(format!("the scan is said to have come to {key:?} while row {:?} is open", row.key));
-        }
-        self.check_order(&key)?;
-        self.last_key = Some(key);
+        self.marker = marker;
         Ok(())
     }
 
-    /// Whether the scan comes to `key` before it comes to the row that `chunk` begins. Of a response
-    /// with both, Google's clients do not agree which is first.
-    pub(super) fn is_scanned_before(&self, key: &Bytes, chunk: Option<&CellChunk>) -> bool {
-        let begins = chunk.filter(|_| self.row.is_none()).map(|chunk| &chunk.row_key);
-        begins.is_some_and(|first| if self.reversed { key > first } else { key < first })
+    /// Whether there is a further row in the message, which is [`row`](Self::row) then.
+    #[inline]
+    pub(super) fn advance(&mut self) -> Result<bool, Broken> {
+        while let Some(chunk) = chunk::next(&self.message, &mut self.at)? {
+            if self.push(chunk)? {
+                return Ok(true);
+            }
+        }
+        match mem::take(&mut self.marker) {
+            marker if marker.len() == 0 => Ok(false),
+            marker => self.scanned(marker).map(|()| false),
+        }
+    }
+
+    /// The row that has been advanced to.
+    #[inline]
+    pub(super) fn row(&self) -> &Row {
+        &self.row
     }
 
     /// Takes the end of the stream.
     pub(super) fn finish(&self) -> Result<(), Broken> {
-        match &self.row {
-            Some(row) => Err(format!("the stream ends before row {:?} is committed", row.key)),
-            None => Ok(()),
+        match &self.open {
+            Open::None => Ok(()),
+            _ => Err(format!("the stream ends before row {} is committed", Shown(self.open_key()))),
         }
     }
 
-    fn reset(&mut self, chunk: &CellChunk) -> Result<(), Broken> {
-        let Some(row) = self.row.take() else {
+    /// Takes the next chunk; whether it commits a row.
+    fn push(&mut self, chunk: Chunk) -> Result<bool, Broken> {
+        if chunk.status == Status::Reset {
+            return self.reset(&chunk).map(|()| false);
+        }
+        let commit = chunk.status == Status::Commit;
+        let key = chunk.key.of(&self.message);
+        match &self.open {
+            Open::None => self.begin(&chunk)?,
+            _ if key.is_empty() || key == self.open_key() => {}
+            _ => {
+                let open = Shown(self.open_key());
+                return Err(format!("row {} begins before row {open} is committed", Shown(key)));
+            }
+        }
+        if commit && chunk.value_size > 0 {
+            return Err(format!("row {} is committed in the middle of a value", Shown(self.open_key())));
+        }
+        match mem::replace(&mut self.open, Open::None) {
+            Open::Split(row, split) => self.continue_cell(row, split, &chunk)?,
+            open => {
+                self.open = open;
+                self.begin_cell(chunk)?;
+            }
+        }
+        if commit {
+            self.commit();
+        }
+        Ok(commit)
+    }
+
+    fn commit(&mut self) {
+        match mem::replace(&mut self.open, Open::None) {
+            Open::Copied(row) | Open::Split(row, _) => self.row = row.build(),
+            Open::None | Open::Shared => {}
+        }
+        self.last_key.clear();
+        self.last_key.extend_from_slice(self.row.key.of(&self.row.bytes));
+    }
+
+    /// The key of the row that is open.
+    fn open_key(&self) -> &[u8] {
+        match &self.open {
+            Open::Copied(row) | Open::Split(row, _) => row.key(),
+            Open::None | Open::Shared => self.row.key(),
+        }
+    }
+
+    /// Takes the server's word that it has scanned the table as far as a key of the message.
+    fn scanned(&mut self, marker: Span) -> Result<(), Broken> {
+        let key = marker.of(&self.message);
+        if !matches!(self.open, Open::None) {
+            let open = Shown(self.open_key());
+            return Err(format!("the scan is said to have come to {} while row {open} is open", Shown(key)));
+        }
+        self.check_order(key)?;
+        self.last_key.clear();
+        self.last_key.extend_from_slice(key);
+        Ok(())
+    }
+
+    /// Whether the scan comes to `key` before it comes to the row that the message begins with. Of a response with
+    /// both, Google's clients do not agree which is first.
+    fn is_scanned_first(&self, key: &[u8]) -> Result<bool, Broken> {
+        if !matches!(self.open, Open::None) {
+            return Ok(false);
+        }
+        let Some(chunk) = chunk::next(&self.message, &mut 0)? else { return Ok(false) };
+        let first = chunk.key.of(&self.message);
+        Ok(if self.reversed { key > first } else { key < first })
+    }
+
+    fn reset(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+        if let Open::None = self.open {
             return Err("a reset comes while no row is open".to_owned());
-        };
-        let bare = chunk.row_key.is_empty() && chunk.value.is_empty() && chunk.value_size == 0;
-        if bare && has_no_column(chunk) && has_no_version(chunk) {
-            return Ok(());
         }
-        Err(format!("the reset of row {:?} carries data", row.key))
+        let bare = chunk.key.len() == 0 && chunk.value.len() == 0 && chunk.value_size == 0;
+        if !bare || !has_no_column(chunk) || !has_no_version(chunk) {
+            return Err(format!("the reset of row {} carries data", Shown(self.open_key())));
+        }
+        self.open = Open::None;
+        Ok(())
     }
 
-    fn open(&mut self, chunk: &CellChunk) -> Result<OpenRow, Broken> {
-        if chunk.row_key.is_empty() {
+    fn begin(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+        let key = chunk.key.of(&self.message);
+        if key.is_empty() {
             return Err("the first chunk of a row has no row key".to_owned());
         }
-        self.check_order(&chunk.row_key)?;
-        if chunk.family_name.is_none() {
-            return Err(format!("the first chunk of row {:?} has no family", chunk.row_key));
+        self.check_order(key)?;
+        if chunk.family.is_none() {
+            return Err(format!("the first chunk of row {} has no family", Shown(key)));
         }
         if chunk.qualifier.is_none() {
-            return Err(format!("the first chunk of row {:?} has no qualifier", chunk.row_key));
+            return Err(format!("the first chunk of row {} has no qualifier", Shown(key)));
         }
-        Ok(OpenRow { key: chunk.row_key.clone(), cells: Vec::new(), qualifier: Bytes::new(), split: None })
+        if self.row.bytes.as_ptr() != self.message.as_ptr() || self.row.bytes.len() != self.message.len() {
+            self.row.bytes = self.message.clone();
+        }
+        self.row.key = chunk.key;
+        self.row.cells.clear();
+        self.row.labels.clear();
+        self.open = Open::Shared;
+        Ok(())
     }
 
-    fn check_order(&self, key: &Bytes) -> Result<(), Broken> {
-        let Some(last) = &self.last_key else { return Ok(()) };
-        let (in_order, rule) = if self.reversed {
-            (key < last, "strictly decreasing")
-        } else {
-            (key > last, "strictly increasing")
-        };
-        if in_order { Ok(()) } else { Err(format!("row keys must be {rule}, and {key:?} follows {last:?}")) }
+    fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
+        let last = &self.last_key[..];
+        let in_order = if self.reversed { key < last } else { key > last };
+        if in_order || last.is_empty() {
+            return Ok(());
+        }
+        let rule = if self.reversed { "strictly decreasing" } else { "strictly increasing" };
+        Err(format!("row keys must be {rule}, and {} follows {}", Shown(key), Shown(last)))
     }
 
     /// A cell's first piece, which may be all of it.
-    fn begin_cell(&mut self, row: &mut OpenRow, chunk: CellChunk) -> Result<(), Broken> {
-        if let Some(family) = &chunk.family_name {
-            if chunk.qualifier.is_none() {
-                return Err(format!(
-                    "family `{}` comes without a qualifier in row {:?}",
-                    family.value, row.key
-                ));
+    #[inline]
+    fn begin_cell(&mut self, chunk: Chunk) -> Result<(), Broken> {
+        if let (Some(family), None) = (chunk.family, chunk.qualifier) {
+            let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
+            return Err(format!("family {family} comes without a qualifier in row {key}"));
+        }
+        let size = size_of_value(self.open_key(), chunk.value_size)?;
+        if size != 0 {
+            return self.begin_pieces(chunk, size);
+        }
+        let message = &self.message;
+        match &mut self.open {
+            Open::Copied(row) | Open::Split(row, _) => copy_cell(row, &chunk, message).map_err(too_large)?,
+            Open::None | Open::Shared => {
+                let last = self.row.cells.last();
+                // A row's first cell has both.
+                let family = chunk.family.or(last.map(|cell| cell.family)).unwrap_or_default();
+                let qualifier = chunk.qualifier.or(last.map(|cell| cell.qualifier)).unwrap_or_default();
+                let Chunk { timestamp_micros, value, .. } = chunk;
+                if !chunk.labels.is_empty() {
+                    let number = self.row.cells.len();
+                    self.row.labels.extend(chunk.labels.into_iter().map(|label| (number, label)));
+                }
+                self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
             }
-            if *self.family != *family.value {
-                self.family = Arc::from(family.value.as_str());
-            }
         }
-        if let Some(qualifier) = chunk.qualifier {
-            row.qualifier = qualifier.value;
+        Ok(())
+    }
+
+    /// The first of several pieces of a cell.
+    fn begin_pieces(&mut self, chunk: Chunk, size: usize) -> Result<(), Broken> {
+        if chunk.value.len() == 0 {
+            let key = Shown(self.open_key());
+            return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
         }
-        let size = size_of_value(&row.key, chunk.value_size)?;
-        if size == 0 {
-            self.end_cell(row, chunk.timestamp_micros, chunk.labels, chunk.value);
-            return Ok(());
-        }
-        if chunk.value.is_empty() {
-            return Err(format!("a piece of a value of {size} bytes is empty in row {:?}", row.key));
-        }
-        let split = SplitCell {
-            timestamp_micros: chunk.timestamp_micros,
-            labels: chunk.labels,
-            size,
-            value: Vec::new(),
+        let mut row = match mem::replace(&mut self.open, Open::None) {
+            Open::Copied(row) | Open::Split(row, _) => row,
+            Open::None | Open::Shared => self.copied().map_err(too_large)?,
         };
-        row.split = Some(split.append(&row.key, &chunk.value)?);
+        let labels = chunk.labels.iter().map(|label| label.of(&self.message).to_vec()).collect();
+        begin_copy(&mut row, &chunk, &self.message).map_err(too_large)?;
+        let mut split = SplitCell { labels, size, received: 0 };
+        split.append(&mut row, chunk.value.of(&self.message))?;
+        self.open = Open::Split(row, split);
         Ok(())
     }
 
     /// A further piece of a cell.
     fn continue_cell(
         &mut self,
-        row: &mut OpenRow,
-        split: SplitCell,
-        chunk: &CellChunk,
+        mut row: RowBuilder,
+        mut split: SplitCell,
+        chunk: &Chunk,
     ) -> Result<(), Broken> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
-            return Err(format!("a further piece of a value names its cell again in row {:?}", row.key));
+            let key = Shown(row.key());
+            return Err(format!("a further piece of a value names its cell again in row {key}"));
         }
-        let size = size_of_value(&row.key, chunk.value_size)?;
-        if size != 0 && size != split.size {
+        let size = size_of_value(row.key(), chunk.value_size)?;
+        let SplitCell { size: whole, .. } = split;
+        if size != 0 && size != whole {
+            let key = Shown(row.key());
             return Err(format!(
-                "a value of {} bytes is said to have {size} in a further piece, in row {:?}",
-                split.size, row.key
+                "a value of {whole} bytes is said to have {size} in a further piece, in row {key}"
             ));
         }
-        let split = split.append(&row.key, &chunk.value)?;
+        split.append(&mut row, chunk.value.of(&self.message))?;
         if size != 0 {
-            row.split = Some(split);
+            self.open = Open::Split(row, split);
             return Ok(());
         }
-        if split.value.len() != split.size {
-            return Err(format!(
-                "the pieces of a value of {} bytes have {} bytes in row {:?}",
-                split.size,
-                split.value.len(),
-                row.key
-            ));
+        if split.received != whole {
+            let (key, received) = (Shown(row.key()), split.received);
+            return Err(format!("the pieces of a value of {whole} bytes have {received} bytes in row {key}"));
         }
-        self.end_cell(row, split.timestamp_micros, split.labels, split.value.into());
+        for label in &split.labels {
+            row.label(label).map_err(too_large)?;
+        }
+        self.open = Open::Copied(row);
         Ok(())
     }
 
-    fn end_cell(&self, row: &mut OpenRow, timestamp_micros: i64, labels: Vec<String>, value: Bytes) {
-        let (family, qualifier) = (self.family.clone(), row.qualifier.clone());
-        row.cells.push(Cell { family, qualifier, timestamp_micros, value, labels });
+    /// The row that is open, and shares the message, in memory of its own.
+    fn copied(&self) -> Result<RowBuilder, TooLarge> {
+        let mut row = RowBuilder::new(self.row.key())?;
+        for cell in self.row.cells() {
+            row.cell(Some(cell.family_bytes()), Some(cell.qualifier()), cell.timestamp_micros())?;
+            row.value(cell.value())?;
+            for label in cell.labels() {
+                row.label(label.as_bytes())?;
+            }
+        }
+        Ok(row)
     }
+}
+
+/// Adds a whole cell of a message to a row.
+fn copy_cell(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(), TooLarge> {
+    begin_copy(row, chunk, message)?;
+    row.value(chunk.value.of(message))?;
+    chunk.labels.iter().try_for_each(|label| row.label(label.of(message)))
+}
+
+/// Begins a cell of a message in a row.
+fn begin_copy(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(), TooLarge> {
+    let column = |span: Option<Span>| span.map(|span| span.of(message));
+    row.cell(column(chunk.family), column(chunk.qualifier), chunk.timestamp_micros)
 }
 
 impl SplitCell {
-    fn append(mut self, key: &Bytes, piece: &[u8]) -> Result<Self, Broken> {
-        if piece.len() > self.size - self.value.len() {
-            return Err(format!("the pieces of a value of {} bytes have more in row {key:?}", self.size));
+    fn append(&mut self, row: &mut RowBuilder, piece: &[u8]) -> Result<(), Broken> {
+        if piece.len() > self.size - self.received {
+            let (key, size) = (Shown(row.key()), self.size);
+            return Err(format!("the pieces of a value of {size} bytes have more in row {key}"));
         }
-        self.value.extend_from_slice(piece);
-        Ok(self)
+        self.received += piece.len();
+        row.value(piece).map_err(too_large)
     }
 }
 
-fn size_of_value(key: &Bytes, size: i32) -> Result<usize, Broken> {
-    usize::try_from(size).map_err(|_| format!("a value has the size {size} in row {key:?}"))
+fn size_of_value(key: &[u8], size: i32) -> Result<usize, Broken> {
+    usize::try_from(size).map_err(|_| format!("a value has the size {size} in row {}", Shown(key)))
 }
 
-fn has_no_column(chunk: &CellChunk) -> bool {
-    chunk.family_name.is_none() && chunk.qualifier.is_none()
+fn has_no_column(chunk: &Chunk) -> bool {
+    chunk.family.is_none() && chunk.qualifier.is_none()
 }
 
-fn has_no_version(chunk: &CellChunk) -> bool {
+fn has_no_version(chunk: &Chunk) -> bool {
     chunk.timestamp_micros == 0 && chunk.labels.is_empty()
+}
+
+fn too_large(_: TooLarge) -> Broken {
+    "a row has more than 4 GiB".to_owned()
+}
+
+/// A key as a byte string literal.
+struct Shown<'a>(&'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@
 //! | `bucket` | the salt bucket that a scan reads |
 //! | `attempts` | how many attempts it took |
 //! | `rows` | how many rows came, or were sent |
-//! | `bytes` | how many bytes came of keys and values, or the message that was sent has |
+//! | `bytes` | how many bytes the messages have that brought rows, or the message that was sent |
 //! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
 //!
 //! An attempt that fails is an event at the level debug, with the reason in the words of who refused it: a server may
@@ -27,7 +27,7 @@
 //! | `keyderive.operation.seconds` | histogram | `operation`, `code` | how long operations took, with all attempts and pauses |
 //! | `keyderive.attempts` | counter | `operation`, `code` | attempts, by how each ended |
 //! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
-//! | `keyderive.bytes` | counter | `operation` | bytes that came of keys and values, or were sent |
+//! | `keyderive.bytes` | counter | `operation` | bytes of the messages that brought rows, or were sent |
 //! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
 //! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
 
@@ -87,7 +87,7 @@ pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entry};
+pub(crate) use write::{Batch, Entry, check as check_entry, entry_bytes};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
@@ -264,7 +264,8 @@ impl Client {
         &self.inner.instance
     }
 
-    fn table_name(&self, table: &str) -> String {
+    /// The name by which the service knows a table.
+    pub(crate) fn table_name(&self, table: &str) -> String {
         format!("{}/tables/{table}", self.inner.instance)
     }
 

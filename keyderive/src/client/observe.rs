@@ -122,7 +122,7 @@ mod emit {
             "time that operations took, with all attempts and pauses"
         );
         describe_counter!(ROWS, Unit::Count, "rows that came, or were sent");
-        describe_counter!(BYTES, Unit::Bytes, "bytes that came of rows, or were sent");
+        describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that brought rows, or were sent");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that requests waited for the server's rate");
         describe_counter!(REFRESHES, Unit::Count, "connections that were to be renewed, by how that ended");
     }

@@ -28,7 +28,7 @@ use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
 /// let users = client.raw_table("users");
 /// users.mutate_row("7", [Mutation::set("cf", "name", 0, "Corrie")]).await?;
 /// let row = users.read_row("7", None).await?;
-/// assert_eq!(row.unwrap().cells()[0].value(), "Corrie");
+/// assert_eq!(row.unwrap().newest("cf", "name").unwrap().value(), b"Corrie");
 /// # Ok(())
 /// # }
 /// # #[cfg(not(feature = "embedded"))]

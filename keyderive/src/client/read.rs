@@ -1,6 +1,5 @@
 //! Reads: which rows are asked for, and in which order.
 
-mod buffer;
 mod portions;
 mod stream;
 #[cfg(test)]
@@ -101,7 +100,7 @@ impl ReadRows {
     }
 
     /// Leaves out what has been read: all rows up to this one, of which so many came.
-    pub(crate) fn go_on_behind(&mut self, last: &Bytes, rows: u64) {
+    pub(crate) fn go_on_behind(&mut self, last: &[u8], rows: u64) {
         let ahead = match self.reversed {
             true => KeyRange::new(Vec::new(), Some(last.to_vec())),
             // The first key behind one.

@@ -102,7 +102,7 @@ impl PageSize {
     async fn read(self, mut stream: RowStream) -> Result<PageRows, Error> {
         let (mut rows, mut bytes) = (Vec::new(), 0);
         while let Some(row) = stream.try_next().await? {
-            bytes += row.bytes();
+            bytes += row.size();
             rows.push(row);
             if bytes > self.bytes {
                 return Ok(PageRows { rows, cut: true });

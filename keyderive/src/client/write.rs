@@ -16,8 +16,8 @@ use crate::row::Mutation;
 use crate::wire::data;
 
 pub(crate) use batch::Batch;
-pub(super) use batch::entry_bytes;
-pub(super) use limits::check;
+pub(crate) use batch::entry_bytes;
+pub(crate) use limits::check;
 
 /// A row key and the changes to its row.
 pub(crate) type Entry = (Bytes, Vec<Mutation>);

@@ -6,7 +6,7 @@ use tonic::Status;
 use super::check;
 use super::mutate::{Change, known};
 use super::storage::Families;
-use crate::row::Cell;
+use crate::embedded::cell::Cell;
 use crate::wire::admin::r#type::aggregate::Aggregator as Message;
 use crate::wire::admin::r#type::int64::encoding::Encoding;
 use crate::wire::admin::r#type::{self, Aggregate, Kind};

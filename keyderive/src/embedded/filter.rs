@@ -1,5 +1,6 @@
 //! Filters: what a read leaves of the cells of a row.
 
+mod cellwise;
 mod message;
 mod pattern;
 #[cfg(test)]
@@ -11,9 +12,10 @@ use std::ops::{Bound, RangeBounds};
 use bytes::Bytes;
 use tonic::Status;
 
+pub(super) use self::cellwise::Counts;
 use self::pattern::Pattern;
 use super::mutate::in_table_order;
-use crate::row::Cell;
+use crate::embedded::cell::Cell;
 
 /// How many cells a filter may make of one row. A limit of this Bigtable alone: a small request for a large row could
 /// otherwise ask for more memory than there is.
@@ -139,12 +141,8 @@ impl Filter {
             Self::RowKey(_) | Self::RowSample(_) => cells.clear(),
             Self::Family(pattern) => cells.retain(|cell| pattern.matches(cell.family.as_bytes())),
             Self::Qualifier(pattern) => cells.retain(|cell| pattern.matches(&cell.qualifier)),
-            Self::Columns(Columns { family, qualifiers }) => {
-                cells.retain(|cell| *cell.family == **family && qualifiers.contains(&cell.qualifier));
-            }
-            Self::Timestamps(Timestamps { start, end }) => cells.retain(|cell| {
-                cell.timestamp_micros >= *start && end.is_none_or(|end| cell.timestamp_micros < end)
-            }),
+            Self::Columns(columns) => cells.retain(|cell| columns.contains(&cell.family, &cell.qualifier)),
+            Self::Timestamps(range) => cells.retain(|cell| range.contains(cell.timestamp_micros)),
             Self::Value(pattern) => cells.retain(|cell| pattern.matches(&cell.value)),
             Self::Values(range) => cells.retain(|cell| range.contains(&cell.value)),
             Self::SkipCells(skipped) => {
@@ -159,6 +157,18 @@ impl Filter {
     }
 }
 
+impl Columns {
+    fn contains(&self, family: &str, qualifier: &[u8]) -> bool {
+        *self.family == *family && self.qualifiers.contains(qualifier)
+    }
+}
+
+impl Timestamps {
+    fn contains(&self, micros: i64) -> bool {
+        micros >= self.start && self.end.is_none_or(|end| micros < end)
+    }
+}
+
 impl Condition {
     fn run(&self, key: &Bytes, cells: Vec<Cell>, sunk: &mut Vec<Cell>) -> Vec<Cell> {
         let found = !self.predicate.run(key, cells.clone(), sunk).is_empty();
@@ -167,8 +177,9 @@ impl Condition {
 }
 
 impl Range {
-    fn contains(&self, bytes: &Bytes) -> bool {
-        RangeBounds::<Bytes>::contains(&(self.start.as_ref(), self.end.as_ref()), bytes)
+    fn contains(&self, bytes: &[u8]) -> bool {
+        let bounds = (self.start.as_ref().map(|start| &start[..]), self.end.as_ref().map(|end| &end[..]));
+        RangeBounds::<[u8]>::contains(&bounds, bytes)
     }
 }
 
@@ -179,7 +190,7 @@ impl Sample {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a sample is not exact")]
-    fn takes(&self, key: &Bytes) -> bool {
+    fn takes(&self, key: &[u8]) -> bool {
         (self.hasher.hash_one(key) as f64) < self.taken
     }
 }

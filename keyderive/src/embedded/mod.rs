@@ -6,6 +6,7 @@
 
 mod admin;
 mod aggregate;
+mod cell;
 mod check;
 mod clock;
 mod data;

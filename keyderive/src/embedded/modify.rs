@@ -8,7 +8,7 @@ use tonic::Status;
 use super::check;
 use super::mutate::{in_table_order, known_bytes, set};
 use super::storage::{Cells, Families};
-use crate::row::Cell;
+use crate::embedded::cell::Cell;
 use crate::wire::data::read_modify_write_rule::Rule;
 use crate::wire::data::{self, Column, Family, ReadModifyWriteRule, Row};
 

@@ -9,7 +9,7 @@ use tonic::Status;
 use super::aggregate::{self, Aggregator};
 use super::check;
 use super::storage::{Cells, Families};
-use crate::row::Cell;
+use crate::embedded::cell::Cell;
 use crate::wire::admin::ColumnFamily;
 use crate::wire::data;
 use crate::wire::data::TimestampRange;

@@ -1,8 +1,8 @@
 //! Where tables and rows are kept: an ordered map, in memory or elsewhere.
 
+mod cells;
 mod durable;
 mod memory;
-mod packed;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
@@ -11,10 +11,11 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tonic::Status;
 
+pub(super) use self::cells::CellReader;
 pub(super) use self::durable::{Durable, OpenError};
 pub(super) use self::memory::Memory;
+use super::cell::Cell;
 use super::interval::Interval;
-use crate::row::Cell;
 use crate::wire::admin::ColumnFamily;
 use crate::wire::admin::r#type::Struct;
 
@@ -69,6 +70,16 @@ pub(super) trait Storage: Send + Sync {
 
     /// The first rows of `interval`, or the last ones from its end backwards: `count`, or fewer where they are large.
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status>;
+
+    /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
+    /// whether it never did. What is visited waits, and so may writers.
+    fn visit(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
+    ) -> Result<bool, Status>;
 
     /// Puts rows, each in the place of the one with its key; a row without cells deletes it.
     fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status>;

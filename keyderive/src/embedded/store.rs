@@ -9,7 +9,7 @@ use tonic::Status;
 use super::clock::{Clock, SystemClock};
 use super::gc;
 use super::interval::Interval;
-use super::storage::{Cells, Definition, Families, Memory, Page, Storage};
+use super::storage::{CellReader, Cells, Definition, Families, Memory, Page, Storage};
 
 /// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
 const BATCH_ROWS: usize = 64;
@@ -123,6 +123,27 @@ impl Store {
             self.table(table)?;
         }
         Ok(page)
+    }
+
+    /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
+    /// whether it never did. They have their garbage.
+    pub(super) fn visit(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
+    ) -> Result<bool, Status> {
+        let mut any = false;
+        let all = self.storage.visit(table, interval, reversed, &mut |key, cells| {
+            any = true;
+            visit(key, cells)
+        })?;
+        if !any {
+            // As for a page.
+            self.table(table)?;
+        }
+        Ok(all)
     }
 
     /// Changes one row by `change`, which gets its cells without garbage; not at all where that fails.

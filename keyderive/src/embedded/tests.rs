@@ -120,7 +120,7 @@ async fn what_is_written_is_read() {
     client.mutate_row(TABLE, "k".into(), mutations).await.unwrap();
 
     let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
-    let cells: Vec<_> = row.cells().iter().map(shown).collect();
+    let cells: Vec<_> = row.cells().map(shown).collect();
     assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
     let latest = client.read_row(TABLE, "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
     assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
@@ -128,7 +128,7 @@ async fn what_is_written_is_read() {
     assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
 }
 
-fn shown(cell: &Cell) -> String {
+fn shown(cell: Cell<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     format!("{}:{}:{}={}", cell.family(), text(cell.qualifier()), cell.timestamp_micros(), text(cell.value()))
 }
@@ -206,7 +206,7 @@ async fn the_time_of_the_server_is_in_milliseconds() {
     let client = client_with_table().await;
     client.mutate_row(TABLE, "k".into(), vec![set("f", "q", -1, "v")]).await.unwrap();
     let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
-    let micros = row.cells()[0].timestamp_micros();
+    let micros = row.cells().next().unwrap().timestamp_micros();
     assert!(micros > 1_600_000_000_000_000 && micros % 1000 == 0, "{micros}");
 }
 

@@ -61,9 +61,19 @@ pub(crate) struct Manner {
     pub(crate) unordered: bool,
     pub(crate) limit: Option<Limit>,
     pub(crate) keys_only: bool,
-    /// How many versions of a column are read, where it is not one.
-    pub(crate) versions: Option<u32>,
+    /// Which versions of a column are read, where it is not the newest.
+    pub(crate) versions: Option<VersionsRead>,
     pub(crate) filters: Vec<String>,
+}
+
+/// Which versions of a column a scan reads.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum VersionsRead {
+    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "tables alone read versions"))]
+    Newest(u32),
+    #[cfg_attr(not(feature = "client"), expect(dead_code, reason = "tables alone read versions"))]
+    All,
 }
 
 /// The most rows that a scan delivers.

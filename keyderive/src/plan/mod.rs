@@ -32,9 +32,9 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-#[cfg(feature = "client")]
-pub(crate) use explain::Limit;
 pub(crate) use explain::Manner;
+#[cfg(feature = "client")]
+pub(crate) use explain::{Limit, VersionsRead};
 use position::Position;
 use selection::Selection;
 #[cfg(feature = "client")]

@@ -1,119 +1,68 @@
 //! From the cells of a row to a serde value.
 
 mod cell;
+mod family;
 mod qualifier;
+mod row;
+mod untyped;
 
-use std::slice;
+use serde::de::DeserializeOwned;
 
-use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
-use serde::forward_to_deserialize_any;
-
-use self::cell::CellDeserializer;
-use self::qualifier::QualifierDeserializer;
+use self::row::RowDeserializer;
+use self::untyped::Untyped;
 use super::error::{Fault, RowError};
-use super::{Cell, Row};
+use super::shape::{Field, Shape};
+use super::{Cell, CellSlice, Row};
 
-/// Reads the columns of `family`, the newest version of each.
+/// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
+/// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
-pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str) -> Result<R, RowError> {
-    let columns = Columns { cells: row.cells().iter(), family, current: None };
-    R::deserialize(RowDeserializer { columns }).map_err(|fault| fault.in_family(family))
-}
-
-/// Gives the row as the struct, map or unit that is asked for.
-struct RowDeserializer<'de, 'f> {
-    columns: Columns<'de, 'f>,
-}
-
-impl<'de> Deserializer<'de> for RowDeserializer<'de, '_> {
-    type Error = Fault;
-
-    fn deserialize_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        _: &'static [&'static str],
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        visitor.visit_map(self.columns)
-    }
-
-    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_map(self.columns)
-    }
-
-    fn deserialize_newtype_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        visitor.visit_newtype_struct(self)
-    }
-
-    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_unit_struct<V: Visitor<'de>>(
-        self,
-        _: &'static str,
-        visitor: V,
-    ) -> Result<V::Value, Fault> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_unit()
-    }
-
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
-        Err(Fault::unsupported(
-            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; enums and \
-             `serde_json::Value` are not rows",
-        ))
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option seq tuple
-        tuple_struct enum identifier
-    }
-}
-
-/// The newest cell of each column of one family.
-struct Columns<'de, 'f> {
-    cells: slice::Iter<'de, Cell>,
-    family: &'f str,
-    /// The cell whose qualifier was given last.
-    current: Option<&'de Cell>,
-}
-
-impl<'de> Columns<'de, '_> {
-    /// Moves to the next column. A column's cells come newest first, so its first cell is the one to read.
-    fn advance(&mut self) -> Option<&'de Cell> {
-        let (family, current) = (self.family, self.current);
-        self.current = self.cells.find(|cell| {
-            cell.family() == family
-                && !cell.qualifier().is_empty()
-                && current.is_none_or(|current| current.qualifier() != cell.qualifier())
-        });
-        self.current
-    }
-}
-
-impl<'de> MapAccess<'de> for Columns<'de, '_> {
-    type Error = Fault;
-
-    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        let Some(cell) = self.advance() else { return Ok(None) };
-        let key = seed.deserialize(QualifierDeserializer { qualifier: cell.qualifier() });
-        key.map(Some).map_err(|fault| fault.in_column(cell.qualifier()))
-    }
-
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let Some(cell) = self.current else {
-            return Err(Fault::custom("the row type asks for a column's value before its name"));
+pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Shape) -> Result<R, RowError> {
+    let mut source = Source { cells: row.cell_slice(), family, shape, empty: Vec::new() };
+    loop {
+        let untyped = Untyped::default();
+        let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
+            Ok(value) => return Ok(value),
+            Err(fault) => fault,
         };
-        let value = seed.deserialize(CellDeserializer { value: cell.value() });
-        value.map_err(|fault| fault.in_column(cell.qualifier()))
+        // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
+        match source.missing_family(&fault) {
+            Some(field) => source.empty.push(field.name),
+            None => return Err(untyped.name(fault).in_family(family)),
+        }
     }
+}
+
+/// What a row is read from.
+struct Source<'de, 'f> {
+    cells: CellSlice<'de>,
+    family: &'f str,
+    shape: &'f Shape,
+    /// The families that are given although they have no cell.
+    empty: Vec<&'static str>,
+}
+
+impl<'f> Source<'_, 'f> {
+    /// The family that the value fails for want of, and could have without a cell.
+    fn missing_family(&self, fault: &Fault) -> Option<&'f Field> {
+        let field = self.shape.family(fault.missing_column()?)?;
+        (!field.optional && !self.empty.contains(&field.name)).then_some(field)
+    }
+}
+
+/// The versions of one column.
+#[derive(Clone, Copy)]
+struct Versions<'de> {
+    newest: Cell<'de>,
+    /// The newest first.
+    all: CellSlice<'de>,
+}
+
+/// Takes the next column from cells in the table's order.
+fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
+    let newest = cells.first()?;
+    let (all, rest) = cells.split_where(|cell| !cell.is_of_column_of(newest));
+    *cells = rest;
+    Some(Versions { newest, all })
 }

@@ -39,6 +39,7 @@ impl RowError {
 impl Display for RowError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, fault } = self;
+        let family = fault.0.family.as_deref().unwrap_or(family);
         match &fault.0.column {
             Some(qualifier) => write!(f, "column `{family}:{}`{fault}", Text(qualifier)),
             None => write!(f, "the row in family `{family}`{fault}"),
@@ -61,10 +62,21 @@ pub(super) struct Fault(Box<Inner>);
 #[derive(Debug)]
 struct Inner {
     kind: Kind,
+    /// Where it is another one than that of the row's own columns.
+    family: Option<Box<str>>,
     column: Option<Bytes>,
     /// What follows the column's name in the text.
     message: String,
+    /// The text or the bytes that the field did not take.
+    found: Option<(Box<[u8]>, Takes)>,
     source: Option<serde_json::Error>,
+}
+
+/// What a field takes that did not take a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Takes {
+    OtherTexts,
+    NoText,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +90,7 @@ enum Kind {
 
 impl Fault {
     fn new(kind: Kind, message: String) -> Self {
-        Self(Box::new(Inner { kind, column: None, message, source: None }))
+        Self(Box::new(Inner { kind, family: None, column: None, message, found: None, source: None }))
     }
 
     /// The type, or the value, has no form as columns; `message` follows the column's name.
@@ -89,6 +101,21 @@ impl Fault {
     /// The column holds `found`, which is not what its field is stored as.
     pub(super) fn malformed(found: impl Display, expected: impl Display) -> Self {
         Self::new(Kind::Malformed, format!(" holds {found}; {expected}"))
+    }
+
+    fn unexpected(found: de::Unexpected<'_>, expected: &dyn de::Expected, takes: Takes) -> Self {
+        let value = match found {
+            de::Unexpected::Str(text) => Some(text.as_bytes()),
+            de::Unexpected::Bytes(bytes) => Some(bytes),
+            _ => None,
+        };
+        let expected = format_args!("the field expects {expected}");
+        let mut fault = match found {
+            de::Unexpected::Bytes(bytes) => Self::malformed(Hex(bytes), expected),
+            _ => Self::malformed(found, expected),
+        };
+        fault.0.found = value.map(|value| (value.into(), takes));
+        fault
     }
 
     /// The column holds JSON that does not parse as its field.
@@ -103,8 +130,43 @@ impl Fault {
     }
 
     /// Says which column it is about, unless that is known already.
-    pub(super) fn in_column(mut self, qualifier: &Bytes) -> Self {
-        self.0.column.get_or_insert_with(|| qualifier.clone());
+    pub(super) fn in_column(mut self, qualifier: &[u8]) -> Self {
+        if self.0.family.is_none() {
+            self.0.column.get_or_insert_with(|| Bytes::copy_from_slice(qualifier));
+        }
+        self
+    }
+
+    /// Says that it is about a family of its own, unless that is known already.
+    pub(super) fn of_family(mut self, family: &str) -> Self {
+        self.0.family.get_or_insert_with(|| family.into());
+        self
+    }
+
+    /// The name of the column that is missing, where one is.
+    pub(super) fn missing_column(&self) -> Option<&[u8]> {
+        let Inner { kind, family, column, .. } = &*self.0;
+        column.as_deref().filter(|_| *kind == Kind::MissingColumn && family.is_none())
+    }
+
+    /// The value of an unknown column that its field did not take.
+    pub(super) fn untyped_value(&self) -> Option<&[u8]> {
+        let Inner { column, found, .. } = &*self.0;
+        found.as_ref().map(|(value, _)| &**value).filter(|_| column.is_none())
+    }
+
+    /// Says that it is about a column that was read before it was known as what.
+    pub(super) fn of_untyped(mut self, family: &str, qualifier: &[u8]) -> Self {
+        self.0.family = Some(family.into());
+        self.0.column = Some(Bytes::copy_from_slice(qualifier));
+        if matches!(self.0.found, Some((_, Takes::OtherTexts))) {
+            return self;
+        }
+        self.0.kind = Kind::Unsupported;
+        self.0.message.push_str(
+            "; serde reads the fields of a flattened struct before it knows their types, as text: mark a number or a \
+             `bool` there with `#[serde(with = \"keyderive::row::flattened\")]`",
+        );
         self
     }
 
@@ -138,11 +200,11 @@ impl de::Error for Fault {
     }
 
     fn invalid_type(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::malformed(found, format_args!("the field expects {expected}"))
+        Self::unexpected(found, expected, Takes::NoText)
     }
 
     fn invalid_value(found: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
-        Self::malformed(found, format_args!("the field expects {expected}"))
+        Self::unexpected(found, expected, Takes::OtherTexts)
     }
 
     fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
@@ -158,17 +220,17 @@ impl de::Error for Fault {
 
     fn unknown_field(field: &str, expected: &'static [&'static str]) -> Self {
         let message = format!(" is unknown to the row type; its columns are {}", Names(expected));
-        Self::new(Kind::Rejected, message).in_column(&Bytes::copy_from_slice(field.as_bytes()))
+        Self::new(Kind::Rejected, message).in_column(field.as_bytes())
     }
 
     fn missing_field(field: &'static str) -> Self {
         let message = " is missing; make the field an `Option` or give it `#[serde(default)]`".to_owned();
-        Self::new(Kind::MissingColumn, message).in_column(&Bytes::from_static(field.as_bytes()))
+        Self::new(Kind::MissingColumn, message).in_column(field.as_bytes())
     }
 
     fn duplicate_field(field: &'static str) -> Self {
         let message = " is there under its name and under an alias; delete one of the two".to_owned();
-        Self::new(Kind::Rejected, message).in_column(&Bytes::from_static(field.as_bytes()))
+        Self::new(Kind::Rejected, message).in_column(field.as_bytes())
     }
 }
 

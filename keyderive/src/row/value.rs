@@ -80,6 +80,21 @@ pub(super) fn read_boolean(value: &[u8]) -> Result<bool, Fault> {
     }
 }
 
+/// The timestamp of a cell, which is written as an integer.
+pub(super) fn read_timestamp(value: &[u8]) -> Result<i64, Fault> {
+    let micros = read_i64(value, "i64")?;
+    if micros >= 0 && micros % MILLISECOND == 0 {
+        return Ok(micros);
+    }
+    Err(Fault::unsupported(format_args!(
+        "has the timestamp {micros}; Bigtable stores whole milliseconds from 0 on, given in microseconds: write {}",
+        micros.max(0) / MILLISECOND * MILLISECOND
+    )))
+}
+
+/// A millisecond in microseconds.
+const MILLISECOND: i64 = 1000;
+
 fn read_i64(value: &[u8], name: &str) -> Result<i64, Fault> {
     value.try_into().map(i64::from_be_bytes).map_err(|_| {
         Fault::malformed(Hex(value), format_args!("`{name}` is stored as an integer of 8 bytes, big-endian"))

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Table;
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::row::{Condition, Mutation, ReadModifyWrite};
+use crate::row::{Condition, Mutation};
 
 impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), where the row is as the condition says; whether it was.
@@ -17,7 +17,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// use keyderive::row::Condition;
     /// # use keyderive::{Client, RowKey};
     /// # #[derive(RowKey)] struct JobKey { id: u64 }
-    /// # #[derive(serde::Serialize)] struct Job { owner: String }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Job { owner: String }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let jobs = Client::embedded().table::<JobKey, Job>("jobs");
@@ -62,7 +62,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.put_if(key, row, Condition::row_exists().not()).await
     }
 
-    async fn mutate_if(
+    pub(super) async fn mutate_if(
         &self,
         key: Bytes,
         mutations: Vec<Mutation>,
@@ -75,8 +75,8 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(if negated { matched.not() } else { matched })
     }
 
-    /// Adds to an integer column of a row; what it holds then. A column that the row does not have counts as 0, and
-    /// a row that is not there is made.
+    /// Adds to an integer column of a row, `name` or `family:name`; what it holds then. A column that the row does not
+    /// have counts as 0, and a row that is not there is made.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -101,33 +101,21 @@ impl<K: TableKey, R> Table<K, R> {
     /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes
     /// are taken as an integer, those of a float too: Bigtable does not know what they stand for.
     pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
-        let rule = ReadModifyWrite::increment(self.family.clone(), column.to_owned(), amount);
-        let (key, value) = self.modify(key, rule).await?;
+        let (key, value) = self.modify(key).increment(column, amount).one().await?;
         let value: Result<[u8; 8], _> = value.as_ref().try_into();
         value
             .map(i64::from_be_bytes)
             .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
     }
 
-    /// Puts bytes behind what a column of a row holds; all that it holds then. A column that the row does not have
-    /// counts as empty, and a row that is not there is made.
+    /// Puts bytes behind what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
+    /// the row does not have counts as empty, and a row that is not there is made.
     ///
     /// It is not sent again when its outcome is unknown, as [`increment`](Self::increment).
     ///
     /// # Errors
     /// When the key cannot be encoded, or the write fails.
     pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
-        let rule = ReadModifyWrite::append(self.family.clone(), column.to_owned(), value);
-        self.modify(key, rule).await.map(|(_, value)| value)
-    }
-
-    /// Changes one cell by a rule; the key and the cell's value then.
-    async fn modify(&self, key: &K, rule: ReadModifyWrite) -> Result<(Bytes, Bytes), Error> {
-        let key = self.encode(key)?;
-        let row = self.client.read_modify_write_row(&self.name, key.clone(), vec![rule]).await?;
-        match row.cells().first() {
-            Some(cell) => Ok((key, cell.value().clone())),
-            None => Err(Error::answer(&self.name, &key, "it has no cell")),
-        }
+        self.modify(key).append(column, value).one().await.map(|(_, value)| value)
     }
 }

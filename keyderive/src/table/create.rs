@@ -44,18 +44,18 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// | declared | unless said otherwise |
     /// |---|---|
-    /// | column families | the table's own, of which one version of each column is kept |
+    /// | column families | the table's own, and one for each field of the row type that is a struct or a map |
+    /// | their rules | one version of each column is kept; every version, where the row type reads [`Versions`](crate::row::Versions) there |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
     /// | row key schema | that of the key type, where its layout has one |
     /// | marker row | none |
     ///
     /// It is sent when the declaration is awaited, or by [`if_absent`](CreateTable::if_absent).
     pub fn create(&self) -> CreateTable<K> {
-        let own = Family::new(&*self.family, GcRule::max_versions(VERSIONS));
         CreateTable {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
-            families: vec![own],
+            families: self.families(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
@@ -64,16 +64,28 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    /// Creates the table where there is none, with its column family; says whether it did. It is the short form of
+    /// Creates the table where there is none, with its column families; says whether it did. It is the short form of
     /// `create().if_absent()`.
     ///
     /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
-    /// family keeps one version of each column. A table that exists is left as it is.
+    /// families keep one version of each column, or all where the row type reads them. A table that exists is left as it
+    /// is.
     ///
     /// # Errors
-    /// When the table can be neither created nor found; when it exists without the column family.
+    /// When the table can be neither created nor found; when it exists without one of the column families.
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         self.create().if_absent().await
+    }
+
+    /// The families of the row type: the table's own, and those of its fields that are structs or maps.
+    ///
+    /// A struct with a flattened field does not tell its names, and a type that is only written tells nothing.
+    pub(super) fn families(&self) -> Vec<Family> {
+        let own = [(&*self.family, self.shape.own_versions())];
+        let others = self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) });
+        let families = own.into_iter().chain(others);
+        let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(VERSIONS) };
+        families.map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
     }
 }
 

@@ -47,8 +47,8 @@ impl<K: TableKey, R> Table<K, R> {
         let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
         let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
-        while let Some((key, _)) = rows.next_with_key().await.transpose()? {
-            batch.push((key, vec![Mutation::delete_row()]));
+        while rows.next().await.transpose()?.is_some() {
+            batch.push((Bytes::copy_from_slice(rows.last_key()), vec![Mutation::delete_row()]));
             if batch.len() == DELETED_ROWS {
                 deleted += self.delete_batch(&mut batch).await?;
             }

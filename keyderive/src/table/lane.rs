@@ -1,13 +1,11 @@
 //! One lane of a scan: the rows of one bucket, in order, over as many requests as it takes.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::vec;
 
 use bytes::Bytes;
-use futures_core::Stream;
 
 use super::marker;
 use crate::client::{Client, Error, Page, PageRows, PageSize, ReadRows, RowStream, Streams};
@@ -30,12 +28,11 @@ pub(super) struct Reader<K: TableKey> {
 /// Decides by its key whether a row is wanted.
 pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-/// A row with the key that it is stored under, or what is wrong with it: a foreign row fails the scan when its turn
-/// comes, behind all rows in front of it.
+/// The key of a row, or what is wrong with it: a foreign row fails the scan when its turn comes, behind all rows in
+/// front of it.
 pub(super) struct Found<K: TableKey> {
     pub(super) key: Result<K::Stored, DecodeError>,
     pub(super) bucket: Option<i32>,
-    pub(super) row: Row,
 }
 
 /// How a lane asks for its rows.
@@ -66,60 +63,54 @@ struct Open {
     answer: Answer,
     limit: Option<u64>,
     received: u64,
-    /// The key of the last row, where a limit may make the answer end there.
-    last: Option<Bytes>,
+    /// The key of the last row, where a limit may make the answer end there; empty before the first.
+    last: Vec<u8>,
 }
 
 enum Answer {
     Stream(RowStream),
     Page(Page),
-    /// A page that has been read, and whether it was cut short.
-    Rows(vec::IntoIter<Row>, bool),
+    Rows(ReadPage),
+}
+
+/// A page that has been read.
+struct ReadPage {
+    rows: vec::IntoIter<Row>,
+    /// The row that has been handed out last.
+    row: Option<Row>,
+    /// Whether it was cut short.
+    cut: bool,
 }
 
 impl Open {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Row, Error>>> {
+    /// Goes on to the next row, and says whether there is one.
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         if let Answer::Page(page) = &mut self.answer {
             let PageRows { rows, cut } = ready!(page.poll_rows(cx))?;
-            self.answer = Answer::Rows(rows.into_iter(), cut);
+            self.answer = Answer::Rows(ReadPage { rows: rows.into_iter(), row: None, cut });
         }
         let row = match &mut self.answer {
-            Answer::Stream(rows) => ready!(Pin::new(rows).poll_next(cx)?),
-            Answer::Rows(rows, _) => rows.next(),
+            Answer::Stream(rows) => ready!(rows.poll_row(cx)?),
+            Answer::Rows(page) => {
+                page.row = page.rows.next();
+                page.row.as_ref()
+            }
             Answer::Page(_) => None,
         };
-        if let (Some(row), Some(_)) = (&row, self.limit) {
+        if let (Some(row), Some(_)) = (row, self.limit) {
             self.received += 1;
-            self.last = Some(row.key().clone());
+            self.last.clear();
+            self.last.extend_from_slice(row.key());
         }
-        Poll::Ready(row.map(Ok))
+        Poll::Ready(Ok(row.is_some()))
     }
-}
 
-/// Nothing in it is ever pinned in place: what is polled is in boxes, and keys are only moved.
-impl<K: TableKey> Unpin for Lane<K> {}
-
-/// The rows of the lane. Nothing is sent before it is first polled.
-impl<K: TableKey> Stream for Lane<K> {
-    type Item = Result<Found<K>, Error>;
-
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let lane = &mut *self;
-        while lane.wanted > 0 {
-            let Some(row) = ready!(lane.poll_row(cx)) else {
-                return Poll::Ready(None);
-            };
-            let row = row.map_err(|error| {
-                lane.end();
-                Error::in_scan(lane.bucket, error)
-            })?;
-            if let Some(found) = lane.accept(row) {
-                lane.wanted -= 1;
-                return Poll::Ready(Some(Ok(found)));
-            }
+    fn row(&self) -> Option<&Row> {
+        match &self.answer {
+            Answer::Stream(rows) => rows.row(),
+            Answer::Rows(page) => page.row.as_ref(),
+            Answer::Page(_) => None,
         }
-        lane.end();
-        Poll::Ready(None)
     }
 }
 
@@ -141,16 +132,40 @@ impl<K: TableKey> Lane<K> {
         Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended }
     }
 
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call. Nothing is sent before the first.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        while self.wanted > 0 {
+            let more = ready!(self.poll_row(cx)).map_err(|error| {
+                self.end();
+                Error::in_scan(self.bucket, error)
+            })?;
+            if !more {
+                return Poll::Ready(None);
+            }
+            if let Some(found) = self.accept() {
+                self.wanted -= 1;
+                return Poll::Ready(Some(Ok(found)));
+            }
+        }
+        self.end();
+        Poll::Ready(None)
+    }
+
+    /// The row that was gone on to last.
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.open.as_ref().and_then(Open::row)
+    }
+
     /// Asks for nothing more; drops the open request, which cancels it.
     fn end(&mut self) {
         self.ended = true;
         self.open = None;
     }
 
-    /// The row with its key; none for a row that is to be left out.
-    fn accept(&self, row: Row) -> Option<Found<K>> {
+    /// The key of the row; none for a row that is to be left out.
+    fn accept(&self) -> Option<Found<K>> {
         let Reader { keep, skip_foreign, skipped, .. } = &*self.reader;
-        let key = K::stored(row.key());
+        let key = K::stored(self.row()?.key());
         match &key {
             Ok(key) if keep.as_ref().is_some_and(|keep| !keep(key)) => return None,
             Err(_) if *skip_foreign => {
@@ -159,21 +174,22 @@ impl<K: TableKey> Lane<K> {
             }
             _ => {}
         }
-        Some(Found { key, bucket: self.bucket, row })
+        Some(Found { key, bucket: self.bucket })
     }
 
-    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Row, Error>>> {
+    /// Goes on to the next row that is stored, and says whether there is one.
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while !self.ended {
             let Some(open) = &mut self.open else {
                 self.send();
                 continue;
             };
-            match ready!(open.poll_next(cx)) {
-                None => self.answered(),
-                row => return Poll::Ready(row),
+            if ready!(open.poll_advance(cx))? {
+                return Poll::Ready(Ok(true));
             }
+            self.answered();
         }
-        Poll::Ready(None)
+        Poll::Ready(Ok(false))
     }
 
     fn send(&mut self) {
@@ -193,16 +209,17 @@ impl<K: TableKey> Lane<K> {
             Pace::Stream => Answer::Stream(rows),
             Pace::Pages(size, streams) => Answer::Page(streams.read_page(rows, *size)),
         };
-        self.open = Some(Open { answer, limit, received: 0, last: None });
+        self.open = Some(Open { answer, limit, received: 0, last: Vec::new() });
     }
 
     /// The answer has ended. Then either the lane has too, or what is left of it is to be asked for again.
     fn answered(&mut self) {
         self.ended = true;
-        let Some(Open { answer, limit: Some(limit), received, last: Some(last) }) = self.open.take() else {
+        let Some(Open { answer, limit: Some(limit), received, last }) = self.open.take() else { return };
+        if last.is_empty() {
             return;
-        };
-        let cut = matches!(answer, Answer::Rows(_, true));
+        }
+        let cut = matches!(answer, Answer::Rows(ReadPage { cut: true, .. }));
         if !cut && received != limit {
             return;
         }

@@ -148,7 +148,7 @@ pub(super) async fn is_of<K: TableKey>(client: &Client, info: &TableInfo) -> Res
 async fn compare<K: TableKey>(client: &Client, table: &str) -> Result<bool, Error> {
     let key = Bytes::from_static(&KEY);
     let row = client.read_row(table, key, Some(column(K::SCHEMA))).await?;
-    let Some(cell) = row.as_ref().and_then(|row| row.cells().first()) else { return Ok(false) };
+    let Some(cell) = row.as_ref().and_then(|row| row.cells().next()) else { return Ok(false) };
     match layout::difference(cell.value(), K::SCHEMA) {
         None => Ok(true),
         Some(difference) => Err(Error::mismatch(table, difference)),

@@ -1,21 +1,60 @@
 //! The lanes of a scan as one stream: merged by logical key, or as rows arrive.
 
-use std::cmp::Ordering;
-use std::collections::BinaryHeap;
-use std::pin::Pin;
+mod heap;
+
 use std::task::{Context, Poll, ready};
 
-use futures_core::Stream;
-use futures_util::stream::{SelectAll, select_all};
-
+use self::heap::{Head, Heap};
 use super::lane::{Found, Lane};
 use crate::client::Error;
-use crate::key::{Schema, TableKey};
+use crate::key::TableKey;
+use crate::row::Row;
 
 /// Lanes that run side by side.
 pub(super) enum Merge<K: TableKey> {
+    /// One is in order by itself.
+    One(Lane<K>),
     Ordered(Ordered<K>),
-    Unordered(SelectAll<Lane<K>>),
+    Unordered(Unordered<K>),
+}
+
+impl<K: TableKey> Merge<K> {
+    pub(super) fn ordered(mut lanes: Vec<Lane<K>>, reversed: bool) -> Self {
+        if lanes.len() == 1
+            && let Some(lane) = lanes.pop()
+        {
+            return Self::One(lane);
+        }
+        Self::Ordered(Ordered {
+            awaited: (0..lanes.len()).collect(),
+            heap: Heap::new(K::SCHEMA, reversed, lanes.len()),
+            found: lanes.iter().map(|_| None).collect(),
+            taken: None,
+            lanes,
+        })
+    }
+
+    pub(super) fn unordered(lanes: Vec<Lane<K>>) -> Self {
+        Self::Unordered(Unordered { lanes, next: 0 })
+    }
+
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        match self {
+            Self::One(lane) => lane.poll_advance(cx),
+            Self::Ordered(lanes) => lanes.poll_advance(cx),
+            Self::Unordered(lanes) => lanes.poll_advance(cx),
+        }
+    }
+
+    /// The row that was gone on to last.
+    pub(super) fn row(&self) -> Option<&Row> {
+        match self {
+            Self::One(lane) => lane.row(),
+            Self::Ordered(Ordered { lanes, taken, .. }) => lanes.get((*taken)?)?.row(),
+            Self::Unordered(Unordered { lanes, next }) => lanes.get(*next)?.row(),
+        }
+    }
 }
 
 /// Lanes that are each in order, as one stream that is.
@@ -23,56 +62,45 @@ pub(super) enum Merge<K: TableKey> {
 /// A lane is asked for its next row only when its last one has been handed out, so at most one row of
 /// each is held here; what arrives meanwhile waits in the transport, which is bounded for each stream.
 pub(super) struct Ordered<K: TableKey> {
-    schema: &'static Schema,
-    reversed: bool,
     lanes: Vec<Lane<K>>,
-    /// The lanes whose next row is not known yet.
+    /// The lanes whose first row is not known yet.
     awaited: Vec<usize>,
-    /// The next row of every other lane that has one.
-    heads: BinaryHeap<Head<K>>,
-}
-
-impl<K: TableKey> Merge<K> {
-    pub(super) fn ordered(lanes: Vec<Lane<K>>, reversed: bool) -> Self {
-        Self::Ordered(Ordered {
-            schema: K::SCHEMA,
-            reversed,
-            awaited: (0..lanes.len()).collect(),
-            heads: BinaryHeap::with_capacity(lanes.len()),
-            lanes,
-        })
-    }
-
-    pub(super) fn unordered(lanes: Vec<Lane<K>>) -> Self {
-        Self::Unordered(select_all(lanes))
-    }
-
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
-        match self {
-            Self::Ordered(lanes) => lanes.poll_next(cx),
-            Self::Unordered(lanes) => Pin::new(lanes).poll_next(cx),
-        }
-    }
+    /// What the lanes in the heap have next.
+    found: Vec<Option<Found<K>>>,
+    heap: Heap,
+    /// The lane whose row has been handed out last, which is still at the top of the heap.
+    taken: Option<usize>,
 }
 
 impl<K: TableKey> Ordered<K> {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
         ready!(self.poll_awaited(cx))?;
-        let Some(Head { found, lane, .. }) = self.heads.pop() else {
-            return Poll::Ready(None);
-        };
-        self.awaited.push(lane);
-        Poll::Ready(Some(Ok(found)))
+        let Self { lanes, found, heap, taken, .. } = self;
+        if let Some(lane) = *taken {
+            match ready!(lanes[lane].poll_advance(cx)?) {
+                Some(next) => {
+                    found[lane] = Some(next);
+                    heap.replace_top(Head::new(lane, &lanes[lane], heap.schema()), lanes);
+                }
+                None => heap.remove_top(lanes),
+            }
+        }
+        *taken = heap.top();
+        Poll::Ready(taken.and_then(|lane| found[lane].take()).map(Ok))
     }
 
     /// Asks all awaited lanes, so that their requests run side by side.
     fn poll_awaited(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        if self.awaited.is_empty() {
+            return Poll::Ready(Ok(()));
+        }
         let mut failed = None;
-        let Self { schema, reversed, lanes, awaited, heads } = self;
-        awaited.retain(|lane| match Pin::new(&mut lanes[*lane]).poll_next(cx) {
+        let Self { lanes, awaited, found, heap, .. } = self;
+        awaited.retain(|lane| match lanes[*lane].poll_advance(cx) {
             Poll::Pending => true,
-            Poll::Ready(Some(Ok(found))) => {
-                heads.push(Head::new(found, *lane, schema, *reversed));
+            Poll::Ready(Some(Ok(next))) => {
+                found[*lane] = Some(next);
+                heap.push(Head::new(*lane, &lanes[*lane], heap.schema()), lanes);
                 false
             }
             Poll::Ready(Some(Err(error))) => {
@@ -89,52 +117,30 @@ impl<K: TableKey> Ordered<K> {
     }
 }
 
-/// The next row of a lane. The greatest head is the one that comes first.
-struct Head<K: TableKey> {
-    found: Found<K>,
-    lane: usize,
-    /// Where in its key what orders it ends in front of the salt, and begins again behind it.
-    front: usize,
-    behind: usize,
-    reversed: bool,
+/// Lanes of which any may have the next row.
+pub(super) struct Unordered<K: TableKey> {
+    lanes: Vec<Lane<K>>,
+    /// The lane that had the last row, and is asked first for the next.
+    next: usize,
 }
 
-impl<K: TableKey> Head<K> {
-    fn new(found: Found<K>, lane: usize, schema: &Schema, reversed: bool) -> Self {
-        let key = found.row.key();
-        let (front, behind) = schema.split_at_salt(key);
-        let (front, behind) = match schema.salt() {
-            // A foreign row that goes on behind its salt without a separator is in front of all rows that have one.
-            Some(_) if front.len() == key.len() => (0, key.len()),
-            _ => (front.len(), key.len() - behind.len()),
-        };
-        Self { found, lane, front, behind, reversed }
-    }
-
-    /// What rows are ordered by: the logical key, then the lane, so that equal ones keep an order.
-    fn rank(&self) -> (&[u8], &[u8], usize) {
-        let key = self.found.row.key();
-        (&key[..self.front], &key[self.behind..], self.lane)
-    }
-}
-
-impl<K: TableKey> Ord for Head<K> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        let order = self.rank().cmp(&other.rank());
-        if self.reversed { order } else { order.reverse() }
+impl<K: TableKey> Unordered<K> {
+    /// Asks one lane after the other until one has a row, so that their requests run side by side.
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+        let mut pending = 0;
+        while pending < self.lanes.len() {
+            if self.next >= self.lanes.len() {
+                self.next = 0;
+            }
+            match self.lanes[self.next].poll_advance(cx) {
+                Poll::Pending => {
+                    pending += 1;
+                    self.next += 1;
+                }
+                Poll::Ready(None) => drop(self.lanes.swap_remove(self.next)),
+                row => return row,
+            }
+        }
+        if self.lanes.is_empty() { Poll::Ready(None) } else { Poll::Pending }
     }
 }
-
-impl<K: TableKey> PartialOrd for Head<K> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<K: TableKey> PartialEq for Head<K> {
-    fn eq(&self, other: &Self) -> bool {
-        self.rank() == other.rank()
-    }
-}
-
-impl<K: TableKey> Eq for Head<K> {}

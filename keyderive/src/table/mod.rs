@@ -1,17 +1,23 @@
 //! Tables: where key, plan, row and client meet.
 
 mod admin;
+mod both;
 mod conditional;
 mod create;
 mod erase;
+mod export;
 mod lane;
+pub mod load;
 mod marker;
 mod merge;
+mod modify;
 mod page;
 mod partition;
+mod read;
 mod rows;
 mod run;
 mod scan;
+mod update;
 mod verify;
 mod write;
 mod writer;
@@ -24,17 +30,23 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
+pub use both::{Held, PutBothError, PutSide, put_both};
 pub use create::CreateTable;
+pub use export::{Export, Exported};
+pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
+pub use update::Update;
 pub use verify::Verified;
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};
 use crate::key::TableKey;
 use crate::plan::IntoPlan;
-use crate::row::{self, RowFilter};
+use crate::row::{self, RowFilter, Shape};
+
+use self::read::Reads;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
 ///
@@ -83,22 +95,77 @@ const VERSIONS: u32 = 1;
 ///
 /// A table is a handle: making one sends nothing, and clones share the client.
 ///
-/// Rows are stored in one column family, a column for each field; a column's newest version is what is
-/// read. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
+/// A row's fields are columns of the table's family; a field that is a struct or a map is a family of its own. A
+/// column's newest version is what is read. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
+/// [`row`](crate::row) has all of it.
+///
+/// Where a call takes the name of a column, `name` is a column of the table's family, `family:name` one of another
+/// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. Where it takes several, `family:` is
+/// all columns of a family.
 pub struct Table<K, R> {
     client: Client,
     name: Arc<str>,
     family: Arc<str>,
+    /// What `R` is.
+    shape: Arc<Shape>,
+    reads: Reads,
+    /// Whether every version of a column is read, or the newest alone.
+    every_version: bool,
     types: PhantomData<fn() -> (K, R)>,
 }
 
 impl Client {
     /// The table `name`, with row keys `K` and rows `R`.
     ///
-    /// Sends nothing: whether the table is there is seen at the first use.
+    /// Sends nothing: whether the table is there is seen at the first use. The row type is asked, by its `Deserialize`,
+    /// which of its fields are families.
     #[must_use]
-    pub fn table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
-        Table { client: self.clone(), name: name.into(), family: DEFAULT_FAMILY.into(), types: PhantomData }
+    pub fn table<K: TableKey, R: DeserializeOwned>(&self, name: &str) -> Table<K, R> {
+        self.table_of(name, Shape::of::<R>())
+    }
+
+    /// The table `name`, with row keys `K` and rows `R` that are only written, as those with borrowed fields are.
+    ///
+    /// ```
+    /// use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { name: String }
+    ///
+    /// #[derive(serde::Serialize)]
+    /// struct NewUser<'a> {
+    ///     name: &'a str,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # let users = client.table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// let new_users = client.write_only_table::<UserKey, NewUser<'_>>("users");
+    /// new_users.put(&UserKey { id: 7 }, &NewUser { name: "Corrie" }).await?;
+    /// # assert_eq!(users.get(&UserKey { id: 7 }).await?.unwrap().name, "Corrie");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A type that is not deserialized does not say what its fields are before they have a value: an absent `Option` is
+    /// taken for a column, so that `put` leaves the columns of a family that is `None` where they are, and
+    /// [`Table::create`] declares the table's own family alone.
+    #[must_use]
+    pub fn write_only_table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
+        self.table_of(name, Shape::Unknown)
+    }
+
+    fn table_of<K, R>(&self, name: &str, shape: Shape) -> Table<K, R> {
+        Table {
+            client: self.clone(),
+            name: name.into(),
+            family: DEFAULT_FAMILY.into(),
+            every_version: shape.has_versions(),
+            shape: Arc::new(shape),
+            reads: Reads::Everything,
+            types: PhantomData,
+        }
     }
 }
 
@@ -143,7 +210,7 @@ impl<K: TableKey, R> Table<K, R> {
         R: DeserializeOwned,
     {
         let key = self.encode(key)?;
-        match self.client.read_row(&self.name, key, Some(latest())).await? {
+        match self.client.read_row(&self.name, key, Some(self.asked())).await? {
             Some(stored) => self.read(&stored).map(Some),
             None => Ok(None),
         }
@@ -156,10 +223,10 @@ impl<K: TableKey, R> Table<K, R> {
         Scan::new(self.clone(), plan.into_plan())
     }
 
-    /// The same table read as rows of another type.
+    /// The same table, whose rows are made into something else; what is asked for stays the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, .. } = self;
-        Table { client, name, family, types: PhantomData }
+        let Self { client, name, family, shape, reads, every_version, .. } = self;
+        Table { client, name, family, shape, reads, every_version, types: PhantomData }
     }
 
     /// Fails for a filter that the service does not take, before anything is sent.
@@ -178,13 +245,9 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: DeserializeOwned,
     {
-        row::from_row(stored, &self.family).map_err(|error| Error::row(&self.name, stored.key(), error))
+        row::from_row(stored, &self.family, &self.shape)
+            .map_err(|error| Error::row(&self.name, stored.key(), error))
     }
-}
-
-/// Only what is read back: the newest version of each column.
-fn latest() -> RowFilter {
-    RowFilter::latest(VERSIONS)
 }
 
 impl<K, R> Clone for Table<K, R> {
@@ -193,6 +256,9 @@ impl<K, R> Clone for Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             family: Arc::clone(&self.family),
+            shape: Arc::clone(&self.shape),
+            reads: self.reads.clone(),
+            every_version: self.every_version,
             types: PhantomData,
         }
     }

@@ -38,6 +38,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// When a value can be in no key, or the request for the samples fails.
     pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        let starts = self.key_space_starts().await?;
+        let ends = starts.iter().skip(1).map(|end| Some(end.clone())).chain([None]);
+        let windows = starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end));
+        let parts = windows.map(|window| plan.within(&window));
+        Ok(parts.filter(|part| !part.is_empty()).collect())
+    }
+
+    /// Where the parts of the key space begin, in order; the first one at the empty key.
+    pub(super) async fn key_space_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
         let samples = self.client.sample_row_keys(&self.name).await?;
         let mut starts = K::SCHEMA.bucket_splits();
         starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));
@@ -45,9 +54,6 @@ impl<K: TableKey, R> Table<K, R> {
         starts.push(Vec::new());
         starts.sort_unstable();
         starts.dedup();
-        let ends = starts.iter().skip(1).map(|end| Some(end.clone())).chain([None]);
-        let windows = starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end));
-        let parts = windows.map(|window| plan.within(&window));
-        Ok(parts.filter(|part| !part.is_empty()).collect())
+        Ok(starts)
     }
 }

@@ -5,7 +5,6 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
@@ -15,7 +14,8 @@ use crate::client::Error;
 use crate::key::TableKey;
 use crate::row::{Row, RowFilter};
 
-/// What a scan makes of a row: a pair of its key and an `R` by serde, or the key alone.
+/// What a scan makes of a row: a pair of its key and an `R` by serde, or of its key and the [`Row`] as it is stored, or
+/// the key alone.
 pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// What the stream gives.
     type Item;
@@ -37,6 +37,7 @@ mod sealed {
 
     impl<R: serde::de::DeserializeOwned> Sealed for R {}
     impl Sealed for super::KeyOnly {}
+    impl Sealed for super::Row {}
 }
 
 impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
@@ -64,6 +65,18 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 
     fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
         Ok(key)
+    }
+}
+
+impl<K: TableKey> ReadRow<K> for Row {
+    type Item = (K::Stored, Row);
+
+    fn filter(asked: RowFilter) -> RowFilter {
+        asked
+    }
+
+    fn read(_: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+        Ok((key, row.clone()))
     }
 }
 
@@ -124,14 +137,29 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
-    fn poll_found(&mut self, cx: &mut Context<'_>) -> Next<(K::Stored, Row)> {
+    fn poll_key(&mut self, cx: &mut Context<'_>) -> Next<K::Stored> {
         match &mut self.state {
-            State::Running(run) => run.poll_next(cx),
+            State::Running(run) => run.poll_advance(cx),
             State::Failed(_) => Poll::Ready(match std::mem::replace(&mut self.state, State::Ended(0)) {
                 State::Failed(error) => Some(Err(error)),
                 State::Running(_) | State::Ended(_) => None,
             }),
             State::Ended(_) => Poll::Ready(None),
+        }
+    }
+
+    fn row(&self) -> Option<&Row> {
+        match &self.state {
+            State::Running(run) => run.row(),
+            State::Failed(_) | State::Ended(_) => None,
+        }
+    }
+
+    /// The stored key of the last row.
+    pub(super) fn last_key(&self) -> &[u8] {
+        match &self.state {
+            State::Running(run) => run.last_key(),
+            State::Failed(_) | State::Ended(_) => &[],
         }
     }
 }
@@ -141,24 +169,17 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     ///
     /// Cancel safe: a future that is dropped has taken no row.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
-        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
+        poll_fn(|cx| self.poll_item(cx)).await
     }
 
-    /// The next row and its stored key.
-    pub(super) async fn next_with_key(&mut self) -> Option<Result<(Bytes, R::Item), Error>> {
-        poll_fn(|cx| self.poll_with_key(cx)).await
-    }
-
-    fn poll_with_key(&mut self, cx: &mut Context<'_>) -> Next<(Bytes, R::Item)> {
-        let item = ready!(self.poll_found(cx)).map(|found| {
-            let (key, row) = found?;
-            let item = R::read(&self.table, key, &row)?;
-            Ok((row.key().clone(), item))
-        });
-        if let Some(Err(_)) = item {
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
+        let Some(key) = ready!(self.poll_key(cx)?) else { return Poll::Ready(None) };
+        let Some(row) = self.row() else { return Poll::Ready(None) };
+        let item = R::read(&self.table, key, row);
+        if item.is_err() {
             self.state = State::Ended(self.foreign_skipped());
         }
-        Poll::Ready(item)
+        Poll::Ready(Some(item))
     }
 }
 
@@ -166,7 +187,7 @@ impl<K: TableKey, R: ReadRow<K>> Stream for Rows<K, R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.poll_with_key(cx).map(|item| item.map(|item| item.map(|(_, item)| item)))
+        self.poll_item(cx)
     }
 }
 

@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Next;
@@ -30,8 +29,8 @@ pub(super) struct Run<K: TableKey> {
     merge: Option<Merge<K>>,
     /// The streams that the lanes of the merge may keep open.
     streams: Option<OwnedSemaphorePermit>,
-    /// The key of the last row that was handed out.
-    last: Option<Bytes>,
+    /// The key of the last row that was handed out; empty before the first.
+    last: Vec<u8>,
     ended: bool,
 }
 
@@ -51,7 +50,7 @@ impl<K: TableKey> Run<K> {
             remaining: limit.unwrap_or(u64::MAX),
             merge: None,
             streams: None,
-            last: None,
+            last: Vec::new(),
             ended: false,
         }
     }
@@ -61,21 +60,26 @@ impl<K: TableKey> Run<K> {
         self.reader.skipped.load(Ordering::Relaxed)
     }
 
-    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Next<(K::Stored, Row)> {
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Next<K::Stored> {
         while self.remaining > 0 && !self.ended {
             let Some(merge) = &mut self.merge else {
                 self.begin_wave();
                 continue;
             };
-            match ready!(merge.poll_next(cx)).map(|found| self.check(found?)) {
-                Some(Ok((key, row))) => {
+            match ready!(merge.poll_advance(cx)).map(|found| self.check(found?)) {
+                Some(Ok(key)) => {
                     self.remaining -= 1;
-                    self.last = Some(row.key().clone());
-                    return Poll::Ready(Some(Ok((key, row))));
+                    self.last.clear();
+                    if let Some(row) = self.merge.as_ref().and_then(Merge::row) {
+                        self.last.extend_from_slice(row.key());
+                    }
+                    return Poll::Ready(Some(Ok(key)));
                 }
                 Some(Err(error)) => {
                     self.end();
-                    return Poll::Ready(Some(Err(error.behind_row(self.last.take()))));
+                    let last = Some(&self.last).filter(|key| !key.is_empty());
+                    return Poll::Ready(Some(Err(error.behind_row(last.map(|key| key.clone().into())))));
                 }
                 None => self.merge = None,
             }
@@ -84,13 +88,20 @@ impl<K: TableKey> Run<K> {
         Poll::Ready(None)
     }
 
+    /// The row that was gone on to last.
+    pub(super) fn row(&self) -> Option<&Row> {
+        self.merge.as_ref().and_then(Merge::row)
+    }
+
+    /// Its key.
+    pub(super) fn last_key(&self) -> &[u8] {
+        &self.last
+    }
+
     /// Fails for a row that is not of the key type.
-    fn check(&self, found: Found<K>) -> Result<(K::Stored, Row), Error> {
-        let Found { key, bucket, row } = found;
-        match key {
-            Ok(key) => Ok((key, row)),
-            Err(error) => Err(Error::in_scan(bucket, Error::foreign(&self.reader.table, error))),
-        }
+    fn check(&self, found: Found<K>) -> Result<K::Stored, Error> {
+        let Found { key, bucket } = found;
+        key.map_err(|error| Error::in_scan(bucket, Error::foreign(&self.reader.table, error)))
     }
 
     /// Ends the scan: every lane is dropped, which cancels its request.

@@ -6,13 +6,14 @@ use std::sync::atomic::AtomicU64;
 
 use super::lane::{Keep, Reader};
 use super::page::Page;
+use super::read::Reads;
 use super::rows::{ReadRow, Rows};
 use super::run::Run;
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::{Explain, Limit, Manner, Plan, PlanError};
-use crate::row::RowFilter;
+use crate::plan::{Explain, Limit, Manner, Plan, PlanError, VersionsRead};
+use crate::row::{Path, Row, RowFilter, filter_of};
 
 /// A scan of a table: a plan and how it is to be run.
 ///
@@ -30,7 +31,10 @@ pub struct Scan<K: TableKey, R> {
     skip_foreign: bool,
     /// Only for what is said of the scan: what is read follows from `R`.
     keys_only: bool,
-    versions: u32,
+    /// How many versions of a column are read, where it is said.
+    versions: Option<u32>,
+    /// Whether all are, where it is not said.
+    every_version: bool,
     /// What the server is to leave out, in this order.
     filters: Vec<RowFilter>,
     /// The token of the page before.
@@ -51,6 +55,7 @@ pub enum OnForeign {
 impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
         Self {
+            every_version: table.every_version,
             table,
             plan,
             limit: None,
@@ -59,7 +64,7 @@ impl<K: TableKey, R> Scan<K, R> {
             keep: None,
             skip_foreign: false,
             keys_only: false,
-            versions: VERSIONS,
+            versions: None,
             filters: Vec::new(),
             after: None,
         }
@@ -96,10 +101,12 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
     }
 
-    /// Only these columns of the table's family. A row that has none of them is not sent, and neither is any where two
-    /// calls name different columns: what the first leaves out, the second cannot bring back.
-    pub fn columns<Q: AsRef<[u8]>>(self, qualifiers: impl IntoIterator<Item = Q>) -> Self {
-        let columns = RowFilter::any_column(self.table.family.as_ref(), qualifiers);
+    /// Only these columns: `name` of the table's family, `family:name` of another one, `family:` for all columns of a
+    /// family. A row that has none of them is not sent, and neither is any where two calls name different columns: what
+    /// the first leaves out, the second cannot bring back.
+    pub fn columns<Q: AsRef<[u8]>>(self, columns: impl IntoIterator<Item = Q>) -> Self {
+        let paths: Vec<_> = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
+        let columns = filter_of(&paths, &self.table.family);
         self.filter(columns)
     }
 
@@ -110,13 +117,40 @@ impl<K: TableKey, R> Scan<K, R> {
         self
     }
 
-    /// So many versions of each column, the newest first; one unless said. A row by serde is read from the newest.
+    /// So many versions of each column, the newest first; one unless said, or all where the row type has
+    /// [`Versions`](crate::row::Versions), or is [`raw`](Self::raw). Other fields are read from the newest.
     pub fn latest(self, versions: u32) -> Self {
-        Self { versions, ..self }
+        Self { versions: Some(versions), ..self }
     }
 
     /// The keys of the rows alone: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
+        Scan { keys_only: true, ..self.with_rows() }
+    }
+
+    /// The rows as they are stored: every version of every column of every family, unless [`latest`](Self::latest) or a
+    /// filter says otherwise.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// for (key, row) in users.scan(UserKey::scan()).raw().limit(10).collect().await? {
+    ///     println!("{}: {} cells", key.id, row.cells().len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn raw(self) -> Scan<K, Row> {
+        let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
+        raw.table.reads = Reads::Everything;
+        raw
+    }
+
+    /// The same scan, whose rows are made into something else.
+    fn with_rows<S>(self) -> Scan<K, S> {
         Scan {
             table: self.table.with_rows(),
             plan: self.plan,
@@ -125,8 +159,9 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: self.unordered,
             keep: self.keep,
             skip_foreign: self.skip_foreign,
-            keys_only: true,
+            keys_only: self.keys_only,
             versions: self.versions,
+            every_version: self.every_version,
             filters: self.filters,
             after: self.after,
         }
@@ -149,7 +184,9 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// What the server shall send of each row.
     fn asked(&self) -> RowFilter {
-        RowFilter::chain(self.filters.iter().cloned().chain([RowFilter::latest(self.versions)]))
+        let versions = self.versions.or((!self.every_version).then_some(VERSIONS));
+        let asked = self.table.columns_asked().into_iter().chain(self.filters.iter().cloned());
+        RowFilter::chain(asked.chain(versions.map(RowFilter::latest)))
     }
 
     /// What the scan will do, in words, without doing it.
@@ -165,7 +202,11 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: self.unordered,
             limit: self.limit.map(|rows| Limit { rows, is_sent: self.keep.is_none() }),
             keys_only: self.keys_only,
-            versions: Some(self.versions).filter(|versions| *versions != VERSIONS),
+            versions: match self.versions {
+                Some(VERSIONS) => None,
+                Some(versions) => Some(VersionsRead::Newest(versions)),
+                None => self.every_version.then_some(VersionsRead::All),
+            },
             filters: self.filters(),
         }))
     }
@@ -257,7 +298,7 @@ impl<K: TableKey, R> Scan<K, R> {
     pub async fn count(self) -> Result<u64, Error> {
         let mut rows = self.keys_only().unordered().stream();
         let mut count = 0;
-        while rows.next_with_key().await.transpose()?.is_some() {
+        while rows.next().await.transpose()?.is_some() {
             count += 1;
         }
         Ok(count)
@@ -292,18 +333,15 @@ impl<K: TableKey, R> Scan<K, R> {
         let (plan, reversed, rows) = (self.plan.clone(), self.reversed, rows.max(1));
         let mut stream = Self { limit: Some(rows.saturating_add(1)), unordered: false, ..self }.stream();
         let mut page = Page { rows: Vec::new(), next: None };
-        let mut last = None;
-        while let Some((key, row)) = stream.next_with_key().await.transpose()? {
-            if page.rows.len() as u64 == rows {
-                // There is a row behind the page.
-                page.next = plan
-                    .ok()
-                    .zip(last)
-                    .map(|(plan, last): (_, bytes::Bytes)| plan.page_token(&last, reversed));
-                break;
-            }
+        while let Some(row) = stream.next().await.transpose()? {
             page.rows.push(row);
-            last = Some(key);
+            if (page.rows.len() as u64) < rows {
+                continue;
+            }
+            let last = stream.last_key().to_vec();
+            let more = stream.next().await.transpose()?.is_some();
+            page.next = plan.ok().filter(|_| more).map(|plan| plan.page_token(&last, reversed));
+            break;
         }
         Ok(page)
     }

@@ -1,7 +1,7 @@
 //! A table that exists, compared with what it is to be.
 
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, GcRule, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, TableInfo, TableSchema};
 use crate::key::TableKey;
 
 /// What was there to be compared, from [`Table::verify`] and [`CreateTable::verify`](super::CreateTable::verify).
@@ -29,7 +29,7 @@ pub(super) struct Expected<'a> {
 impl<K: TableKey, R> Table<K, R> {
     /// Compares the table that exists with the key type, and changes nothing.
     ///
-    /// - The table has its column family.
+    /// - The table has its column family, and those that the row type has beside it.
     /// - Where it has a row key schema, this is that of the key type. A table without one is no fault, since it may
     ///   have been created so, and since the emulator keeps none.
     /// - Where it has a marker row for key types with this tag, the fingerprint there is that of the key type.
@@ -69,9 +69,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides;
     /// [`is_not_found`](Error::is_not_found) where there is no such table.
     pub async fn verify(&self) -> Result<Verified, Error> {
-        let family = Family::new(&*self.family, GcRule::never());
+        let families = self.families();
         let schema = K::row_key_schema().ok().map(|schema| (&schema).into());
-        let expected = Expected { families: &[family], rules: false, schema, marker: false };
+        let expected = Expected { families: &families, rules: false, schema, marker: false };
         verify::<K>(&self.client, &self.name, expected).await
     }
 }

@@ -1,7 +1,6 @@
 //! Writes: one row, many rows, and their deletion.
 
 use std::borrow::Borrow;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use serde::Serialize;
@@ -9,7 +8,7 @@ use serde::Serialize;
 use super::Table;
 use crate::client::{Batch, Entry, Error};
 use crate::key::TableKey;
-use crate::row::{self, Mutation};
+use crate::row::{self, Mutation, Write};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
@@ -19,12 +18,49 @@ impl<K: TableKey, R> Table<K, R> {
     /// written them. A map owns the whole family. A row without a present column still exists, by a marker cell.
     ///
     /// # Errors
-    /// When the key or the row cannot be encoded, or the write fails.
+    /// When the key or the row cannot be encoded, or the write fails, as it does for a field that is a family which the
+    /// table does not have.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
     {
         let (key, mutations) = self.entry(key, row)?;
+        self.client.mutate_row(&self.name, key, mutations).await
+    }
+
+    /// Sets what is present in `row`, in one mutation, and leaves the rest of the stored row as it is.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// #[derive(serde::Serialize, serde::Deserialize, Debug, Default, PartialEq)]
+    /// struct User {
+    ///     name: Option<String>,
+    ///     age: Option<u32>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let key = UserKey { id: 7 };
+    /// users.put(&key, &User { name: Some("Corrie".into()), age: None }).await?;
+    /// users.merge(&key, &User { age: Some(42), ..User::default() }).await?;
+    /// assert_eq!(users.get(&key).await?, Some(User { name: Some("Corrie".into()), age: Some(42) }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Nothing is deleted: a `None` and a skipped field leave what is stored, a map adds its entries to those that
+    /// are there, [`Versions`](crate::row::Versions) theirs. A row that is not there is made.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    pub async fn merge(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
+        let (key, mutations) = self.entry_of(key, row, true)?;
         self.client.mutate_row(&self.name, key, mutations).await
     }
 
@@ -38,7 +74,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
-    /// # #[derive(serde::Serialize)] struct User { age: u32 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
     /// let users = Client::embedded().table::<UserKey, User>("users");
     /// users.create_if_absent().await?;
     /// let rows = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
@@ -54,10 +90,33 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.write_all(rows, false).await
+    }
+
+    /// [`merge`](Self::merge) for many rows, as [`put_all`](Self::put_all) writes them.
+    ///
+    /// # Errors
+    /// As `put_all`.
+    pub async fn merge_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
+        self.write_all(rows, true).await
+    }
+
+    async fn write_all(
+        &self,
+        rows: impl IntoIterator<Item: Borrow<(K, R)>>,
+        merges: bool,
+    ) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
         let mut batch = Batch::default();
         for (index, pair) in rows.into_iter().enumerate() {
             let (key, row) = pair.borrow();
-            let (key, mutations) = self.entry(key, row).map_err(|error| Error::input(index, error))?;
+            let (key, mutations) =
+                self.entry_of(key, row, merges).map_err(|error| Error::input(index, error))?;
             if batch.is_full_for(&key, &mutations) {
                 self.send(batch.take()).await?;
             }
@@ -82,10 +141,24 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.entry_of(key, row, false)
+    }
+
+    fn entry_of(&self, key: &K, row: &R, merges: bool) -> Result<(Bytes, Vec<Mutation>), Error>
+    where
+        R: Serialize,
+    {
         let key = self.encode(key)?;
-        let mutations = row::to_mutations(row, &self.family, now_micros())
+        let mutations = row::to_mutations(row, self.writing(merges))
             .map_err(|error| Error::row(&self.name, &key, error))?;
         Ok((key, mutations))
+    }
+
+    /// How values are written now.
+    ///
+    /// The time is given by the client, and not by the server, so that a write that is sent twice is one version.
+    pub(super) fn writing(&self, merges: bool) -> Write<'_> {
+        Write { family: &self.family, shape: &self.shape, timestamp_micros: row::now_micros(), merges }
     }
 
     /// Deletes the row with this key; a row that is not there is no error.
@@ -96,13 +169,4 @@ impl<K: TableKey, R> Table<K, R> {
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, vec![Mutation::delete_row()]).await
     }
-}
-
-/// The time in microseconds, in the whole milliseconds that Bigtable stores.
-///
-/// Given by the client, and not by the server, so that a write that is sent twice is one version.
-fn now_micros() -> i64 {
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000))
-        * 1000
 }

@@ -15,7 +15,7 @@ use crate::row::Mutation;
 /// ```
 /// # use keyderive::{Client, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize)] struct User { age: u32 }
+/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let users = Client::embedded().table::<UserKey, User>("users");

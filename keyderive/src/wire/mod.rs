@@ -6,6 +6,8 @@
 // The protocol is stated in whole messages, and a message's documentation is Google's to write.
 #![allow(dead_code, missing_docs, unreachable_pub, clippy::all, clippy::doc_markdown)]
 
+mod rows;
+
 pub(crate) mod google {
     pub(crate) mod bigtable {
         pub(crate) mod v2 {
@@ -28,3 +30,4 @@ pub(crate) mod keyderive {
 pub(crate) use self::google::bigtable::admin::v2 as admin;
 pub(crate) use self::google::bigtable::v2 as data;
 pub(crate) use self::keyderive::values;
+pub(crate) use self::rows::RowsMessage;

@@ -156,6 +156,13 @@ impl fmt::Display for Told<'_> {
             // The failure of a connection says nothing of where to.
             write!(f, ", at the {target}")?;
         }
+        if failure.is_of_a_missing_family() {
+            f.write_str(
+                "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which declares those of \
+                 its row type by itself, or add it with `table.modify_families(…)`; a column of the table's own family \
+                 whose name has a colon is named with its family: `cf:METER:0015`",
+            )?;
+        }
         Ok(())
     }
 }

@@ -1,6 +1,9 @@
-use crate::wire::values::{BytesValue, StringValue};
-
 use super::*;
+use crate::wire::RowsMessage;
+use crate::wire::data::ReadRowsResponse;
+use crate::wire::data::read_rows_response::CellChunk;
+use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
+use crate::wire::values::{BytesValue, StringValue};
 
 /// A chunk of a whole cell under family `A` and qualifier `C`.
 fn cell(key: &'static str, value: &'static str) -> CellChunk {
@@ -28,17 +31,40 @@ fn reset(chunk: CellChunk) -> CellChunk {
 
 /// The rows of a stream, or the text of the error.
 fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<Vec<Row>, String> {
+    let chunks: Vec<CellChunk> = chunks.into_iter().collect();
+    let merged = merge_messages(reversed, [response(chunks.clone(), "")]);
+    // What lies in one message is shared, and what goes over the end of one is copied: the outcome is the same.
+    let single = chunks.into_iter().map(|chunk| response(vec![chunk], ""));
+    assert_eq!(merge_messages(reversed, single), merged);
+    merged
+}
+
+fn response(chunks: Vec<CellChunk>, marker: &'static str) -> ReadRowsResponse {
+    ReadRowsResponse { chunks, last_scanned_row_key: marker.into() }
+}
+
+fn merge_messages(
+    reversed: bool,
+    messages: impl IntoIterator<Item = ReadRowsResponse>,
+) -> Result<Vec<Row>, String> {
     let mut merger = RowMerger::new(reversed, None);
     let mut rows = Vec::new();
-    for chunk in chunks {
-        rows.extend(merger.push(chunk)?);
+    for message in messages {
+        merger.take(RowsMessage::from(&message).0)?;
+        while merger.advance()? {
+            rows.push(merger.row().clone());
+        }
     }
     merger.finish()?;
     Ok(rows)
 }
 
+fn cells(rows: &[Row]) -> Vec<crate::row::Cell<'_>> {
+    rows.iter().flat_map(Row::cells).collect()
+}
+
 fn keys(rows: &[Row]) -> Vec<&[u8]> {
-    rows.iter().map(|row| &row.key()[..]).collect()
+    rows.iter().map(Row::key).collect()
 }
 
 #[track_caller]
@@ -83,16 +109,17 @@ fn a_first_chunk_names_its_cell() {
         ..cell("a", "1")
     };
     let rows = merge(false, [commit(empty)]).unwrap();
-    assert_eq!((rows[0].cells()[0].family(), rows[0].cells()[0].qualifier().len()), ("", 0));
+    assert_eq!((cells(&rows)[0].family(), cells(&rows)[0].qualifier()), ("", &b""[..]));
 }
 
 #[test]
 fn columns_are_inherited_and_versions_are_not() {
     let labelled = CellChunk { labels: vec!["l".to_owned()], ..cell("a", "1") };
     let rows = merge(false, [labelled, commit(piece("2", 0))]).unwrap();
-    let second = &rows[0].cells()[1];
-    assert_eq!((second.family(), &second.qualifier()[..]), ("A", &b"C"[..]));
-    assert_eq!((second.timestamp_micros(), second.labels().len()), (0, 0));
+    let second = cells(&rows)[1];
+    assert_eq!((second.family(), second.qualifier()), ("A", &b"C"[..]));
+    assert_eq!((second.timestamp_micros(), second.labels().count()), (0, 0));
+    assert!(cells(&rows)[0].labels().eq(["l"]));
 }
 
 #[test]
@@ -104,10 +131,10 @@ fn a_family_needs_its_qualifier() {
 fn a_value_comes_in_pieces() {
     let first = CellChunk { value_size: 6, ..cell("a", "ab") };
     let rows = merge(false, [first.clone(), piece("cd", 6), commit(piece("ef", 0))]).unwrap();
-    assert_eq!(&rows[0].cells()[0].value()[..], b"abcdef");
-    assert_eq!(rows[0].cells()[0].timestamp_micros(), 1000);
+    assert_eq!(cells(&rows)[0].value(), b"abcdef");
+    assert_eq!(cells(&rows)[0].timestamp_micros(), 1000);
     let rows = merge(false, [first, piece("cdef", 6), commit(piece("", 0))]).unwrap();
-    assert_eq!(&rows[0].cells()[0].value()[..], b"abcdef");
+    assert_eq!(cells(&rows)[0].value(), b"abcdef");
 }
 
 #[test]
@@ -180,35 +207,50 @@ fn a_row_is_committed_before_the_end() {
 }
 
 #[test]
-fn a_scan_marker_comes_between_rows_and_in_order() {
-    let mut merger = RowMerger::new(false, None);
-    merger.push(commit(cell("b", "1"))).unwrap();
-    merger.scanned("d".into()).unwrap();
-    assert!(merger.scanned("d".into()).unwrap_err().contains("increasing"));
-    assert!(merger.push(commit(cell("c", "1"))).unwrap_err().contains("increasing"));
-    merger.push(cell("e", "1")).unwrap();
-    assert!(merger.scanned("f".into()).unwrap_err().contains("row b\"e\" is open"));
+fn a_value_in_pieces_keeps_its_labels_and_its_neighbours() {
+    let first = CellChunk { labels: vec!["l".to_owned(), "m".to_owned()], value_size: 4, ..cell("a", "ab") };
+    let rows = merge(false, [cell("a", "0"), first, piece("cd", 0), commit(piece("3", 0))]).unwrap();
+    let shown: Vec<(&[u8], Vec<&str>)> =
+        cells(&rows).iter().map(|cell| (cell.value(), cell.labels().collect())).collect();
+    assert_eq!(shown, [(&b"0"[..], vec![]), (b"abcd", vec!["l", "m"]), (b"3", vec![])]);
+}
 
-    let mut merger = RowMerger::new(true, None);
-    merger.scanned("d".into()).unwrap();
-    assert!(merger.scanned("e".into()).unwrap_err().contains("decreasing"));
-    merger.scanned("c".into()).unwrap();
+#[test]
+fn a_scan_marker_comes_between_rows_and_in_order() {
+    let row = |key| commit(cell(key, "1"));
+    let merge = |reversed, messages: Vec<(Vec<CellChunk>, &'static str)>| {
+        let messages = messages.into_iter().map(|(chunks, marker)| response(chunks, marker));
+        merge_messages(reversed, messages).map(|rows| rows.len())
+    };
+    assert_eq!(merge(false, vec![(vec![row("b")], ""), (vec![], "d"), (vec![row("e")], "")]), Ok(2));
+    let error = |reversed, messages| merge(reversed, messages).unwrap_err();
+    assert!(error(false, vec![(vec![], "d"), (vec![], "d")]).contains("increasing"));
+    assert!(error(false, vec![(vec![], "d"), (vec![row("c")], "")]).contains("increasing"));
+    assert!(error(false, vec![(vec![cell("e", "1")], ""), (vec![], "f")]).contains("row b\"e\" is open"));
+    assert!(error(true, vec![(vec![], "d"), (vec![], "e")]).contains("decreasing"));
+    assert_eq!(merge(true, vec![(vec![], "d"), (vec![], "c")]), Ok(0));
 }
 
 #[test]
 fn a_scan_marker_takes_its_place_among_the_chunks() {
-    let mut merger = RowMerger::new(false, None);
-    let chunk = cell("b", "1");
-    assert!(merger.is_scanned_before(&"a".into(), Some(&chunk)));
-    assert!(!merger.is_scanned_before(&"c".into(), Some(&chunk)));
-    assert!(!merger.is_scanned_before(&"a".into(), None));
-    assert!(RowMerger::new(true, None).is_scanned_before(&"c".into(), Some(&chunk)));
-    merger.push(chunk).unwrap();
-    assert!(!merger.is_scanned_before(&"a".into(), Some(&piece("2", 0))));
+    let row = |key| commit(cell(key, "1"));
+    for (reversed, marker, next, goes_on) in [
+        (false, "a", "c", true),
+        (false, "c", "c", false),
+        (false, "c", "d", true),
+        (true, "c", "a", true),
+        (true, "a", "a", false),
+    ] {
+        let messages = [response(vec![row("b")], marker), response(vec![row(next)], "")];
+        assert_eq!(merge_messages(reversed, messages).is_ok(), goes_on, "{reversed} {marker} {next}");
+    }
 }
 
 #[test]
-fn rows_share_the_text_of_their_family() {
-    let rows = merge(false, [commit(cell("a", "1")), commit(cell("b", "2"))]).unwrap();
-    assert!(Arc::ptr_eq(&rows[0].cells()[0].family, &rows[1].cells()[0].family));
+fn a_row_in_one_message_shares_its_bytes() {
+    let message = RowsMessage::from(&response(vec![commit(cell("a", "1"))], "")).0;
+    let mut merger = RowMerger::new(false, None);
+    merger.take(message.clone()).unwrap();
+    assert!(merger.advance().unwrap());
+    assert!(message.as_ptr_range().contains(&merger.row().key().as_ptr()));
 }

@@ -12,13 +12,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::{Code, Response, Streaming};
 
 use super::ReadRows;
-use super::buffer::Buffer;
 use crate::client::attempts::{Attempt, Attempts};
 use crate::client::failure::Failure;
+use crate::client::merge::RowMerger;
 use crate::client::operation::{Kind, Operation};
 use crate::client::{Client, Error, call};
 use crate::row::Row;
-use crate::wire::data::ReadRowsResponse;
+use crate::wire::RowsMessage;
 
 /// The rows of a table as they are stored, one after the other.
 ///
@@ -57,15 +57,15 @@ struct Opened {
 /// An attempt that has the head of an answer, or none.
 struct Begun {
     attempt: Attempt,
-    answer: Result<Response<Streaming<ReadRowsResponse>>, Failure>,
+    answer: Result<Response<Streaming<RowsMessage>>, Failure>,
 }
 
 /// An attempt that is being answered.
 struct Reading {
     scan: Box<Scan>,
     attempt: Attempt,
-    responses: Streaming<ReadRowsResponse>,
-    buffer: Buffer,
+    responses: Streaming<RowsMessage>,
+    merger: RowMerger,
     /// How many rows have come of this attempt.
     rows: u64,
     patience: Patience,
@@ -107,14 +107,35 @@ async fn open(mut scan: Box<Scan>) -> Opened {
 impl Stream for RowStream {
     type Item = Result<Row, Error>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.get_mut().poll_row(cx).map(|row| row.map(|row| row.cloned()))
+    }
+}
+
+impl RowStream {
+    /// The next row, borrowed until the one behind it is asked for.
+    pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<&Row, Error>>> {
+        ready!(self.poll_advance(cx)?);
+        Poll::Ready(self.row().map(Ok))
+    }
+
+    /// The row that was polled for last; none at the end.
+    pub(crate) fn row(&self) -> Option<&Row> {
+        match &self.0 {
+            Phase::Reading(reading) => Some(reading.merger.row()),
+            _ => None,
+        }
+    }
+
+    /// Goes on until there is a further row or the end.
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
         let phase = &mut self.0;
         loop {
             let next = match phase {
-                Phase::Ended => return Poll::Ready(None),
+                Phase::Ended => return Poll::Ready(Ok(())),
                 Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
-                    Ok(Some(row)) => return Poll::Ready(Some(Ok(row))),
-                    Ok(None) => match std::mem::replace(phase, Phase::Ended) {
+                    Ok(true) => return Poll::Ready(Ok(())),
+                    Ok(false) => match std::mem::replace(phase, Phase::Ended) {
                         Phase::Reading(reading) => Ok(reading.end()),
                         _ => Ok(Phase::Ended),
                     },
@@ -140,7 +161,7 @@ impl Stream for RowStream {
                 Ok(next) => *phase = next,
                 Err(error) => {
                     *phase = Phase::Ended;
-                    return Poll::Ready(Some(Err(error)));
+                    return Poll::Ready(Err(error));
                 }
             }
         }
@@ -207,7 +228,7 @@ impl Opened {
                 scan.attempts.learn(response.metadata());
                 scan.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
-                    buffer: Buffer::new(scan.request.reversed, scan.last_key.clone()),
+                    merger: RowMerger::new(scan.request.reversed, scan.last_key.as_deref()),
                     patience: Patience::new(scan.attempts.idle_timeout(), attempt.ends),
                     responses: response.into_inner(),
                     rows: 0,
@@ -221,9 +242,10 @@ impl Opened {
 }
 
 impl Reading {
-    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<Row>, Stop>> {
+    /// Whether there is a further row.
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
         loop {
-            if let Some(row) = self.buffer.next().map_err(Stop::Broken)? {
+            if self.merger.advance().map_err(Stop::Broken)? {
                 self.rows += 1;
                 let watch = &mut self.scan.attempts.watch;
                 watch.row();
@@ -234,20 +256,20 @@ impl Reading {
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
                 }
-                return Poll::Ready(Ok(Some(row)));
+                return Poll::Ready(Ok(true));
             }
             match Pin::new(&mut self.responses).poll_next(cx) {
-                Poll::Ready(Some(Ok(response))) => {
+                Poll::Ready(Some(Ok(RowsMessage(message)))) => {
                     self.patience.waited();
                     let watch = &mut self.scan.attempts.watch;
                     if watch.is_wanted() {
-                        watch.count(0, row_bytes(&response));
+                        watch.count(0, message.len());
                     }
-                    self.buffer.take(response).map_err(Stop::Broken)?;
+                    self.merger.take(message).map_err(Stop::Broken)?;
                 }
                 Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
                 Poll::Ready(None) => {
-                    return Poll::Ready(self.buffer.finish().map(|()| None).map_err(Stop::Broken));
+                    return Poll::Ready(self.merger.finish().map(|()| false).map_err(Stop::Broken));
                 }
                 Poll::Pending => {
                     ready!(self.patience.poll_lost(cx));
@@ -263,18 +285,18 @@ impl Reading {
 
     /// What follows on an attempt that was answered to its end.
     fn end(self: Box<Self>) -> Phase {
-        let Self { mut scan, buffer, rows, .. } = *self;
+        let Self { mut scan, merger, rows, .. } = *self;
         scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
-        scan.last_key = buffer.last_key().cloned();
+        scan.last_key = merger.last_key().map(Bytes::copy_from_slice);
         scan.next_portion()
     }
 
     /// What follows on the end of an attempt that was not the scan's.
     fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
-        let Self { mut scan, attempt, buffer, rows, .. } = *self;
-        if let Some(last) = buffer.last_key().filter(|last| scan.last_key.as_ref() != Some(last)) {
+        let Self { mut scan, attempt, merger, rows, .. } = *self;
+        if let Some(last) = merger.last_key().filter(|last| scan.last_key.as_deref() != Some(last)) {
             scan.request.go_on_behind(last, rows);
-            scan.last_key = Some(last.clone());
+            scan.last_key = Some(Bytes::copy_from_slice(last));
             scan.attempts.progressed();
         }
         match stop {
@@ -286,11 +308,6 @@ impl Reading {
             }
         }
     }
-}
-
-/// How many bytes a response has of keys and values.
-fn row_bytes(response: &ReadRowsResponse) -> usize {
-    response.chunks.iter().map(|chunk| chunk.row_key.len() + chunk.value.len()).sum()
 }
 
 /// How long a reader goes on waiting for the next message.

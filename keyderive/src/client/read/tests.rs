@@ -6,8 +6,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::buffer::Buffer;
 use super::*;
+use crate::client::merge::RowMerger;
+use crate::wire::RowsMessage;
 use crate::wire::data::ReadRowsResponse;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
@@ -52,25 +53,25 @@ fn splits(chunks: &[CellChunk]) -> Vec<Vec<ReadRowsResponse>> {
 
 /// The cells of the rows that come before the end or the error.
 fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
-    let mut buffer = Buffer::new(false, None);
+    let mut merger = RowMerger::new(false, None);
     let mut cells = Vec::new();
     for response in responses {
-        if let Err(broken) = buffer.take(response) {
+        if let Err(broken) = merger.take(RowsMessage::from(&response).0) {
             return (cells, Some(broken));
         }
         loop {
-            match buffer.next() {
-                Ok(Some(row)) => cells.extend(row.cells().iter().map(|cell| shown(&row, cell))),
-                Ok(None) => break,
+            match merger.advance() {
+                Ok(true) => cells.extend(merger.row().cells().map(|cell| shown(merger.row(), cell))),
+                Ok(false) => break,
                 Err(broken) => return (cells, Some(broken)),
             }
         }
     }
-    let error = buffer.finish().err();
+    let error = merger.finish().err();
     (cells, error)
 }
 
-fn shown(row: &Row, cell: &crate::row::Cell) -> Expected {
+fn shown(row: &Row, cell: crate::row::Cell<'_>) -> Expected {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (
         text(row.key()),
@@ -78,7 +79,7 @@ fn shown(row: &Row, cell: &crate::row::Cell) -> Expected {
         text(cell.qualifier()),
         cell.timestamp_micros(),
         text(cell.value()),
-        cell.labels().join(","),
+        cell.labels().collect::<Vec<_>>().join(","),
     )
 }
 
@@ -163,24 +164,4 @@ fn ranges_that_hold_nothing_are_not_sent() {
             data::RowRange { start_key: None, end_key: None },
         ]
     );
-}
-
-#[test]
-fn a_marker_is_taken_before_or_after_the_rows_of_its_response() {
-    let row = |key: &'static str| CellChunk {
-        row_key: key.into(),
-        family_name: Some(StringValue::default()),
-        qualifier: Some(BytesValue::default()),
-        row_status: Some(RowStatus::CommitRow(true)),
-        ..CellChunk::default()
-    };
-    for marker in ["a", "c"] {
-        let mut buffer = Buffer::new(false, None);
-        let last_scanned_row_key = Bytes::from_static(marker.as_bytes());
-        buffer.take(ReadRowsResponse { chunks: vec![row("b")], last_scanned_row_key }).unwrap();
-        assert_eq!(&buffer.next().unwrap().unwrap().key()[..], b"b");
-        assert!(buffer.next().unwrap().is_none());
-        buffer.take(ReadRowsResponse { chunks: vec![row("c")], ..ReadRowsResponse::default() }).unwrap();
-        assert_eq!(buffer.next().is_ok(), marker == "a");
-    }
 }

@@ -13,6 +13,7 @@ use tower_service::Service as _;
 use super::*;
 use crate::plan::KeyRange;
 use crate::row::Mutation;
+use crate::wire::RowsMessage;
 use crate::wire::data::bigtable_server::{Bigtable, BigtableServer};
 use crate::wire::data::mutate_rows_response::Entry;
 use crate::wire::data::read_rows_response::CellChunk;
@@ -49,7 +50,7 @@ type Answers<T> = stream::Iter<vec::IntoIter<Result<T, Status>>>;
 
 #[tonic::async_trait]
 impl Bigtable for Script {
-    type ReadRowsStream = Answers<ReadRowsResponse>;
+    type ReadRowsStream = Answers<RowsMessage>;
     type SampleRowKeysStream = Answers<SampleRowKeysResponse>;
     type MutateRowsStream = Answers<MutateRowsResponse>;
 
@@ -58,7 +59,8 @@ impl Bigtable for Script {
         request: Request<ReadRowsRequest>,
     ) -> Result<Response<Self::ReadRowsStream>, Status> {
         self.see(&request);
-        Ok(Response::new(stream::iter(self.reads.clone())))
+        let reads = self.reads.iter().map(|read| read.as_ref().map(RowsMessage::from).map_err(Status::clone));
+        Ok(Response::new(stream::iter(reads.collect::<Vec<_>>())))
     }
 
     async fn mutate_rows(

@@ -1,7 +1,5 @@
 //! Writes that depend on what the row holds. None is sent again once it may have reached the server.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 
 use super::limits::{check, check_key};
@@ -9,7 +7,7 @@ use super::message;
 use crate::client::error::Error;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, filter};
-use crate::row::{Cell, Mutation, ReadModifyWrite, Row, RowFilter};
+use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, TooLarge};
 use crate::wire::data;
 
 impl Client {
@@ -66,24 +64,24 @@ impl Client {
             })
             .await
             .map_err(|error| error.of_row(&key))?;
-        Ok(row(response.row.unwrap_or_default(), key))
+        let row = row(response.row.unwrap_or_default(), &key);
+        row.map_err(|TooLarge| {
+            Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned())
+        })
     }
 }
 
 /// The cells of a row's message, under the key that was asked for.
-fn row(row: data::Row, key: Bytes) -> Row {
-    let mut cells = Vec::new();
+fn row(row: data::Row, key: &[u8]) -> Result<Row, TooLarge> {
+    let mut built = RowBuilder::new(key)?;
     for family in row.families {
-        let name: Arc<str> = family.name.into();
         for column in family.columns {
-            cells.extend(column.cells.into_iter().map(|cell| Cell {
-                family: Arc::clone(&name),
-                qualifier: column.qualifier.clone(),
-                timestamp_micros: cell.timestamp_micros,
-                value: cell.value,
-                labels: cell.labels,
-            }));
+            for cell in column.cells {
+                built.cell(Some(family.name.as_bytes()), Some(&column.qualifier), cell.timestamp_micros)?;
+                built.value(&cell.value)?;
+                cell.labels.iter().try_for_each(|label| built.label(label.as_bytes()))?;
+            }
         }
     }
-    Row::new(key, cells)
+    Ok(built.build())
 }

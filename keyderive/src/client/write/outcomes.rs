@@ -27,11 +27,7 @@ type Told = Vec<Option<Status>>;
 
 impl Client {
     /// Sends entries that fit into one request; their outcomes, in their order.
-    pub(in crate::client) async fn send_entries(
-        &self,
-        table: &str,
-        entries: Vec<Entry>,
-    ) -> Vec<Result<(), Error>> {
+    pub(crate) async fn send_entries(&self, table: &str, entries: Vec<Entry>) -> Vec<Result<(), Error>> {
         if entries.is_empty() {
             return Vec::new();
         }

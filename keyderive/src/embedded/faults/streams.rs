@@ -10,6 +10,7 @@ use futures_core::Stream;
 use tonic::{Request, Status};
 
 use super::split;
+use crate::wire::RowsMessage;
 use crate::wire::data::ReadRowsResponse;
 
 /// What is wrong with the streams that answer one call.
@@ -73,7 +74,7 @@ pub(in crate::embedded) struct Torn<S> {
     stream: S,
     rng: Rng,
     chance: f64,
-    pieces: VecDeque<ReadRowsResponse>,
+    pieces: VecDeque<RowsMessage>,
 }
 
 impl<S> Torn<S> {
@@ -83,7 +84,7 @@ impl<S> Torn<S> {
     }
 }
 
-impl<S: Stream<Item = Result<ReadRowsResponse, Status>> + Unpin> Stream for Torn<S> {
+impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for Torn<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -92,13 +93,15 @@ impl<S: Stream<Item = Result<ReadRowsResponse, Status>> + Unpin> Stream for Torn
             return Poll::Ready(Some(Ok(piece)));
         }
         match ready!(Pin::new(&mut this.stream).poll_next(context)) {
-            Some(Ok(response)) if this.chance > 0.0 && !response.chunks.is_empty() => {
-                let messages = split::rows(&mut this.rng, this.chance, &response.chunks);
-                this.pieces.extend(
-                    messages
-                        .into_iter()
-                        .map(|chunks| ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() }),
-                );
+            Some(Ok(message)) if this.chance > 0.0 => {
+                let response = message.decoded().unwrap_or_default();
+                if response.chunks.is_empty() {
+                    return Poll::Ready(Some(Ok(message)));
+                }
+                let messages = split::rows(&mut this.rng, this.chance, &response.chunks).into_iter();
+                let responses =
+                    messages.map(|chunks| ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() });
+                this.pieces.extend(responses.map(|response| RowsMessage::from(&response)));
                 // What has chunks has messages.
                 Poll::Ready(this.pieces.pop_front().map(Ok))
             }

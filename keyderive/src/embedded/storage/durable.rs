@@ -46,8 +46,8 @@ use tonic::{Code, Status};
 pub(in crate::embedded) use self::format::OpenError;
 
 use self::fault::Fault;
-use self::record::Records;
-use super::{Cells, Definition, Families, Page, RowPage, Storage, names};
+use self::record::{Damage, Records};
+use super::{CellReader, Cells, Definition, Families, Page, RowPage, Storage, names};
 use crate::embedded::interval::Interval;
 
 /// A page ends with the row that brings it to this size.
@@ -250,6 +250,37 @@ impl Storage for Durable {
         })
     }
 
+    fn visit(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
+    ) -> Result<bool, Status> {
+        if interval.is_empty() {
+            return Ok(true);
+        }
+        let name = format::rows_name(table);
+        let records = Records::of(table);
+        self.read(|database| {
+            let rows = match database.begin_read()?.open_table(format::rows(&name)) {
+                Ok(rows) => rows,
+                Err(TableError::TableDoesNotExist(_)) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            };
+            let mut rows = rows.range::<&[u8]>(bounds(interval))?;
+            while let Some(entry) = if reversed { rows.next_back() } else { rows.next() } {
+                let (key, record) = entry?;
+                let (key, record) = (key.value(), record.value());
+                let body = records.open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
+                if !visit(key, CellReader::new(body)) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
     fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status> {
         if rows.is_empty() {
             return Ok(());
@@ -263,7 +294,7 @@ impl Storage for Durable {
                     stored.remove(&key[..])?;
                     continue;
                 }
-                let Some(body) = record::encode_cells(&cells) else {
+                let Some(body) = super::cells::encode(&cells) else {
                     return Err(Fault::TooLarge { table: table.to_owned(), key });
                 };
                 stored.insert(&key[..], records.seal(&key, &body).as_slice())?;
@@ -352,9 +383,9 @@ fn get(
 }
 
 fn cells(table: &str, key: &[u8], record: &[u8], families: &Families) -> Result<Arc<Cells>, Fault> {
-    let body = Records::of(table).open(key, record);
-    let cells = body.and_then(|body| record::decode_cells(body, families));
-    cells.map(Arc::new).map_err(|damage| Fault::record(table, key, damage))
+    let body = Records::of(table).open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
+    let cells = super::cells::decode(&Bytes::copy_from_slice(body), families);
+    cells.map(Arc::new).ok_or_else(|| Fault::record(table, key, Damage::Content))
 }
 
 type Entry<'a> = (redb::AccessGuard<'a, &'static [u8]>, redb::AccessGuard<'a, &'static [u8]>);

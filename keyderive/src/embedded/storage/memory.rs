@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use bytes::BytesMut;
+use bytes::Bytes;
 use tonic::Status;
 
-use super::packed::{FamilyNames, Packed};
-use super::{Cells, Definition, Page, RowPage, Storage, names};
+use super::{CellReader, Cells, Definition, Page, RowPage, Storage, cells, names};
 use crate::embedded::interval::Interval;
 
 #[derive(Default)]
@@ -16,38 +15,26 @@ pub(in crate::embedded) struct Memory {
     tables: RwLock<BTreeMap<String, Table>>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Table {
     definition: Arc<Definition>,
     /// Behind a lock of its own, so that a write to one table does not wait for a scan of another.
     rows: Arc<RwLock<Rows>>,
 }
 
-/// No row is without cells. A scan shares the memory of the rows that it is at.
-#[derive(Default)]
-struct Rows {
-    packed: BTreeMap<Box<[u8]>, Packed>,
-    families: FamilyNames,
-}
+/// The bytes of cells by row key. No row is without cells.
+type Rows = BTreeMap<Box<[u8]>, Box<[u8]>>;
 
-impl Rows {
-    /// Rows with their keys, which share one allocation.
-    fn unpacked<'a>(&self, rows: impl Iterator<Item = (&'a Box<[u8]>, &'a Packed)>) -> RowPage {
-        let mut keys = BytesMut::new();
-        let rows: Vec<_> = rows
-            .map(|(key, packed)| {
-                keys.extend_from_slice(key);
-                (key.len(), Arc::new(packed.cells(&self.families)))
-            })
-            .collect();
-        let mut keys = keys.freeze();
-        rows.into_iter().map(|(length, cells)| (keys.split_to(length), cells)).collect()
+impl Memory {
+    fn get(&self, table: &str) -> Option<Table> {
+        read(&self.tables).get(table).cloned()
     }
 }
 
-impl Memory {
-    fn rows(&self, table: &str) -> Option<Arc<RwLock<Rows>>> {
-        read(&self.tables).get(table).map(|table| Arc::clone(&table.rows))
+impl Table {
+    fn cells(&self, body: &[u8]) -> Result<Arc<Cells>, Status> {
+        let cells = cells::decode(&Bytes::copy_from_slice(body), &self.definition.families);
+        cells.map(Arc::new).ok_or_else(|| Status::internal("a row in memory has no cells"))
     }
 }
 
@@ -73,53 +60,73 @@ impl Storage for Memory {
     }
 
     fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
-        Ok(self.rows(table).and_then(|rows| {
-            let rows = read(&rows);
-            rows.packed.get(key).map(|packed| Arc::new(packed.cells(&rows.families)))
-        }))
+        let Some(table) = self.get(table) else { return Ok(None) };
+        read(&table.rows).get(key).map(|body| table.cells(body)).transpose()
     }
 
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
-        let nothing = || Page { rows: Vec::new(), is_last: true };
-        let Some(rows) = self.rows(table) else { return Ok(nothing()) };
+        let mut page = Page { rows: Vec::new(), is_last: true };
+        let Some(found) = self.get(table) else { return Ok(page) };
         if interval.is_empty() {
-            return Ok(nothing());
+            return Ok(page);
         }
         let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = read(&rows);
-        let found = rows.packed.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
-        let rows =
-            if reversed { rows.unpacked(found.rev().take(count)) } else { rows.unpacked(found.take(count)) };
-        Ok(Page { is_last: rows.len() < count, rows })
+        let rows = read(&found.rows);
+        let mut range = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
+        while let Some((key, body)) = if reversed { range.next_back() } else { range.next() } {
+            if page.rows.len() == count {
+                page.is_last = false;
+                break;
+            }
+            page.rows.push((Bytes::copy_from_slice(key), found.cells(body)?));
+        }
+        Ok(page)
+    }
+
+    fn visit(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
+    ) -> Result<bool, Status> {
+        let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(true) };
+        let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+        let rows = read(&table.rows);
+        let mut found = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
+        while let Some((key, body)) = if reversed { found.next_back() } else { found.next() } {
+            if !visit(key, CellReader::new(body)) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn put_rows(&self, table: &str, changed: RowPage) -> Result<(), Status> {
-        let Some(rows) = self.rows(table) else { return Ok(()) };
-        let rows = &mut *write(&rows);
-        let mut packed = Vec::with_capacity(changed.len());
-        for (key, cells) in changed {
-            packed.push((key, Packed::new(&cells, &mut rows.families)?));
-        }
-        for (key, row) in packed {
-            if row.is_empty() {
-                rows.packed.remove(&key[..]);
-            } else if let Some(known) = rows.packed.get_mut(&key[..]) {
-                *known = row;
+        let Some(table) = self.get(table) else { return Ok(()) };
+        let encoded = changed.into_iter().map(|(key, cells)| match cells::encode(&cells) {
+            Some(body) => Ok((key, body.into_boxed_slice())),
+            None => Err(Status::resource_exhausted(format!("row {key:?} is more than memory keeps"))),
+        });
+        let encoded: Vec<_> = encoded.collect::<Result<_, _>>()?;
+        let mut rows = write(&table.rows);
+        for (key, body) in encoded {
+            if body.is_empty() {
+                rows.remove(&key[..]);
+            } else if let Some(known) = rows.get_mut(&key[..]) {
+                *known = body;
             } else {
-                rows.packed.insert(Box::from(&key[..]), row);
+                rows.insert(Box::from(&key[..]), body);
             }
         }
         Ok(())
     }
 
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
-        let Some(rows) = self.rows(table) else { return Ok(()) };
-        if interval.is_empty() {
-            return Ok(());
-        }
+        let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(()) };
         let start = Bound::Included(Box::from(&interval.start[..]));
         let end = interval.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(Box::from(end)));
-        write(&rows).packed.extract_if((start, end), |_, _| true).for_each(drop);
+        write(&table.rows).extract_if((start, end), |_, _| true).for_each(drop);
         Ok(())
     }
 }

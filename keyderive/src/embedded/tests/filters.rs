@@ -34,12 +34,14 @@ async fn left(client: &Client, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> 
     let request = ReadRows { filter: Some(filter.clone()), ..whole() };
     let rows: Vec<Row> = client.read_rows(TABLE, request).try_collect().await.unwrap();
     let cells = |row: &Row| {
-        let mut cells: Vec<_> =
-            row.cells().iter().map(|cell| format!("{} {:?}", shown(cell), cell.labels())).collect();
+        let mut cells: Vec<_> = row
+            .cells()
+            .map(|cell| format!("{} {:?}", shown(cell), cell.labels().collect::<Vec<_>>()))
+            .collect();
         cells.sort();
         cells
     };
-    rows.iter().map(|row| (row.key().clone(), cells(row))).collect()
+    rows.iter().map(|row| (Bytes::copy_from_slice(row.key()), cells(row))).collect()
 }
 
 fn singles() -> Vec<RowFilter> {

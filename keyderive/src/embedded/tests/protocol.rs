@@ -35,6 +35,7 @@ async fn rows_that_a_filter_drops_are_told_to_clients_that_listen() {
     let mut request = Request::new(ReadRowsRequest { table_name: NAME.to_owned(), ..request });
     request.metadata_mut().insert("bigtable-features", "CAEgAQ==".parse().unwrap());
     let responses = servers.data.read_rows(request).await.unwrap().into_inner();
+    let responses = responses.map_ok(|response| response.decoded().unwrap());
     let responses: Vec<ReadRowsResponse> = responses.try_collect().await.unwrap();
     assert_eq!(responses, [ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: "b".into() }]);
 }

@@ -129,7 +129,8 @@ impl Servers {
 
     pub(super) async fn read(&self, request: ReadRowsRequest) -> Result<Vec<ReadRowsResponse>, Status> {
         let request = ReadRowsRequest { table_name: NAME.to_owned(), ..request };
-        self.data.read_rows(Request::new(request)).await.map(Response::into_inner)?.try_collect().await
+        let responses = self.data.read_rows(Request::new(request)).await?.into_inner();
+        responses.map_ok(|response| response.decoded().unwrap()).try_collect().await
     }
 
     /// The whole table's cells, as `show` shows them.

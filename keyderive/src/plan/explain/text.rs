@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::super::range::KeyRange;
 use super::super::request::Request;
-use super::{Explain, Limit, Manner, Reads, RowShown};
+use super::{Explain, Limit, Manner, Reads, RowShown, VersionsRead};
 use crate::key::{Hex, Readable};
 
 /// How many keys and ranges of a request are printed before the rest is counted.
@@ -69,7 +69,8 @@ impl Explain {
         }
         match (keys_only, versions) {
             (true, _) => line(f, "values", &"none: keys only")?,
-            (false, Some(versions)) => {
+            (false, Some(VersionsRead::All)) => line(f, "values", &"every version of each column")?,
+            (false, Some(VersionsRead::Newest(versions))) => {
                 let noun = counted((*versions).into(), "version");
                 line(f, "values", &format_args!("the newest {versions} {noun} of each column"))?;
             }

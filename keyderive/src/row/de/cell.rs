@@ -1,48 +1,57 @@
-//! From the bytes of a cell to the value of its column.
+//! From the cells of a column to its value.
 
-use serde::de::value::BorrowedStrDeserializer;
-use serde::de::{Deserializer, Visitor};
+use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
+use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use serde_json::de::SliceRead;
 
+use super::Versions;
+use super::untyped::Untyped;
+use crate::row::Cell;
 use crate::row::error::Fault;
+use crate::row::flattened::NUMBER;
 use crate::row::value;
+use crate::row::versions::{TIMESTAMPED, VERSIONS};
 
-/// Gives the value of one column, as the type that its field asks for.
-pub(super) struct CellDeserializer<'de> {
-    pub(super) value: &'de [u8],
+/// Gives the value of one column, as the type that its field asks for: the newest version, unless it asks for all.
+#[derive(Clone, Copy)]
+pub(super) struct ColumnDeserializer<'s, 'de> {
+    pub(super) versions: Versions<'de>,
+    /// Where it is noted when it is read without a type, where it may be.
+    pub(super) untyped: Option<&'s Untyped<'de>>,
 }
 
 type JsonDeserializer<'de> = serde_json::Deserializer<SliceRead<'de>>;
 
-impl<'de> CellDeserializer<'de> {
+impl<'de> ColumnDeserializer<'_, 'de> {
+    fn newest(self) -> Cell<'de> {
+        self.versions.newest
+    }
+
+    fn value(self) -> &'de [u8] {
+        self.newest().value()
+    }
+
     /// Reads the whole value as JSON.
     fn json<T>(
         self,
         read: impl FnOnce(&mut JsonDeserializer<'de>) -> serde_json::Result<T>,
     ) -> Result<T, Fault> {
-        let mut json = JsonDeserializer::from_slice(self.value);
+        let mut json = JsonDeserializer::from_slice(self.value());
         read(&mut json)
             .and_then(|value| json.end().map(|()| value))
-            .map_err(|source| Fault::malformed_json(self.value, source))
+            .map_err(|source| Fault::malformed_json(self.value(), source))
     }
-}
-
-fn not_a_value<T>(asked: &str) -> Result<T, Fault> {
-    Err(Fault::unsupported(format_args!(
-        "is read into {asked}, and a column holds one value; move its fields into the row, or read it from a \
-         string with `#[serde(with = \"…\")]`"
-    )))
 }
 
 macro_rules! scalars {
     ($($method:ident $visit:ident $read:ident;)*) => {$(
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-            visitor.$visit(value::$read(self.value)?)
+            visitor.$visit(value::$read(self.value())?)
         }
     )*};
 }
 
-impl<'de> Deserializer<'de> for CellDeserializer<'de> {
+impl<'de> Deserializer<'de> for ColumnDeserializer<'_, 'de> {
     type Error = Fault;
 
     scalars! {
@@ -72,11 +81,11 @@ impl<'de> Deserializer<'de> for CellDeserializer<'de> {
     }
 
     fn deserialize_bytes<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_borrowed_bytes(self.value)
+        visitor.visit_borrowed_bytes(self.value())
     }
 
     fn deserialize_byte_buf<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        visitor.visit_borrowed_bytes(self.value)
+        visitor.visit_borrowed_bytes(self.value())
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -84,7 +93,7 @@ impl<'de> Deserializer<'de> for CellDeserializer<'de> {
     }
 
     fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        value::read_unit(self.value)?;
+        value::read_unit(self.value())?;
         visitor.visit_unit()
     }
 
@@ -98,10 +107,20 @@ impl<'de> Deserializer<'de> for CellDeserializer<'de> {
 
     fn deserialize_newtype_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
+        name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        visitor.visit_newtype_struct(self)
+        match name {
+            VERSIONS => {
+                let singly = self.versions.all.singly();
+                let versions = singly
+                    .zip(self.versions.all.iter())
+                    .map(|(all, newest)| Self { versions: Versions { newest, all }, ..self });
+                visitor.visit_newtype_struct(SeqDeserializer::new(versions))
+            }
+            NUMBER => visitor.visit_borrowed_bytes(self.value()),
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -128,34 +147,72 @@ impl<'de> Deserializer<'de> for CellDeserializer<'de> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
-        let is_name = |variant: &&str| variant.as_bytes() == self.value;
-        if self.value.starts_with(b"{") && !variants.iter().any(is_name) {
+        let is_name = |variant: &&str| variant.as_bytes() == self.value();
+        if self.value().starts_with(b"{") && !variants.iter().any(is_name) {
             return self.json(|json| json.deserialize_enum(name, variants, visitor));
         }
-        visitor.visit_enum(BorrowedStrDeserializer::new(value::read_text(self.value)?))
+        visitor.visit_enum(BorrowedStrDeserializer::new(value::read_text(self.value())?))
     }
 
-    fn deserialize_map<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
-        not_a_value("a map")
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.json(|json| json.deserialize_map(visitor))
     }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
-        _: &'static str,
-        _: &'static [&'static str],
-        _: V,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
     ) -> Result<V::Value, Fault> {
-        not_a_value("a struct")
+        if name == TIMESTAMPED {
+            return visitor.visit_seq(Stamped { column: self, given: 0 });
+        }
+        self.json(|json| json.deserialize_struct(name, fields, visitor))
     }
 
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         visitor.visit_unit()
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
-        Err(Fault::unsupported(
-            "is read without a type, and bytes do not say theirs; give the field a concrete type in place of \
-             `#[serde(flatten)]`, an untagged or internally tagged enum, or `serde_json::Value`",
-        ))
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let Some(untyped) = self.untyped else {
+            return Err(Fault::unsupported(
+                "is read without a type, and bytes do not say theirs; give the field a concrete type in place of an \
+                 untagged or internally tagged enum or `serde_json::Value`, or store it as JSON with \
+                 `#[serde(with = \"keyderive::row::json\")]`",
+            ));
+        };
+        untyped.read(self.newest());
+        match str::from_utf8(self.value()) {
+            Ok(text) => visitor.visit_borrowed_str(text),
+            Err(_) => visitor.visit_borrowed_bytes(self.value()),
+        }
+    }
+}
+
+impl<'de> IntoDeserializer<'de, Fault> for ColumnDeserializer<'_, 'de> {
+    type Deserializer = Self;
+
+    fn into_deserializer(self) -> Self {
+        self
+    }
+}
+
+/// The newest version of a column as a [`Timestamped`](crate::row::Timestamped): the timestamp, then the value.
+struct Stamped<'s, 'de> {
+    column: ColumnDeserializer<'s, 'de>,
+    given: u8,
+}
+
+impl<'de> SeqAccess<'de> for Stamped<'_, 'de> {
+    type Error = Fault;
+
+    fn next_element_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        self.given += 1;
+        match self.given {
+            1 => seed.deserialize(self.column.newest().timestamp_micros().into_deserializer()).map(Some),
+            2 => seed.deserialize(self.column).map(Some),
+            _ => Ok(None),
+        }
     }
 }

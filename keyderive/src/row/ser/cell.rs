@@ -1,42 +1,99 @@
-//! From the value of one column to the bytes of its cell.
+//! From the value of a field, or of an entry of a map, to what is stored of it.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::ser::{Impossible, Serialize, Serializer};
+use serde::ser::{Serialize, Serializer};
 
+use super::changes::Changes;
+use super::compound::{Entries, Fields, TimestampedFields, VersionsOr};
+use super::family::{Columns, FamilyMap, FamilyStruct};
 use super::json::Json;
-use super::refuse;
 use crate::row::error::Fault;
 use crate::row::value;
+use crate::row::versions::{TIMESTAMPED, VERSIONS};
 
-/// Takes the value of one column. Its result is the cell's value; none where the column is absent.
-pub(super) struct CellSerializer;
+/// What is to be stored of a value.
+#[derive(Debug)]
+pub(in crate::row) enum Stored {
+    /// Nothing: the column is absent.
+    Absent,
+    /// One cell, with the timestamp of the write.
+    Value(Bytes),
+    /// Cells with timestamps of their own, and none beside them.
+    Versions(Vec<(i64, Bytes)>),
+    /// The columns of a family, which have been taken already.
+    Family,
+}
 
-fn not_a_value(found: &str) -> Fault {
-    Fault::unsupported(format_args!(
-        "is {found}, and a column holds one value; move its fields into the row, or write it as a string \
-         with `#[serde(with = \"…\")]`"
-    ))
+/// Takes one value.
+pub(super) struct ValueSerializer<'c, 'a> {
+    pub(super) place: Place<'c, 'a>,
+}
+
+/// Where a value is.
+pub(super) enum Place<'c, 'a> {
+    /// A field of a row, which is a family of this name where it is a struct or a map.
+    Field { changes: &'c mut Changes<'a>, name: &'c str },
+    /// A column.
+    Cell,
+    /// The sequence of the versions of a column.
+    Versions,
+}
+
+impl<'c, 'a> ValueSerializer<'c, 'a> {
+    pub(super) const CELL: Self = Self { place: Place::Cell };
+
+    pub(super) fn field(changes: &'c mut Changes<'a>, name: &'c str) -> Self {
+        Self { place: Place::Field { changes, name } }
+    }
+
+    /// The family that a struct or a map is; none where it is a column.
+    fn family(self) -> Result<Option<Columns<'c, 'a>>, Fault> {
+        let Place::Field { changes, name } = self.place else { return Ok(None) };
+        let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+        if !name.bytes().all(allowed) || name.len() > MAX_FAMILY_BYTES {
+            return Err(Fault::unsupported(
+                "is a struct or a map, hence a column family, whose name has 1 to 64 ASCII letters, digits, `-`, `_` \
+                 and `.`; give the field such a name with `#[serde(rename = \"…\")]`",
+            ));
+        }
+        if *name == **changes.to.family {
+            return Err(Fault::unsupported(
+                "is a struct or a map, hence a column family, and has the name of the family of the row's other \
+                 columns; give it another name with `#[serde(rename = \"…\")]`, or the table another family with \
+                 `.family(…)`",
+            ));
+        }
+        Ok(Some(Columns::new(changes, Arc::from(name))))
+    }
+}
+
+const MAX_FAMILY_BYTES: usize = 64;
+
+/// A value, unless it is absent.
+fn present(stored: Stored, absent: impl FnOnce() -> Fault) -> Result<Stored, Fault> {
+    if matches!(stored, Stored::Absent) { Err(absent()) } else { Ok(stored) }
 }
 
 macro_rules! integers {
     ($($method:ident $type:ident;)*) => {$(
-        fn $method(self, value: $type) -> Result<Option<Bytes>, Fault> {
-            Ok(Some(value::integer(value.into())))
+        fn $method(self, value: $type) -> Result<Stored, Fault> {
+            Ok(Stored::Value(value::integer(value.into())))
         }
     )*};
 }
 
-impl Serializer for CellSerializer {
-    type Ok = Option<Bytes>;
+impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
+    type Ok = Stored;
     type Error = Fault;
-    type SerializeSeq = Json;
+    type SerializeSeq = VersionsOr;
     type SerializeTuple = Json;
     type SerializeTupleStruct = Json;
     type SerializeTupleVariant = Json;
-    type SerializeMap = Impossible<Option<Bytes>, Fault>;
-    type SerializeStruct = Impossible<Option<Bytes>, Fault>;
+    type SerializeMap = Entries<'c, 'a>;
+    type SerializeStruct = Fields<'c, 'a>;
     type SerializeStructVariant = Json;
 
     integers! {
@@ -49,69 +106,64 @@ impl Serializer for CellSerializer {
         serialize_u32 u32;
     }
 
-    fn serialize_u64(self, value: u64) -> Result<Option<Bytes>, Fault> {
-        value::unsigned(value).map(Some)
+    fn serialize_u64(self, value: u64) -> Result<Stored, Fault> {
+        value::unsigned(value).map(Stored::Value)
     }
 
-    fn serialize_i128(self, _: i128) -> Result<Option<Bytes>, Fault> {
+    fn serialize_i128(self, _: i128) -> Result<Stored, Fault> {
         Err(value::too_wide("i128"))
     }
 
-    fn serialize_u128(self, _: u128) -> Result<Option<Bytes>, Fault> {
+    fn serialize_u128(self, _: u128) -> Result<Stored, Fault> {
         Err(value::too_wide("u128"))
     }
 
-    fn serialize_bool(self, value: bool) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(value::boolean(value)))
+    fn serialize_bool(self, value: bool) -> Result<Stored, Fault> {
+        Ok(Stored::Value(value::boolean(value)))
     }
 
-    fn serialize_f32(self, value: f32) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(value::float(value)))
+    fn serialize_f32(self, value: f32) -> Result<Stored, Fault> {
+        Ok(Stored::Value(value::float(value)))
     }
 
-    fn serialize_f64(self, value: f64) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(value::double(value)))
+    fn serialize_f64(self, value: f64) -> Result<Stored, Fault> {
+        Ok(Stored::Value(value::double(value)))
     }
 
-    fn serialize_char(self, value: char) -> Result<Option<Bytes>, Fault> {
+    fn serialize_char(self, value: char) -> Result<Stored, Fault> {
         self.serialize_str(value.encode_utf8(&mut [0; 4]))
     }
 
-    fn serialize_str(self, value: &str) -> Result<Option<Bytes>, Fault> {
+    fn serialize_str(self, value: &str) -> Result<Stored, Fault> {
         self.serialize_bytes(value.as_bytes())
     }
 
-    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(value.to_string().into()))
+    fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<Stored, Fault> {
+        Ok(Stored::Value(value.to_string().into()))
     }
 
-    fn serialize_bytes(self, value: &[u8]) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(Bytes::copy_from_slice(value)))
+    fn serialize_bytes(self, value: &[u8]) -> Result<Stored, Fault> {
+        Ok(Stored::Value(Bytes::copy_from_slice(value)))
     }
 
-    fn serialize_unit(self) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(Bytes::new()))
+    fn serialize_unit(self) -> Result<Stored, Fault> {
+        Ok(Stored::Value(Bytes::new()))
     }
 
-    fn serialize_unit_struct(self, _: &'static str) -> Result<Option<Bytes>, Fault> {
+    fn serialize_unit_struct(self, _: &'static str) -> Result<Stored, Fault> {
         self.serialize_unit()
     }
 
-    fn serialize_unit_variant(
-        self,
-        _: &'static str,
-        _: u32,
-        variant: &'static str,
-    ) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(Bytes::from_static(variant.as_bytes())))
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Stored, Fault> {
+        Ok(Stored::Value(Bytes::from_static(variant.as_bytes())))
     }
 
-    fn serialize_none(self) -> Result<Option<Bytes>, Fault> {
-        Ok(None)
+    fn serialize_none(self) -> Result<Stored, Fault> {
+        Ok(Stored::Absent)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Option<Bytes>, Fault> {
-        value.serialize(self)?.map(Some).ok_or_else(|| {
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Stored, Fault> {
+        present(value.serialize(self)?, || {
             Fault::unsupported("is `Some(None)`, which would be read as `None`; use one `Option`")
         })
     }
@@ -121,8 +173,11 @@ impl Serializer for CellSerializer {
         self,
         name: &'static str,
         value: &T,
-    ) -> Result<Option<Bytes>, Fault> {
-        value.serialize(self)?.map(Some).ok_or_else(|| {
+    ) -> Result<Stored, Fault> {
+        if name == VERSIONS {
+            return value.serialize(ValueSerializer { place: Place::Versions });
+        }
+        present(value.serialize(self)?, || {
             Fault::unsupported(format_args!(
                 "is a `None` inside `{name}`, which would not be read back; put `#[serde(transparent)]` on `{name}`"
             ))
@@ -135,12 +190,15 @@ impl Serializer for CellSerializer {
         _: u32,
         variant: &'static str,
         value: &T,
-    ) -> Result<Option<Bytes>, Fault> {
-        Json::newtype_variant(variant, value).map(Some)
+    ) -> Result<Stored, Fault> {
+        Json::newtype_variant(variant, value).map(Stored::Value)
     }
 
-    fn serialize_seq(self, _: Option<usize>) -> Result<Json, Fault> {
-        Ok(Json::array())
+    fn serialize_seq(self, versions: Option<usize>) -> Result<VersionsOr, Fault> {
+        Ok(match self.place {
+            Place::Versions => VersionsOr::Versions(Vec::with_capacity(versions.unwrap_or(0))),
+            Place::Field { .. } | Place::Cell => VersionsOr::Json(Json::array()),
+        })
     }
 
     fn serialize_tuple(self, _: usize) -> Result<Json, Fault> {
@@ -171,8 +229,20 @@ impl Serializer for CellSerializer {
         Json::struct_variant(variant)
     }
 
-    refuse! { not_a_value;
-        serialize_map(Option<usize>) -> SerializeMap = "a map";
-        serialize_struct(&'static str, usize) -> SerializeStruct = "a struct";
+    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'c, 'a>, Fault> {
+        Ok(match self.family()? {
+            Some(columns) => Entries::Family(FamilyMap::new(columns)),
+            None => Entries::Json(Json::object()),
+        })
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Fields<'c, 'a>, Fault> {
+        if name == TIMESTAMPED {
+            return Ok(Fields::Timestamped(TimestampedFields::default()));
+        }
+        Ok(match self.family()? {
+            Some(columns) => Fields::Family(FamilyStruct { columns }),
+            None => Fields::Json(Json::object()),
+        })
     }
 }

@@ -1,4 +1,4 @@
-//! Sequences and enum variants with data, which a cell holds as JSON.
+//! Sequences, enum variants with data, and structs and maps inside a column: a cell holds them as JSON.
 
 use bytes::Bytes;
 use serde::ser::{
@@ -6,6 +6,7 @@ use serde::ser::{
     SerializeTupleVariant,
 };
 
+use super::Stored;
 use crate::row::error::Fault;
 
 /// JSON that is being written, element by element, into one buffer.
@@ -21,6 +22,10 @@ pub(super) struct Json {
 impl Json {
     pub(super) fn array() -> Self {
         Self { text: vec![b'['], close: b"]", empty: true }
+    }
+
+    pub(super) fn object() -> Self {
+        Self { text: vec![b'{'], close: b"}", empty: true }
     }
 
     pub(super) fn tuple_variant(name: &str) -> Result<Self, Fault> {
@@ -46,7 +51,39 @@ impl Json {
         write(&mut self.text, value)
     }
 
-    fn finish(mut self) -> Bytes {
+    /// The name of a member, whose value comes next.
+    pub(super) fn name<T: Serialize + ?Sized>(&mut self, name: &T) -> Result<(), Fault> {
+        if !self.empty {
+            self.text.push(b',');
+        }
+        self.empty = false;
+        let start = self.text.len();
+        write(&mut self.text, name)?;
+        match self.text.get(start) {
+            Some(b'"') => {}
+            // JSON has names of text alone, so that numbers are written as text, as `serde_json` does.
+            Some(b'0'..=b'9' | b'-' | b't' | b'f') => {
+                self.text.insert(start, b'"');
+                self.text.push(b'"');
+            }
+            _ => return Err(Fault::unsupported("cannot be written as JSON: key must be a string")),
+        }
+        self.text.push(b':');
+        Ok(())
+    }
+
+    /// The value of the member that was named last.
+    pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
+        write(&mut self.text, value)
+    }
+
+    /// A member and its value.
+    pub(super) fn member<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<(), Fault> {
+        self.name(name)?;
+        self.value(value)
+    }
+
+    pub(super) fn finish(mut self) -> Bytes {
         self.text.extend_from_slice(self.close);
         self.text.into()
     }
@@ -68,15 +105,15 @@ fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) -> Result<(), Fau
 macro_rules! elements {
     ($($compound:ident $method:ident;)*) => {$(
         impl $compound for Json {
-            type Ok = Option<Bytes>;
+            type Ok = Stored;
             type Error = Fault;
 
             fn $method<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
                 self.element(value)
             }
 
-            fn end(self) -> Result<Option<Bytes>, Fault> {
-                Ok(Some(self.finish()))
+            fn end(self) -> Result<Stored, Fault> {
+                Ok(Stored::Value(self.finish()))
             }
         }
     )*};
@@ -90,16 +127,14 @@ elements! {
 }
 
 impl SerializeStructVariant for Json {
-    type Ok = Option<Bytes>;
+    type Ok = Stored;
     type Error = Fault;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
-        self.element(name)?;
-        self.text.push(b':');
-        write(&mut self.text, value)
+        self.member(name, value)
     }
 
-    fn end(self) -> Result<Option<Bytes>, Fault> {
-        Ok(Some(self.finish()))
+    fn end(self) -> Result<Stored, Fault> {
+        Ok(Stored::Value(self.finish()))
     }
 }

@@ -53,26 +53,6 @@ fn integers_beyond_64_bits_are_refused() {
     unreadable::<One<u128>>(&wide("u128"));
 }
 
-#[test]
-fn structs_and_maps_are_no_values() {
-    let text = |what| {
-        format!(
-            "column `cf:x` is {what}, and a column holds one value; move its fields into the row, or write it as \
-             a string with `#[serde(with = \"…\")]`"
-        )
-    };
-    refused(One { x: One { x: 1 } }, &text("a struct"));
-    refused(One { x: Some(BTreeMap::from([("a", 1)])) }, &text("a map"));
-    let text = |what| {
-        format!(
-            "column `cf:x` is read into {what}, and a column holds one value; move its fields into the row, or \
-             read it from a string with `#[serde(with = \"…\")]`"
-        )
-    };
-    unreadable::<One<One<u8>>>(&text("a struct"));
-    unreadable::<One<BTreeMap<String, u8>>>(&text("a map"));
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 struct Wrapped(Option<u8>);
 
@@ -263,20 +243,13 @@ enum Untagged {
     Number(u8),
 }
 
-#[derive(Debug, Deserialize)]
-struct Flattened {
-    #[serde(flatten)]
-    #[expect(dead_code, reason = "the field only gives the struct something to read")]
-    rest: One<u8>,
-}
-
 #[test]
 fn a_value_without_a_type_is_refused() {
     let text = "column `cf:x` is read without a type, and bytes do not say theirs; give the field a concrete type \
-                in place of `#[serde(flatten)]`, an untagged or internally tagged enum, or `serde_json::Value`";
+                in place of an untagged or internally tagged enum or `serde_json::Value`, or store it as JSON with \
+                `#[serde(with = \"keyderive::row::json\")]`";
     unreadable::<One<Untagged>>(text);
     unreadable::<One<serde_json::Value>>(text);
-    unreadable::<Flattened>(text);
 }
 
 #[derive(Debug, Deserialize)]

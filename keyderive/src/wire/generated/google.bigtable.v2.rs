@@ -628,7 +628,7 @@ pub mod bigtable_client {
             &mut self,
             request: impl tonic::IntoRequest<super::ReadRowsRequest>,
         ) -> std::result::Result<
-            tonic::Response<tonic::codec::Streaming<super::ReadRowsResponse>>,
+            tonic::Response<tonic::codec::Streaming<crate::wire::RowsMessage>>,
             tonic::Status,
         > {
             self.inner
@@ -820,7 +820,7 @@ pub mod bigtable_server {
     pub trait Bigtable: std::marker::Send + std::marker::Sync + 'static {
         /// Server streaming response type for the ReadRows method.
         type ReadRowsStream: tonic::codegen::tokio_stream::Stream<
-                Item = std::result::Result<super::ReadRowsResponse, tonic::Status>,
+                Item = std::result::Result<crate::wire::RowsMessage, tonic::Status>,
             >
             + std::marker::Send
             + 'static;
@@ -970,7 +970,7 @@ pub mod bigtable_server {
                         T: Bigtable,
                     > tonic::server::ServerStreamingService<super::ReadRowsRequest>
                     for ReadRowsSvc<T> {
-                        type Response = super::ReadRowsResponse;
+                        type Response = crate::wire::RowsMessage;
                         type ResponseStream = T::ReadRowsStream;
                         type Future = BoxFuture<
                             tonic::Response<Self::ResponseStream>,

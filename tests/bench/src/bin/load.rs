@@ -168,6 +168,7 @@ async fn read(
     let mut responses = client.read_rows(request).await?.into_inner();
     let mut count = 0;
     while let Some(response) = responses.message().await? {
+        let response = response.decoded().map_err(|error| tonic::Status::internal(error.to_string()))?;
         let rows = response.chunks.iter().filter(|chunk| chunk.row_status.is_some()).count() as u64;
         count += rows;
         if is_scan {

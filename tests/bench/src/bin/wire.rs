@@ -123,7 +123,7 @@ async fn floor(channel: Channel) -> Result<u32, Failure> {
     let mut messages = client.read_rows(request).await?.into_inner();
     let mut rows = 0;
     while let Some(message) = messages.message().await? {
-        for chunk in &message.chunks {
+        for chunk in &message.decoded()?.chunks {
             rows += u32::from(chunk.row_status == Some(RowStatus::CommitRow(true)));
         }
     }

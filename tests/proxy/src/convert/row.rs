@@ -1,5 +1,6 @@
 //! Rows.
 
+use bytes::Bytes;
 use keyderive::row::Row;
 use keyderive_scripted::data;
 
@@ -12,14 +13,17 @@ pub(crate) fn row(row: &Row) -> data::Row {
         }
         let Some(family) = families.last_mut() else { continue };
         if family.columns.last().is_none_or(|column| column.qualifier != cell.qualifier()) {
-            family.columns.push(data::Column { qualifier: cell.qualifier().clone(), cells: Vec::new() });
+            family.columns.push(data::Column {
+                qualifier: Bytes::copy_from_slice(cell.qualifier()),
+                cells: Vec::new(),
+            });
         }
         let Some(column) = family.columns.last_mut() else { continue };
         column.cells.push(data::Cell {
             timestamp_micros: cell.timestamp_micros(),
-            value: cell.value().clone(),
-            labels: cell.labels().to_vec(),
+            value: Bytes::copy_from_slice(cell.value()),
+            labels: cell.labels().map(str::to_owned).collect(),
         });
     }
-    data::Row { key: row.key().clone(), families }
+    data::Row { key: Bytes::copy_from_slice(row.key()), families }
 }

@@ -88,7 +88,7 @@ impl fmt::Display for Fault {
                 f,
                 "row {} of table `{table}` would be larger than {} bytes, which is the most",
                 ShownKey(key),
-                super::record::MAX_BYTES
+                crate::embedded::storage::cells::MAX_BYTES
             ),
         }
     }

@@ -11,7 +11,7 @@ use redb::backends::InMemoryBackend;
 use super::format::tests::turn_into;
 use super::sealed::Sealed;
 use super::*;
-use crate::row::Cell;
+use crate::embedded::cell::Cell;
 use crate::wire::admin::ColumnFamily;
 
 const TABLE: &str = "projects/p/instances/i/tables/t";

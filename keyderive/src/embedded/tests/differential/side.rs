@@ -179,6 +179,7 @@ impl Side {
         let mut request = Request::new(request);
         request.metadata_mut().insert(FEATURES, REVERSE_SCANS.parse().unwrap());
         let responses = self.data.clone().read_rows(request).await?.into_inner();
+        let responses = responses.map_ok(|response| response.decoded().unwrap());
         let responses: Vec<ReadRowsResponse> = responses.try_collect().await?;
         let mut rows: Vec<(Bytes, Vec<Cell>)> = Vec::new();
         let (mut family, mut qualifier) = (String::new(), Bytes::new());

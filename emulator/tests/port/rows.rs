@@ -1,0 +1,78 @@
+//! Rows of keyderive's, read and changed by Google's Python client.
+
+use std::collections::BTreeMap;
+
+use keyderive::row::{Timestamped, Versions};
+use keyderive::{Client, RowKey};
+use serde::{Deserialize, Serialize};
+
+use crate::python::{Session, python};
+use crate::served::Served;
+
+#[derive(RowKey)]
+struct SensorKey {
+    id: u32,
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+struct Sensor {
+    name: String,
+    readings: i64,
+    temperature: f64,
+    on: bool,
+    offset: i8,
+    tags: Vec<String>,
+    note: Option<String>,
+    place: Option<Place>,
+    nowhere: Option<Place>,
+    meters: BTreeMap<String, u64>,
+    level: Timestamped<f32>,
+    state: Versions<State>,
+}
+
+#[derive(Serialize, Deserialize, Debug, PartialEq)]
+struct Place {
+    city: String,
+    floor: i32,
+}
+
+#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+enum State {
+    Idle,
+    Busy,
+}
+
+fn sensor() -> Sensor {
+    Sensor {
+        name: "Grün".into(),
+        readings: -2,
+        temperature: 21.5,
+        on: true,
+        offset: -128,
+        tags: vec!["a".into(), "b\"".into()],
+        note: None,
+        place: Some(Place { city: "Basel".into(), floor: -1 }),
+        nowhere: None,
+        meters: [("METER:0000".into(), 0), ("METER:2345".into(), i64::MAX as u64)].into(),
+        level: Timestamped::new(1_577_836_800_000_000, 0.25),
+        state: [Timestamped::new(1_000_000, State::Idle), Timestamped::new(2_000_000, State::Busy)].into(),
+    }
+}
+
+#[tokio::test]
+async fn the_python_client_reads_and_changes_rows() {
+    let Some(python) = python() else { return };
+    let server = Served::start();
+    let sensors = Client::emulator(server.host()).await.unwrap().table::<SensorKey, Sensor>("sensors");
+    sensors.create_if_absent().await.unwrap();
+    let key = SensorKey { id: 7 };
+    sensors.put(&key, &sensor()).await.unwrap();
+
+    Session { script: "rows.py", told: include_str!("rows.txt") }.run(&python, &server);
+
+    let changed = sensors.get(&key).await.unwrap().unwrap();
+    let place = Some(Place { city: "Bern".into(), floor: 3 });
+    let mut expected = Sensor { readings: 40, note: Some("seen".into()), place, ..sensor() };
+    expected.meters.insert("METER:0001".into(), 5);
+    assert_eq!(changed, expected);
+}

@@ -1,0 +1,110 @@
+//! A day of departures, loaded with a progress bar, ended in the middle, resumed, and exported.
+//!
+//! ```sh
+//! cargo run --example load                                         # in memory
+//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example load   # on an emulator
+//! ```
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use indicatif::{ProgressBar, ProgressStyle};
+use keyderive::load::Checkpoint;
+use keyderive::{Client, RowKey, Table};
+use serde::{Deserialize, Serialize};
+
+/// A flight's departures lie together; a carrier's flights are spread over the buckets, since few carriers have most
+/// of them.
+#[derive(RowKey, Debug)]
+#[salt(range = 16, over = "carrier,flight")]
+struct DepartureKey {
+    carrier: String,
+    #[pad(4)]
+    flight: u16,
+    date: String,
+    origin: String,
+}
+
+#[derive(Serialize, Deserialize, Debug)]
+struct Departure {
+    dest: String,
+    tailnum: Option<String>,
+    /// Minutes; absent where the flight was cancelled.
+    delay: Option<f64>,
+}
+
+/// One line of the data file; see `data/README.md`.
+#[derive(Deserialize)]
+struct Record {
+    year: u16,
+    month: u8,
+    day: u8,
+    #[serde(deserialize_with = "csv::invalid_option")]
+    dep_delay: Option<f64>,
+    carrier: String,
+    flight: u16,
+    tailnum: Option<String>,
+    origin: String,
+    dest: String,
+}
+
+impl From<Record> for (DepartureKey, Departure) {
+    fn from(record: Record) -> Self {
+        let Record { year, month, day, dep_delay, carrier, flight, tailnum, origin, dest } = record;
+        let date = format!("{year}-{month:02}-{day:02}");
+        (DepartureKey { carrier, flight, date, origin }, Departure { dest, tailnum, delay: dep_delay })
+    }
+}
+
+/// The lines of the file as they are read; a load ends at the first one that is none.
+fn lines(data: &[u8]) -> impl Iterator<Item = Result<(DepartureKey, Departure), csv::Error>> + Send {
+    csv::Reader::from_reader(data).into_deserialize::<Record>().map(|record| record.map(Into::into))
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env_or_embedded().await?;
+    println!("target: {}", client.target());
+    println!("row key: {}", DepartureKey::SCHEMA.template());
+    let departures: Table<DepartureKey, Departure> = client.table("load-departures");
+    departures.create_if_absent().await?;
+
+    // A file that has been cut short in the middle of a line.
+    let data = include_bytes!("data/flights.csv");
+    let ended = match load(&departures, &data[..40_000], None).await {
+        Ok(_) => return Err("half a line is a whole one".into()),
+        Err(ended) => ended,
+    };
+    println!("{ended}");
+
+    // The checkpoint is data of serde, and may be stored by one process and used by another.
+    let rest = load(&departures, data, Some(ended.checkpoint().clone())).await?.all_written()?;
+    println!("resumed: {} rows written", rest.written);
+
+    let mut carriers: BTreeMap<String, u32> = BTreeMap::new();
+    let mut rows = departures.export(DepartureKey::scan()).parallel(4).stream();
+    while let Some(row) = rows.next().await {
+        let (key, _) = row?;
+        *carriers.entry(key.carrier).or_default() += 1;
+    }
+    println!("{} departures exported: {carriers:?}", carriers.values().sum::<u32>());
+    Ok(())
+}
+
+async fn load(
+    departures: &Table<DepartureKey, Departure>,
+    data: &[u8],
+    from: Option<Checkpoint>,
+) -> Result<keyderive::load::LoadReport, keyderive::load::LoadError> {
+    let bar = ProgressBar::no_length();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {pos} rows, {per_sec}, {msg}") {
+        bar.set_style(style);
+    }
+    let load = departures.load_iter(lines(data)).resume(from).on_progress(|progress| {
+        bar.set_position(progress.written);
+        bar.set_message(format!("{} failed", progress.failed));
+    });
+    let ended = load.await;
+    bar.finish();
+    ended
+}

@@ -1,0 +1,149 @@
+//! The chunks of messages as they lie, beside the generated messages.
+
+use bytes::Bytes;
+use fastrand::Rng;
+use prost::Message as _;
+
+use super::*;
+use crate::wire::data::ReadRowsResponse;
+use crate::wire::data::read_rows_response::CellChunk;
+use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
+use crate::wire::values::{BytesValue, StringValue};
+
+/// How many messages are tried; ten million are run by hand.
+const MESSAGES: u64 = 100_000;
+
+/// All that a message says, or what is wrong with it.
+fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
+    let bytes = |span: Span| Bytes::copy_from_slice(span.of(message));
+    let text = |span: Span| str::from_utf8(span.of(message)).expect("is checked").to_owned();
+    let last_scanned_row_key = bytes(marker(message)?);
+    let (mut chunks, mut at) = (Vec::new(), 0);
+    while let Some(chunk) = next(message, &mut at)? {
+        chunks.push(CellChunk {
+            row_key: bytes(chunk.key),
+            family_name: chunk.family.map(|family| StringValue { value: text(family) }),
+            qualifier: chunk.qualifier.map(|qualifier| BytesValue { value: bytes(qualifier) }),
+            timestamp_micros: chunk.timestamp_micros,
+            labels: chunk.labels.into_iter().map(text).collect(),
+            value: bytes(chunk.value),
+            value_size: chunk.value_size,
+            row_status: match chunk.status {
+                Status::Open => None,
+                Status::Commit => Some(RowStatus::CommitRow(true)),
+                Status::Reset => Some(RowStatus::ResetRow(true)),
+            },
+        });
+    }
+    Ok(ReadRowsResponse { chunks, last_scanned_row_key })
+}
+
+/// The same by the generated messages, where a status that does not hold is none.
+fn generated(message: &[u8]) -> Option<ReadRowsResponse> {
+    let mut response = ReadRowsResponse::decode(message).ok()?;
+    for chunk in &mut response.chunks {
+        let holds =
+            |status: &RowStatus| matches!(status, RowStatus::CommitRow(true) | RowStatus::ResetRow(true));
+        chunk.row_status = chunk.row_status.filter(holds);
+    }
+    Some(response)
+}
+
+fn message(rng: &mut Rng) -> Vec<u8> {
+    let bytes = |rng: &mut Rng| -> Bytes { (0..rng.usize(..6)).map(|_| rng.u8(..)).collect() };
+    let text = |rng: &mut Rng| (0..rng.usize(..4)).map(|_| rng.char('a'..='é')).collect::<String>();
+    let chunk = |rng: &mut Rng| CellChunk {
+        row_key: bytes(rng),
+        family_name: rng.bool().then(|| StringValue { value: text(rng) }),
+        qualifier: rng.bool().then(|| BytesValue { value: bytes(rng) }),
+        timestamp_micros: if rng.bool() { rng.i64(..) } else { rng.i64(..3) },
+        labels: (0..rng.usize(..6).saturating_sub(3)).map(|_| text(rng)).collect(),
+        value: if rng.u8(..8) == 0 { vec![7; rng.usize(..400)].into() } else { bytes(rng) },
+        value_size: if rng.bool() { rng.i32(..) } else { 0 },
+        row_status: match rng.u8(..6) {
+            0 => Some(RowStatus::CommitRow(true)),
+            1 => Some(RowStatus::ResetRow(true)),
+            2 => Some(RowStatus::CommitRow(false)),
+            _ => None,
+        },
+    };
+    let chunks = (0..rng.usize(..4)).map(|_| chunk(rng)).collect();
+    ReadRowsResponse { chunks, last_scanned_row_key: bytes(rng) }.encode_to_vec()
+}
+
+/// Changes some bytes, so that fields get other numbers, forms and lengths, and come again.
+fn mutate(rng: &mut Rng, message: &mut Vec<u8>) {
+    for _ in 0..rng.usize(1..4) {
+        let at = rng.usize(..=message.len());
+        match rng.u8(..6) {
+            0 => message.truncate(at),
+            1 => message.insert(at, rng.u8(..)),
+            2 => message.extend_from_within(at..),
+            _ if at < message.len() => match rng.u8(..3) {
+                0 => message[at] ^= 1 << rng.u8(..8),
+                1 => message[at] = rng.u8(..),
+                _ => drop(message.remove(at)),
+            },
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn messages_are_read_as_the_generated_ones() {
+    let messages =
+        std::env::var("KEYDERIVE_MESSAGES").map_or(MESSAGES, |count| count.parse().expect("a number"));
+    let mut rng = Rng::with_seed(8);
+    let (mut good, mut mutated_good) = (0, 0);
+    for number in 0..messages {
+        let mut message = message(&mut rng);
+        if number % 4 == 0 {
+            assert_eq!(read(&message).ok(), generated(&message), "{message:02x?}");
+            good += 1;
+            continue;
+        }
+        mutate(&mut rng, &mut message);
+        let expected = generated(&message);
+        mutated_good += u64::from(expected.is_some());
+        assert_eq!(read(&message).ok(), expected, "{message:02x?}");
+    }
+    println!("{good} messages, and {mutated_good} of {} that were changed, can be read", messages - good);
+    assert!(mutated_good > messages / 20);
+}
+
+#[test]
+fn what_is_wrong_is_named_with_its_place() {
+    for (message, fault) in [
+        (&[0x0a, 5, 0x0a][..], "byte 2: a field is longer than what it is in"),
+        (&[0x0a], "byte 1: it ends in a number"),
+        (&[0x08, 1], "byte 1: a field is not of its type"),
+        (&[0x0f], "byte 1: a field has no form that there is"),
+        (&[0x02, 0], "byte 1: a field has the number 0"),
+        (&[0x0a, 4, 0x12, 2, 0x0a, 9], "byte 6: a field is longer than what it is in"),
+        (&[0x0a, 5, 0x12, 3, 0x0a, 1, 0xff], "byte 7: a family or a label is not UTF-8"),
+        (&[0x0a, 2, 0x42, 0], "byte 3: a field is not of its type"),
+        (&[0x24], "byte 1: a group ends that has not begun"),
+        (&[0x1d, 1, 2], "byte 1: it ends in a number"),
+        (&[0xff; 11], "byte 10: a number has more than 64 bits"),
+    ] {
+        let found = read(message).unwrap_err();
+        assert!(found.ends_with(fault), "{message:02x?}: {found}");
+        assert_eq!(generated(message), None, "{message:02x?}");
+    }
+}
+
+#[test]
+fn fields_that_nobody_knows_are_passed_over() {
+    let group = |depth: usize| [vec![0x1b; depth], vec![0x1c; depth]].concat();
+    for unknown in [&[0x18, 0xff, 1][..], &[0x19, 1, 2, 3, 4, 5, 6, 7, 8], &[0x1a, 2, 0xff, 0xff], &group(40)]
+    {
+        assert_eq!(read(unknown).unwrap(), ReadRowsResponse::default());
+        let mut inside = vec![0x0a, 0];
+        // Field 3 of a chunk is its qualifier; field 19 is nobody's.
+        let unknown: Vec<u8> = if unknown[0] == 0x18 { vec![0x98, 0x01, 7] } else { continue };
+        inside[1] = u8::try_from(unknown.len()).unwrap();
+        inside.extend(unknown);
+        assert_eq!(read(&inside).ok(), generated(&inside));
+    }
+    assert!(read(&group(1000)).unwrap_err().contains("too deep"));
+}

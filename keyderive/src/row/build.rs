@@ -1,0 +1,86 @@
+//! Rows that are put together from parts.
+
+use bytes::Bytes;
+
+use super::cell::{CellSpans, Row};
+use super::span::Span;
+
+/// A row whose parts are copied into one piece of memory.
+///
+/// A family or qualifier that is that of the cell before is kept once.
+#[derive(Default)]
+pub(crate) struct RowBuilder {
+    bytes: Vec<u8>,
+    key: Span,
+    cells: Vec<CellSpans>,
+    labels: Vec<(usize, Span)>,
+}
+
+/// More bytes than a row can have here: 4 GiB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooLarge;
+
+impl RowBuilder {
+    /// A row without cells yet.
+    pub(crate) fn new(key: &[u8]) -> Result<Self, TooLarge> {
+        let mut builder = Self::default();
+        builder.key = builder.copy(key)?;
+        Ok(builder)
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        self.key.of(&self.bytes)
+    }
+
+    /// Begins a cell, whose value is still empty, in the column of the last cell but for what is given.
+    pub(crate) fn cell(
+        &mut self,
+        family: Option<&[u8]>,
+        qualifier: Option<&[u8]>,
+        timestamp_micros: i64,
+    ) -> Result<(), TooLarge> {
+        let last = self.cells.last().copied();
+        let family = self.name(family, last.map(|last| last.family))?;
+        let qualifier = self.name(qualifier, last.map(|last| last.qualifier))?;
+        let value = self.copy(&[])?;
+        self.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
+        Ok(())
+    }
+
+    /// Adds to the value of the last cell.
+    pub(crate) fn value(&mut self, piece: &[u8]) -> Result<(), TooLarge> {
+        let copied = self.copy(piece)?;
+        if let Some(cell) = self.cells.last_mut() {
+            // Labels come behind the value, so that its pieces are side by side.
+            cell.value.end = copied.end;
+        }
+        Ok(())
+    }
+
+    /// Adds a label to the last cell, whose value is whole.
+    pub(crate) fn label(&mut self, label: &[u8]) -> Result<(), TooLarge> {
+        let label = self.copy(label)?;
+        self.labels.push((self.cells.len().saturating_sub(1), label));
+        Ok(())
+    }
+
+    pub(crate) fn build(self) -> Row {
+        let Self { bytes, key, cells, labels } = self;
+        Row { bytes: Bytes::from(bytes), key, cells, labels }
+    }
+
+    fn name(&mut self, name: Option<&[u8]>, last: Option<Span>) -> Result<Span, TooLarge> {
+        match (name, last) {
+            (Some(name), Some(last)) if last.of(&self.bytes) == name => Ok(last),
+            (Some(name), _) => self.copy(name),
+            (None, last) => Ok(last.unwrap_or_default()),
+        }
+    }
+
+    fn copy(&mut self, part: &[u8]) -> Result<Span, TooLarge> {
+        let start = u32::try_from(self.bytes.len()).map_err(|_| TooLarge)?;
+        let end = u32::try_from(self.bytes.len() + part.len()).map_err(|_| TooLarge)?;
+        self.bytes.extend_from_slice(part);
+        Ok(Span { start, end })
+    }
+}

@@ -1,0 +1,116 @@
+//! From the cells of a family to the field that has its name.
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::cell::ColumnDeserializer;
+use super::qualifier::QualifierDeserializer;
+use super::untyped::Untyped;
+use super::{Versions, next_column};
+use crate::row::CellSlice;
+use crate::row::error::Fault;
+
+/// Gives the columns of one family, as the struct or the map that its field is.
+pub(super) struct FamilyDeserializer<'s, 'de> {
+    /// The cells of the row.
+    pub(super) cells: CellSlice<'de>,
+    pub(super) family: &'s str,
+    /// Where columns are noted that are read without a type, where they may be.
+    pub(super) untyped: Option<&'s Untyped<'de>>,
+}
+
+impl<'s, 'de> FamilyDeserializer<'s, 'de> {
+    fn columns(self) -> Columns<'s, 'de> {
+        let Self { cells, family, untyped } = self;
+        Columns { cells, family, untyped, next: None }
+    }
+}
+
+impl<'de> Deserializer<'de> for FamilyDeserializer<'_, 'de> {
+    type Error = Fault;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_map(self.columns())
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_map(self.columns())
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        if self.untyped.is_some() {
+            return visitor.visit_map(self.columns());
+        }
+        Err(Fault::unsupported(
+            "is a family of columns, and is read into a field that is no struct and no map",
+        ))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct enum identifier
+    }
+}
+
+/// The columns of one family.
+struct Columns<'s, 'de> {
+    /// The cells of the row that have not been given.
+    cells: CellSlice<'de>,
+    family: &'s str,
+    untyped: Option<&'s Untyped<'de>>,
+    /// The column that was named last.
+    next: Option<Versions<'de>>,
+}
+
+impl<'de> Columns<'_, 'de> {
+    fn advance(&mut self) -> Option<Versions<'de>> {
+        self.next = loop {
+            let Some(column) = next_column(&mut self.cells) else { break None };
+            if column.newest.family_bytes() == self.family.as_bytes() && !column.newest.qualifier().is_empty()
+            {
+                break Some(column);
+            }
+        };
+        self.next
+    }
+}
+
+impl<'de> MapAccess<'de> for Columns<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        let Some(versions) = self.advance() else { return Ok(None) };
+        let qualifier = versions.newest.qualifier();
+        let key = seed.deserialize(QualifierDeserializer { qualifier });
+        key.map(Some).map_err(|fault| fault.in_column(qualifier))
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        let Some(versions) = self.next else {
+            return Err(Fault::custom("the row type asks for a column's value before its name"));
+        };
+        let value = seed.deserialize(ColumnDeserializer { versions, untyped: self.untyped });
+        value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+    }
+}

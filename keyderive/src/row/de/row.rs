@@ -1,0 +1,188 @@
+//! The row as the value that is asked for.
+
+use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::cell::ColumnDeserializer;
+use super::family::FamilyDeserializer;
+use super::qualifier::QualifierDeserializer;
+use super::untyped::Untyped;
+use super::{Source, Versions, next_column};
+use crate::row::CellSlice;
+use crate::row::error::Fault;
+use crate::row::shape::{Field, Shape};
+
+/// Gives the row as the struct, map or unit that is asked for.
+pub(super) struct RowDeserializer<'s, 'de> {
+    pub(super) source: &'s Source<'de, 's>,
+    pub(super) untyped: &'s Untyped<'de>,
+}
+
+impl<'s, 'de> RowDeserializer<'s, 'de> {
+    fn fields(self) -> Fields<'s, 'de> {
+        let cells = self.source.cells;
+        Fields {
+            source: self.source,
+            untyped: self.untyped,
+            columns: cells,
+            families: cells,
+            empty: 0,
+            next: None,
+        }
+    }
+}
+
+impl<'de> Deserializer<'de> for RowDeserializer<'_, 'de> {
+    type Error = Fault;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_map(self.fields())
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_map(self.fields())
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        visitor.visit_unit()
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
+        Err(Fault::unsupported(
+            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; enums and \
+             `serde_json::Value` are not rows",
+        ))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option seq tuple
+        tuple_struct enum identifier
+    }
+}
+
+/// The fields of a row: the columns of its own family, then the other families.
+struct Fields<'s, 'de> {
+    source: &'s Source<'de, 's>,
+    untyped: &'s Untyped<'de>,
+    /// The cells whose columns have not been given.
+    columns: CellSlice<'de>,
+    /// The cells whose families have not been given.
+    families: CellSlice<'de>,
+    /// How many of the families without a cell have been given.
+    empty: usize,
+    /// What was named last.
+    next: Option<Next<'s, 'de>>,
+}
+
+#[derive(Clone, Copy)]
+enum Next<'s, 'de> {
+    Column(Versions<'de>),
+    Family(&'de str, Option<&'s Field>),
+}
+
+impl<'s, 'de> Fields<'s, 'de> {
+    fn advance(&mut self) -> Option<Next<'s, 'de>> {
+        self.next =
+            self.next_column().map(Next::Column).or_else(|| self.next_family()).or_else(|| self.next_empty());
+        self.next
+    }
+
+    /// The next column of the row's own family, but for those whose name is that of a family.
+    fn next_column(&mut self) -> Option<Versions<'de>> {
+        let Source { family, shape, .. } = *self.source;
+        loop {
+            let column = next_column(&mut self.columns)?;
+            let qualifier = column.newest.qualifier();
+            if column.newest.family_bytes() == family.as_bytes()
+                && !qualifier.is_empty()
+                && shape.family(qualifier).is_none()
+            {
+                return Some(column);
+            }
+        }
+    }
+
+    /// The next family beside the row's own that the row type has; any, where it has a flattened field.
+    fn next_family(&mut self) -> Option<Next<'s, 'de>> {
+        let Source { family, shape, .. } = *self.source;
+        loop {
+            let name = self.families.first()?.family();
+            let (cells, rest) = self.families.split_where(|cell| cell.family_bytes() != name.as_bytes());
+            self.families = rest;
+            let field = shape.family(name.as_bytes());
+            let is_there = match field {
+                Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
+                None => *shape == Shape::Flattened,
+            };
+            if name != family && is_there {
+                return Some(Next::Family(name, field));
+            }
+        }
+    }
+
+    fn next_empty(&mut self) -> Option<Next<'s, 'de>> {
+        let name = *self.source.empty.get(self.empty)?;
+        self.empty += 1;
+        Some(Next::Family(name, self.source.shape.family(name.as_bytes())))
+    }
+}
+
+impl<'de> MapAccess<'de> for Fields<'_, 'de> {
+    type Error = Fault;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        match self.advance() {
+            None => Ok(None),
+            Some(Next::Column(versions)) => {
+                let qualifier = versions.newest.qualifier();
+                let key = seed.deserialize(QualifierDeserializer { qualifier });
+                key.map(Some).map_err(|fault| fault.in_column(qualifier))
+            }
+            Some(Next::Family(name, _)) => {
+                let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
+                key.map(Some).map_err(|fault| fault.of_family(name))
+            }
+        }
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        match self.next {
+            None => Err(Fault::custom("the row type asks for a column's value before its name")),
+            Some(Next::Column(versions)) => {
+                let untyped = (*self.source.shape == Shape::Flattened).then_some(self.untyped);
+                let value = seed.deserialize(ColumnDeserializer { versions, untyped });
+                value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+            }
+            Some(Next::Family(name, field)) => {
+                let untyped = field.is_none().then_some(self.untyped);
+                let family = FamilyDeserializer { cells: self.source.cells, family: name, untyped };
+                seed.deserialize(family).map_err(|fault| fault.of_family(name))
+            }
+        }
+    }
+}

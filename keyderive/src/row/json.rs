@@ -1,0 +1,64 @@
+//! A value of any type as the text of one column: `#[serde(with = "keyderive::row::json")]`.
+//!
+//! ```
+//! use std::time::Duration;
+//! # use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] struct JobKey { id: u64 }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Job {
+//!     owner: String,
+//!     #[serde(with = "keyderive::row::json")]
+//!     timeout: Duration, // a struct to serde, hence a family without this
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! let jobs = Client::embedded().table::<JobKey, Job>("jobs");
+//! jobs.create_if_absent().await?;
+//! let job = Job { owner: "alice".into(), timeout: Duration::from_secs(5) };
+//! jobs.put(&JobKey { id: 7 }, &job).await?;
+//! let raw = jobs.get_raw(&JobKey { id: 7 }).await?.unwrap();
+//! assert_eq!(raw.newest("cf", "timeout").unwrap().value(), br#"{"secs":5,"nanos":0}"#);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! It is for structs and maps that are to be one value, and for enums that serde reads without a type: untagged,
+//! internally and adjacently tagged ones. A `None` is stored as `null`.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
+use serde::ser::{self, Serialize, Serializer};
+
+/// Writes the value as a string that is JSON.
+///
+/// # Errors
+/// When it has no form in JSON, and those of the serializer.
+pub fn serialize<T: Serialize + ?Sized, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&serde_json::to_string(value).map_err(ser::Error::custom)?)
+}
+
+/// Reads the value from a string that is JSON.
+///
+/// # Errors
+/// When the string is no such value, and those of the deserializer.
+pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    deserializer.deserialize_str(Json(PhantomData))
+}
+
+struct Json<T>(PhantomData<T>);
+
+impl<T: DeserializeOwned> Visitor<'_> for Json<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a string that is JSON")
+    }
+
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
+        serde_json::from_str(text).map_err(de::Error::custom)
+    }
+}

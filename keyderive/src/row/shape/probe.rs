@@ -1,0 +1,210 @@
+//! A deserializer that gives nothing, and notes what it is asked for.
+
+use std::fmt::{self, Display};
+
+use serde::de::value::BorrowedStrDeserializer;
+use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use crate::row::versions::{TIMESTAMPED, VERSIONS};
+
+/// What a type, or a field in it, asks for.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// None where it did not come to it.
+    pub(super) asked: Option<Asked>,
+    /// Whether it asked for an option first.
+    pub(super) optional: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    Column,
+    Versions,
+    Struct(&'static [&'static str]),
+    Map,
+    /// A struct with a flattened field, which asks for a map.
+    Flattened,
+}
+
+/// What `R` asks for at the end of a path of fields or of keys of maps; no path is `R` itself.
+pub(super) fn ask<R: DeserializeOwned>(path: &[&str]) -> Found {
+    let mut found = Found::default();
+    // It always fails: with its answer noted, or before.
+    let _ = R::deserialize(Probe { path, found: &mut found });
+    found
+}
+
+struct Probe<'p> {
+    /// What is still to be gone through.
+    path: &'p [&'p str],
+    found: &'p mut Found,
+}
+
+impl Probe<'_> {
+    fn note<T>(self, asked: Asked) -> Result<T, Stop> {
+        if self.path.is_empty() {
+            self.found.asked = Some(asked);
+        }
+        Err(Stop)
+    }
+}
+
+impl<'de> Deserializer<'de> for Probe<'_> {
+    type Error = Stop;
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        match self.path.split_first() {
+            Some((key, path)) => visitor.visit_map(Entry { key, value: Probe { path, found: self.found } }),
+            None if name == TIMESTAMPED => self.note(Asked::Column),
+            None => self.note(Asked::Struct(fields)),
+        }
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+        match self.path.split_first() {
+            Some((key, path)) => visitor.visit_map(Entry { key, value: Probe { path, found: self.found } }),
+            None => {
+                self.found.asked = Some(Asked::Map);
+                visitor.visit_map(Key { found: self.found })
+            }
+        }
+    }
+
+    fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+        self.found.optional |= self.path.is_empty();
+        visitor.visit_some(self)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        if name == VERSIONS { self.note(Asked::Versions) } else { visitor.visit_newtype_struct(self) }
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        self.note(Asked::Column)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
+        tuple_struct enum identifier ignored_any
+    }
+}
+
+/// One entry of a struct or a map, on the way to what is asked for.
+struct Entry<'p> {
+    key: &'p str,
+    value: Probe<'p>,
+}
+
+impl<'de> MapAccess<'de> for Entry<'_> {
+    type Error = Stop;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Stop> {
+        seed.deserialize(Name { name: self.key }).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
+        seed.deserialize(Probe { path: self.value.path, found: self.value.found })
+    }
+}
+
+/// The key of an entry: a name as it is, or an enum's first variant.
+struct Name<'p> {
+    name: &'p str,
+}
+
+impl<'de> Deserializer<'de> for Name<'_> {
+    type Error = Stop;
+
+    fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
+        visitor.visit_str(self.name)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Stop> {
+        visitor.visit_enum(BorrowedStrDeserializer::new(variants.first().ok_or(Stop)?))
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map struct identifier ignored_any
+    }
+}
+
+/// An entry whose key tells a struct with a flattened field, which asks for one of its names, from a map.
+struct Key<'p> {
+    found: &'p mut Found,
+}
+
+impl<'de> MapAccess<'de> for Key<'_> {
+    type Error = Stop;
+
+    fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Stop> {
+        seed.deserialize(IsName { found: self.found }).map(Some)
+    }
+
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, _: S) -> Result<S::Value, Stop> {
+        Err(Stop)
+    }
+}
+
+struct IsName<'p> {
+    found: &'p mut Found,
+}
+
+impl<'de> Deserializer<'de> for IsName<'_> {
+    type Error = Stop;
+
+    fn deserialize_identifier<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        self.found.asked = Some(Asked::Flattened);
+        Err(Stop)
+    }
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        Err(Stop)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct
+        newtype_struct seq tuple tuple_struct map struct enum ignored_any
+    }
+}
+
+/// The end of a probe.
+#[derive(Debug)]
+struct Stop;
+
+impl Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a probe gives no values")
+    }
+}
+
+impl std::error::Error for Stop {}
+
+impl de::Error for Stop {
+    fn custom<T: Display>(_: T) -> Self {
+        Self
+    }
+}

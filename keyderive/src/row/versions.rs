@@ -1,0 +1,235 @@
+//! Values with their timestamps, as fields of rows.
+
+use std::fmt;
+use std::ops::Deref;
+use std::slice;
+use std::time::{SystemTime, UNIX_EPOCH};
+use std::vec;
+
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde::ser::{Serialize, Serializer};
+
+/// The names by which rows know these types; other formats take them for a struct and for a sequence.
+pub(super) const TIMESTAMPED: &str = "$keyderive::row::Timestamped";
+pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
+
+/// A column's value with its timestamp: the newest version when it is read, the only one when it is written.
+///
+/// ```
+/// use keyderive::row::Timestamped;
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct SensorKey { id: u64 }
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Sensor {
+///     level: Timestamped<f64>,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// let sensors = Client::embedded().table::<SensorKey, Sensor>("sensors");
+/// sensors.create_if_absent().await?;
+/// let level = Timestamped::new(1_426_535_612_156_000, 0.5);
+/// sensors.put(&SensorKey { id: 7 }, &Sensor { level }).await?;
+/// let level = sensors.get(&SensorKey { id: 7 }).await?.map(|sensor| sensor.level);
+/// assert_eq!(level, Some(level.unwrap()));
+/// assert_eq!(level.unwrap().timestamp_micros, 1_426_535_612_156_000);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on, and another timestamp is
+/// an error of the write. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would
+/// hide what is written; [`merge`](crate::Table::merge) leaves them.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename = "$keyderive::row::Timestamped")]
+pub struct Timestamped<T> {
+    /// Microseconds since the epoch.
+    pub timestamp_micros: i64,
+    /// The value.
+    pub value: T,
+}
+
+impl<T> Timestamped<T> {
+    /// A value with its timestamp, in microseconds since the epoch.
+    pub const fn new(timestamp_micros: i64, value: T) -> Self {
+        Self { timestamp_micros, value }
+    }
+
+    /// A value with the present time, in whole milliseconds.
+    pub fn now(value: T) -> Self {
+        Self::new(now_micros(), value)
+    }
+}
+
+/// The versions of a column, the newest first.
+///
+/// ```
+/// use keyderive::row::{Timestamped, Versions};
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct User {
+///     email: Versions<String>,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// let users = Client::embedded().table::<UserKey, User>("users");
+/// users.create_if_absent().await?;
+/// let key = UserKey { id: 7 };
+/// let old = Timestamped::new(1_000_000, "corrie@example.com".to_owned());
+/// let new = Timestamped::new(2_000_000, "corrie@example.org".to_owned());
+/// users.put(&key, &User { email: [old].into() }).await?;
+/// users.merge(&key, &User { email: [new.clone()].into() }).await?;
+///
+/// let email = users.get(&key).await?.unwrap().email;
+/// assert_eq!(email.newest(), Some(&new.value));
+/// assert_eq!(email.len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+///
+/// [`put`](crate::Table::put) makes the column have exactly these versions, [`merge`](crate::Table::merge) adds them. A
+/// column without versions is absent, and is read as no versions. Two versions with one timestamp are an error of the
+/// write, since Bigtable keeps one of them; timestamps are as [`Timestamped`] says.
+///
+/// A row type that has such a field is read with every version of all its columns. How many are there is decided by the
+/// garbage collection rule of the family: [`Table::create`](crate::Table::create) declares one that deletes none for a
+/// family with such fields, unless it is told otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Versions<T>(Vec<Timestamped<T>>);
+
+impl<T> Versions<T> {
+    /// No versions.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// The value of the newest version.
+    #[must_use]
+    pub fn newest(&self) -> Option<&T> {
+        self.0.first().map(|version| &version.value)
+    }
+
+    /// Adds a version at its place; before those of the same timestamp.
+    pub fn insert(&mut self, version: Timestamped<T>) {
+        let place = self.0.partition_point(|other| other.timestamp_micros > version.timestamp_micros);
+        self.0.insert(place, version);
+    }
+
+    /// The versions, the newest first.
+    #[must_use]
+    pub fn into_vec(self) -> Vec<Timestamped<T>> {
+        self.0
+    }
+}
+
+impl<T> Default for Versions<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The versions, the newest first.
+impl<T> Deref for Versions<T> {
+    type Target = [Timestamped<T>];
+
+    fn deref(&self) -> &[Timestamped<T>] {
+        &self.0
+    }
+}
+
+/// In whatever order.
+impl<T> From<Vec<Timestamped<T>>> for Versions<T> {
+    fn from(mut versions: Vec<Timestamped<T>>) -> Self {
+        versions.sort_by_key(|version| std::cmp::Reverse(version.timestamp_micros));
+        Self(versions)
+    }
+}
+
+impl<T, const N: usize> From<[Timestamped<T>; N]> for Versions<T> {
+    fn from(versions: [Timestamped<T>; N]) -> Self {
+        Vec::from(versions).into()
+    }
+}
+
+impl<T> FromIterator<Timestamped<T>> for Versions<T> {
+    fn from_iter<I: IntoIterator<Item = Timestamped<T>>>(versions: I) -> Self {
+        versions.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+impl<T> IntoIterator for Versions<T> {
+    type Item = Timestamped<T>;
+    type IntoIter = vec::IntoIter<Timestamped<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl<'a, T> IntoIterator for &'a Versions<T> {
+    type Item = &'a Timestamped<T>;
+    type IntoIter = slice::Iter<'a, Timestamped<T>>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+/// The sequence inside, under the name that rows know.
+#[derive(serde::Serialize, serde::Deserialize)]
+#[serde(rename = "$keyderive::row::Versions")]
+struct Named<S>(S);
+
+/// As an option, since a column without versions is absent.
+impl<T: Serialize> Serialize for Versions<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_empty() {
+            serializer.serialize_none()
+        } else {
+            serializer.serialize_some(&Named(&self.0))
+        }
+    }
+}
+
+/// As an option, since serde asks an option, and nothing else, what it is when it is missing.
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Versions<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct OrNone<T>(std::marker::PhantomData<T>);
+
+        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrNone<T> {
+            type Value = Versions<T>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the versions of a column")
+            }
+
+            fn visit_none<E>(self) -> Result<Versions<T>, E> {
+                Ok(Versions::new())
+            }
+
+            fn visit_unit<E>(self) -> Result<Versions<T>, E> {
+                Ok(Versions::new())
+            }
+
+            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Versions<T>, D::Error> {
+                Named::<Vec<Timestamped<T>>>::deserialize(deserializer).map(|Named(versions)| versions.into())
+            }
+        }
+
+        deserializer.deserialize_option(OrNone(std::marker::PhantomData))
+    }
+}
+
+/// The time in microseconds, in the whole milliseconds that Bigtable stores.
+pub(crate) fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000))
+        * 1000
+}

@@ -1,0 +1,237 @@
+//! One record in two tables, under two key types.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Table;
+use crate::client::{Entry, Error};
+use crate::key::{ShownKey, TableKey};
+
+/// Writes a record to two tables, as [`Table::put`] does to each: to the first one, and then to the second.
+///
+/// ```
+/// use keyderive::{Client, RowKey, put_both};
+///
+/// /// What was measured, the newest first.
+/// #[derive(RowKey)]
+/// struct MetricKey {
+///     host: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// /// What was measured last.
+/// #[derive(RowKey)]
+/// struct CurrentMetricKey {
+///     host: String,
+/// }
+///
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Metric {
+///     at: u64,
+///     cpu: f64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let client = Client::embedded();
+/// let metrics = client.table::<MetricKey, Metric>("metric");
+/// let current = client.table::<CurrentMetricKey, Metric>("current-metric");
+/// # metrics.create_if_absent().await?;
+/// # current.create_if_absent().await?;
+/// let (host, at) = ("server-1".to_owned(), 1426535612156);
+/// let metric = Metric { at, cpu: 0.2 };
+/// put_both(
+///     (&metrics, &MetricKey { host: host.clone(), at }, &metric),
+///     (&current, &CurrentMetricKey { host }, &metric),
+/// )
+/// .await?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// It is not atomic: Bigtable has no write of two rows, and a reader in between sees the first without the second. Each
+/// write is tried again for as long as the settings of its table for `mutate_row` allow. Both rows are encoded
+/// before anything is sent, so that a value which one of the keys cannot hold leaves both tables as they are.
+///
+/// The first table is to be the one that the second can be made from: the history, in front of what is current. It is
+/// written first and alone, so that the second never has a record that the first will not have. A reader that finds the
+/// second behind, or empty, repairs it: it reads the newest record of the first, one row by a scan with a limit of 1,
+/// and puts it to the second.
+///
+/// It is idempotent: after an error, the same call again makes both hold.
+///
+/// Two calls with the same second key at the same time have no order, and the older record may be written last. Where
+/// several writers share a key, put the second row with [`Table::put_if`] in place of this.
+///
+/// # Errors
+/// A [`PutBothError`], which says of each of the rows whether it is written.
+pub async fn put_both<K, R, L, S>(
+    first: (&Table<K, R>, &K, &R),
+    second: (&Table<L, S>, &L, &S),
+) -> Result<(), PutBothError>
+where
+    K: TableKey,
+    R: Serialize,
+    L: TableKey,
+    S: Serialize,
+{
+    let (encoded, mut one) = side(first);
+    let (other_encoded, mut other) = side(second);
+    let (Some(entry), Some(other_entry)) = (encoded, other_encoded) else {
+        return Err(PutBothError { sides: Box::new([one, other]) });
+    };
+    if !one.put(first.0, entry).await || !other.put(second.0, other_entry).await {
+        return Err(PutBothError { sides: Box::new([one, other]) });
+    }
+    Ok(())
+}
+
+/// What is to be written to a table, where it can be, and nothing of it written yet.
+fn side<K: TableKey, R: Serialize>((table, key, row): (&Table<K, R>, &K, &R)) -> (Option<Entry>, PutSide) {
+    let mut side = PutSide { table: Arc::clone(&table.name), key: None, held: Held::NotWritten, error: None };
+    match table.encode(key) {
+        Ok(key) => side.key = Some(key),
+        Err(error) => {
+            side.error = Some(error);
+            return (None, side);
+        }
+    }
+    match table.entry(key, row) {
+        Ok(entry) => (Some(entry), side),
+        Err(error) => {
+            side.error = Some(error);
+            (None, side)
+        }
+    }
+}
+
+/// That a record is not known to be in both tables of a [`put_both`].
+#[derive(Debug)]
+pub struct PutBothError {
+    sides: Box<[PutSide; 2]>,
+}
+
+/// One of the two rows of a [`put_both`] that failed.
+#[derive(Debug)]
+pub struct PutSide {
+    table: Arc<str>,
+    key: Option<Bytes>,
+    held: Held,
+    error: Option<Error>,
+}
+
+/// Whether a row holds what was put to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Held {
+    /// It does.
+    Written,
+    /// It does not: nothing was sent, or the server has refused it.
+    NotWritten,
+    /// An attempt failed in a way that leaves it open.
+    Unknown,
+}
+
+impl PutSide {
+    /// The table's name.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The row key as it is stored; none where it could not be encoded.
+    #[must_use]
+    pub fn key(&self) -> Option<&Bytes> {
+        self.key.as_ref()
+    }
+
+    /// Whether the row holds what was put to it.
+    #[must_use]
+    pub fn held(&self) -> Held {
+        self.held
+    }
+
+    /// Why it may not. None for a row that was not tried, since the other one failed.
+    #[must_use]
+    pub fn error(&self) -> Option<&Error> {
+        self.error.as_ref()
+    }
+
+    /// Writes the row; says whether it is written.
+    async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, (key, mutations): Entry) -> bool {
+        match table.client.mutate_row(&table.name, key, mutations).await {
+            Ok(()) => self.held = Held::Written,
+            Err(error) => {
+                // An attempt before the last one may have been carried out without a word.
+                self.held = match error.attempts() {
+                    0 => Held::NotWritten,
+                    1 if !error.is_retryable() => Held::NotWritten,
+                    _ => Held::Unknown,
+                };
+                self.error = Some(error);
+            }
+        }
+        self.held == Held::Written
+    }
+}
+
+impl PutBothError {
+    /// The row of the first table.
+    #[must_use]
+    pub fn first(&self) -> &PutSide {
+        &self.sides[0]
+    }
+
+    /// The row of the second table.
+    #[must_use]
+    pub fn second(&self) -> &PutSide {
+        &self.sides[1]
+    }
+
+    /// Whether the failure is one that passes, so that the same call may succeed later.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        self.errors().all(Error::is_retryable)
+    }
+
+    fn errors(&self) -> impl Iterator<Item = &Error> {
+        self.sides.iter().filter_map(PutSide::error)
+    }
+}
+
+impl fmt::Display for PutSide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.key {
+            Some(key) => write!(f, "row {} of table `{}` ", ShownKey(key), self.table)?,
+            None => write!(f, "the row of table `{}` ", self.table)?,
+        }
+        f.write_str(match self.held {
+            Held::Written => "is written",
+            Held::NotWritten => "is not written",
+            Held::Unknown => "may be written or not",
+        })
+    }
+}
+
+impl fmt::Display for PutBothError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [first, second] = &*self.sides;
+        write!(f, "{first}, and {second}")?;
+        self.errors().try_for_each(|error| write!(f, ": {error}"))?;
+        match self.is_retryable() {
+            true => f.write_str("; the same call again makes both hold"),
+            false => Ok(()),
+        }
+    }
+}
+
+impl StdError for PutBothError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.errors().next().map(|error| error as _)
+    }
+}

@@ -1,0 +1,133 @@
+//! What a load has done so far, and who is told.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::checkpoint::LowWater;
+use super::portion::Place;
+use super::report::{LISTED, Reason};
+use super::{Checkpoint, FailedRow, LoadError, LoadReport, OnCheckpoint, OnProgress, Progress, Settings};
+use crate::client::Error;
+
+/// The time between two calls with the progress.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+pub(super) struct Account<'a> {
+    report: LoadReport,
+    low: LowWater,
+    max_failures: u64,
+    begun: Instant,
+    on_progress: Option<OnProgress<'a>>,
+    progress_at: Instant,
+    on_checkpoint: Option<OnCheckpoint<'a>>,
+    checkpoint_every: u64,
+}
+
+impl<'a> Account<'a> {
+    pub(super) fn new(
+        table: &Arc<str>,
+        begin: Checkpoint,
+        settings: &Settings,
+        on_progress: Option<OnProgress<'a>>,
+        on_checkpoint: Option<OnCheckpoint<'a>>,
+    ) -> Self {
+        let begun = Instant::now();
+        Self {
+            low: LowWater::behind(begin.items()),
+            report: LoadReport {
+                table: Arc::clone(table),
+                progress: Progress::default(),
+                failed: Vec::new(),
+                checkpoint: begin,
+            },
+            max_failures: settings.max_failures,
+            begun,
+            on_progress,
+            progress_at: begun,
+            on_checkpoint,
+            checkpoint_every: settings.checkpoint_every,
+        }
+    }
+
+    /// The checkpoint that was told last, or that the load began with.
+    pub(super) fn checkpoint(&self) -> &Checkpoint {
+        &self.report.checkpoint
+    }
+
+    /// Numbers the next item of the input.
+    pub(super) fn read(&mut self) -> u64 {
+        self.report.progress.read += 1;
+        self.low.begin()
+    }
+
+    pub(super) fn sent(&mut self) {
+        self.report.progress.requests += 1;
+    }
+
+    pub(super) fn written(&mut self, place: &Place) {
+        self.report.progress.written += 1;
+        self.report.progress.bytes += place.bytes as u64;
+        self.low.settle(place.index);
+    }
+
+    /// A row has failed; fails with the reason to end the load, where there is one.
+    pub(super) fn failed(&mut self, index: u64, key: Option<Bytes>, error: Error) -> Result<(), Reason> {
+        self.report.progress.failed += 1;
+        self.low.settle(index);
+        if self.report.failed.len() < LISTED {
+            self.report.failed.push(FailedRow { index, key, error });
+        }
+        match self.report.progress.failed > self.max_failures {
+            true => Err(Reason::TooManyFailed { allowed: self.max_failures }),
+            false => Ok(()),
+        }
+    }
+
+    /// Tells of the load's beginning, before anything is sent.
+    pub(super) fn begins(&mut self) {
+        self.tell_checkpoint(self.low.items());
+    }
+
+    /// Tells what is due.
+    pub(super) fn tell(&mut self) {
+        let items = self.low.items();
+        if items - self.report.checkpoint.items() >= self.checkpoint_every {
+            self.tell_checkpoint(items);
+        }
+        if self.on_progress.is_some() && Instant::now() >= self.progress_at {
+            self.tell_progress();
+        }
+    }
+
+    fn tell_checkpoint(&mut self, items: u64) {
+        self.report.checkpoint = self.report.checkpoint.at(items);
+        if let Some(tell) = &mut self.on_checkpoint {
+            tell(&self.report.checkpoint);
+        }
+    }
+
+    fn tell_progress(&mut self) {
+        let now = Instant::now();
+        self.progress_at = now + PROGRESS_EVERY;
+        self.report.progress.elapsed = now - self.begun;
+        if let Some(tell) = &mut self.on_progress {
+            tell(&self.report.progress);
+        }
+    }
+
+    /// Tells of the load's end, for this reason or for none.
+    pub(super) fn end(mut self, reason: Option<Reason>) -> Result<LoadReport, LoadError> {
+        let items = self.low.items();
+        if items > self.report.checkpoint.items() {
+            self.tell_checkpoint(items);
+        }
+        self.tell_progress();
+        match reason {
+            None => Ok(self.report),
+            Some(reason) => Err(LoadError { report: Box::new(self.report), reason }),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The rows of one request, and how those of a partition are cut into them.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use crate::client::Batch;
+use crate::row::Mutation;
+
+/// A row that waits to be sent.
+pub(super) struct Waiting {
+    pub(super) place: Place,
+    pub(super) mutations: Vec<Mutation>,
+}
+
+/// Which row it is, of the input and of the table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) index: u64,
+    pub(super) key: Bytes,
+    /// What it takes on the wire.
+    pub(super) bytes: usize,
+}
+
+/// How large a request may be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sizes {
+    pub(super) bytes: usize,
+    pub(super) rows: usize,
+}
+
+impl Sizes {
+    /// How many requests so much takes at least.
+    pub(super) fn requests(self, rows: usize, bytes: usize) -> usize {
+        rows.div_ceil(self.rows).max(bytes.div_ceil(self.bytes))
+    }
+}
+
+/// The rows of one request: of one partition, in the order of their keys, each key once.
+#[derive(Default)]
+pub(super) struct Portion {
+    pub(super) batch: Batch,
+    pub(super) places: Vec<Place>,
+}
+
+impl Portion {
+    fn has_room_for(&self, row: &Waiting, sizes: Sizes) -> bool {
+        let Waiting { place, mutations } = row;
+        self.batch.is_empty()
+            || (self.batch.len() < sizes.rows
+                && self.batch.bytes() + place.bytes <= sizes.bytes
+                && !self.batch.is_full_for(&place.key, mutations))
+    }
+
+    fn add(&mut self, row: Waiting) {
+        self.batch.add(row.place.key.clone(), row.mutations);
+        self.places.push(row.place);
+    }
+}
+
+/// Cuts the rows of a partition into about `count` portions of equal size, each of neighbouring keys; the last one goes
+/// first, and those that follow one another are far apart.
+///
+/// A row stays in `rows` that is to be written behind another of the same key: of two rows with one key the later one
+/// counts, and requests at the same time have no order, nor have the rows of one.
+pub(super) fn cut(
+    rows: &mut Vec<Waiting>,
+    count: usize,
+    sizes: Sizes,
+    sending: &HashSet<Bytes>,
+) -> Vec<Portion> {
+    let free = take_free(rows, sending);
+    let total: usize = free.iter().map(|row| row.place.bytes).sum();
+    let mut portions: Vec<Portion> = Vec::with_capacity(count);
+    let (mut sum, mut enough) = (0, 0);
+    for row in free {
+        let bytes = row.place.bytes;
+        match portions.last_mut() {
+            Some(portion) if sum < enough && portion.has_room_for(&row, sizes) => portion.add(row),
+            _ => {
+                // An equal part of what is left, so that a portion which was full before its end leaves no crumbs.
+                let left = count.saturating_sub(portions.len()).max(1);
+                enough = sum + (total - sum).div_ceil(left);
+                let mut portion = Portion::default();
+                portion.add(row);
+                portions.push(portion);
+            }
+        }
+        sum += bytes;
+    }
+    let mut portions: Vec<Option<Portion>> = portions.into_iter().map(Some).collect();
+    let mut order: Vec<Portion> =
+        scattered(portions.len()).filter_map(|place| portions.get_mut(place)?.take()).collect();
+    order.reverse();
+    order
+}
+
+/// The rows in the order of their keys, without those that are to wait for others.
+fn take_free(rows: &mut Vec<Waiting>, sending: &HashSet<Bytes>) -> Vec<Waiting> {
+    let mut all = std::mem::take(rows);
+    all.sort_unstable_by(|one, other| {
+        (&one.place.key, one.place.index).cmp(&(&other.place.key, other.place.index))
+    });
+    let mut free: Vec<Waiting> = Vec::with_capacity(all.len());
+    for row in all {
+        let is_second = free.last().is_some_and(|last| last.place.key == row.place.key);
+        match is_second || sending.contains(&row.place.key) {
+            true => rows.push(row),
+            false => free.push(row),
+        }
+    }
+    free
+}
+
+/// The numbers below `count`, in an order in which those that follow one another are far apart.
+pub(super) fn scattered(count: usize) -> impl Iterator<Item = usize> {
+    // A step near the golden section comes to every number when it has no divisor in common with their count.
+    let golden = (count as f64 * 0.618) as usize;
+    let step = (golden.max(1)..=count.max(1)).find(|step| gcd(*step, count) == 1).unwrap_or(1);
+    (0..count).scan(count / 2, move |next, _| {
+        let this = *next;
+        *next = (this + step) % count;
+        Some(this)
+    })
+}
+
+fn gcd(one: usize, other: usize) -> usize {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SIZES: Sizes = Sizes { bytes: 1000, rows: 1000 };
+
+    fn rows(keys: impl IntoIterator<Item = u32>) -> Vec<Waiting> {
+        let row = |(index, key): (usize, u32)| Waiting {
+            place: Place { index: index as u64, key: format!("{key:03}").into(), bytes: 35 },
+            mutations: vec![Mutation::delete_row()],
+        };
+        keys.into_iter().enumerate().map(row).collect()
+    }
+
+    /// The keys of each portion, in the order in which they go.
+    fn sent(portions: Vec<Portion>) -> Vec<Vec<String>> {
+        let text = |place: &Place| String::from_utf8(place.key.to_vec()).unwrap();
+        let keys = |portion: Portion| portion.places.iter().map(text).collect();
+        portions.into_iter().rev().map(keys).collect()
+    }
+
+    #[test]
+    fn portions_are_equal_and_of_neighbours() {
+        let portions = sent(cut(&mut rows((0..100).rev()), 8, SIZES, &HashSet::new()));
+        assert_eq!(portions.len(), 8);
+        for portion in &portions {
+            assert!((12..=13).contains(&portion.len()), "{portions:?}");
+            assert!(portion.is_sorted());
+        }
+        assert!(!portions.is_sorted());
+        let mut all: Vec<_> = portions.concat();
+        all.sort();
+        assert_eq!(all, (0..100).map(|key| format!("{key:03}")).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn no_portion_is_larger_than_a_request() {
+        let sizes = Sizes { bytes: 105, rows: 2 };
+        assert!(sent(cut(&mut rows(0..50), 1, sizes, &HashSet::new())).iter().all(|keys| keys.len() == 2));
+        let sizes = Sizes { bytes: 105, rows: 9 };
+        assert!(sent(cut(&mut rows(0..51), 1, sizes, &HashSet::new())).iter().all(|keys| keys.len() == 3));
+        let sizes = Sizes { bytes: 1, rows: 9 };
+        assert_eq!(sent(cut(&mut rows(0..5), 1, sizes, &HashSet::new())).len(), 5);
+    }
+
+    /// What is full before its share ends does not leave the rest of the share alone.
+    #[test]
+    fn full_portions_leave_no_crumbs() {
+        // 1001 rows of 35 bytes, in requests of 28 rows at most, though 29 would be fewer requests.
+        let sizes = Sizes { bytes: 1_010, rows: 1_000 };
+        let count = sizes.requests(1_001, 1_001 * 35);
+        let portions = sent(cut(&mut rows(0..1_001), count, sizes, &HashSet::new()));
+        assert_eq!((count, portions.len()), (35, 36));
+    }
+
+    #[test]
+    fn fewer_rows_than_portions_go_one_by_one() {
+        assert_eq!(sent(cut(&mut rows(0..3), 8, SIZES, &HashSet::new())).len(), 3);
+        assert!(cut(&mut Vec::new(), 8, SIZES, &HashSet::new()).is_empty());
+    }
+
+    #[test]
+    fn the_second_row_of_a_key_waits() {
+        let mut waiting = rows([5, 7, 5, 6, 5]);
+        let sending = HashSet::from([Bytes::from("006")]);
+        assert_eq!(sent(cut(&mut waiting, 1, SIZES, &sending)), [["005", "007"]]);
+        let mut held: Vec<u64> = waiting.iter().map(|row| row.place.index).collect();
+        held.sort_unstable();
+        assert_eq!(held, [2, 3, 4]);
+        // The earlier one goes first.
+        let next = cut(&mut waiting, 1, SIZES, &HashSet::new());
+        assert_eq!(next[0].places.iter().map(|place| place.index).collect::<Vec<_>>(), [2, 3]);
+    }
+
+    #[test]
+    fn every_number_comes_once_and_never_behind_the_one_before() {
+        for count in 0..300 {
+            let order: Vec<usize> = scattered(count).collect();
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..count).collect::<Vec<_>>());
+            assert!(count < 5 || order.windows(2).all(|pair| pair[0] + 1 != pair[1]), "{order:?}");
+            assert!(count < 2 || !order.is_sorted());
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What a load has done.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::checkpoint::Checkpoint;
+use super::item::InputError;
+use crate::client::Error;
+use crate::key::ShownKey;
+
+/// How many failed rows a report lists.
+pub(super) const LISTED: usize = 1000;
+
+/// How far a load is: what [`Load::on_progress`](super::Load::on_progress) is told, and in the end what
+/// [`LoadReport::all_written`] gives.
+///
+/// All numbers are of this run: what a run before the checkpoint did is not in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// Rows that were read from the input, those left out that a checkpoint had behind it.
+    pub read: u64,
+    /// Rows that were written.
+    pub written: u64,
+    /// Rows that could not be written, and are in the report.
+    pub failed: u64,
+    /// About how many bytes the written rows took on the wire.
+    pub bytes: u64,
+    /// How many requests were made, each counted once however often it was tried.
+    pub requests: u64,
+    /// How long it has taken so far.
+    pub elapsed: Duration,
+}
+
+/// What a load did with its input.
+///
+/// A report that comes without an error is of a load that has dealt with every row of its input: each is written, or
+/// among the [`failed`](Self::failed) ones. [`all_written`](Self::all_written) makes failed rows an error.
+#[must_use = "rows that could not be written are in the report; `.all_written()?` makes them an error"]
+#[derive(Debug)]
+pub struct LoadReport {
+    pub(super) table: Arc<str>,
+    pub(super) progress: Progress,
+    pub(super) failed: Vec<FailedRow>,
+    pub(super) checkpoint: Checkpoint,
+}
+
+/// A row of a load's input that was not written, and why.
+#[derive(Debug)]
+pub struct FailedRow {
+    pub(super) index: u64,
+    pub(super) key: Option<Bytes>,
+    pub(super) error: Error,
+}
+
+/// A load that did not deal with the whole of its input, or of which rows failed that all were to be written.
+///
+/// [`report`](Self::report) says what was done, and its [checkpoint](LoadReport::checkpoint) is where the load can be
+/// resumed.
+#[derive(Debug)]
+pub struct LoadError {
+    pub(super) report: Box<LoadReport>,
+    pub(super) reason: Reason,
+}
+
+/// Why a load ended before its input did.
+#[derive(Debug)]
+pub(super) enum Reason {
+    /// For a failure that is not that of a row.
+    Failed(Error),
+    /// For an item of the input that is an error.
+    Input(InputError),
+    /// For more failed rows than are allowed.
+    TooManyFailed { allowed: u64 },
+    /// For none: it has dealt with all rows, and some of them failed.
+    RowsFailed,
+}
+
+impl LoadReport {
+    /// How many rows were read from the input, those left out that a checkpoint had behind it.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        self.progress.read
+    }
+
+    /// How many rows were written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.progress.written
+    }
+
+    /// About how many bytes the written rows took on the wire.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.progress.bytes
+    }
+
+    /// How many requests were made, each counted once however often it was tried.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.progress.requests
+    }
+
+    /// How long the load took.
+    #[must_use]
+    pub fn elapsed(&self) -> Duration {
+        self.progress.elapsed
+    }
+
+    /// The first 1000 rows that failed, as they were found.
+    #[must_use]
+    pub fn failed(&self) -> &[FailedRow] {
+        &self.failed
+    }
+
+    /// How many rows failed, those included that [`failed`](Self::failed) has no room for.
+    #[must_use]
+    pub fn failed_count(&self) -> u64 {
+        self.progress.failed
+    }
+
+    /// How far the load has come. At the end of a whole load it is behind the last item.
+    #[must_use]
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.checkpoint
+    }
+
+    /// The numbers of a load of which no row has failed.
+    ///
+    /// # Errors
+    /// When rows have failed; [`LoadError::report`] lists them.
+    pub fn all_written(self) -> Result<Progress, LoadError> {
+        match self.progress.failed {
+            0 => Ok(self.progress),
+            _ => Err(LoadError { report: Box::new(self), reason: Reason::RowsFailed }),
+        }
+    }
+}
+
+impl FailedRow {
+    /// The row's place in the input, counted from 0, the items included that a checkpoint had behind it.
+    #[must_use]
+    pub fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// Its row key as it would be stored; none where the key could not be encoded.
+    #[must_use]
+    pub fn key(&self) -> Option<&Bytes> {
+        self.key.as_ref()
+    }
+
+    /// Why it was not written.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+}
+
+/// The row's place, its key where it has one, and the reason.
+impl fmt::Display for FailedRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { index, key, error } = self;
+        write!(f, "row {index} of the input, counted from 0")?;
+        if let Some(key) = key {
+            write!(f, ", with the key {}", ShownKey(key))?;
+        }
+        write!(f, ": {error}")
+    }
+}
+
+impl fmt::Display for LoadReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Progress { written, failed, bytes, requests, elapsed, .. } = self.progress;
+        let seconds = elapsed.as_secs_f64();
+        write!(
+            f,
+            "{written} rows of {bytes} bytes written to table `{}` by {requests} requests in {seconds:.1} s, {failed} \
+             failed",
+            self.table
+        )
+    }
+}
+
+impl LoadError {
+    /// What was done before the load ended.
+    pub fn report(&self) -> &LoadReport {
+        &self.report
+    }
+
+    /// What was done before the load ended, by value.
+    pub fn into_report(self) -> LoadReport {
+        *self.report
+    }
+
+    /// How far the load had come.
+    #[must_use]
+    pub fn checkpoint(&self) -> &Checkpoint {
+        &self.report.checkpoint
+    }
+
+    /// The failure of a request, of the table or of the checkpoint, where that has ended the load.
+    #[must_use]
+    pub fn error(&self) -> Option<&Error> {
+        match &self.reason {
+            Reason::Failed(error) => Some(error),
+            Reason::Input(_) | Reason::TooManyFailed { .. } | Reason::RowsFailed => None,
+        }
+    }
+
+    /// Whether an item of the input was an error, which is then the [`source`](StdError::source). All rows before it are
+    /// dealt with.
+    #[must_use]
+    pub fn is_input(&self) -> bool {
+        matches!(self.reason, Reason::Input(_))
+    }
+
+    /// Whether more rows failed than [`Load::max_failures`](super::Load::max_failures) allows.
+    #[must_use]
+    pub fn is_too_many_failures(&self) -> bool {
+        matches!(self.reason, Reason::TooManyFailed { .. })
+    }
+}
+
+impl fmt::Display for LoadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let LoadReport { table, progress, failed, checkpoint } = &*self.report;
+        let items = checkpoint.items();
+        match &self.reason {
+            Reason::RowsFailed => {
+                let (failed, all) = (progress.failed, progress.read);
+                write!(f, "{failed} of {all} rows were not written to table `{table}`")?;
+            }
+            _ => write!(f, "the load of table `{table}` has ended early")?,
+        }
+        match &self.reason {
+            Reason::Failed(error) => write!(f, ": {error}")?,
+            Reason::Input(error) => write!(f, ": its input failed: {error}")?,
+            Reason::TooManyFailed { allowed } => {
+                write!(f, ": {} rows were not written, and {allowed} may be", progress.failed)?;
+            }
+            Reason::RowsFailed => {}
+        }
+        if let (Some(first), Reason::TooManyFailed { .. } | Reason::RowsFailed) =
+            (failed.first(), &self.reason)
+        {
+            write!(f, "; the first is {first}")?;
+        }
+        match &self.reason {
+            Reason::RowsFailed => Ok(()),
+            _ => {
+                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on behind them")
+            }
+        }
+    }
+}
+
+impl StdError for LoadError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match &self.reason {
+            Reason::Failed(error) => Some(error),
+            Reason::Input(error) => Some(error.as_ref()),
+            Reason::TooManyFailed { .. } | Reason::RowsFailed => {
+                self.report.failed.first().map(|row| &row.error as _)
+            }
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! A load that runs: it reads ahead, and sends in turn.
+
+use std::borrow::Borrow as _;
+use std::future::{Future as _, poll_fn};
+use std::panic::resume_unwind;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_core::Stream;
+use serde::Serialize;
+use tokio::task::{JoinError, JoinSet, yield_now};
+use tokio::time::{Instant, Sleep, sleep};
+
+use super::super::Table;
+use super::account::Account;
+use super::ahead::LookAhead;
+use super::item::LoadItem;
+use super::portion::{Place, Portion, Waiting};
+use super::report::Reason;
+use super::{Checkpoint, Load, LoadError, LoadReport, Settings};
+use crate::client::{Error, check_entry, entry_bytes};
+use crate::key::TableKey;
+use crate::row::{self, Write};
+
+/// How many rows are read before other tasks of the runtime get their turn.
+const READ_AT_ONCE: u64 = 128;
+
+pub(super) async fn run<K, R, S>(load: Load<'_, K, R, S>) -> Result<LoadReport, LoadError>
+where
+    K: TableKey,
+    R: Serialize,
+    S: Stream<Item: LoadItem<K, R>>,
+{
+    let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
+    let begin = resume.clone().unwrap_or_else(|| Checkpoint::begin(&table, row::now_micros()));
+    let mut account = Account::new(&table.name, begin, &settings, on_progress, on_checkpoint);
+    let mut input = pin!(rows);
+    let starts = match begin_behind(resume.as_ref(), &table, input.as_mut()).await {
+        Ok(starts) => starts,
+        Err(reason) => return account.end(Some(reason)),
+    };
+    account.begins();
+    let loader = Loader {
+        ahead: LookAhead::new(starts, settings.sizes),
+        patience: Patience { left: settings.patience, wait: None },
+        table,
+        settings,
+        account,
+        requests: JoinSet::new(),
+        has_ended: false,
+        is_impatient: false,
+        reason: None,
+    };
+    loader.run(input).await
+}
+
+/// Leaves out the items that a checkpoint has behind it; where the partitions begin.
+async fn begin_behind<K: TableKey, R, S: Stream<Item: LoadItem<K, R>>>(
+    checkpoint: Option<&Checkpoint>,
+    table: &Table<K, R>,
+    mut input: Pin<&mut S>,
+) -> Result<Vec<Bytes>, Reason> {
+    if let Some(checkpoint) = checkpoint {
+        checkpoint.check(table).map_err(Reason::Failed)?;
+    }
+    let starts = table.key_space_starts().await.map_err(Reason::Failed)?;
+    let items = checkpoint.map_or(0, Checkpoint::items);
+    for read in 0..items {
+        match poll_fn(|cx| input.as_mut().poll_next(cx)).await {
+            Some(item) => drop(item.into_row().map_err(Reason::Input)?),
+            None => {
+                return Err(Reason::Failed(Error::mismatch(
+                    &table.name,
+                    format!(
+                        "the checkpoint is behind {items} items, and the input has {read}; resume a load with the \
+                         whole of the input that it began with"
+                    ),
+                )));
+            }
+        }
+        if read % READ_AT_ONCE == 0 {
+            yield_now().await;
+        }
+    }
+    Ok(starts.into_iter().map(Bytes::from).collect())
+}
+
+struct Loader<'a, K, R> {
+    table: Table<K, R>,
+    settings: Settings,
+    account: Account<'a>,
+    ahead: LookAhead,
+    requests: JoinSet<Landed>,
+    patience: Patience,
+    /// Whether the input has no more rows to be read.
+    has_ended: bool,
+    /// Whether what has been read is sent, although there is room for more.
+    is_impatient: bool,
+    /// Why the load ends before its input, where it does.
+    reason: Option<Reason>,
+}
+
+/// What became of the rows of a request.
+struct Landed {
+    places: Vec<Place>,
+    outcomes: Vec<Result<(), Error>>,
+}
+
+enum Event<T> {
+    Landed(Result<Landed, JoinError>),
+    /// An item of the input, or its end.
+    Read(Option<T>),
+    /// The input has been waited for too long.
+    Impatient,
+}
+
+impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
+    async fn run<S>(mut self, mut input: Pin<&mut S>) -> Result<LoadReport, LoadError>
+    where
+        S: Stream<Item: LoadItem<K, R>>,
+    {
+        let mut read: u64 = 0;
+        loop {
+            self.send();
+            if self.is_done() {
+                return self.account.end(self.reason);
+            }
+            match poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await {
+                Event::Landed(landed) => self.land(landed),
+                Event::Read(Some(item)) => {
+                    self.read(item);
+                    read += 1;
+                }
+                Event::Read(None) => self.has_ended = true,
+                Event::Impatient => self.is_impatient = true,
+            }
+            self.account.tell();
+            if read == READ_AT_ONCE {
+                read = 0;
+                yield_now().await;
+            }
+        }
+    }
+
+    /// Whether nothing more is sent.
+    fn is_stopped(&self) -> bool {
+        matches!(self.reason, Some(Reason::Failed(_) | Reason::TooManyFailed { .. }))
+    }
+
+    fn is_done(&self) -> bool {
+        self.requests.is_empty() && (self.is_stopped() || (self.has_ended && self.ahead.is_empty()))
+    }
+
+    fn is_full(&self) -> bool {
+        self.ahead.bytes() >= self.settings.look_ahead.max(1)
+    }
+
+    /// Sends what may go now.
+    fn send(&mut self) {
+        while !self.is_stopped()
+            && self.requests.len() < self.settings.workers
+            && (self.is_full() || self.has_ended || self.is_impatient)
+            && let Some(portion) = self.ahead.take()
+        {
+            self.account.sent();
+            let (client, table) = (self.table.client.clone(), self.table.name.clone());
+            let Portion { mut batch, places } = portion;
+            self.requests.spawn(async move {
+                let outcomes = client.send_entries(&table, batch.take()).await;
+                Landed { places, outcomes }
+            });
+        }
+        if self.ahead.is_empty() || self.is_full() {
+            self.is_impatient = false;
+            self.patience = Patience { left: self.settings.patience, wait: None };
+        }
+    }
+
+    fn poll_event<S: Stream>(&mut self, input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Event<S::Item>> {
+        if let Poll::Ready(Some(landed)) = self.requests.poll_join_next(cx) {
+            return Poll::Ready(Event::Landed(landed));
+        }
+        if self.has_ended || self.is_stopped() || self.is_full() {
+            self.patience.ends();
+            return Poll::Pending;
+        }
+        if let Poll::Ready(item) = input.poll_next(cx) {
+            self.patience.ends();
+            return Poll::Ready(Event::Read(item));
+        }
+        if self.ahead.is_empty() || self.is_impatient {
+            self.patience.ends();
+            return Poll::Pending;
+        }
+        ready!(self.patience.poll(cx));
+        Poll::Ready(Event::Impatient)
+    }
+
+    fn read(&mut self, item: impl LoadItem<K, R>) {
+        let item = match item.into_row() {
+            Ok(item) => item,
+            Err(error) => {
+                self.has_ended = true;
+                self.reason = Some(Reason::Input(error));
+                return;
+            }
+        };
+        let index = self.account.read();
+        let (key, row) = item.borrow();
+        match self.encode(index, key, row) {
+            Ok(waiting) => self.ahead.push(waiting),
+            Err((key, error)) => self.fail(index, key, error),
+        }
+    }
+
+    fn encode(&self, index: u64, key: &K, row: &R) -> Result<Waiting, (Option<Bytes>, Error)> {
+        let Table { name, family, shape, .. } = &self.table;
+        let key = self.table.encode(key).map_err(|error| (None, error))?;
+        let timestamp_micros = self.account.checkpoint().timestamp_micros();
+        let writing = Write { family, shape, timestamp_micros, merges: false };
+        let mutations = row::to_mutations(row, writing)
+            .map_err(|error| Error::row(name, &key, error))
+            .and_then(|mutations| check_entry(name, &key, &mutations).map(|()| mutations));
+        match mutations {
+            Ok(mutations) => {
+                let bytes = entry_bytes(&key, &mutations);
+                Ok(Waiting { place: Place { index, key, bytes }, mutations })
+            }
+            Err(error) => Err((Some(key), error)),
+        }
+    }
+
+    fn fail(&mut self, index: u64, key: Option<Bytes>, error: Error) {
+        if let Err(reason) = self.account.failed(index, key, error)
+            && !self.is_stopped()
+        {
+            self.reason = Some(reason);
+        }
+    }
+
+    fn land(&mut self, landed: Result<Landed, JoinError>) {
+        let Landed { places, outcomes } = match landed {
+            Ok(landed) => landed,
+            Err(failed) => match failed.try_into_panic() {
+                Ok(panic) => resume_unwind(panic),
+                Err(_) => {
+                    return self
+                        .stop(Error::configuration("the tokio runtime has ended before the load had"));
+                }
+            },
+        };
+        for (place, outcome) in places.into_iter().zip(outcomes) {
+            self.ahead.landed(&place.key);
+            match outcome {
+                Ok(()) => self.account.written(&place),
+                Err(error) if is_of_every_row(&error) => self.stop(error),
+                Err(error) => self.fail(place.index, Some(place.key), error),
+            }
+        }
+    }
+
+    /// Ends the load for a failure that is not that of a row.
+    fn stop(&mut self, error: Error) {
+        if !self.is_stopped() {
+            self.reason = Some(Reason::Failed(error));
+        }
+    }
+}
+
+/// Whether a failure says nothing of the row: another one would have failed too, or it may be written later.
+fn is_of_every_row(error: &Error) -> bool {
+    error.is_retryable()
+        || error.is_deadline()
+        || error.is_unavailable()
+        || error.is_resource_exhausted()
+        || error.is_not_found()
+        || error.is_permission_denied()
+        || error.is_unimplemented()
+        || error.is_closed()
+        || error.is_configuration()
+        || error.is_protocol()
+}
+
+/// How long the input may still be waited for.
+struct Patience {
+    left: Duration,
+    /// Since when it is, and until when.
+    wait: Option<(Instant, Pin<Box<Sleep>>)>,
+}
+
+impl Patience {
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let left = self.left;
+        let (_, until) = self.wait.get_or_insert_with(|| (Instant::now(), Box::pin(sleep(left))));
+        until.as_mut().poll(cx)
+    }
+
+    /// It is not waited for now.
+    fn ends(&mut self) {
+        if let Some((since, _)) = self.wait.take() {
+            self.left = self.left.saturating_sub(since.elapsed());
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Changes to some columns of a row.
+
+use std::fmt;
+use std::future::{Future, IntoFuture};
+use std::pin::Pin;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Table;
+use crate::client::{Entry, Error};
+use crate::key::TableKey;
+use crate::row::{self, Condition, Mutation, Path, RowError};
+
+/// Changes to some columns of one row, all or none, from [`Table::update`].
+///
+/// Awaited, it is sent, in one mutation, in which changes apply in their order. Without a change nothing is sent.
+///
+/// # Errors
+/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails.
+#[must_use = "an update is made when it is awaited"]
+pub struct Update<K, R> {
+    table: Table<K, R>,
+    key: Result<Bytes, Error>,
+    mutations: Vec<Mutation>,
+    /// The first fault of a change.
+    fault: Option<RowError>,
+}
+
+impl<K: TableKey, R> Table<K, R> {
+    /// Changes some columns of a row, and leaves the others as they are.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # use std::collections::BTreeMap;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// struct User {
+    ///     name: String,
+    ///     email: Option<String>,
+    ///     visits: BTreeMap<String, u64>, // a family: a column for each day
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let (key, email) = (UserKey { id: 7 }, Some("corrie@example.com".to_owned()));
+    /// users.put(&key, &User { name: "Corrie".into(), email, visits: BTreeMap::new() }).await?;
+    ///
+    /// users.update(&key).set("name", "Cornelia").delete("email").set("visits:2026-05-01", &3).await?;
+    ///
+    /// let visits = BTreeMap::from([("2026-05-01".into(), 3)]);
+    /// assert_eq!(users.get(&key).await?, Some(User { name: "Cornelia".into(), email: None, visits }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A row that is not there is made; one that loses its last column is no more. Numbers are counted up by
+    /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
+    /// some columns and counts in others.
+    pub fn update(&self, key: &K) -> Update<K, R> {
+        Update { table: self.clone(), key: self.encode(key), mutations: Vec::new(), fault: None }
+    }
+}
+
+impl<K: TableKey, R> Update<K, R> {
+    /// Makes a field equal to `value`, as [`put`](Table::put) makes it: `name` is a field of the row, a column of the
+    /// table's family or, where the value is a struct or a map, a family; `family:name` is a column of another family.
+    /// `None` deletes it.
+    ///
+    /// The value is to be of the field's type; what is not is found when the row is read.
+    pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
+        let table = self.table.clone();
+        self.changed(|| {
+            let place = Path::new(path.to_owned());
+            let (family, column) = place.one(&table.family)?;
+            match place.is_own() {
+                true => row::field_to_mutations(path, value, table.writing(false)),
+                false => row::column_to_mutations(&family, &column, value, table.writing(false)),
+            }
+        })
+    }
+
+    /// Deletes a field of the row: `name` a column of the table's family, or a family that the row type has by this
+    /// name; `family:name` a column of another family; `family:` a family with all its columns.
+    pub fn delete(self, path: &str) -> Self {
+        let table = self.table.clone();
+        self.changed(|| {
+            let place = Path::new(path.to_owned());
+            let Some(column) = place.column() else {
+                return Ok(vec![Mutation::delete_family(place.family(&table.family).clone())]);
+            };
+            match place.is_own() {
+                true => row::field_to_mutations(path, &None::<()>, table.writing(false)),
+                false => {
+                    Ok(vec![Mutation::delete_column(place.family(&table.family).clone(), column.clone())])
+                }
+            }
+        })
+    }
+
+    fn changed(mut self, change: impl FnOnce() -> Result<Vec<Mutation>, RowError>) -> Self {
+        match change() {
+            Ok(mut mutations) => self.mutations.append(&mut mutations),
+            Err(error) => _ = self.fault.get_or_insert(error),
+        }
+        self
+    }
+
+    /// Makes the changes where the row is as the condition says; whether it was.
+    ///
+    /// It is not sent again when its outcome is unknown, as [`put_if`](Table::put_if).
+    ///
+    /// # Errors
+    /// As the update itself, and as `put_if`.
+    pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
+        let (table, (key, mutations)) = self.parts()?;
+        table.mutate_if(key, mutations, condition).await
+    }
+
+    async fn send(self) -> Result<(), Error> {
+        let (table, (key, mutations)) = self.parts()?;
+        if mutations.is_empty() {
+            return Ok(());
+        }
+        table.client.mutate_row(&table.name, key, mutations).await
+    }
+
+    fn parts(self) -> Result<(Table<K, R>, Entry), Error> {
+        let Self { table, key, mutations, fault } = self;
+        let key = key?;
+        match fault {
+            Some(error) => Err(Error::row(&table.name, &key, error)),
+            None => Ok((table, (key, mutations))),
+        }
+    }
+}
+
+impl<K: TableKey + 'static, R: 'static> IntoFuture for Update<K, R> {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+impl<K, R> fmt::Debug for Update<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Update")
+            .field("table", &self.table)
+            .field("mutations", &self.mutations)
+            .finish_non_exhaustive()
+    }
+}

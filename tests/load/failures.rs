@@ -1,0 +1,164 @@
+//! Rows that cannot be written, and failures that are not those of a row.
+
+use std::time::Duration;
+
+use keyderive::embedded::{Bigtable, Fault, Faults, Method};
+use keyderive::load::{FailedRow, LoadError};
+use keyderive::{Client, RowKey, Table};
+use serde::{Deserialize, Serialize};
+use tonic::Code;
+
+use super::{ReadingKey, client_of, empty, ids, reading, readings, written_by};
+
+#[derive(RowKey)]
+struct NameKey {
+    name: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Score {
+    points: u64,
+}
+
+async fn names() -> Table<NameKey, Score> {
+    let names = Client::embedded().table("names");
+    names.create_if_absent().await.unwrap();
+    names
+}
+
+fn name(index: u64) -> (NameKey, Score) {
+    let name = if index % 100 == 3 { "a#b".to_owned() } else { format!("n{index}") };
+    // Numbers above `i64::MAX` have no form in a cell.
+    (NameKey { name }, Score { points: if index % 100 == 7 { u64::MAX } else { index } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_that_cannot_be_encoded_do_not_end_the_load() {
+    let names = names().await;
+    let report = names.load_iter((0..500).map(name)).await.unwrap();
+    assert_eq!((report.read(), report.written(), report.failed_count()), (500, 490, 10));
+    assert_eq!(report.checkpoint().items(), 500);
+    let failed: Vec<u64> = report.failed().iter().map(FailedRow::index).collect();
+    assert_eq!(failed, [3, 7, 103, 107, 203, 207, 303, 307, 403, 407]);
+    let [key, row] = [&report.failed()[0], &report.failed()[1]];
+    assert!(key.error().is_key() && key.key().is_none());
+    assert!(key.to_string().starts_with("row 3 of the input, counted from 0: table `names`: "), "{key}");
+    assert!(key.to_string().contains("name"), "{key}");
+    assert!(row.error().is_row() && **row.key().unwrap() == *b"n7");
+    assert!(
+        row.to_string().starts_with("row 7 of the input, counted from 0, with the key `n7` (hex 6e37): "),
+        "{row}"
+    );
+    let error = report.all_written().unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .starts_with("10 of 500 rows were not written to table `names`; the first is row 3 ")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_failed_rows_end_the_load() {
+    let names = names().await;
+    for (allowed, failed) in [(0, 1), (4, 5)] {
+        let load = names.load_iter((0..500).map(name)).max_failures(allowed);
+        let error = load.await.unwrap_err();
+        assert!(error.is_too_many_failures() && error.error().is_none());
+        assert_eq!(error.report().failed_count(), failed);
+        // Nothing was sent: the rows are all within the look-ahead.
+        assert_eq!((error.report().written(), error.checkpoint().items()), (0, 0));
+        assert!(error.to_string().contains(&format!("{failed} rows were not written, and {allowed} may be")));
+    }
+    assert!(names.load_iter((0..500).map(name)).max_failures(10).await.is_ok());
+}
+
+/// A report lists the first thousand, and counts all.
+#[tokio::test(start_paused = true)]
+async fn the_list_of_failed_rows_is_bounded() {
+    let names = names().await;
+    let bad = (0..5_000).map(|_| (NameKey { name: "#".to_owned() }, Score { points: 1 }));
+    let report = names.load_iter(bad).max_failures(u64::MAX).await.unwrap();
+    assert_eq!(
+        (report.failed().len(), report.failed_count(), report.checkpoint().items()),
+        (1000, 5_000, 5_000)
+    );
+    assert_eq!(report.requests(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_that_the_server_refuses_are_told_with_their_keys() {
+    let refused = |key: &[u8]| if key.ends_with(b"77") { Code::InvalidArgument } else { Code::Ok };
+    let mock = written_by(Vec::new(), refused);
+    let report = readings(&client_of(&mock)).load_iter((0..1000).map(reading)).await.unwrap();
+    assert_eq!((report.written(), report.failed_count()), (990, 10));
+    for row in report.failed() {
+        let (key, _) = reading(u32::try_from(row.index()).unwrap());
+        assert!(row.index() % 100 == 77 && row.error().is_invalid_argument());
+        assert_eq!(*row.key().unwrap(), key.encode().unwrap());
+    }
+}
+
+/// What would be so for every row is not reported a thousand times.
+#[tokio::test(start_paused = true)]
+async fn a_table_that_is_not_there_ends_the_load() {
+    let error = readings(&Client::embedded()).load_iter((0..10).map(reading)).await.unwrap_err();
+    assert!(error.error().unwrap().is_not_found(), "{error}");
+    assert_eq!((error.report().failed_count(), error.checkpoint().items()), (0, 0));
+}
+
+/// An outage that outlasts the settings: what was on the way is written by the next load.
+#[tokio::test(start_paused = true)]
+async fn a_load_is_resumed_after_an_outage() {
+    let bigtable = Bigtable::in_memory();
+    let steady = readings(&bigtable.client());
+    steady.create_if_absent().await.unwrap();
+    let mut faults = Faults::seeded(3);
+    for number in 20..200 {
+        // Some of the requests that fail are carried out.
+        let fault = Fault::unavailable();
+        let fault = if number % 2 == 0 { fault.after_the_call() } else { fault };
+        faults = faults.fail_nth(Method::MutateRows, number, fault);
+    }
+    let faulty = readings(&bigtable.with_faults(faults).client())
+        .with(|settings| settings.mutate_rows.total_timeout = Duration::from_millis(200));
+    let load =
+        || faulty.load_iter((0..5_000).map(reading)).batch_rows(50).look_ahead(20_000).checkpoint_every(10);
+    let ended: LoadError = load().await.unwrap_err();
+    assert!(ended.error().unwrap().is_unavailable(), "{ended}");
+    let report = ended.report();
+    assert!(report.failed_count() == 0 && report.written() >= ended.checkpoint().items());
+    assert!((1..5_000).contains(&ended.checkpoint().items()), "{ended}");
+    assert!(ids(&steady).await.len() < 5_000);
+
+    let checkpoint = ended.checkpoint().clone();
+    let rest = steady.load_iter((0..5_000).map(reading)).resume(checkpoint.clone()).await.unwrap();
+    assert_eq!(rest.read() + checkpoint.items(), 5_000);
+    assert_eq!(rest.checkpoint().items(), 5_000);
+    assert_eq!(ids(&steady).await, (0..5_000).collect::<Vec<_>>());
+}
+
+/// What passes is waited out, and rows that were written are not sent again.
+#[tokio::test(start_paused = true)]
+async fn passing_failures_are_not_seen() {
+    let bigtable = Bigtable::in_memory();
+    let steady = readings(&bigtable.client());
+    steady.create_if_absent().await.unwrap();
+    let faults = Faults::seeded(4)
+        .fail(Method::MutateRows, 0.3, Fault::unavailable().after_the_call())
+        .cut_streams(0.1)
+        .delay(Method::MutateRows, 0.5, Duration::from_millis(30));
+    let faulty = readings(&bigtable.with_faults(faults).client());
+    let loaded =
+        faulty.load_iter((0..5_000).map(reading)).batch_rows(100).await.unwrap().all_written().unwrap();
+    assert_eq!(loaded.written, 5_000);
+    assert_eq!(ids(&steady).await, (0..5_000).collect::<Vec<_>>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_is_closed_ends_the_load() {
+    let (client, table) = empty().await;
+    client.close().await;
+    let error = table.load_iter((0..10).map(reading)).await.unwrap_err();
+    assert!(error.error().unwrap().is_closed());
+    assert!(ReadingKey::scan().into_plan().is_ok());
+}
