@@ -416,9 +416,9 @@ async fn rows_come_one_after_the_other() {
     let mut rows = table.read_rows(ReadRows::all());
     let mut keys = Vec::new();
     while let Some(row) = rows.next().await {
-        keys.push(row.unwrap().key().clone());
+        keys.push(row.unwrap().key().to_vec());
     }
-    assert_eq!(keys, ["a", "b"]);
+    assert_eq!(keys, [b"a", b"b"]);
 }
 
 /// As is documented of reads; writes refuse both.
