@@ -118,12 +118,12 @@ async fn the_last_pause_leaves_time_for_an_attempt() {
 #[tokio::test(start_paused = true)]
 async fn the_last_pause_is_cut_once() {
     let mock = Mock::new().by(|_| Answer::new().wait(SECOND).fail(Code::Unavailable));
-    let table = within(&mock, 10 * SECOND).with(|settings| settings.mutate_row.backoff.initial = 10 * SECOND);
-    // The first attempt ends after 1 s, and the second one begins when 1 s is left.
+    let table = within(&mock, 4 * SECOND).with(|settings| settings.mutate_row.backoff.initial = 10 * SECOND);
+    // The first attempt ends after 1 s, and the second one begins when a quarter of the rest is left.
     let begun = Instant::now();
     let error = table.mutate_row("k", set()).await.unwrap_err();
     assert!(error.is_deadline() && error.attempts() == 2, "{error}");
-    assert!(begun.elapsed() > 9 * SECOND && begun.elapsed() <= 10 * SECOND + 5 * MILLISECOND);
+    assert!(begun.elapsed() > 3 * SECOND && begun.elapsed() <= 4 * SECOND + 5 * MILLISECOND);
 }
 
 #[tokio::test(start_paused = true)]

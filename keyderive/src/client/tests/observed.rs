@@ -218,9 +218,11 @@ async fn what_fails_for_some_seconds_is_a_warning() {
     listener.take();
     fleet.refuse(|_| Some(Status::unavailable("of row secret-1")));
     let client = client.with(|settings| {
-        settings.each(|call| call.total_timeout = std::time::Duration::from_secs(20));
+        settings.each(|call| call.total_timeout = std::time::Duration::from_secs(12));
     });
-    for warnings in [1, 0, 1] {
+    // Each takes its 12 s, and another warning comes after 30 s at the earliest.
+    for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
+        tokio::time::sleep(std::time::Duration::from_secs(idle)).await;
         client.read_row("t", "k".into(), None).await.unwrap_err();
         let told = listener.take();
         let attempt = told.iter().find(|told| told.level == Level::DEBUG).unwrap();
