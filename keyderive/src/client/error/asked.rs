@@ -84,7 +84,7 @@ impl Error {
     }
 
     /// Whether Bigtable refused the request as malformed, or would have, whatever the state of the table: so it is
-    /// with a [`FilterError`].
+    /// with a [`FilterError`](crate::row::FilterError).
     #[must_use]
     pub fn is_invalid_argument(&self) -> bool {
         self.has_code(Code::InvalidArgument)
