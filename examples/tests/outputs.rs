@@ -31,6 +31,7 @@ macro_rules! examples {
 
 examples! {
     load [];
+    market_data [];
     quickstart [];
 }
 
