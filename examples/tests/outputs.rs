@@ -33,6 +33,7 @@ examples! {
     load [];
     market_data [];
     quickstart [];
+    server_metrics [];
 }
 
 #[test]
