@@ -30,6 +30,7 @@ macro_rules! examples {
 }
 
 examples! {
+    energy_meters [];
     load [];
     market_data [];
     quickstart [];
