@@ -30,6 +30,7 @@ macro_rules! examples {
 }
 
 examples! {
+    celebrity_posts [];
     energy_meters [];
     load [];
     market_data [];
