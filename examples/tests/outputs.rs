@@ -36,6 +36,7 @@ examples! {
     market_data [];
     quickstart [];
     server_metrics [];
+    sharded_users [];
 }
 
 #[test]
