@@ -8,6 +8,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::shared;
 
 /// Says that the files are to be written.
 const BLESS: &str = "KEYDERIVE_BLESS";
@@ -32,11 +33,19 @@ macro_rules! examples {
 examples! {
     celebrity_posts [];
     energy_meters [];
+    flights [concat!(env!("CARGO_MANIFEST_DIR"), "/data/flights.csv")];
     load [];
     market_data [];
     quickstart [];
     server_metrics [];
     sharded_users [];
+}
+
+#[test]
+fn all_flights() {
+    if shared::read_bytes("data/flights.csv.zip").is_some() {
+        in_memory("flights", &[], "all_flights.txt");
+    }
 }
 
 #[test]
