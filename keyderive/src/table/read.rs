@@ -100,7 +100,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// [`Scan::raw`](super::Scan::raw) is the same for many rows, and [`Client::raw_table`](crate::Client::raw_table)
+    /// A column that was written several times comes with each version that garbage collection has not come to yet;
+    /// [`Row::newest`] is what other reads give. [`Scan::raw`](super::Scan::raw) is the same for many rows, and [`Client::raw_table`](crate::Client::raw_table)
     /// has no key type either.
     ///
     /// # Errors

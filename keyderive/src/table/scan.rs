@@ -215,8 +215,9 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let mut filters: Vec<_> =
-            self.filters.iter().map(|filter| format!("at the server: {filter}")).collect();
+        let columns = self.table.columns_asked();
+        let asked = columns.iter().chain(&self.filters);
+        let mut filters: Vec<_> = asked.map(|filter| format!("at the server: {filter}")).collect();
         if self.keep.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
