@@ -23,8 +23,10 @@ Usage: keyderive-emulator [--port PORT] [--file FILE] [--log]
   --log        Tells of each request on the standard error.
   --help       Says this.
 
-Without a file tables live in memory, as long as the process. What is on the standard output is the line that
-has programs find it: paste it into a shell.
+Without a file tables live in memory, as long as the process. What is on the standard output has programs find
+it: the first line, pasted into a shell, is for those that use an emulator; the second is how cbt is called. The
+project and the instance are any, and `keyderive` and `local` are those of a client of keyderive that names none.
+It ends on ctrl-c and on SIGTERM, when the requests that have begun are answered.
 ";
 
 /// What is asked for.
@@ -40,7 +42,10 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexop
     let mut parser = lexopt::Parser::from_args(arguments);
     while let Some(argument) = parser.next()? {
         match argument {
-            Long("port") => port = parser.value()?.parse()?,
+            Long("port") => {
+                let value = parser.value()?;
+                port = value.parse().map_err(|error| format!("--port is a number up to 65535: {error}"))?;
+            }
             Long("file") => file = Some(parser.value()?.into()),
             Long("log") => log = true,
             Long("help") | Short('h') => return Ok(Command::Help),
@@ -68,10 +73,31 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(("127.0.0.1", port))
         .await
         .map_err(|error| format!("port {port} of 127.0.0.1 cannot be listened on: {error}"))?;
+    // Heard before anybody can know that it runs.
+    let interrupted = interrupted()?;
     println!("export BIGTABLE_EMULATOR_HOST={}", listener.local_addr()?);
-    let interrupted = async { drop(tokio::signal::ctrl_c().await) };
+    println!("# cbt -project keyderive -instance local ls");
     bigtable.serve(listener, interrupted).await?;
     Ok(())
+}
+
+/// Ready when the process is asked to end.
+#[cfg(unix)]
+fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Ready when the process is asked to end.
+#[cfg(not(unix))]
+fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
+    Ok(async { drop(tokio::signal::ctrl_c().await) })
 }
 
 #[tokio::main]
@@ -104,6 +130,10 @@ mod tests {
         let all = Command::Serve { port: 0, file: Some("kept".into()), log: true };
         assert_eq!(parsed(&["--log", "--file", "kept", "--port", "0"]), Ok(all));
         assert_eq!(parsed(&["-h"]), Ok(Command::Help));
-        assert!(parsed(&["--port", "70000"]).is_err() && parsed(&["--prot"]).is_err());
+        assert!(parsed(&["--prot"]).is_err());
+        for port in ["70000", "abc", ""] {
+            let error = parsed(&["--port", port]).unwrap_err();
+            assert!(error.starts_with("--port is a number up to 65535: "), "{error}");
+        }
     }
 }

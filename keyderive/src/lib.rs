@@ -201,7 +201,9 @@
 //!
 //! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
 //! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`Scan::on_foreign`]. [`guide::limits`] has the others.
+//! [`Scan::on_foreign`]. Only rows within the ranges that a scan asks for are met: a foreign row outside of them, such as
+//! one without a salt in a table with one, is neither an error nor counted. `explain` prints the ranges.
+//! [`guide::limits`] has the other limits.
 //!
 //! # Features
 //!

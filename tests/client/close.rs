@@ -56,6 +56,25 @@ async fn a_closed_client_begins_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_is_about_a_row_names_it() {
+    let client = client(&Mock::new());
+    let table = client.raw_table("events");
+    client.close().await;
+    let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
+    for error in [
+        table.read_row("k", None).await.unwrap_err(),
+        table.mutate_row("k", set()).await.unwrap_err(),
+        table.read_modify_write_row("k", rules).await.unwrap_err(),
+    ] {
+        assert_eq!(error.row_key(), Some(&b"k"[..]));
+        assert!(
+            error.to_string().contains(" of row `k` (hex 6b) on table `events` failed: the client"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn clones_and_other_settings_are_closed_too() {
     let mock = Mock::new();
     let client = client(&mock);

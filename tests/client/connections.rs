@@ -191,6 +191,20 @@ async fn a_connection_that_is_refused_is_tried_again() {
     assert_eq!(mock.requests().len(), 1);
 }
 
+/// The last pause is cut to what is left of the first contact, so that the time is used.
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_refused_is_tried_again_before_the_time_is_over() {
+    let mock = Mock::new().by(|_| Answer::rows(["k"]));
+    mock.set_door(Door::Shut);
+    let table = table(&mock).with(|settings| settings.read_rows.backoff.initial = 10 * SECOND);
+    let open = async {
+        sleep(2 * SECOND).await;
+        mock.set_door(Door::Open);
+    };
+    let (read, ()) = tokio::join!(all(&table), open);
+    assert_eq!(read.unwrap(), ["k"]);
+}
+
 /// Even a write that may not be made twice: it was never sent.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_not_sent_is_sent_again() {

@@ -106,16 +106,34 @@ async fn an_answer_in_time_is_none_too_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_attempt_begins_when_the_pause_is_longer_than_the_rest() {
+async fn the_last_pause_leaves_time_for_an_attempt() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
+        .on(Rpc::MutateRow, Answer::written());
+    let table = within(&mock, 3 * SECOND).with(|settings| settings.mutate_row.backoff.initial = 10 * SECOND);
+    table.mutate_row("k", set()).await.unwrap();
+    assert_eq!(gaps(&mock)[0].as_millis(), 2250);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_last_pause_is_cut_once() {
     let mock = Mock::new().by(|_| Answer::new().wait(SECOND).fail(Code::Unavailable));
-    let table = table(&mock).with(|settings| {
-        settings.mutate_row.total_timeout = 3 * SECOND;
-        settings.mutate_row.backoff.initial = 5 * SECOND;
-    });
+    let table = within(&mock, 4 * SECOND).with(|settings| settings.mutate_row.backoff.initial = 10 * SECOND);
+    // The first attempt ends after 1 s, and the second one begins when a quarter of the rest is left.
     let begun = Instant::now();
     let error = table.mutate_row("k", set()).await.unwrap_err();
-    assert!(error.is_deadline() && error.is_unavailable() && error.attempts() == 1, "{error}");
-    assert!(begun.elapsed() < 2 * SECOND);
+    assert!(error.is_deadline() && error.attempts() == 2, "{error}");
+    assert!(begun.elapsed() > 3 * SECOND && begun.elapsed() <= 4 * SECOND + 5 * MILLISECOND);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
+    let mock = Mock::new().by(|_| Answer::failure(Failure::new(Code::Unavailable, "busy")));
+    let error = within(&mock, SECOND).mutate_row("k", set()).await.unwrap_err();
+    assert!(error.is_deadline() && error.is_unavailable() && error.grpc_code() == Some(4), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(" failed: DEADLINE_EXCEEDED; given up after "), "{text}");
+    assert!(text.ends_with(", of 1s that are allowed; the last attempt: UNAVAILABLE: busy"), "{text}");
 }
 
 /// The server may ask for more patience than the operation has.
@@ -215,6 +233,13 @@ async fn a_time_of_nothing_is_over_at_once() {
     let table = within(&mock, Duration::ZERO);
     assert_eq!(code(table.mutate_row("k", set()).await), Code::DeadlineExceeded);
     assert_eq!(code(table.read_row("k", None).await), Code::DeadlineExceeded);
+    let table = table.with(|settings| {
+        settings.mutate_row.total_timeout = SECOND;
+        settings.mutate_row.attempt_timeout = Duration::ZERO;
+    });
+    let error = table.mutate_row("k", set()).await.unwrap_err();
+    assert!(error.is_deadline() && error.attempts() == 0, "{error}");
+    assert!(mock.requests().is_empty());
 }
 
 #[tokio::test(start_paused = true)]

@@ -39,10 +39,10 @@ async fn requests() -> Vec<Request> {
     let channel = mock.clone();
     let client = Client::builder()
         .instance("my-project", "my-instance")
-        .app_profile("batch/1")
+        .app_profile("batch 1/2")
         .connected_by(move |endpoint| channel.channel(&endpoint))
         .unwrap();
-    every_operation(&client.raw_table("the events")).await;
+    every_operation(&client.raw_table("the-events")).await;
     let requests = mock.requests();
     assert_eq!(requests.len(), 7);
     requests
@@ -54,8 +54,8 @@ async fn every_request_is_routed_by_its_table_and_app_profile() {
         assert_eq!(
             request.header("x-goog-request-params"),
             Some(
-                "table_name=projects%2Fmy-project%2Finstances%2Fmy-instance%2Ftables%2Fthe%20events\
-                 &app_profile_id=batch%2F1"
+                "table_name=projects%2Fmy-project%2Finstances%2Fmy-instance%2Ftables%2Fthe-events\
+                 &app_profile_id=batch%201%2F2"
             ),
             "{:?}",
             request.rpc
@@ -93,8 +93,8 @@ async fn every_message_names_its_table_and_app_profile() {
             }
             Rpc::PingAndWarm => continue,
         };
-        let table = "projects/my-project/instances/my-instance/tables/the events".to_owned();
-        assert_eq!(named, (table, "batch/1".to_owned()), "{:?}", request.rpc);
+        let table = "projects/my-project/instances/my-instance/tables/the-events".to_owned();
+        assert_eq!(named, (table, "batch 1/2".to_owned()), "{:?}", request.rpc);
     }
 }
 

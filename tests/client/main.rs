@@ -3,10 +3,12 @@
 //! A file for each part of the client's behaviour. Most tests connect by pipes inside the process and pause the
 //! clock, so that hours pass in no time and every pause is exact; those about connections use sockets.
 
+mod background;
 mod channels;
 mod close;
 mod conditional;
 mod connections;
+mod contact;
 mod cookies;
 mod deadlines;
 mod headers;

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use futures_util::StreamExt as _;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::plan::KeyRange;

@@ -68,7 +68,7 @@ async fn rows_that_fail_are_told_with_their_keys(client: Client) {
     assert_eq!(failed, ["007", "107", "207"]);
     assert!(errors.failed().iter().all(|failed| !failed.error().is_retryable()));
     let text = errors.to_string();
-    assert!(text.starts_with("3 of 250 rows were not written; the first is `"), "{text}");
+    assert!(text.starts_with("3 of 250 rows were not written; the first: row `"), "{text}");
     assert_eq!(writer.close().await.unwrap(), 0);
 }
 

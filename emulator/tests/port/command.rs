@@ -16,7 +16,7 @@ fn help_names_every_option() {
     let output = command(&["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && output.stderr.is_empty());
-    for option in ["--port PORT", "--log", "--help"] {
+    for option in ["--port PORT", "--log", "--help", "`keyderive` and `local`", "SIGTERM"] {
         assert!(help.contains(option), "{help}");
     }
 }
@@ -27,6 +27,7 @@ fn what_is_wrong_is_told_and_ends_it() {
     let (_, port) = taken.host().rsplit_once(':').unwrap();
     for (arguments, told) in [
         (&["--prot"][..], "invalid option '--prot'; see --help\n".to_owned()),
+        (&["--port", "abc"], "--port is a number up to 65535: ".to_owned()),
         (&["--port", port], format!("port {port} of 127.0.0.1 cannot be listened on: ")),
     ] {
         let output = command(arguments).output().unwrap();
@@ -52,5 +53,34 @@ async fn requests_are_logged_where_that_is_asked_for() {
     for method in ["CreateTable", "MutateRow", "ReadRows"] {
         assert!(log.contains(&format!("method=\"{method}\"")), "{log}");
     }
+    assert!(log.contains("method=\"MutateRow\" table=\"users\""), "{log}");
     assert_eq!(silent.end(), "");
+}
+
+#[tokio::test]
+async fn an_answer_that_fails_is_logged_with_its_code_and_its_message() {
+    let served = Served::with(&["--log"]);
+    let users = Client::emulator(served.host()).await.unwrap().raw_table("absent");
+    users.info().await.unwrap_err();
+    let log = served.end();
+    assert!(
+        log.contains("method=\"GetTable\" table=\"absent\"") && log.contains("code=\"NOT_FOUND\""),
+        "{log}"
+    );
+    assert!(log.contains("does not exist"), "{log}");
+}
+
+#[test]
+fn it_says_how_cbt_is_called() {
+    let mut served = Served::start();
+    assert_eq!(served.line(), "# cbt -project keyderive -instance local ls");
+}
+
+/// As by service managers and containers: requests that have begun are answered, and the process ends well.
+#[test]
+#[cfg(unix)]
+fn it_ends_well_when_it_is_asked_to() {
+    let mut served = Served::start();
+    served.line();
+    assert!(served.terminate().success());
 }

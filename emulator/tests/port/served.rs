@@ -9,7 +9,7 @@ pub(crate) struct Served {
     process: Child,
     host: String,
     /// Kept open, so that the command can write to it.
-    _stdout: BufReader<ChildStdout>,
+    stdout: BufReader<ChildStdout>,
 }
 
 /// The command with these arguments.
@@ -32,7 +32,7 @@ impl Served {
         stdout.read_line(&mut line).unwrap();
         let host = line.trim_end().strip_prefix("export BIGTABLE_EMULATOR_HOST=").map(str::to_owned);
         let Some(host) = host else { panic!("the command printed `{line}`") };
-        Self { process, host, _stdout: stdout }
+        Self { process, host, stdout }
     }
 
     /// Its address, as the variable `BIGTABLE_EMULATOR_HOST` has it.
@@ -45,6 +45,21 @@ impl Served {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         line.trim().strip_suffix(" kB")?.parse().ok().map(|kilobytes: u64| kilobytes << 10)
+    }
+
+    /// The next line that it prints.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+
+    /// Asks it to end, and waits until it has.
+    #[cfg(unix)]
+    pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+        self.process.wait().unwrap()
     }
 
     /// Ends it, and returns what it has written to the standard error.

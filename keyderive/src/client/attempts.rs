@@ -1,15 +1,19 @@
 //! One operation over all its attempts: when to try again, how long to wait first, and when to give up.
 
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use futures_util::future::{Either, select};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::metadata::{KeyRef, MetadataMap};
 use tonic::{Code, Request, Status};
 
 use super::Client;
 use super::channels::{Channels, Lease};
+use super::contact::Contact;
 use super::error::{Ended, Error, Tries};
 use super::failure::Failure;
 use super::gate::Pass;
@@ -24,6 +28,9 @@ const COOKIE: &str = "x-goog-cbt-cookie";
 
 /// A timeout stands for never from here on: tokio counts no further.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
+
+/// After so long without success it is a warning that an operation is tried again.
+const WARN_AFTER: Duration = Duration::from_secs(5);
 
 /// An operation, and what its attempts have come to.
 pub(super) struct Attempts {
@@ -41,9 +48,31 @@ pub(super) struct Attempts {
     failed: u32,
     /// How many of them in a row did not say when to come back: what the pause grows with.
     paused: u32,
+    /// Since when they have failed.
+    failing_since: Option<Instant>,
+    /// Whether the pause before the last attempt was cut so that it fits into the time that is left: of all attempts,
+    /// and of those at an address where nothing has ever answered.
+    cut: Cut,
     cookies: MetadataMap,
     /// The connection that the last attempt failed by.
     avoided: Option<usize>,
+}
+
+/// Whether pauses have been cut to what is left. Each is once.
+#[derive(Default)]
+struct Cut {
+    to_total: bool,
+    to_contact: bool,
+}
+
+/// A pause that ends before so much time is over. One that would be longer is cut, once, so that an attempt fits into
+/// the last quarter or second.
+fn fitting(pause: Duration, left: Duration, cut: &mut bool) -> Option<Duration> {
+    if pause < left {
+        return Some(pause);
+    }
+    let shorter = left.saturating_sub((left / 4).min(Duration::from_secs(1)));
+    (!left.is_zero() && !std::mem::replace(cut, true)).then_some(shorter)
 }
 
 /// One attempt, which holds its connection.
@@ -53,13 +82,22 @@ pub(super) struct Attempt {
     number: u32,
     pub(super) ends: Instant,
     timeout: Duration,
+    /// When a server is to be met, where none has been.
+    meeting: Option<Meeting>,
+}
+
+/// A server that has never been met is to be met.
+struct Meeting {
+    contact: Contact,
+    within: Duration,
+    until: Instant,
 }
 
 impl Attempts {
     /// The first attempt of an operation may begin.
     ///
     /// # Errors
-    /// When the client is closed.
+    /// When the client is closed, the table has no name, or no tokio runtime is running.
     pub(super) fn new(client: &Client, operation: Operation) -> Result<Self, Error> {
         let channels = Arc::clone(client.channels(&operation));
         Self::over(channels, client, operation)
@@ -71,6 +109,10 @@ impl Attempts {
         client: &Client,
         operation: Operation,
     ) -> Result<Self, Error> {
+        operation.check_table()?;
+        Handle::try_current().map_err(|_| {
+            Error::configuration("operations run inside a tokio runtime, for its timers, and none is running")
+        })?;
         let pass = client.admit(&operation)?;
         Ok(Self {
             settings: operation.settings(client).clone(),
@@ -83,6 +125,8 @@ impl Attempts {
             made: 0,
             failed: 0,
             paused: 0,
+            failing_since: None,
+            cut: Cut::default(),
             cookies: MetadataMap::new(),
             avoided: None,
         })
@@ -101,14 +145,44 @@ impl Attempts {
     }
 
     /// Begins an attempt, by the least busy connection that the last one did not fail by.
+    ///
+    /// # Errors
+    /// When it would have no time.
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
+        let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
+        if timeout.is_zero() {
+            let status = Status::deadline_exceeded("no time is left for an attempt");
+            let failure =
+                Failure { answered: false, timed_out: true, ..Failure::from(status).before_sending() };
+            let allowed = self.settings.attempt_timeout.min(self.settings.total_timeout);
+            let tries = Tries { attempts: self.made, ..self.tries(Some(Ended::Time(allowed))) };
+            self.watch.ends(Code::DeadlineExceeded);
+            return Err(Error::rpc(&self.operation, failure, tries));
+        }
         let lease = self.channels.lease(self.avoided);
         let lease = lease.ok_or_else(|| Error::configuration("the client has no connection"))?;
         self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
-        let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
-        Ok(Attempt { lease, number, ends: Instant::now() + timeout, timeout })
+        Ok(Attempt { lease, number, ends: Instant::now() + timeout, timeout, meeting: self.meeting() })
+    }
+
+    /// Until when a server is to be met, where none has been.
+    fn meeting(&self) -> Option<Meeting> {
+        let contact = self.channels.contact().filter(|_| !self.channels.has_answered())?.clone();
+        let within = match self.contact_left() {
+            // What held the operation up was something else, such as a token that did not come.
+            Duration::ZERO => self.client.settings().first_contact,
+            left => left,
+        };
+        // Of zero there is one attempt, with its own time.
+        let within = Some(within.min(NEVER)).filter(|within| !within.is_zero())?;
+        Some(Meeting { contact, within, until: Instant::now() + within })
+    }
+
+    /// How long is left to meet a server.
+    fn contact_left(&self) -> Duration {
+        self.client.settings().first_contact.saturating_sub(self.begun.elapsed())
     }
 
     /// The request of an attempt, with all its headers.
@@ -145,6 +219,7 @@ impl Attempts {
     pub(super) fn progressed(&mut self) {
         self.failed = 0;
         self.paused = 0;
+        self.failing_since = None;
     }
 
     /// An attempt has been answered, whatever the answer is.
@@ -180,11 +255,34 @@ impl Attempts {
             table = &*self.operation.table,
             attempt = self.made,
             code = super::failure::name(failure.code),
+            reason = failure.message,
             again = pause.is_ok(),
             pause_ms = pause.ok().map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
             "an attempt failed"
         );
+        if pause.is_ok() {
+            self.warn(failure);
+        }
         pause.map(|pause| Instant::now() + pause)
+    }
+
+    /// Says now and then that what is tried again has failed for some time.
+    fn warn(&mut self, failure: &Failure) {
+        let failing = self.failing_since.get_or_insert_with(Instant::now).elapsed();
+        if failing >= WARN_AFTER && self.channels.may_warn() {
+            tracing::warn!(
+                parent: self.watch.span(),
+                operation = self.operation.rpc,
+                table = &*self.operation.table,
+                at = %self.operation.target,
+                attempt = self.made,
+                code = super::failure::name(failure.code),
+                // A server's own words may name a row.
+                reason = (!failure.answered).then_some(&*failure.message),
+                ?failing,
+                "an operation fails, and is tried again"
+            );
+        }
     }
 
     fn pause_after(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<Ended>> {
@@ -196,6 +294,14 @@ impl Attempts {
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
+        let watched = self.channels.contact().is_some();
+        let nobody_there = failure.transient
+            && (failure.unsent || watched)
+            && !failure.is_of_credentials()
+            && !self.channels.has_answered();
+        if nobody_there && self.contact_left().is_zero() {
+            return Err(Some(Ended::NoContact));
+        }
         let safe = failure.unsent || self.operation.replay() == Replay::Always;
         if !(failure.transient && safe) {
             return Err(None);
@@ -204,21 +310,33 @@ impl Attempts {
             return Err(Some(Ended::Attempts));
         }
         let pause = self.pause(failure.retry_after);
-        if pause >= self.left() {
-            return Err(Some(Ended::Time(self.settings.total_timeout)));
+        let over = Ended::Time(self.settings.total_timeout);
+        let pause = match failure.retry_after {
+            // Before that the server is not to be asked.
+            Some(pause) => Some(pause).filter(|pause| *pause < self.left()),
+            None => fitting(pause, self.left(), &mut self.cut.to_total),
+        };
+        let pause = pause.ok_or(Some(over))?;
+        match nobody_there {
+            true => {
+                fitting(pause, self.contact_left(), &mut self.cut.to_contact).ok_or(Some(Ended::NoContact))
+            }
+            false => Ok(pause),
         }
-        let contact = self.client.settings().first_contact;
-        let nobody_there = failure.unsent && !failure.is_of_credentials() && !self.channels.has_answered();
-        if nobody_there && self.begun.elapsed() + pause >= contact {
-            return Err(Some(Ended::NoContact));
-        }
-        Ok(pause)
+    }
+
+    /// How many attempts have been made.
+    pub(super) fn made(&self) -> u32 {
+        self.made
     }
 
     /// The failure as the error of the whole operation.
     pub(super) fn error(&self, failure: Failure, ended: Option<Ended>) -> Error {
-        let tries = Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended };
-        Error::rpc(&self.operation, failure, tries)
+        Error::rpc(&self.operation, failure, self.tries(ended))
+    }
+
+    fn tries(&self, ended: Option<Ended>) -> Tries {
+        Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended }
     }
 
     /// How long is left of the time for all attempts.
@@ -256,9 +374,19 @@ impl Attempt {
         &self,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
-        match timeout_at(self.ends, answer).await {
-            Ok(answer) => answer.map_err(Failure::from),
+        match timeout_at(self.ends, self.met(answer)).await {
+            Ok(answer) => answer?.map_err(Failure::from),
             Err(_) => Err(self.timed_out()),
+        }
+    }
+
+    /// The answer, unless no server is met in time.
+    async fn met<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
+        let Some(Meeting { contact, within, until }) = &self.meeting else { return Ok(answer.await) };
+        match select(pin!(answer), pin!(sleep_until(*until))).await {
+            Either::Left((answer, _)) => Ok(answer),
+            Either::Right(((), answer)) if contact.is_made() => Ok(answer.await),
+            Either::Right(_) => Err(Failure::no_contact(*within)),
         }
     }
 
@@ -272,8 +400,8 @@ impl Attempt {
         if idle >= self.ends {
             return self.within(answer).await;
         }
-        match timeout_at(idle, answer).await {
-            Ok(answer) => answer.map_err(Failure::from),
+        match timeout_at(idle, self.met(answer)).await {
+            Ok(answer) => answer?.map_err(Failure::from),
             Err(_) => Err(Failure::silent(idle_timeout)),
         }
     }

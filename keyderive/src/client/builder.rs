@@ -105,7 +105,8 @@ impl ClientBuilder {
         }
     }
 
-    /// The project and the instance of the tables.
+    /// The project and the instance of the tables, by their ids. An id that is none is an error where the client is
+    /// made; the embedded Bigtable takes any.
     pub fn instance(self, project: impl Into<String>, instance: impl Into<String>) -> Self {
         Self { instance: Some((project.into(), instance.into())), ..self }
     }
@@ -168,10 +169,13 @@ impl ClientBuilder {
     /// A connection is made at its first use, so an emulator that does not run is an error of the first operation.
     ///
     /// # Errors
-    /// When `host` is not a host and a port, or no tokio runtime is running.
+    /// When `host` is not a host and a port, the project or the instance is none, or no tokio runtime is running.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
+        if let Some((project, instance)) = &self.instance {
+            environment::check_instance(project, instance)?;
+        }
         Ok(self.open(Reach::emulator(&host, dialer)).await)
     }
 
@@ -186,6 +190,7 @@ impl ClientBuilder {
         instance: impl Into<String>,
     ) -> Result<Client, Error> {
         let (project, instance) = (project.into(), instance.into());
+        environment::check_instance(&project, &instance)?;
         if !cfg!(feature = "cloud") && self.endpoint.is_none() {
             return Err(environment::no_cloud(&project, &instance));
         }
@@ -199,7 +204,7 @@ impl ClientBuilder {
     /// As [`Client::from_env`].
     pub async fn from_env(self) -> Result<Client, Error> {
         match Environment::decide(|name| std::env::var_os(name))? {
-            Environment::Nothing => Err(environment::nothing_named()),
+            Environment::Nothing { project } => Err(environment::nothing_named(project.as_deref())),
             named => self.named(named).await,
         }
     }
@@ -214,7 +219,7 @@ impl ClientBuilder {
                 let (project, instance) = self.instance.clone().unwrap_or((project, instance));
                 self.cloud(project, instance).await
             }
-            Environment::Nothing => Err(environment::nothing_named()),
+            Environment::Nothing { project } => Err(environment::nothing_named(project.as_deref())),
         }
     }
 

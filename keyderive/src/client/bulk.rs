@@ -1,7 +1,8 @@
 //! Writes of many rows in the background: gathered into batches, several at a time, within bounds.
 
+mod outcome;
+
 use std::collections::BTreeSet;
-use std::error::Error as StdError;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,8 +10,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
+use tokio::time::timeout;
 
+use self::outcome::Outcome;
+pub use self::outcome::{FailedWrite, WriteErrors};
+use super::failure::name;
+use super::gate::Pass;
+use super::operation::Kind;
 use super::write::{Batch, check, entry_bytes};
 use super::{Client, Entry, Error};
 use crate::row::Mutation;
@@ -24,6 +30,7 @@ use crate::row::Mutation;
 /// | `linger` | 1 s |
 /// | `entries_in_flight` | 20,000 |
 /// | `bytes_in_flight` | 100 MiB |
+/// | `failures_kept` | 10,000 |
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterSettings {
@@ -37,6 +44,9 @@ pub struct WriterSettings {
     pub entries_in_flight: usize,
     /// How many bytes may be gathered or on the way. Beyond, a write waits.
     pub bytes_in_flight: usize,
+    /// How many failed rows are kept with their keys and errors until the next flush, about 1 KiB each. The rest are
+    /// counted.
+    pub failures_kept: usize,
 }
 
 impl Default for WriterSettings {
@@ -47,6 +57,7 @@ impl Default for WriterSettings {
             linger: Duration::from_secs(1),
             entries_in_flight: 20_000,
             bytes_in_flight: 100 * 1024 * 1024,
+            failures_kept: 10_000,
         }
     }
 }
@@ -76,9 +87,10 @@ impl Default for WriterSettings {
 ///
 /// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
 ///
-/// What has been taken is sent when its batch is full or has waited long enough. Of what failed,
-/// [`flush`](Self::flush) and [`close`](Self::close) tell; either may be given up and asked for again. A writer that is dropped sends what it has gathered, and
-/// nobody hears of failures.
+/// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
+/// [closed](Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and [`close`](Self::close) tell;
+/// either may be given up and asked for again. A writer that is dropped sends what it has gathered, and failures that
+/// nobody was told of are a warning.
 pub struct RawWriter {
     gathering: Arc<Gathering>,
     entries: Arc<Semaphore>,
@@ -100,11 +112,15 @@ struct State {
     batch: Batch,
     /// Leave for the batch's rows to be on the way.
     permits: Vec<OwnedSemaphorePermit>,
+    /// Leave to send the batch, whenever the client is closed.
+    pass: Option<Arc<Pass>>,
     /// How many batches have been sent.
     sent: u64,
     /// The numbers of those that have not ended, counted from 0.
     on_the_way: BTreeSet<u64>,
     outcome: Outcome,
+    /// Whether the writer was dropped, and nobody will ask for the outcome.
+    abandoned: bool,
 }
 
 /// A batch that is on the way. It has ended when this is dropped, whatever drops it.
@@ -113,25 +129,8 @@ struct Sending {
     number: u64,
     keys: Vec<Bytes>,
     _permits: Vec<OwnedSemaphorePermit>,
+    pass: Option<Arc<Pass>>,
 }
-
-/// What became of rows.
-#[derive(Debug, Default)]
-struct Outcome {
-    written: u64,
-    failed: Vec<FailedWrite>,
-}
-
-/// A row that a writer could not write, and why.
-#[derive(Debug)]
-pub struct FailedWrite {
-    key: Bytes,
-    error: Error,
-}
-
-/// The rows that a writer could not write since it was last flushed.
-#[derive(Debug)]
-pub struct WriteErrors(Outcome);
 
 impl RawWriter {
     pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
@@ -154,15 +153,17 @@ impl RawWriter {
     /// Dropped while it waits, it has taken nothing.
     ///
     /// # Errors
-    /// When the write is above a limit of Bigtable. Failures of the write itself are told by
-    /// [`flush`](Self::flush) and [`close`](Self::close).
+    /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
+    /// the write itself are told by [`flush`](Self::flush) and [`close`](Self::close).
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
         let key = key.into();
         check(&self.gathering.table, &key, &mutations)?;
+        let runtime = Handle::try_current().map_err(|_| {
+            Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
+        })?;
         let bytes = entry_bytes(&key, &mutations);
         let permits = [self.permit(&self.entries, 1).await, self.permit(&self.bytes, bytes).await];
-        self.gathering.take(key, mutations, bytes, permits.into_iter().flatten());
-        Ok(())
+        self.gathering.take(&runtime, (key, mutations), bytes, permits.into_iter().flatten())
     }
 
     /// Leave for so much to be on the way.
@@ -198,10 +199,7 @@ impl RawWriter {
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.gathering.send();
         self.gathering.until_ended().await;
-        match std::mem::take(&mut self.gathering.state().outcome) {
-            Outcome { written, failed } if failed.is_empty() => Ok(written),
-            outcome => Err(WriteErrors(outcome)),
-        }
+        std::mem::take(&mut self.gathering.state().outcome).told()
     }
 
     /// As [`flush`](Self::flush), for the last time.
@@ -216,6 +214,9 @@ impl RawWriter {
 impl Drop for RawWriter {
     fn drop(&mut self) {
         self.gathering.send();
+        let state = &mut *self.gathering.state();
+        state.abandoned = true;
+        self.gathering.warn_of_failures(state);
     }
 }
 
@@ -226,14 +227,21 @@ impl Gathering {
     }
 
     /// Puts a row into the batch, and sends what is full.
+    ///
+    /// # Errors
+    /// When the client is closed.
     fn take(
         self: &Arc<Self>,
-        key: Bytes,
-        mutations: Vec<Mutation>,
+        runtime: &Handle,
+        (key, mutations): Entry,
         bytes: usize,
         permits: impl Iterator<Item = OwnedSemaphorePermit>,
-    ) {
+    ) -> Result<(), Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
+        let pass = self.client.pass_if_open();
+        let pass = pass.ok_or_else(|| {
+            Error::closed(&self.client.data_operation(Kind::MutateRows, &self.table)).of_row(&key)
+        })?;
         let (full, begun) = {
             let state = &mut *self.state();
             let before = match state.batch.is_full_for(&key, &mutations)
@@ -245,20 +253,23 @@ impl Gathering {
             let begins = state.batch.is_empty();
             state.batch.add(key, mutations);
             state.permits.extend(permits);
+            state.pass.get_or_insert(pass);
             let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
             let begun = (begins && after.is_none()).then_some(state.sent);
             ([before, after], begun)
         };
         full.into_iter().flatten().for_each(Cut::send);
         if let Some(number) = begun {
-            let gathering = Arc::downgrade(self);
-            tokio::spawn(async move {
-                sleep(linger).await;
+            let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
+            runtime.spawn(async move {
+                // Who closes the client waits for the batch.
+                let _ = timeout(linger, gate.closing()).await;
                 if let Some(gathering) = gathering.upgrade() {
                     gathering.send_if(|state| state.sent == number);
                 }
             });
         }
+        Ok(())
     }
 
     /// Sends what is gathered.
@@ -286,7 +297,8 @@ impl Gathering {
         state.sent += 1;
         state.on_the_way.insert(number);
         let keys = entries.iter().map(|(key, _)| key.clone()).collect();
-        let sending = Sending { gathering: Arc::clone(self), number, keys, _permits: permits };
+        let (gathering, pass) = (Arc::clone(self), state.pass.take());
+        let sending = Sending { gathering, number, keys, _permits: permits, pass };
         Some(Cut { sending, entries })
     }
 
@@ -299,6 +311,22 @@ impl Gathering {
                 return;
             }
             ended.await;
+        }
+    }
+
+    /// Where nobody will ask what became of rows, failures are told here.
+    fn warn_of_failures(&self, state: &mut State) {
+        let outcome = match state.abandoned {
+            true => std::mem::take(&mut state.outcome),
+            false => return,
+        };
+        if let Some(first) = outcome.first() {
+            tracing::warn!(
+                table = &*self.table,
+                rows = outcome.failed(),
+                code = first.code().map(name),
+                "a writer was dropped, and rows that it had taken were not written"
+            );
         }
     }
 }
@@ -325,83 +353,32 @@ impl Cut {
 
 impl Sending {
     async fn run(mut self, entries: Vec<Entry>) {
-        let Gathering { client, table, .. } = &*self.gathering;
+        let Gathering { client, table, settings, .. } = &*self.gathering;
+        let client = client.passing(self.pass.clone());
         let outcomes = client.send_entries(table, entries).await;
-        let mut outcome = Outcome::default();
+        let state = &mut *self.gathering.state();
         for (key, told) in std::mem::take(&mut self.keys).into_iter().zip(outcomes) {
-            match told {
-                Ok(()) => outcome.written += 1,
-                Err(error) => outcome.failed.push(FailedWrite { key, error }),
-            }
+            state.outcome.add(key, told, settings.failures_kept);
         }
-        self.gathering.state().outcome.add(outcome);
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
+        let Self { gathering, keys, .. } = self;
+        let state = &mut *gathering.state();
         // Keys are left where the runtime has ended before the request had.
-        let failed = std::mem::take(&mut self.keys).into_iter().map(|key| FailedWrite {
-            error: Error::configuration(
+        if !keys.is_empty() {
+            let ended = Error::configuration(
                 "the tokio runtime has ended before the write had; whether the row is written is not known",
-            ),
-            key,
-        });
-        let state = &mut *self.gathering.state();
-        state.outcome.failed.extend(failed);
+            );
+            for key in std::mem::take(keys) {
+                state.outcome.add(key, Err(ended.shared()), gathering.settings.failures_kept);
+            }
+        }
         state.on_the_way.remove(&self.number);
-        self.gathering.ended.notify_waiters();
-    }
-}
-
-impl Outcome {
-    fn add(&mut self, other: Self) {
-        self.written += other.written;
-        self.failed.extend(other.failed);
-    }
-}
-
-impl FailedWrite {
-    /// The row key.
-    #[must_use]
-    pub fn key(&self) -> &Bytes {
-        &self.key
-    }
-
-    /// Why the row was not written, or may not have been.
-    #[must_use]
-    pub fn error(&self) -> &Error {
-        &self.error
-    }
-}
-
-impl WriteErrors {
-    /// The rows that were not written.
-    #[must_use]
-    pub fn failed(&self) -> &[FailedWrite] {
-        &self.0.failed
-    }
-
-    /// How many rows were written.
-    #[must_use]
-    pub fn written(&self) -> u64 {
-        self.0.written
-    }
-}
-
-impl fmt::Display for WriteErrors {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { written, failed } = &self.0;
-        write!(f, "{} of {} rows were not written", failed.len(), failed.len() as u64 + written)?;
-        failed.first().map_or(Ok(()), |FailedWrite { key, error }| {
-            write!(f, "; the first is {}: {error}", crate::key::ShownKey(key))
-        })
-    }
-}
-
-impl StdError for WriteErrors {
-    fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.failed.first().map(|failed| &failed.error as _)
+        gathering.warn_of_failures(state);
+        gathering.ended.notify_waiters();
     }
 }
 

@@ -2,14 +2,21 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
+use tokio::time::Instant;
+
+use super::contact::Contact;
 use super::dial::Dial;
 use super::transport::Transport;
 
 /// After so many attempts in a row that were cut off by the clock, with not a word from the server between, a
 /// connection counts as dead, whatever its keepalive will say later.
 const SILENT_ATTEMPTS: usize = 3;
+
+/// How long no second warning of failures follows on one.
+const QUIET: Duration = Duration::from_secs(30);
 
 /// The connections of a client. Each request goes by the one that carries the fewest.
 pub(super) struct Channels {
@@ -20,6 +27,8 @@ pub(super) struct Channels {
     next: AtomicUsize,
     /// Whether a server has ever answered.
     answered: AtomicBool,
+    /// When it was last warned that operations fail.
+    warned: Mutex<Option<Instant>>,
 }
 
 /// A connection and how many requests it carries.
@@ -46,6 +55,7 @@ impl Channels {
             dialer: None,
             next: AtomicUsize::new(0),
             answered: AtomicBool::new(false),
+            warned: Mutex::default(),
         }
     }
 
@@ -97,8 +107,25 @@ impl Channels {
         }
     }
 
+    /// Whether a server has ever answered, or been met.
     pub(super) fn has_answered(&self) -> bool {
-        self.answered.load(Ordering::Relaxed)
+        self.answered.load(Ordering::Relaxed) || self.contact().is_some_and(Contact::is_made)
+    }
+
+    /// Whether a server has been met, where that is watched.
+    pub(super) fn contact(&self) -> Option<&Contact> {
+        self.dialer.as_ref().and_then(|dialer| dialer.contact())
+    }
+
+    /// Whether it is time for a warning that operations fail; from now on it is not, for a while.
+    pub(super) fn may_warn(&self) -> bool {
+        // Nothing panics while it holds the lock.
+        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = warned.is_none_or(|warned| warned.elapsed() >= QUIET);
+        if due {
+            *warned = Some(Instant::now());
+        }
+        due
     }
 
     pub(super) fn set_answered(&self) {

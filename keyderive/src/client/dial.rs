@@ -6,9 +6,11 @@ use std::time::Duration;
 
 use http::Uri;
 use http::uri::{Authority, Scheme};
+use hyper_util::client::legacy::connect::HttpConnector;
 use tokio::runtime::Handle;
 use tonic::transport::{Channel, Endpoint};
 
+use super::contact::{Contact, Watched};
 use super::error::Error;
 use super::transport::Transport;
 
@@ -32,6 +34,11 @@ const USER_AGENT: &str = concat!("keyderive/", env!("CARGO_PKG_VERSION"));
 pub(super) trait Dial: Send + Sync {
     /// A connection of its own, which is made at its first use and again when it breaks.
     fn dial(&self) -> Transport;
+
+    /// Whether a server has been met there, where that is watched.
+    fn contact(&self) -> Option<&Contact> {
+        None
+    }
 }
 
 /// Makes connections over TCP, with or without TLS.
@@ -43,6 +50,7 @@ pub(super) struct Dialer {
     /// Where the connections run.
     runtime: Handle,
     connect: Connect,
+    contact: Option<Contact>,
 }
 
 /// Makes a connection by the options of an endpoint.
@@ -53,7 +61,7 @@ impl Dialer {
     pub(super) fn emulator(host: &str) -> Result<Self, Error> {
         let address: Option<Authority> = host.parse().ok();
         address
-            .filter(|address| address.port_u16().is_some())
+            .filter(|address| address.port_u16().is_some() && is_plain(address))
             .and_then(|address| Self::plaintext(address).transpose())
             .unwrap_or_else(|| {
                 Err(Error::configuration(format!(
@@ -66,7 +74,7 @@ impl Dialer {
     pub(super) fn endpoint(uri: &str) -> Result<Self, Error> {
         let parts = uri.parse::<Uri>().ok().map(Uri::into_parts);
         let named = parts.filter(|parts| parts.path_and_query.as_ref().is_none_or(|path| path == "/"));
-        let named = named.and_then(|parts| parts.scheme.zip(parts.authority));
+        let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(is_plain)));
         let dialer = match named {
             Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority)?,
             Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority)?,
@@ -106,13 +114,18 @@ impl Dialer {
             Error::configuration("a client is made inside a tokio runtime, and none is running")
         })?;
         let endpoint = endpoint.and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok()).map(configure);
-        let connect: Connect = Arc::new(|endpoint| endpoint.connect_lazy());
-        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect }))
+        // Below TLS, the first bytes are those of the encryption; its handshake is the proof there.
+        let contact = plaintext.then(Contact::default);
+        let watching = contact.clone().unwrap_or_default();
+        let connect: Connect = Arc::new(move |endpoint| {
+            endpoint.connect_with_connector_lazy(Watched::new(tcp(), watching.clone()))
+        });
+        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect, contact }))
     }
 
     /// The same, by connections that `connect` makes in place of the network's.
     pub(super) fn connected_by(self, connect: impl Fn(Endpoint) -> Channel + Send + Sync + 'static) -> Self {
-        Self { connect: Arc::new(connect), ..self }
+        Self { connect: Arc::new(connect), contact: None, ..self }
     }
 
     /// The address, for people.
@@ -147,6 +160,25 @@ impl Dial for Dialer {
         let _inside = self.runtime.enter();
         Transport::Channel((self.connect)(self.endpoint.clone()), self.runtime.clone())
     }
+
+    fn contact(&self) -> Option<&Contact> {
+        self.contact.as_ref()
+    }
+}
+
+/// Whether an address is a host, with or without a port, and nothing more.
+fn is_plain(address: &Authority) -> bool {
+    !address.host().is_empty() && !address.as_str().contains('@')
+}
+
+/// Makes connections over TCP.
+fn tcp() -> HttpConnector {
+    let mut tcp = HttpConnector::new();
+    // The scheme may be `https`: what encrypts comes on top.
+    tcp.enforce_http(false);
+    tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    tcp
 }
 
 fn configure(endpoint: Endpoint) -> Endpoint {
@@ -156,7 +188,6 @@ fn configure(endpoint: Endpoint) -> Endpoint {
         .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
         .keep_alive_timeout(KEEP_ALIVE_TIMEOUT)
         .keep_alive_while_idle(true)
-        .tcp_nodelay(true)
         .connect_timeout(CONNECT_TIMEOUT)
 }
 
@@ -172,7 +203,16 @@ mod tests {
 
     #[tokio::test]
     async fn an_address_that_is_none_is_an_error() {
-        for host in ["local host", "http://localhost:8086", "localhost", "localhost:99999", "localhost:1/"] {
+        for host in [
+            "local host",
+            "http://localhost:8086",
+            "localhost",
+            "localhost:99999",
+            "localhost:1/",
+            ":8086",
+            "user@localhost:1",
+            "",
+        ] {
             let error = Dialer::emulator(host).unwrap_err();
             assert_eq!(
                 error.to_string(),
@@ -184,7 +224,16 @@ mod tests {
 
     #[tokio::test]
     async fn an_endpoint_has_a_scheme_and_a_host() {
-        for uri in ["", "localhost:8086", "ftp://localhost", "http://", "http://localhost/path", "a b"] {
+        for uri in [
+            "",
+            "localhost:8086",
+            "ftp://localhost",
+            "http://",
+            "http://localhost/path",
+            "a b",
+            "http://:80",
+            "http://me@localhost",
+        ] {
             let error = Dialer::endpoint(uri).unwrap_err();
             assert!(error.is_configuration());
             assert!(error.to_string().starts_with(&format!("`{uri}` is no endpoint")), "{error}");

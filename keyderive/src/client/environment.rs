@@ -24,8 +24,10 @@ pub(crate) enum Environment {
         project: String,
         instance: String,
     },
-    /// Neither an emulator nor an instance.
-    Nothing,
+    /// Neither an emulator nor an instance; a project at most.
+    Nothing {
+        project: Option<String>,
+    },
 }
 
 impl Environment {
@@ -45,7 +47,7 @@ impl Environment {
             (None, Some(instance)) => Err(Error::configuration(format!(
                 "`{INSTANCE}` names the instance `{instance}`, but `{PROJECT}` names no project; set both"
             ))),
-            (_, None) => Ok(Self::Nothing),
+            (project, None) => Ok(Self::Nothing { project }),
         }
     }
 }
@@ -57,12 +59,29 @@ fn read(name: &str, value: Option<OsString>) -> Result<Option<String>, Error> {
     })
 }
 
-/// The error of an environment that names nothing.
-pub(super) fn nothing_named() -> Error {
+/// The error of an environment that names nothing, or a project alone.
+pub(super) fn nothing_named(project: Option<&str>) -> Error {
+    let half = match project {
+        Some(project) => format!(", since `{PROJECT}` is `{project}`, but `{INSTANCE}` is not set"),
+        None => String::new(),
+    };
     Error::configuration(format!(
-        "the environment names no Bigtable: set `{EMULATOR}` to an emulator's `host:port`, \
+        "the environment names no Bigtable{half}: set `{EMULATOR}` to an emulator's `host:port`, \
          or `{PROJECT}` and `{INSTANCE}` to an instance of the cloud"
     ))
+}
+
+/// Fails for a project or an instance that has no name, or the name of something in it.
+pub(super) fn check_instance(project: &str, instance: &str) -> Result<(), Error> {
+    for (what, id) in [("project", project), ("instance", instance)] {
+        if id.is_empty() || id.contains(|char: char| char == '/' || char.is_whitespace() || char.is_control())
+        {
+            return Err(Error::configuration(format!(
+                "`{id}` is no {what}; write its id alone, such as `my-{what}`"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// The error of an instance which this build cannot reach.
@@ -112,9 +131,30 @@ mod tests {
 
     #[test]
     fn a_project_alone_and_empty_variables_name_nothing() {
-        assert_eq!(decide(&[]).unwrap(), Environment::Nothing);
-        assert_eq!(decide(&[(PROJECT, "p")]).unwrap(), Environment::Nothing);
-        assert_eq!(decide(&[(EMULATOR, ""), (INSTANCE, "")]).unwrap(), Environment::Nothing);
+        let nothing = Environment::Nothing { project: None };
+        assert_eq!(decide(&[]).unwrap(), nothing);
+        assert_eq!(decide(&[(EMULATOR, ""), (INSTANCE, "")]).unwrap(), nothing);
+        let project = Environment::Nothing { project: Some("p".to_owned()) };
+        assert_eq!(decide(&[(PROJECT, "p")]).unwrap(), project);
+        let error = nothing_named(Some("p")).to_string();
+        assert!(
+            error.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn an_id_is_no_path() {
+        check_instance("example.com:my-project", "local").unwrap();
+        for (project, instance, wrong) in [
+            ("", "i", "`` is no project"),
+            ("p", "", "`` is no instance"),
+            ("a/b", "c", "`a/b` is no project"),
+            ("p", "c d", "`c d` is no instance"),
+        ] {
+            let error = check_instance(project, instance).unwrap_err();
+            assert!(error.is_configuration() && error.to_string().starts_with(wrong), "{error}");
+        }
     }
 
     #[test]

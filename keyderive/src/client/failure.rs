@@ -11,6 +11,7 @@ use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::credentials::CredentialsError;
+use super::transport::RuntimeEnded;
 use crate::wire::values;
 
 /// A failure below an error.
@@ -47,6 +48,13 @@ impl Failure {
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
+    /// Something takes connections, and has not begun to speak HTTP/2 for so long.
+    pub(super) fn no_contact(after: Duration) -> Self {
+        let message =
+            format!("the connection is there, and no server of HTTP/2 has spoken on it within {after:.1?}");
+        Self { answered: false, timed_out: true, ..Self::from(Status::unavailable(message)) }
+    }
+
     /// The same failure, from before anything was sent.
     pub(super) fn before_sending(self) -> Self {
         Self { unsent: true, ..self }
@@ -78,12 +86,16 @@ impl Failure {
 
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
+        if let Some(ended) = causes(&status).find(|cause| cause.is::<RuntimeEnded>()) {
+            let status = Status::unavailable(ended.to_string());
+            return Self { transient: false, answered: false, ..Self::from(status).before_sending() };
+        }
         let (code, retry_after) = (code(&status), retry_after(status.details()));
         let unsent = causes(&status).any(<dyn StdError>::is::<tonic::ConnectError>);
         Self {
             transient: retry_after.is_some() || is_transient(code, status.message()),
             unsent,
-            message: status.message().to_owned(),
+            message: message(&status),
             answered: status.source().is_none(),
             timed_out: false,
             metadata: status.metadata().clone(),
@@ -119,6 +131,15 @@ fn code(status: &Status) -> Code {
             Code::Unavailable
         }
         None => status.code(),
+    }
+}
+
+/// What a status says, and the reason at the bottom of it where it arose in this process.
+fn message(status: &Status) -> String {
+    let said = status.message();
+    match causes(status).last().map(ToString::to_string) {
+        Some(reason) if !said.contains(&reason) => format!("{said}: {reason}"),
+        _ => said.to_owned(),
     }
 }
 
@@ -201,7 +222,7 @@ impl StdError for Cause {
 }
 
 /// A code as gRPC's documentation writes it.
-pub(super) fn name(code: Code) -> &'static str {
+pub(crate) fn name(code: Code) -> &'static str {
     match code {
         Code::Ok => "OK",
         Code::Cancelled => "CANCELLED",
@@ -246,6 +267,17 @@ mod tests {
             assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
             assert_eq!(failure.source.unwrap().to_string(), "pipe is broken");
         }
+    }
+
+    #[test]
+    fn the_reason_at_the_bottom_is_told() {
+        let broken = || io::Error::new(io::ErrorKind::BrokenPipe, "pipe is broken");
+        let over = io::Error::other(broken());
+        assert_eq!(with_source(Status::unknown("h2 error"), over).message, "h2 error: pipe is broken");
+        assert_eq!(
+            with_source(Status::unknown("the pipe is broken"), broken()).message,
+            "the pipe is broken"
+        );
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(super) struct Gate {
     closed: AtomicBool,
     inside: AtomicUsize,
     left: Notify,
+    closing: Notify,
 }
 
 /// Leave to run one operation, with all requests that it takes.
@@ -31,9 +32,18 @@ impl Gate {
         self.closed.load(Ordering::SeqCst)
     }
 
+    /// Ready when the gate is closed.
+    pub(super) async fn closing(&self) {
+        let closing = self.closing.notified();
+        if !self.is_closed() {
+            closing.await;
+        }
+    }
+
     /// Closes the gate at once; what is returned is ready when all that were inside have left.
     pub(super) fn close(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         self.closed.store(true, Ordering::SeqCst);
+        self.closing.notify_waiters();
         let gate = Arc::clone(self);
         async move {
             loop {

@@ -3,7 +3,7 @@
 //! # What it tells of itself
 //!
 //! Each operation is a span `bigtable` of the `tracing` crate, at the level info. A scan over several buckets is one
-//! for each request. None of what is told has a row key or a value in it.
+//! for each request. None of what is told from the level info up has a row key or a value in it.
 //!
 //! | field | |
 //! |---|---|
@@ -15,8 +15,10 @@
 //! | `bytes` | how many bytes the messages have that brought rows, or the message that was sent |
 //! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
 //!
-//! An attempt that fails is an event at the level debug. At the level warn are told: a connection that is used without
-//! having been made ready, and one that could not be renewed.
+//! An attempt that fails is an event at the level debug, with the reason in the words of who refused it: a server may
+//! name a row in them. At the level warn are told: a connection that is used without having been made ready, one that
+//! could not be renewed, and one that has gone silent; operations that have failed for some seconds and are tried
+//! again, at most every 30 s; failures of a writer that was dropped.
 //!
 //! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
 //!
@@ -36,6 +38,7 @@ mod bulk;
 mod call;
 mod channels;
 mod cloud;
+mod contact;
 mod credentials;
 mod dial;
 mod environment;
@@ -88,6 +91,8 @@ pub(crate) use write::{Batch, Entry, check as check_entry, entry_bytes};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
+#[cfg(feature = "serve")]
+pub(crate) use failure::name as code_name;
 #[cfg(feature = "embedded")]
 pub(crate) use headers::FEATURES;
 #[cfg(feature = "embedded")]
@@ -212,7 +217,8 @@ impl Client {
     /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
     /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended.
     ///
-    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped.
+    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped. A row that a
+    /// [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.inner.gate.close()
     }
@@ -225,14 +231,23 @@ impl Client {
 
     /// Leave to run an operation.
     fn admit(&self, operation: &Operation) -> Result<Arc<Pass>, Error> {
-        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
-        pass.ok_or_else(|| Error::closed(operation))
+        self.pass_if_open().ok_or_else(|| Error::closed(operation))
+    }
+
+    /// Leave to go on after the client is closed, if it is not yet.
+    fn pass_if_open(&self) -> Option<Arc<Pass>> {
+        self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new))
     }
 
     /// The same client, which may go on after it is closed if it is not yet.
     pub(crate) fn entered(self) -> Self {
-        let pass = self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new));
+        let pass = self.pass_if_open();
         Self { pass, ..self }
+    }
+
+    /// The same client, which may do what the pass is leave for.
+    fn passing(&self, pass: Option<Arc<Pass>>) -> Self {
+        Self { pass, ..self.clone() }
     }
 
     /// What says who asks.
@@ -304,7 +319,14 @@ mod tests {
         assert!(error.is_unavailable(), "{error}");
         assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
         assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");
-        assert!(error.to_string().ends_with("since nothing has ever answered there"), "{error}");
+        let told = error.to_string();
+        assert!(told.contains("refused (os error "), "{told}");
+        assert!(
+            told.ends_with(
+                "since no Bigtable has ever answered there; does the emulator run, at this address?"
+            ),
+            "{told}"
+        );
         assert!(std::error::Error::source(&error).is_some());
     }
 

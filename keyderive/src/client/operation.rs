@@ -5,7 +5,10 @@ use std::sync::Arc;
 use tonic::metadata::{AsciiMetadataValue, MetadataMap};
 
 use super::settings::{CallSettings, Settings};
-use super::{Client, Target, headers};
+use super::{Client, Error, Target, headers};
+
+/// How long the name of a table may be.
+const MAX_TABLE_BYTES: usize = 50;
 
 /// One RPC on one table, as errors name it and the service routes it.
 #[derive(Clone)]
@@ -77,6 +80,25 @@ impl Kind {
 impl Operation {
     pub(super) fn settings<'a>(&self, client: &'a Client) -> &'a CallSettings {
         self.kind.settings(client.settings())
+    }
+
+    /// Fails where the service knows no such name of a table, by its rule
+    /// `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
+    pub(super) fn check_table(&self) -> Result<(), Error> {
+        if matches!(self.kind, Kind::PingAndWarm | Kind::Admin("ListTables")) {
+            return Ok(());
+        }
+        let name = self.table.as_bytes();
+        let first = name.first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'_');
+        let all = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
+        match first && all && name.len() <= MAX_TABLE_BYTES {
+            true => Ok(()),
+            false => Err(Error::definition(
+                &self.table,
+                "no table has this name; write its short id, of 1 to 50 characters from `a-z`, `A-Z`, `0-9`, `_`, \
+                 `-` and `.`, which begins with none of the last two",
+            )),
+        }
     }
 
     /// Whether it is for the admin service, which in the cloud is somewhere else.
@@ -161,5 +183,32 @@ impl Client {
             replay: Replay::Always,
             routing: headers::routing(routing),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(table: &str) -> Result<(), Error> {
+        Operation::for_test(Kind::ReadRows, table).check_table()
+    }
+
+    #[test]
+    fn names_of_tables_are_those_of_the_service() {
+        for name in ["a", "_", "0-x", "Events.2024_01-02", &"x".repeat(50)] {
+            check(name).unwrap();
+        }
+        for name in ["", "-a", ".a", "a/b", "a b", "é", "projects/p/instances/i/tables/t", &"x".repeat(51)] {
+            let error = check(name).unwrap_err();
+            assert!(error.is_invalid_argument(), "{error}");
+            assert!(
+                error.to_string().starts_with(&format!("table `{name}`: no table has this name;")),
+                "{error}"
+            );
+        }
+        assert!(Operation::for_test(Kind::PingAndWarm, "").check_table().is_ok());
+        assert!(Operation::for_test(Kind::Admin("ListTables"), "").check_table().is_ok());
+        assert!(Operation::for_test(Kind::Admin("GetTable"), "").check_table().is_err());
     }
 }

@@ -9,6 +9,7 @@ use super::{
     Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, RowStream, Settings, TableInfo,
     WriterSettings,
 };
+use crate::key::MAX_KEY_LEN;
 use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
 
 /// A table whose keys are bytes and whose rows are cells, as Bigtable stores them.
@@ -43,7 +44,8 @@ pub struct RawTable {
 }
 
 impl Client {
-    /// The table `name` without a key type. Sends nothing.
+    /// The table `name` without a key type. Sends nothing. A name that no table has, by the service's rule of 1 to 50
+    /// characters from `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`, is an error of every operation.
     #[must_use]
     pub fn raw_table(&self, name: &str) -> RawTable {
         RawTable { client: self.clone(), name: name.into() }
@@ -134,6 +136,8 @@ impl RawTable {
 
     /// The row with this key, or what the filter leaves of it; none where there is nothing.
     ///
+    /// Nothing is sent for a key that no row has, which is empty or above 4096 bytes: there is none.
+    ///
     /// # Errors
     /// When the filter is none that Bigtable takes, or the read fails.
     pub async fn read_row(
@@ -141,7 +145,11 @@ impl RawTable {
         key: impl Into<Bytes>,
         filter: Option<RowFilter>,
     ) -> Result<Option<Row>, Error> {
-        self.client.read_row(&self.name, key.into(), filter).await
+        let key = key.into();
+        match key.len() {
+            1..=MAX_KEY_LEN => self.client.read_row(&self.name, key, filter).await,
+            _ => Ok(None),
+        }
     }
 
     /// The rows that a request names, in the order of their keys or against it.

@@ -30,7 +30,7 @@ use std::time::Duration;
 ///
 /// The pause between attempts is the same for all: 25 ms at first, twice as long after each failure, 10 s at most,
 /// of which a random half to whole is waited, so that clients that failed together do not come back together. An
-/// address that nothing has ever answered at is tried for 3 s, which is `first_contact`.
+/// address that no Bigtable has ever answered at is tried for 3 s, which is `first_contact`.
 ///
 /// The values are those of Google's Java client, but for the pauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,10 +54,16 @@ pub struct Settings {
     pub admin: CallSettings,
     /// The first request on a new connection, which has the server open what it will need.
     pub ping_and_warm: CallSettings,
-    /// How long an address is tried that nothing has ever answered at: 3 s.
+    /// How long an address is tried that no Bigtable has ever answered at: 3 s.
     ///
     /// An outage is waited out for as long as the operation's own settings say. An address that is wrong, or of an
-    /// emulator that does not run, is to be told at once.
+    /// emulator that does not run, is to be told at once: one that refuses connections or swallows them, that has no
+    /// DNS record, that takes connections and stays silent, or where something else than HTTP/2 is spoken. A server
+    /// has answered when it has sent the first frame of HTTP/2, as each does before it looks at a request: its first
+    /// answer may take as long as the operation's settings say. Of zero, there is one attempt in the time of its own.
+    ///
+    /// By TLS, the handshake is the first answer, and may take 10 s. Where connections are
+    /// [primed](crate::client::ClientBuilder::prime), making the client may take the time of `ping_and_warm` besides.
     pub first_contact: Duration,
 }
 
@@ -65,9 +71,12 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallSettings {
-    /// How long one attempt may take, the answer included. The server is told, and stops then too.
+    /// How long one attempt may take, the answer included. The server is told, and stops then too. Of zero, every
+    /// operation fails by [`is_deadline`](crate::Error::is_deadline), and nothing is sent.
     pub attempt_timeout: Duration,
-    /// How long all attempts may take together, with the pauses between them.
+    /// How long all attempts may take together, with the pauses between them. A pause that would be longer than what is
+    /// left is cut, once, so that a last attempt has the last quarter of it, or second. Zero is as in
+    /// `attempt_timeout`.
     pub total_timeout: Duration,
     /// How long a stream may be silent while its reader waits. Time in which nobody waits does not count, nor does
     /// time in which what came has not been taken. Of the operations that are no streams, none uses it.

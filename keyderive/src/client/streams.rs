@@ -48,6 +48,7 @@ impl Streams {
             }),
             #[cfg(feature = "embedded")]
             Transport::InProcess(_) => None,
+            Transport::Ended => None,
         }
     }
 

@@ -1,11 +1,12 @@
 //! The one way to a Bigtable, wherever it is.
 
+use std::error::Error as StdError;
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 #[cfg(feature = "embedded")]
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use tokio::runtime::Handle;
 use tonic::body::Body;
@@ -21,6 +22,8 @@ pub(crate) const MAX_MESSAGE_BYTES: usize = 256 << 20;
 pub(crate) enum Transport {
     /// A connection, and the runtime that it runs in.
     Channel(Channel, Handle),
+    /// What was a connection, until its runtime ended.
+    Ended,
     #[cfg(feature = "embedded")]
     InProcess(Arc<dyn InProcess>),
 }
@@ -37,6 +40,7 @@ impl fmt::Debug for Transport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Channel(..) => f.write_str("Channel"),
+            Self::Ended => f.write_str("Ended"),
             #[cfg(feature = "embedded")]
             Self::InProcess(_) => f.write_str("InProcess"),
         }
@@ -45,12 +49,20 @@ impl fmt::Debug for Transport {
 
 impl Service<http::Request<Body>> for Transport {
     type Response = http::Response<Body>;
-    type Error = tonic::transport::Error;
+    type Error = Box<dyn StdError + Send + Sync>;
     type Future = BoxFuture<Result<Self::Response, Self::Error>>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
         match self {
-            Self::Channel(channel, _) => channel.poll_ready(context),
+            // A lazy connection tells its failures where it is called. What fails here is the task that runs it,
+            // which ends with its runtime; tonic would make a status of this that cannot be told from a server's.
+            Self::Channel(channel, _) => {
+                if ready!(channel.poll_ready(context)).is_err() {
+                    *self = Self::Ended;
+                }
+                Poll::Ready(Ok(()))
+            }
+            Self::Ended => Poll::Ready(Ok(())),
             #[cfg(feature = "embedded")]
             Self::InProcess(_) => Poll::Ready(Ok(())),
         }
@@ -58,7 +70,11 @@ impl Service<http::Request<Body>> for Transport {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         match self {
-            Self::Channel(channel, _) => Box::pin(channel.call(request)),
+            Self::Channel(channel, _) => {
+                let answer = channel.call(request);
+                Box::pin(async move { answer.await.map_err(Into::into) })
+            }
+            Self::Ended => Box::pin(async { Err(RuntimeEnded.into()) }),
             #[cfg(feature = "embedded")]
             Self::InProcess(servers) => {
                 let response = servers.call(request);
@@ -67,3 +83,15 @@ impl Service<http::Request<Body>> for Transport {
         }
     }
 }
+
+/// The runtime of a connection has ended, and the connection with it.
+#[derive(Debug)]
+pub(super) struct RuntimeEnded;
+
+impl fmt::Display for RuntimeEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the tokio runtime in which this client was made has ended; make one client per runtime")
+    }
+}
+
+impl StdError for RuntimeEnded {}

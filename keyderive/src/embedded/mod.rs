@@ -51,6 +51,9 @@ impl Client {
     /// them in a file. Clones share the tables;
     /// another call makes another Bigtable.
     ///
+    /// It is made anywhere; its operations run inside a tokio runtime, as those of other clients, and fail by
+    /// [`is_configuration`](Error::is_configuration) outside of one.
+    ///
     /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
     /// family's garbage collection rule lets go is gone at once, where the service may still return it for
     /// days; regular expressions have no Unicode classes; there are no `HyperLogLog++` aggregates, no SQL, no
@@ -110,15 +113,24 @@ impl Client {
 
     async fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
         match environment {
-            Environment::Nothing => {
-                tracing::warn!(
-                    "the environment names no Bigtable; using the embedded one, whose tables are lost with this process"
-                );
+            Environment::Nothing { project } => {
+                tracing::warn!("{}", fallback(project.as_deref()));
                 Ok(Self::embedded())
             }
             named => Self::builder().named(named).await,
         }
     }
+}
+
+/// What is told of an environment that names no Bigtable, or a project at most.
+fn fallback(project: Option<&str>) -> String {
+    let why = match project {
+        Some(project) => format!(
+            "`GOOGLE_CLOUD_PROJECT` names the project `{project}`, but `BIGTABLE_INSTANCE` names no instance of it"
+        ),
+        None => "the environment names no Bigtable".to_owned(),
+    };
+    format!("{why}; using the embedded one, whose tables are lost with this process")
 }
 
 impl ClientBuilder {

@@ -6,14 +6,17 @@ use std::io;
 use std::task::{Context, Poll};
 use std::time::Instant;
 
+use http::HeaderValue;
+use percent_encoding::percent_decode;
 use tokio::net::TcpListener;
+use tonic::Status;
 use tonic::body::Body;
 use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 use tower_service::Service;
 
 use super::{Bigtable, Servers};
-use crate::client::{BoxFuture, InProcess as _};
+use crate::client::{BoxFuture, InProcess as _, code_name as name};
 
 /// How many requests a client may have open on one connection: as many as Google's front ends allow.
 const MAX_CONCURRENT_STREAMS: u32 = 100;
@@ -40,8 +43,8 @@ impl Bigtable {
     /// ```
     ///
     /// Whoever can reach the port can read and change everything: listen on the loopback interface. Each request is
-    /// told to `tracing` at debug level, with its method, the time to the head of its answer, and its status if it
-    /// has one by then.
+    /// told to `tracing` at debug level, with its method, its table where its headers name one, the time to the head
+    /// of its answer, and the code and the message of its status if it has one by then.
     ///
     /// # Errors
     /// When the port cannot be listened on any more.
@@ -73,12 +76,36 @@ impl Service<http::Request<Body>> for Served {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
+        let table = request.headers().get("x-goog-request-params").and_then(table);
         let (begun, answer) = (Instant::now(), self.0.call(request));
         Box::pin(async move {
             let answer = answer.await;
-            let status = answer.headers().get("grpc-status").and_then(|status| status.to_str().ok());
-            tracing::debug!(method, elapsed = ?begun.elapsed(), status, "answered");
+            let status = Status::from_header_map(answer.headers());
+            let code = status.as_ref().map(|status| name(status.code()));
+            let message = status.as_ref().map(Status::message).filter(|message| !message.is_empty());
+            tracing::debug!(method, table, elapsed = ?begun.elapsed(), code, status = message, "answered");
             Ok(answer)
         })
+    }
+}
+
+/// The table that a request is routed by.
+fn table(parameters: &HeaderValue) -> Option<String> {
+    let parameters = percent_decode(parameters.as_bytes()).decode_utf8_lossy();
+    let (_, table) = parameters.split_once("/tables/")?;
+    table.split(['&', '/']).next().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_that_of_the_routing() {
+        let table = |parameters: &'static str| table(&HeaderValue::from_static(parameters));
+        let name = "name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fevents&app_profile_id=a";
+        assert_eq!(table(name).as_deref(), Some("events"));
+        assert_eq!(table("table_name=projects/p/instances/i/tables/x").as_deref(), Some("x"));
+        assert_eq!(table("parent=projects%2Fp%2Finstances%2Fi"), None);
     }
 }

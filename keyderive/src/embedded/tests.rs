@@ -15,7 +15,7 @@ mod writes;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _};
+use futures_util::TryStreamExt as _;
 
 use super::Servers;
 use super::clock::{Clock, SystemClock};
@@ -299,7 +299,7 @@ async fn tables_come_and_go() {
     }
     let error = client.create_table("no/name", NewTable::default()).await.unwrap_err();
     assert!(
-        error.is_invalid_argument() && error.to_string().contains("`no/name` is no name for a table"),
+        error.is_invalid_argument() && error.to_string().contains("table `no/name`: no table has this name"),
         "{error}"
     );
 }
@@ -362,7 +362,7 @@ fn it_runs_without_a_runtime_and_in_any() {
 
 #[tokio::test]
 async fn only_an_environment_that_names_nothing_falls_back() {
-    let client = Client::named_or_embedded(Environment::Nothing).await.unwrap();
+    let client = Client::named_or_embedded(Environment::Nothing { project: None }).await.unwrap();
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
     let named = |host: &str| Environment::Emulator {
         host: host.to_owned(),
@@ -372,4 +372,62 @@ async fn only_an_environment_that_names_nothing_falls_back() {
     let client = Client::named_or_embedded(named("127.0.0.1:1")).await.unwrap();
     assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
     assert!(Client::named_or_embedded(named("nowhere")).await.unwrap_err().is_configuration());
+}
+
+#[test]
+fn the_fallback_says_what_is_missing() {
+    let fallback = crate::embedded::fallback;
+    assert!(fallback(None).starts_with("the environment names no Bigtable; using the embedded one"));
+    let told = fallback(Some("p"));
+    assert!(told.contains("the project `p`, but `BIGTABLE_INSTANCE` names no instance"), "{told}");
+}
+
+#[tokio::test]
+async fn a_time_of_nothing_is_over_before_anything_is_done() {
+    let client = embedded();
+    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
+    let client = client.with(|settings| settings.each(|call| call.total_timeout = std::time::Duration::ZERO));
+    let table = client.raw_table(TABLE);
+    for error in [
+        table.mutate_row("k", [Mutation::set("f", "q", 0, "v")]).await.unwrap_err(),
+        table.read_row("k", None).await.unwrap_err(),
+        table.mutate_rows(vec![("k".into(), vec![Mutation::delete_row()])]).await.remove(0).unwrap_err(),
+        client.list_tables().await.unwrap_err(),
+    ] {
+        assert!(error.is_deadline() && error.attempts() == 0, "{error}");
+    }
+}
+
+#[test]
+fn outside_of_a_runtime_operations_are_errors() {
+    use futures_util::FutureExt as _;
+    let error = Client::embedded().list_tables().now_or_never().unwrap().unwrap_err();
+    assert!(error.is_configuration() && error.to_string().contains("tokio runtime"), "{error}");
+}
+
+#[tokio::test]
+async fn rows_come_one_after_the_other() {
+    let client = embedded();
+    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
+    let table = client.raw_table(TABLE);
+    for key in ["a", "b"] {
+        table.mutate_row(key, [Mutation::set("f", "q", 0, "v")]).await.unwrap();
+    }
+    let mut rows = table.read_rows(ReadRows::all());
+    let mut keys = Vec::new();
+    while let Some(row) = rows.next().await {
+        keys.push(row.unwrap().key().to_vec());
+    }
+    assert_eq!(keys, [b"a", b"b"]);
+}
+
+/// As is documented of reads; writes refuse both.
+#[tokio::test]
+async fn under_a_key_that_no_row_has_is_nothing() {
+    let client = embedded();
+    client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
+    let table = client.raw_table(TABLE);
+    for key in ["".to_owned(), "k".repeat(4097)] {
+        assert_eq!(table.read_row(key, None).await.unwrap(), None);
+    }
 }

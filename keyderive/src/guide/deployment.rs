@@ -140,8 +140,8 @@
 //!   flight end.
 //! - A client makes 4 connections to the cloud, makes them ready before they are used, and renews each before Google's
 //!   front ends close it. [`ClientBuilder`](crate::client::ClientBuilder) has every knob.
-//! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics: no row
-//!   key and no value is in it.
+//! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics. From the
+//!   level info up, no row key and no value is in it.
 //!
 //! # Features
 //!

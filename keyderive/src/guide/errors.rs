@@ -76,7 +76,7 @@
 //! where it cannot have reached the server. What is given up says what was tried:
 //!
 //! ```text
-//! ReadRows on table `events` failed: UNAVAILABLE: tcp connect error, at the emulator at 127.0.0.1:8086; given up after 8 attempts in 2.9 s, since nothing has ever answered there
+//! ReadRows on table `events` failed: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086; given up after 8 attempts in 2.8 s, since no Bigtable has ever answered there; does the emulator run, at this address?
 //! ```
 //!
 //! Every deadline, pause and bound has a default and can be set, for a client, a table or one call:

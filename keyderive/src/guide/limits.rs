@@ -30,6 +30,7 @@
 //! | what is written to one row at once | | above 100 MB a warning: Bigtable advises against rows of that size |
 //! | an integer of a row | `i64` | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, one after the other |
+//! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
 //! | requests at a time on one connection | 100 | others wait: [`channels`](crate::client::ClientBuilder::channels) makes more connections |
 //!
@@ -40,7 +41,7 @@
 //! leftmost free field reads rows and drops them, at the server or here.
 //!
 //! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`on_foreign`](crate::Scan::on_foreign).
+//! [`on_foreign`](crate::Scan::on_foreign). Rows outside of the ranges that a scan asks for are not met at all.
 //!
 //! # What there is none of
 //!

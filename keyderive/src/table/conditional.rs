@@ -98,7 +98,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// open whether it was added. A sum that is too large wraps around.
     ///
     /// # Errors
-    /// When the key cannot be encoded, the column holds something else than an integer, or the write fails.
+    /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes
+    /// are taken as an integer, those of a float too: Bigtable does not know what they stand for.
     pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
         let (key, value) = self.modify(key).increment(column, amount).one().await?;
         let value: Result<[u8; 8], _> = value.as_ref().try_into();

@@ -14,7 +14,9 @@ const DELETED_ROWS: usize = 5_000;
 impl<K: TableKey, R> Table<K, R> {
     /// How many rows a plan selects.
     ///
-    /// Their keys are read, without values. [`Scan::count`](super::Scan::count) counts those that filters leave.
+    /// Their keys are read, without values. [`Scan::count`](super::Scan::count) counts those that filters leave. Only
+    /// keys within the ranges that the plan asks for are met, which [`explain`](Plan::explain) prints: with a salt, a
+    /// row outside of every bucket is neither counted nor an error.
     ///
     /// # Errors
     /// When a value can be in no key, or the read fails; for a row whose key is not of this key type.
@@ -62,9 +64,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// Drops all rows of a plan at once, by the prefixes of their keys: far cheaper than
     /// [`delete_rows`](Self::delete_rows), and not exact in time for rows that are written meanwhile.
     ///
-    /// Only for a plan whose rows are all those of one byte prefix in each bucket: fields fixed from the left, one
-    /// value each, and nothing else; not all of them, which is one row for [`delete`](Self::delete). Such a prefix
-    /// ends on a delimiter or a width, so that rows of other values do not begin with it.
+    /// Only for a plan whose rows are all those of exactly one byte prefix in each bucket, which is not empty: fields
+    /// fixed from the left, one value each, and nothing else; not all of them, which is one row for
+    /// [`delete`](Self::delete). Such a prefix ends on a delimiter or a width, so that rows of other values do not begin
+    /// with it.
+    ///
+    /// A salt or a tag is such a prefix by itself: the free scan `EventKey::scan()` of a key type that begins with one
+    /// drops all rows under every bucket or the tag. Without either it is the whole table, and an error.
     ///
     /// Every row under the prefixes goes, foreign ones too: where key types share a table, give each a tag, which is a
     /// part of its prefixes. `delete_rows` leaves foreign rows alone.

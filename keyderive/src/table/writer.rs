@@ -31,9 +31,10 @@ use crate::row::Mutation;
 ///
 /// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
 ///
-/// What has been taken is sent when its batch is full or has waited long enough. Of what failed,
-/// [`flush`](Self::flush) and [`close`](Self::close) tell. A writer that is dropped sends what it has gathered, and
-/// nobody hears of failures.
+/// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
+/// [closed](crate::Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and
+/// [`close`](Self::close) tell. A writer that is dropped sends what it has gathered, and failures that nobody was told
+/// of are a warning.
 pub struct Writer<K, R> {
     raw: RawWriter,
     table: Table<K, R>,
@@ -59,7 +60,8 @@ impl<K: TableKey, R> Writer<K, R> {
     /// Takes a row, as [`Table::put`]; waits while too much is on the way.
     ///
     /// # Errors
-    /// When the key or the row cannot be encoded, or is above a limit of Bigtable.
+    /// When the key or the row cannot be encoded, or is above a limit of Bigtable; when the client is closed, or no
+    /// tokio runtime is running.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -71,7 +73,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is on the way.
     ///
     /// # Errors
-    /// When the key cannot be encoded.
+    /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.raw.write(self.table.encode(key)?, vec![Mutation::delete_row()]).await
     }

@@ -4,8 +4,10 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use bytes::Bytes;
+use tonic::Code;
 
 use super::{Ended, Error, Kind, Rpc, Tries};
+use crate::client::Target;
 use crate::client::failure::{Failure, name};
 use crate::key::ShownKey;
 
@@ -20,12 +22,12 @@ impl fmt::Display for Error {
                 "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
                  `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
             ),
-            Kind::Closed { rpc, table } => {
-                write!(f, "{}: the client is closed", Failed { rpc, table })
+            Kind::Closed { rpc, table, key } => {
+                write!(f, "{}: the client is closed", Failed { rpc, table, key })
             }
             Kind::Rpc(rpc) => rpc.fmt(f),
             Kind::Protocol { rpc, table, message, last } => {
-                let failed = Failed { rpc, table };
+                let failed = Failed { rpc, table, key: &None };
                 write!(f, "{failed}: the server's answer breaks the protocol: {message}{}", Behind(last))
             }
             Kind::Limit { table, key, message } => {
@@ -110,15 +112,47 @@ impl StdError for Error {
 impl fmt::Display for Rpc {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rpc, table, target, failure, tries, key, last } = self;
-        match key {
-            Some(key) => write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))?,
-            None => write!(f, "{}", Failed { rpc, table })?,
+        write!(f, "{}: ", Failed { rpc, table, key })?;
+        let told = Told { failure, target };
+        match tries.ended {
+            // The operation has run out of time, whatever the last attempt ended with.
+            Some(Ended::Time(_)) if failure.code != Code::DeadlineExceeded => {
+                write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {told}")?;
+            }
+            _ => write!(f, "{told}{tries}")?,
         }
-        write!(f, ": {}", name(failure.code))?;
+        if tries.ended == Some(Ended::NoContact) && target.is_emulator() {
+            write!(f, "; does the emulator run, at this address?")?;
+        }
+        if failure.code == Code::NotFound && is_of_missing_table(rpc, table, &failure.message) {
+            write!(
+                f,
+                "; create it with `table.create_if_absent()`, or check the instance: this is the {target}"
+            )?;
+        }
+        write!(f, "{}", Behind(last))
+    }
+}
+
+/// Whether the table is what was not found, and might have been there.
+fn is_of_missing_table(rpc: &str, table: &str, message: &str) -> bool {
+    !table.is_empty() && rpc != "DeleteTable" && !message.to_ascii_lowercase().contains("family")
+}
+
+/// What an attempt ended with.
+struct Told<'a> {
+    failure: &'a Failure,
+    target: &'a Target,
+}
+
+impl fmt::Display for Told<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { failure, target } = self;
+        write!(f, "{}", name(failure.code))?;
         if !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
-        if failure.source.is_some() && !failure.is_of_credentials() {
+        if !failure.answered && !failure.timed_out && !failure.is_of_credentials() {
             // The failure of a connection says nothing of where to.
             write!(f, ", at the {target}")?;
         }
@@ -129,7 +163,7 @@ impl fmt::Display for Rpc {
                  whose name has a colon is named with its family: `cf:METER:0015`",
             )?;
         }
-        write!(f, "{tries}{}", Behind(last))
+        Ok(())
     }
 }
 
@@ -151,24 +185,28 @@ impl fmt::Display for Tries {
             Some(Ended::NoContact) => {
                 write!(
                     f,
-                    "; given up after {attempts} in {elapsed:.1} s, since nothing has ever answered there"
+                    "; given up after {attempts} in {elapsed:.1} s, since no Bigtable has ever answered there"
                 )
             }
         }
     }
 }
 
-/// An operation on a table, or on no table.
+/// An operation on a row, on a table, or on no table.
 struct Failed<'a> {
     rpc: &'a str,
     table: &'a str,
+    key: &'a Option<Bytes>,
 }
 
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self { rpc, table: "" } => write!(f, "{rpc} failed"),
-            Self { rpc, table } => write!(f, "{rpc} on table `{table}` failed"),
+            Self { rpc, table: "", .. } => write!(f, "{rpc} failed"),
+            Self { rpc, table, key: Some(key) } => {
+                write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))
+            }
+            Self { rpc, table, key: None } => write!(f, "{rpc} on table `{table}` failed"),
         }
     }
 }
@@ -186,7 +224,7 @@ impl fmt::Display for Behind<'_> {
 mod tests {
     use std::time::Duration;
 
-    use tonic::{Code, Status};
+    use tonic::Status;
 
     use super::*;
     use crate::client::operation::{Kind as Of, Operation};
@@ -199,7 +237,13 @@ mod tests {
     #[test]
     fn text_names_operation_table_code_and_message() {
         let not_found = error(Status::not_found("no such table"), 1, None);
-        assert_eq!(not_found.to_string(), "ReadRows on table `events` failed: NOT_FOUND: no such table");
+        assert_eq!(
+            not_found.to_string(),
+            "ReadRows on table `events` failed: NOT_FOUND: no such table; create it with `table.create_if_absent()`, \
+             or check the instance: this is the emulator at 127.0.0.1:1"
+        );
+        let family = error(Status::not_found("no column family `x`"), 1, None);
+        assert_eq!(family.to_string(), "ReadRows on table `events` failed: NOT_FOUND: no column family `x`");
         assert!(not_found.is_not_found() && not_found.source().is_none());
         let aborted = error(Status::new(Code::Aborted, ""), 1, None);
         assert_eq!(aborted.to_string(), "ReadRows on table `events` failed: ABORTED");
@@ -218,9 +262,15 @@ mod tests {
         let time = Ended::Time(Duration::from_secs(2));
         assert_eq!(
             said(1, Some(time)),
-            format!("{head}given up after 1 attempt in 1.2 s, of 2s that are allowed{tail}")
+            "ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 1 attempt in 1.2 s, of 2s that \
+             are allowed; the last attempt: UNAVAILABLE: busy; the last row read was `k` (hex 6b)"
         );
         assert_eq!(said(2, None), format!("{head}at the last of 2 attempts in 1.2 s{tail}"));
+        let silent = error(Status::deadline_exceeded("no answer"), 2, Some(time)).to_string();
+        assert!(
+            silent.contains("failed: DEADLINE_EXCEEDED: no answer; given up after 2 attempts"),
+            "{silent}"
+        );
         let late = error(busy(), 3, Some(time));
         assert!(late.is_deadline() && late.is_unavailable() && late.is_retryable() && late.attempts() == 3);
         assert_eq!(late.grpc_code(), Some(4));

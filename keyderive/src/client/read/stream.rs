@@ -339,3 +339,25 @@ impl Patience {
         sleep.as_mut().poll(cx)
     }
 }
+
+impl RowStream {
+    /// The next row; none when all have come.
+    ///
+    /// ```
+    /// # async fn sample(table: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// use keyderive::client::ReadRows;
+    ///
+    /// let mut rows = table.read_rows(ReadRows::new().prefix("alice#"));
+    /// while let Some(row) = rows.next().await {
+    ///     println!("{} cells", row?.cells().len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// The one that the stream ends with.
+    pub async fn next(&mut self) -> Option<Result<Row, Error>> {
+        futures_util::StreamExt::next(self).await
+    }
+}

@@ -210,6 +210,59 @@ async fn a_connection_that_is_not_ready_is_a_warning() {
     assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_fails_for_some_seconds_is_a_warning() {
+    let (listener, _guard) = Listener::listen();
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    listener.take();
+    fleet.refuse(|_| Some(Status::unavailable("of row secret-1")));
+    let client = client.with(|settings| {
+        settings.each(|call| call.total_timeout = std::time::Duration::from_secs(12));
+    });
+    // Each takes its 12 s, and another warning comes after 30 s at the earliest.
+    for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
+        tokio::time::sleep(std::time::Duration::from_secs(idle)).await;
+        client.read_row("t", "k".into(), None).await.unwrap_err();
+        let told = listener.take();
+        let attempt = told.iter().find(|told| told.level == Level::DEBUG).unwrap();
+        assert_eq!(attempt.get("reason"), "of row secret-1");
+        let told: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+        assert_eq!(told.len(), warnings, "{told:?}");
+        for warning in told {
+            assert_eq!(warning.get("message"), "an operation fails, and is tried again");
+            let fields = ["operation", "table", "code", "reason"].map(|field| warning.get(field));
+            assert_eq!(fields, ["ReadRows", "t", "UNAVAILABLE", ""]);
+            assert!(warning.get("at").contains(" at "), "{warning:?}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    let (listener, _guard) = Listener::listen();
+    for told_late in [false, true] {
+        fleet.refuse(|seen| (seen.rpc == "MutateRows").then(|| Status::permission_denied("of row secret-1")));
+        let writer = client.raw_table("t").writer();
+        for key in ["secret-1", "secret-2"] {
+            writer.write(key, vec![Mutation::delete_row()]).await.unwrap();
+        }
+        if told_late {
+            tokio::time::sleep(std::time::Duration::from_secs(2)).await;
+        }
+        drop(writer);
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        let told = listener.take();
+        let warnings: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+        let fields = ["message", "table", "rows", "code"].map(|field| warnings[0].get(field));
+        let message = "a writer was dropped, and rows that it had taken were not written";
+        assert_eq!(fields, [message, "t", "2", "PERMISSION_DENIED"]);
+        assert_eq!(warnings.len(), 1);
+    }
+}
+
 #[cfg(feature = "metrics")]
 mod counted {
     use metrics::{

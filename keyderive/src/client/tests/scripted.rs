@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::vec;
 
 use bytes::Bytes;
-use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use futures_util::{TryStreamExt as _, stream};
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -142,17 +142,17 @@ async fn write_three(outcomes: Vec<Result<MutateRowsResponse, Status>>) -> Vec<R
 async fn data_rpcs_are_routed_and_say_what_the_client_can() {
     let script = Script::default();
     let client = script.clone().client();
-    client.mutate_row("my table", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
-    assert!(client.read_row("my table", "k".into(), None).await.unwrap().is_none());
+    client.mutate_row("my-table", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    assert!(client.read_row("my-table", "k".into(), None).await.unwrap().is_none());
     assert!(
-        client.mutate_rows("my table", vec![("k".into(), vec![Mutation::delete_row()])]).await[0].is_err()
+        client.mutate_rows("my-table", vec![("k".into(), vec![Mutation::delete_row()])]).await[0].is_err()
     );
     let seen = script.seen.lock().unwrap();
     assert_eq!(seen.len(), 3);
     for headers in &*seen {
         assert_eq!(
             headers.get("x-goog-request-params").unwrap(),
-            "table_name=projects%2Fkeyderive%2Finstances%2Flocal%2Ftables%2Fmy%20table&app_profile_id="
+            "table_name=projects%2Fkeyderive%2Finstances%2Flocal%2Ftables%2Fmy-table&app_profile_id="
         );
         assert_eq!(headers.get("bigtable-features").unwrap(), "CAEgATABOAE=");
         assert_eq!(headers.get("bigtable-attempt").unwrap(), "0");

@@ -7,7 +7,7 @@ use tonic::{Code, Status};
 
 use super::{Entry, message, replay};
 use crate::client::attempts::{Attempt, Attempts};
-use crate::client::error::Error;
+use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, headers, observe};
@@ -42,6 +42,7 @@ impl Client {
             let bytes = waiting.iter().map(|waiting| waiting.message.encoded_len()).sum();
             attempts.watch.count(waiting.len(), bytes);
         }
+        let mut errors = Errors::default();
         while !waiting.is_empty() {
             if let Some(throttle) = self.throttle() {
                 let turn = throttle.reserve().min(attempts.ends());
@@ -67,7 +68,9 @@ impl Client {
                         entry.failure = Some(failure);
                         waiting.push(entry);
                     }
-                    Verdict::Failed(failure) => outcomes[entry.place] = Err(attempts.error(failure, None)),
+                    Verdict::Failed(failure) => {
+                        outcomes[entry.place] = Err(errors.of(&attempts, failure, None));
+                    }
                     Verdict::NotTold => {
                         outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
                     }
@@ -86,7 +89,7 @@ impl Client {
                 Err(ended) => {
                     for Waiting { place, failure: own, .. } in waiting {
                         let own = own.unwrap_or_else(|| failure.clone());
-                        outcomes[place] = Err(attempts.error(own, ended));
+                        outcomes[place] = Err(errors.of(&attempts, own, ended));
                     }
                     break;
                 }
@@ -179,6 +182,27 @@ fn verdict(told: Option<Status>, ended: Option<&Failure>, replay: Replay) -> Ver
     }
 }
 
+/// The errors of entries. Those that failed alike share one.
+#[derive(Default)]
+struct Errors(Option<(Alike, Error)>);
+
+/// What errors that are shared have in common.
+type Alike = (Code, String, u32, Option<Ended>);
+
+impl Errors {
+    fn of(&mut self, attempts: &Attempts, failure: Failure, ended: Option<Ended>) -> Error {
+        let alike = (failure.code, failure.message.clone(), attempts.made(), ended);
+        if let Some((last, error)) = &self.0
+            && *last == alike
+        {
+            return error.shared();
+        }
+        let error = attempts.error(failure, ended);
+        self.0 = Some((alike, error.shared()));
+        error
+    }
+}
+
 /// The same error for each entry that has no outcome.
 fn spread(
     mut outcomes: Vec<Result<(), Error>>,
@@ -203,5 +227,23 @@ mod tests {
             take(&mut told, Entry { index, status: None });
         }
         assert!(told[0].is_none());
+    }
+
+    #[tokio::test]
+    #[cfg(feature = "embedded")]
+    async fn entries_that_fail_alike_share_their_error() {
+        use crate::client::{Client, NewTable};
+        use crate::row::Mutation;
+        let client = Client::embedded();
+        client.create_table("t", NewTable::with_family("f")).await.unwrap();
+        let entry =
+            |key: &'static str, family: &'static str| (key.into(), vec![Mutation::set(family, "q", 0, "v")]);
+        let entries = || vec![entry("a", "g"), entry("b", "g"), entry("c", "h")];
+        for table in ["t", "absent"] {
+            let outcomes = client.mutate_rows(table, entries()).await;
+            let kinds: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().kind()).collect();
+            assert!(std::ptr::eq(kinds[0], kinds[1]));
+            assert_eq!(std::ptr::eq(kinds[0], kinds[2]), table == "absent");
+        }
     }
 }

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use futures_util::StreamExt as _;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::Mutation;
 use keyderive::{Client, DEFAULT_FAMILY, Error, RowKey};

@@ -14,7 +14,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use futures_util::StreamExt as _;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
 use keyderive::{Client, RowKey, Table};

@@ -1,0 +1,154 @@
+//! Whether a server of HTTP/2 has ever been met at an address.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+
+use futures_core::future::BoxFuture;
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tower_service::Service;
+
+/// Where a frame of HTTP/2 says of what type it is, and the type of the one that a server begins with: SETTINGS, as
+/// RFC 9113 has it in 3.4 and 4.1.
+const TYPE_AT: usize = 3;
+const SETTINGS: u8 = 4;
+
+/// Made for good when a server has begun to speak HTTP/2, on any connection to the address. A server does so when the
+/// connection is there, before it answers any request.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contact(Arc<AtomicBool>);
+
+impl Contact {
+    pub(super) fn is_made(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn set_made(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Makes connections as another connector does, and looks at how the other end begins.
+#[derive(Clone, Debug)]
+pub(super) struct Watched<C> {
+    connector: C,
+    contact: Contact,
+}
+
+impl<C> Watched<C> {
+    pub(super) fn new(connector: C, contact: Contact) -> Self {
+        Self { connector, contact }
+    }
+}
+
+impl<C, IO> Service<Uri> for Watched<C>
+where
+    C: Service<Uri, Response = TokioIo<IO>, Future: Send + 'static>,
+{
+    type Response = TokioIo<Beginning<IO>>;
+    type Error = C::Error;
+    type Future = BoxFuture<'static, Result<Self::Response, C::Error>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), C::Error>> {
+        self.connector.poll_ready(cx)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let (connecting, contact) = (self.connector.call(uri), self.contact.clone());
+        Box::pin(async move {
+            let io = connecting.await?.into_inner();
+            Ok(TokioIo::new(Beginning { io, contact, read: 0 }))
+        })
+    }
+}
+
+/// A connection whose first bytes are looked at.
+#[derive(Debug)]
+pub(super) struct Beginning<IO> {
+    io: IO,
+    contact: Contact,
+    /// How many bytes have been looked at.
+    read: usize,
+}
+
+impl<IO> Beginning<IO> {
+    fn look_at(&mut self, bytes: &[u8]) {
+        if self.read > TYPE_AT {
+            return;
+        }
+        if bytes.get(TYPE_AT - self.read) == Some(&SETTINGS) {
+            self.contact.set_made();
+        }
+        self.read += bytes.len();
+    }
+}
+
+impl<IO: AsyncRead + Unpin> AsyncRead for Beginning<IO> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        ready!(Pin::new(&mut self.io).poll_read(cx, buf))?;
+        self.look_at(buf.filled().get(before..).unwrap_or_default());
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<IO: AsyncWrite + Unpin> AsyncWrite for Beginning<IO> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether a server that begins with these bytes, which come in such parts, has been met.
+    fn is_met(parts: &[&[u8]]) -> bool {
+        let mut beginning = Beginning { io: (), contact: Contact::default(), read: 0 };
+        parts.iter().for_each(|part| beginning.look_at(part));
+        beginning.contact.is_made()
+    }
+
+    #[test]
+    fn a_server_of_http_2_is_met_by_its_settings() {
+        let settings: &[u8] = &[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 100];
+        assert!(is_met(&[settings]));
+        assert!(is_met(&[&settings[..1], &settings[1..3], &settings[3..4], &settings[4..]]));
+        assert!(!is_met(&[&settings[..3]]) && !is_met(&[]));
+    }
+
+    #[test]
+    fn another_server_is_not_met() {
+        assert!(!is_met(&[b"HTTP/1.1 400 Bad Request\r\n\r\n"]));
+        // The type is looked for where it is, and nowhere else.
+        assert!(!is_met(&[b"HTTP", &[4; 8]]) && !is_met(&[b"SSH-2.0\r\n", &[0, 0, 6, 4]]));
+    }
+}

@@ -1,0 +1,241 @@
+//! What a program may ask of an error.
+
+use tonic::Code;
+
+use super::{Ended, Error, Kind, Rpc, Tries};
+
+impl Error {
+    /// The bucket that a scan failed in, where one is known.
+    #[must_use]
+    pub fn bucket(&self) -> Option<i32> {
+        match self.kind() {
+            Kind::Scan { bucket, .. } => *bucket,
+            _ => None,
+        }
+    }
+
+    /// The stored key of the last row that a scan has delivered before it failed.
+    #[must_use]
+    pub fn last_row_key(&self) -> Option<&[u8]> {
+        match self.kind() {
+            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol { last, .. } => {
+                last.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// The row key that the failure is about, where it is about one.
+    #[must_use]
+    pub fn row_key(&self) -> Option<&[u8]> {
+        match self.kind() {
+            Kind::Foreign { error, .. } => Some(error.key()),
+            Kind::Row { key, .. } | Kind::Entry { key, .. } | Kind::Limit { key, .. } => Some(key),
+            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } => key.as_deref(),
+            Kind::Input { error, .. } | Kind::Scan { error, .. } => error.row_key(),
+            _ => None,
+        }
+    }
+
+    /// Whether a value was given that no key of the table can hold: to write, to look up or to scan for.
+    #[must_use]
+    pub fn is_key(&self) -> bool {
+        match self.cause() {
+            Kind::Input { error, .. } => error.is_key(),
+            Kind::Plan { error, .. } => !error.is_token(),
+            kind => matches!(kind, Kind::Key { .. }),
+        }
+    }
+
+    /// Whether a page token is none, or that of another scan.
+    #[must_use]
+    pub fn is_token(&self) -> bool {
+        matches!(self.cause(), Kind::Plan { error, .. } if error.is_token())
+    }
+
+    /// Whether a scan met a row whose key is not of the table's key type: it was written by other code,
+    /// or under another layout. [`row_key`](Self::row_key) is its key.
+    #[must_use]
+    pub fn is_foreign_row(&self) -> bool {
+        matches!(self.cause(), Kind::Foreign { .. })
+    }
+
+    /// Whether a row's value cannot be stored as columns, or stored columns not be read as a row.
+    #[must_use]
+    pub fn is_row(&self) -> bool {
+        match self.cause() {
+            Kind::Input { error, .. } => error.is_row(),
+            kind => matches!(kind, Kind::Row { .. }),
+        }
+    }
+
+    /// Whether the table, or a column family that was written to, does not exist.
+    ///
+    /// The emulator reports a missing column family with other codes.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.has_code(Code::NotFound)
+    }
+
+    /// Whether the table that was to be created exists.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.has_code(Code::AlreadyExists)
+    }
+
+    /// Whether Bigtable refused the request as malformed, or would have, whatever the state of the table: so it is
+    /// with a [`FilterError`](crate::row::FilterError).
+    #[must_use]
+    pub fn is_invalid_argument(&self) -> bool {
+        self.has_code(Code::InvalidArgument)
+    }
+
+    /// Whether the caller is unknown to Bigtable, or known and not allowed to do this. A caller without an access
+    /// token is unknown.
+    #[must_use]
+    pub fn is_permission_denied(&self) -> bool {
+        self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
+    }
+
+    /// Whether there was no access token to send a request with. The source is a
+    /// [`CredentialsError`](crate::client::CredentialsError).
+    #[must_use]
+    pub fn is_credentials(&self) -> bool {
+        match self.cause() {
+            Kind::Credentials { .. } => true,
+            Kind::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            _ => false,
+        }
+    }
+
+    /// Whether nothing of it can have reached the server.
+    pub(in crate::client) fn is_unsent(&self) -> bool {
+        matches!(self.cause(), Kind::Rpc(Rpc { failure, .. }) if failure.unsent)
+    }
+
+    /// Whether the time for the operation ran out. A write may have been applied.
+    #[must_use]
+    pub fn is_deadline(&self) -> bool {
+        self.has_code(Code::DeadlineExceeded)
+    }
+
+    /// Whether Bigtable could not be reached, or said that it cannot serve for the moment. A write may
+    /// have been applied.
+    ///
+    /// Every failure of the connection is of this kind, whatever its form.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.has_code(Code::Unavailable)
+    }
+
+    /// Whether a quota or a limit of the server is used up.
+    #[must_use]
+    pub fn is_resource_exhausted(&self) -> bool {
+        self.has_code(Code::ResourceExhausted)
+    }
+
+    /// Whether the server does not offer the operation. The emulator and the embedded Bigtable lack some.
+    #[must_use]
+    pub fn is_unimplemented(&self) -> bool {
+        self.has_code(Code::Unimplemented)
+    }
+
+    /// Whether the server's answer broke the protocol: a fault of the server, or of this client.
+    #[must_use]
+    pub fn is_protocol(&self) -> bool {
+        matches!(self.cause(), Kind::Protocol { .. })
+    }
+
+    /// Whether a table that exists is not what it was declared to be: it lacks a column family, its rule or its row
+    /// key schema is another one, or the marker row says that its rows are of another layout. The text has both sides.
+    #[must_use]
+    pub fn is_mismatch(&self) -> bool {
+        matches!(self.cause(), Kind::Mismatch { .. })
+    }
+
+    /// Whether no Bigtable could be told from the arguments or the environment.
+    #[must_use]
+    pub fn is_configuration(&self) -> bool {
+        matches!(self.cause(), Kind::Configuration { .. })
+    }
+
+    /// Whether the file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or
+    /// by another Bigtable of this one.
+    #[must_use]
+    pub fn is_in_use(&self) -> bool {
+        matches!(self.cause(), Kind::InUse { .. })
+    }
+
+    /// Whether stored data is lost or damaged: a row that cannot be read back as it was written, or the whole file of
+    /// an embedded Bigtable.
+    #[must_use]
+    pub fn is_data_loss(&self) -> bool {
+        self.has_code(Code::DataLoss)
+    }
+
+    /// Whether the client was closed before the operation began.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        matches!(self.cause(), Kind::Closed { .. })
+    }
+
+    /// Whether the failure is one that passes, so that the same operation may succeed later.
+    ///
+    /// The client has tried again for as long as its settings allow, where that was safe. A conditional write, an
+    /// increment or an append that failed so may have been applied, or not.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self.cause() {
+            Kind::Rpc(Rpc { failure, .. }) => failure.transient,
+            Kind::Credentials { error } => error.is_transient(),
+            _ => false,
+        }
+    }
+
+    /// How many attempts were made; 0 for what was not sent.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        match self.cause() {
+            Kind::Rpc(Rpc { tries, .. }) => tries.attempts,
+            _ => 0,
+        }
+    }
+
+    /// The code of gRPC that the operation ended with, where one was sent, or where one stands for what happened.
+    #[must_use]
+    pub fn grpc_code(&self) -> Option<i32> {
+        self.code().map(i32::from)
+    }
+
+    pub(in crate::client) fn code(&self) -> Option<Code> {
+        match self.cause() {
+            Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
+                Some(Code::DeadlineExceeded)
+            }
+            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Kind::Protocol { .. } => Some(Code::Internal),
+            Kind::Closed { .. } => Some(Code::Cancelled),
+            Kind::Damaged { .. } => Some(Code::DataLoss),
+            Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
+            Kind::Credentials { .. } => Some(Code::Unauthenticated),
+            _ => None,
+        }
+    }
+
+    /// Whether it ended with this code, or the last attempt did.
+    fn has_code(&self, wanted: Code) -> bool {
+        let last = match self.cause() {
+            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            _ => None,
+        };
+        last == Some(wanted) || (!self.is_protocol() && self.code() == Some(wanted))
+    }
+
+    /// The failure below the place in a list or a scan that it happened at.
+    fn cause(&self) -> &Kind {
+        match self.kind() {
+            Kind::Scan { error, .. } | Kind::Entry { error, .. } => error.cause(),
+            kind => kind,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Writers in the background: what becomes of rows that they have taken.
+
+use keyderive::client::RawWriter;
+use keyderive_scripted::mock::{Answer, Gate, Mock, Rpc};
+use tokio::time::{sleep, timeout};
+use tonic::Code;
+
+use crate::support::{SECOND, client, set, table, written};
+
+/// A server that writes every row.
+fn writing() -> Mock {
+    Mock::new()
+        .by(|request| Answer::outcomes((0..request.entries().len()).map(|place| (place as i64, Code::Ok))))
+}
+
+async fn write(writer: &RawWriter, key: &'static str) {
+    writer.write(key, set().into()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_sends_what_a_writer_has_taken_and_waits_for_it() {
+    let mock = writing();
+    let client = client(&mock);
+    let writer = client.raw_table("events").writer_with(|settings| settings.linger = 3600 * SECOND);
+    write(&writer, "a").await;
+    write(&writer, "b").await;
+    timeout(SECOND, client.close()).await.unwrap();
+    assert_eq!(written(&mock), ["a b"]);
+    assert_eq!(writer.close().await.unwrap(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_the_batch_of_a_writer_that_is_dropped() {
+    let gate = Gate::new();
+    let mock = Mock::new().on(Rpc::MutateRows, Answer::new().hold(&gate).and_outcomes([(0, Code::Ok)]));
+    let client = client(&mock);
+    let writer = client.raw_table("events").writer();
+    write(&writer, "a").await;
+    let closing = client.close();
+    drop(writer);
+    let mut closing = std::pin::pin!(closing);
+    assert!(timeout(SECOND, &mut closing).await.is_err());
+    gate.open();
+    timeout(SECOND, closing).await.unwrap();
+    assert_eq!(written(&mock), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_holds_up_no_closing_when_it_has_nothing() {
+    let client = client(&writing());
+    let writer = client.raw_table("events").writer();
+    write(&writer, "a").await;
+    writer.flush().await.unwrap();
+    timeout(SECOND, client.close()).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_writer_of_a_closed_client_takes_nothing() {
+    let mock = writing();
+    let client = client(&mock);
+    let writer = client.raw_table("events").writer();
+    write(&writer, "a").await;
+    let closing = client.close();
+    let error = writer.write("b", set().into()).await.unwrap_err();
+    assert!(error.is_closed() && error.row_key() == Some(b"b"), "{error}");
+    closing.await;
+    assert!(writer.write("c", set().into()).await.unwrap_err().is_closed());
+    assert_eq!(writer.close().await.unwrap(), 1);
+    assert_eq!(written(&mock), ["a"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_first_failures_are_kept_and_the_others_counted() {
+    let mock = Mock::new().by(|_| Answer::failure(Code::PermissionDenied));
+    let writer = table(&mock).writer_with(|settings| {
+        settings.batch_entries = 2;
+        settings.failures_kept = 3;
+    });
+    for key in ["a", "b", "c", "d", "e"] {
+        write(&writer, key).await;
+        sleep(SECOND).await;
+    }
+    let errors = writer.flush().await.unwrap_err();
+    assert_eq!((errors.written(), errors.failed_count()), (0, 5));
+    let keys: Vec<_> = errors.failed().iter().map(|failed| failed.error().row_key().unwrap()).collect();
+    assert_eq!(keys, [b"a", b"b", b"c"]);
+    assert!(errors.failed().iter().all(|failed| failed.error().is_permission_denied()));
+    let text = errors.to_string();
+    assert!(text.starts_with("5 of 5 rows were not written; the first: row `a` (hex 61) was not"), "{text}");
+    write(&writer, "f").await;
+    assert_eq!(writer.flush().await.unwrap_err().failed_count(), 1);
+}
+
+#[test]
+fn outside_of_a_runtime_a_writer_takes_nothing() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let mock = writing();
+    let table = runtime.block_on(async { table(&mock) });
+    let writer = table.writer();
+    let error = futures_util::FutureExt::now_or_never(writer.write("a", set().into())).unwrap().unwrap_err();
+    assert!(error.is_configuration() && error.to_string().contains("tokio runtime"), "{error}");
+}
