@@ -251,13 +251,14 @@
 //! # `display`
 //!
 //! On the struct: implements `Display`, and `FromStr` for a key without borrowed fields. Without it there are
-//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text).
+//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text). It is refused in the ordered layout,
+//! which is not text, and with a hashed field, which cannot be read back.
 //!
 //! # `layout`
 //!
 //! `#[row_key(layout = "ordered")]` on the struct: the key is Bigtable's `Struct.OrderedCodeBytes`, byte for byte, so
-//! that SQL sees its numbers, text and bytes as typed columns. `pad`, `escape`, `bit_reverse` and numbers of 128 bits are
-//! refused there. [`row_key_schema`](crate::RowKey::row_key_schema) gives the definition for
+//! that SQL sees its numbers, text and bytes as typed columns. `pad`, `escape`, `bit_reverse`, numbers of 128 bits, and a
+//! salt's `sep`, `after`, `position` and `hash` are refused there. [`row_key_schema`](crate::RowKey::row_key_schema) gives the definition for
 //! `gcloud bigtable tables update`, and [`sql`](crate::RowKey::sql) the typed expressions, of a text layout too.
 //!
 //! # `fingerprint`
