@@ -258,8 +258,10 @@
 //!
 //! `#[row_key(layout = "ordered")]` on the struct: the key is Bigtable's `Struct.OrderedCodeBytes`, byte for byte, so
 //! that SQL sees its numbers, text and bytes as typed columns. `pad`, `escape`, `bit_reverse`, numbers of 128 bits, and a
-//! salt's `sep`, `after`, `position` and `hash` are refused there. [`row_key_schema`](crate::RowKey::row_key_schema) gives the definition for
-//! `gcloud bigtable tables update`, and [`sql`](crate::RowKey::sql) the typed expressions, of a text layout too.
+//! salt's `sep`, `after`, `position` and `hash` are refused there.
+//!
+//! [`row_key_schema`](crate::RowKey::row_key_schema) gives the definition for `gcloud bigtable tables update`, and
+//! [`sql`](crate::RowKey::sql) the typed expressions, of a text layout too.
 //!
 //! # `fingerprint`
 //!
