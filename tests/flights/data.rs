@@ -1,10 +1,8 @@
 //! The file: all departures from the three airports of New York in 2013.
 
 use keyderive::RowKey;
-use keyderive_tests::shared;
+use keyderive_tests::{shared, zip};
 use serde::{Deserialize, Serialize};
-
-use super::zip;
 
 /// The departures of 1 January 2013, which are always there.
 const EXTRACT: &[u8] = include_bytes!("../../examples/data/flights.csv");

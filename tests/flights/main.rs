@@ -3,7 +3,6 @@
 
 mod data;
 mod query;
-mod zip;
 
 use std::time::{Duration, Instant};
 

@@ -2,6 +2,7 @@
 
 pub mod emulator;
 pub mod shared;
+pub mod zip;
 
 /// The README's code blocks, as doctests.
 #[cfg(doctest)]

@@ -243,7 +243,7 @@ impl RowMerger {
         }
         let size = size_of_value(self.open_key(), chunk.value_size)?;
         if size != 0 {
-            return self.begin_pieces(chunk, size);
+            return self.begin_pieces(&chunk, size);
         }
         let message = &self.message;
         match &mut self.open {
@@ -265,7 +265,7 @@ impl RowMerger {
     }
 
     /// The first of several pieces of a cell.
-    fn begin_pieces(&mut self, chunk: Chunk, size: usize) -> Result<(), Broken> {
+    fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), Broken> {
         if chunk.value.len() == 0 {
             let key = Shown(self.open_key());
             return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
@@ -275,7 +275,7 @@ impl RowMerger {
             Open::None | Open::Shared => self.copied().map_err(too_large)?,
         };
         let labels = chunk.labels.iter().map(|label| label.of(&self.message).to_vec()).collect();
-        begin_copy(&mut row, &chunk, &self.message).map_err(too_large)?;
+        begin_copy(&mut row, chunk, &self.message).map_err(too_large)?;
         let mut split = SplitCell { labels, size, received: 0 };
         split.append(&mut row, chunk.value.of(&self.message))?;
         self.open = Open::Split(row, split);

@@ -13,7 +13,7 @@ use crate::row::Row;
 /// Lanes that run side by side.
 pub(super) enum Merge<K: TableKey> {
     /// One is in order by itself.
-    One(Lane<K>),
+    One(Box<Lane<K>>),
     Ordered(Ordered<K>),
     Unordered(Unordered<K>),
 }
@@ -23,7 +23,7 @@ impl<K: TableKey> Merge<K> {
         if lanes.len() == 1
             && let Some(lane) = lanes.pop()
         {
-            return Self::One(lane);
+            return Self::One(Box::new(lane));
         }
         Self::Ordered(Ordered {
             awaited: (0..lanes.len()).collect(),

@@ -42,6 +42,9 @@ pub struct Scan<K: TableKey, R> {
 }
 
 /// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
+///
+/// Only rows within the ranges that the scan asks for are met, which `explain` shows: one in front of all buckets, or
+/// behind them, is in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnForeign {

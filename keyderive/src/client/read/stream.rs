@@ -108,7 +108,7 @@ impl Stream for RowStream {
     type Item = Result<Row, Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.get_mut().poll_row(cx).map(|row| row.map(|row| row.cloned()))
+        self.get_mut().poll_row(cx).map(|row| row.map(Result::<&Row, Error>::cloned))
     }
 }
 
@@ -222,6 +222,7 @@ impl Scan {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut scan, begun } = self;
+        let begun = begun.map_err(|error| error.behind_row(scan.last_key.clone()));
         let Begun { attempt, answer } = begun?;
         match answer {
             Ok(response) => {

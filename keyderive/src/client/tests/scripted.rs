@@ -178,7 +178,7 @@ async fn an_answer_that_breaks_the_protocol_ends_the_scan() {
 #[tokio::test]
 async fn a_failure_comes_after_the_rows_before_it() {
     let mut rows = read(vec![row("a", true), row("b", false), Err(Status::unavailable("later"))]);
-    assert_eq!(&rows.next().await.unwrap().unwrap().key()[..], b"a");
+    assert_eq!(rows.next().await.unwrap().unwrap().key(), b"a");
     let error = rows.next().await.unwrap().unwrap_err();
     let text = error.to_string();
     assert!(

@@ -77,7 +77,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Foreign(what) => write!(f, "cannot be used: {what}; name another file, or one that does not exist"),
             Self::Damaged(what) => {
-                write!(f, "is damaged, and nothing of it is used: {what}; put a copy of it in its place")
+                write!(f, "is damaged, and nothing of it is used: {what}; restore it from a backup")
             }
             Self::System(what) => write!(f, "cannot be opened: {what}"),
         }
@@ -242,7 +242,7 @@ pub(super) mod tests {
                 .collect();
             for (key, record) in all {
                 let body = Records::of(table).open(&key, &record).unwrap();
-                let old = [&fingerprint64(&body).to_be_bytes()[..], &body].concat();
+                let old = [&fingerprint64(body).to_be_bytes()[..], body].concat();
                 rows.insert(key.as_slice(), old.as_slice()).unwrap();
             }
         }

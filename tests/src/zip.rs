@@ -6,7 +6,12 @@ const ENTRY: &[u8] = b"PK\x01\x02";
 const DEFLATED: u32 = 8;
 
 /// What the first file of an archive holds.
-pub(super) fn first_file(archive: &[u8]) -> Vec<u8> {
+///
+/// # Panics
+///
+/// Where it is no archive, or its first file is not compressed as usual.
+#[must_use]
+pub fn first_file(archive: &[u8]) -> Vec<u8> {
     let end = archive.windows(4).rposition(|window| window == END).expect("a zip archive");
     let entry = &archive[number(archive, end + 16, 4)..];
     assert_eq!(&entry[..4], ENTRY);

@@ -1,0 +1,122 @@
+//! Posts of a celebrity, spread over the buckets of a salt: written everywhere, read from all buckets at once, merged
+//! and in pages.
+//!
+//! ```sh
+//! cargo run --example celebrity_posts                                         # in memory
+//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example celebrity_posts   # on an emulator
+//! ```
+
+use std::collections::BTreeMap;
+use std::error::Error;
+
+use jiff::{Timestamp, ToSpan as _};
+use keyderive::{Client, RowKey, Table};
+use serde::{Deserialize, Serialize};
+
+/// `user-site-time` behind a bucket by the hash of all three, so that no tablet has all posts of one user. The
+/// newest comes first.
+#[derive(RowKey, Debug, Clone)]
+#[row_key(delimiter = '-')]
+#[salt(range = 4)]
+struct PostKey {
+    user: String,
+    site: String,
+    #[reverse_ts]
+    #[row_key(ts(unit = "millis"))]
+    at: Timestamp,
+}
+
+/// The same without the time in the hash: the posts of a user on one site stay together, and the sites are spread.
+#[derive(RowKey, Debug, Clone)]
+#[row_key(delimiter = '-')]
+#[salt(range = 4, over = "user,site")]
+struct SitePostKey {
+    user: String,
+    site: String,
+    #[reverse_ts]
+    #[row_key(ts(unit = "millis"))]
+    at: Timestamp,
+}
+
+#[derive(Serialize, Deserialize, Debug)]
+struct Post {
+    text: String,
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn Error>> {
+    let client = Client::from_env_or_embedded().await?;
+    println!("target: {}", client.target());
+    println!("{}\n{}\n", PostKey::SCHEMA, SitePostKey::SCHEMA);
+
+    let posts = client.table::<PostKey, Post>("celebrity-posts");
+    posts.create_if_absent().await?;
+    let begin: Timestamp = "2015-03-16T19:00:00Z".parse()?;
+    let mut buckets: BTreeMap<String, u32> = BTreeMap::new();
+    let writer = posts.writer();
+    for n in 0..1000 {
+        let (key, post) = post("corrie", n, begin);
+        let bucket = key.to_text()?.split('-').next().map(str::to_owned);
+        *buckets.entry(bucket.unwrap_or_default()).or_default() += 1;
+        writer.put(&key, &post).await?;
+    }
+    // A user whose name begins with the other's.
+    for n in 0..10 {
+        let (key, post) = post("corriedale", n, begin);
+        writer.put(&key, &post).await?;
+    }
+    println!("{} posts written; those of corrie by bucket: {buckets:?}\n", writer.close().await?);
+
+    // The bucket is computed from the key, so that one post is one read.
+    let (key, _) = post("corrie", 500, begin);
+    println!("{}", PostKey::scan().user("corrie").site(&key.site).at(key.at).explain()?);
+    println!("{}: {:?}\n", key.to_text()?, posts.get(&key).await?);
+
+    let home = posts.scan(PostKey::scan().user("corrie").site("home"));
+    println!("{}", home.explain()?);
+    read_pages(&posts).await?;
+
+    let by_hour = PostKey::scan().user("corrie").site("home").at_range(begin + 1.hour()..begin + 2.hours());
+    println!("\n{}", by_hour.explain()?);
+    println!("{} posts of corrie at home in the second hour", posts.count(by_hour).await?);
+
+    // What the other key would ask: a single bucket where user and site are fixed.
+    println!("\n{}", SitePostKey::scan().user("corrie").site("home").explain()?);
+    println!("\n{}", SitePostKey::scan().user("corrie").explain()?);
+    Ok(())
+}
+
+/// Reads all posts by pages, as many requests of a web server would: the token is all that they hand on.
+async fn read_pages(posts: &Table<PostKey, Post>) -> Result<(), Box<dyn Error>> {
+    let (mut token, mut pages, mut read) = (None::<String>, 0, Vec::new());
+    loop {
+        let mut scan = posts.scan(PostKey::scan().user("corrie").site("home"));
+        if let Some(token) = &token {
+            scan = scan.after(token);
+        }
+        let page = scan.page(60).await?;
+        pages += 1;
+        if pages <= 2 {
+            println!("page {pages}:");
+            page.rows
+                .iter()
+                .take(3)
+                .for_each(|(key, post)| println!("  {} {} {}", key.user, key.at, post.text));
+        }
+        read.extend(page.rows.into_iter().map(|(key, _)| key.at));
+        token = page.next;
+        if token.is_none() {
+            break;
+        }
+    }
+    let is_sorted = read.is_sorted_by(|newer, older| newer > older);
+    println!("{} posts on {pages} pages, each newer than the next: {is_sorted}", read.len());
+    Ok(())
+}
+
+/// A post every 12 seconds, on one of two sites.
+fn post(user: &str, n: i64, begin: Timestamp) -> (PostKey, Post) {
+    let site = if n % 3 == 0 { "news" } else { "home" };
+    let key = PostKey { user: user.to_owned(), site: site.to_owned(), at: begin + (12 * n).seconds() };
+    (key, Post { text: format!("post {n} of {user}") })
+}

@@ -1,0 +1,116 @@
+//! What each example prints, in memory and on the emulator, is what a file of the folder `outputs` has.
+//!
+//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-examples` writes the files anew, as the examples print in memory.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::{env, fs};
+
+use keyderive_tests::emulator::Emulator;
+use keyderive_tests::shared;
+
+/// Says that the files are to be written.
+const BLESS: &str = "KEYDERIVE_BLESS";
+
+/// What a client finds its target by.
+const TARGETS: [&str; 3] = ["BIGTABLE_EMULATOR_HOST", "GOOGLE_CLOUD_PROJECT", "BIGTABLE_INSTANCE"];
+
+/// A test for each example.
+macro_rules! examples {
+    ($($name:ident $args:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let expected = concat!(stringify!($name), ".txt");
+            in_memory(stringify!($name), &$args, expected);
+            on_the_emulator(stringify!($name), &$args, expected);
+        })*
+
+        const EXAMPLES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+examples! {
+    celebrity_posts [];
+    energy_meters [];
+    flights [concat!(env!("CARGO_MANIFEST_DIR"), "/data/flights.csv")];
+    load [];
+    market_data [];
+    quickstart [];
+    server_metrics [];
+    sharded_users [];
+}
+
+#[test]
+fn all_flights() {
+    if shared::read_bytes("data/flights.csv.zip").is_some() {
+        in_memory("flights", &[], "all_flights.txt");
+    }
+}
+
+#[test]
+fn no_example_is_left_out() {
+    let files = fs::read_dir(env!("CARGO_MANIFEST_DIR")).unwrap().map(|entry| entry.unwrap().path());
+    let sources = files.filter(|file| file.extension().is_some_and(|extension| extension == "rs"));
+    let names: BTreeSet<_> =
+        sources.map(|file| file.file_stem().unwrap().to_str().unwrap().to_owned()).collect();
+    assert_eq!(names, EXAMPLES.iter().map(|name| (*name).to_owned()).collect());
+}
+
+fn in_memory(example: &str, args: &[&str], expected: &str) {
+    let (target, output) = run(example, args, None);
+    assert_eq!(target, "target: embedded Bigtable (in memory)");
+    if env::var_os(BLESS).is_some() {
+        fs::write(file(expected), &output).unwrap();
+    }
+    compare(&output, expected);
+}
+
+/// Runs the example twice, since the tables of an emulator outlive it.
+fn on_the_emulator(example: &str, args: &[&str], expected: &str) {
+    let Some(emulator) = Emulator::start() else { return };
+    for _ in 0..2 {
+        let (target, output) = run(example, args, Some(&emulator.host()));
+        assert_eq!(target, format!("target: emulator at {}", emulator.host()));
+        compare(&output, expected);
+    }
+}
+
+/// The first line that an example prints, and the others.
+fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String) {
+    let mut command = Command::new(executable(example));
+    TARGETS.iter().for_each(|target| {
+        command.env_remove(target);
+    });
+    let output = command.args(args).envs(emulator.map(|host| (TARGETS[0], host))).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "`{example}` has failed, {}: {errors}", output.status);
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (target, rest) = printed.split_once('\n').unwrap();
+    (target.to_owned(), rest.to_owned())
+}
+
+/// Where cargo puts the example, which it builds before it runs all tests of the package: beside the folder of the tests.
+fn executable(example: &str) -> PathBuf {
+    let this = env::current_exe().unwrap();
+    let folder = this.parent().and_then(Path::parent).unwrap().join("examples");
+    let executable = folder.join(example).with_extension(env::consts::EXE_EXTENSION);
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(example).with_extension("rs");
+    let built = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
+    let is_new = built(&executable).is_ok_and(|time| time >= built(&source).unwrap());
+    // With `--test`, or the name of a test, cargo builds tests alone.
+    assert!(is_new, "`{example}` is not built: run `cargo build -p keyderive-examples --examples` first");
+    executable
+}
+
+fn compare(output: &str, expected: &str) {
+    let printed = fs::read_to_string(file(expected)).unwrap_or_default();
+    assert_eq!(
+        output, printed,
+        "`{expected}` has another output; `{BLESS}=1` writes that of a run in memory anew"
+    );
+}
+
+fn file(expected: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/outputs").join(expected)
+}
