@@ -44,17 +44,32 @@
 //! # }
 //! ```
 //!
+//! This page is the manual in short; [`guide`] has a page for each of its parts, and [`designs`] the published schema
+//! designs as key types.
+//!
+//! # Choosing a key
+//!
+//! Rows lie in the order of their keys. Fields that a query fixes come first, the one that it ranges over behind them.
+//! Where many writes go to one place, take the first remedy that fits:
+//!
+//! | what is seen | remedy | in keyderive |
+//! |---|---|---|
+//! | the key begins with a value that only grows, and queries name another field | field promotion | that field in front |
+//! | no field can be promoted, or few values of it take most writes | salting | `#[salt(range = 4)]`, with `over = "…"` to keep some rows together |
+//! | rows are only looked up one by one, or read all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` |
+//!
+//! [`guide::choosing`] has the reasons, what each costs, and Google's pages that say so.
+//!
 //! # Keys
 //!
 //! [`#[derive(RowKey)]`](derive@RowKey) takes a struct with named fields. Fields are written from left to right,
-//! joined by a delimiter, each in the format that its type and attributes choose;
-//! [`key::codec`] lists them. Choose the order of fields by the scans you need: a scan fixes fields from the
-//! left.
+//! joined by a delimiter, each in the format that its type and attributes choose; [`guide::attributes`] has each
+//! attribute, [`key::codec`] every format with its bytes.
 //!
 //! | to | write |
 //! |---|---|
-//! | keep rows of a user together | the user as the first field: field promotion, always the first remedy |
-//! | spread a busy user's rows over tablets | `#[salt(range = 4)]` on the struct, or `over = "…"` to keep some together |
+//! | keep rows of a user together | the user as the first field |
+//! | spread a busy user's rows over tablets | `#[salt(range = 4)]` on the struct |
 //! | read the newest first | `#[reverse_ts]` on the time |
 //! | sort numbers, and bound their digits | `#[pad(6)]`; without it a number has the digits of its type's maximum |
 //! | let key types share a table | `#[row_key(tag = "BATTERY")]` on each |
@@ -65,8 +80,7 @@
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
 //! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.
-//! It does not compile without a salt or `#[row_key(allow(hotspot))]`. [`designs`] has the published schema designs
-//! as key types.
+//! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
 //!
 //! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;
 //! [`RowKey::decode`] accepts exactly what encode writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode
@@ -104,7 +118,7 @@
 //!
 //! A [`plan::Plan`] knows its requests without a table: one for each bucket that can hold a row, a single one where
 //! the salted fields are fixed, a row key and no range where all fields are. It is data of serde, so that another
-//! process can run it.
+//! process can run it. [`guide::scans`] has the table of all that a scan can be told.
 //!
 //! # Tables
 //!
@@ -155,27 +169,33 @@
 //! row is as a [`row::Condition`] says. [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and
 //! [`Table::columns`] parts of them, [`row::Timestamped`] and [`row::Versions`] timestamps and history,
 //! [`Table::get_raw`] and [`Scan::raw`] the cells themselves. A column is named `name` in the table's own family,
-//! `family:name` in another.
+//! `family:name` in another. [`guide::rows`] has the table of all calls.
 //!
-//! # Administration
+//! # Loading
 //!
 //! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on behind a
 //! [`Checkpoint`](load::Checkpoint) after its process has died; [`load::Load`] says how. [`Table::export`] reads a
-//! table by several partitions at a time. [`put_both`] writes a record to two tables.
+//! table by several partitions at a time. [`put_both`] writes a record to two tables. [`guide::loading`] says when to
+//! use which.
+//!
+//! # Administration
 //!
 //! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
-//! table with the key type, and [`Table::modify_families`] changes its families.
+//! table with the key type, and [`Table::modify_families`] changes its families; [`guide::tables`] shows them.
+//!
+//! # Deployment
 //!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
 //! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud;
 //! [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
 //! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
+//! [`guide::deployment`] has the variables, the permissions, app profiles and splits, and what a first deployment checks.
 //!
 //! # Errors
 //!
 //! [`key::EncodeError`], [`key::DecodeError`] and [`plan::PlanError`] need no table; [`Error`] is what tables
 //! return, with predicates for what a program may want to decide on. Texts name the table, the key, readable and in
-//! hexadecimal, the value and the limit.
+//! hexadecimal, the value and the limit. [`guide::errors`] has each predicate, and what to do then.
 //!
 //! # Limits
 //!
@@ -183,6 +203,7 @@
 //! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
 //! [`Scan::on_foreign`]. Only rows within the ranges that a scan asks for are met: a foreign row outside of them, such as
 //! one without a salt in a table with one, is neither an error nor counted. `explain` prints the ranges.
+//! [`guide::limits`] has the other limits.
 //!
 //! # Features
 //!
@@ -208,6 +229,8 @@ pub mod client;
 pub mod designs;
 #[cfg(feature = "embedded")]
 pub mod embedded;
+#[cfg(feature = "embedded")]
+pub mod guide;
 pub mod key;
 pub mod plan;
 #[cfg(feature = "client")]

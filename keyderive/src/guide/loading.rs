@@ -1,0 +1,76 @@
+//! Loading and exporting: many rows, with every tablet spared.
+//!
+//! Rows that are written in the order of their keys go to one tablet at a time, and so does a scan that reads a table
+//! from its start to its end. [`Table::load`](crate::Table::load) and [`Table::export`](crate::Table::export) work on all
+//! of a table at once, whatever the order of the input.
+//!
+//! ```
+//! use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
+//! # #[derive(serde::Serialize, serde::Deserialize)] struct Event { kind: String }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let client = Client::embedded();
+//! let events = client.table::<EventKey, Event>("events");
+//! events.create_if_absent().await?; // split by bucket, so that the load has several tablets from the start
+//!
+//! let input = (0..1000).map(|at| {
+//!     (EventKey { user_id: format!("user-{}", at % 50), at }, Event { kind: "login".into() })
+//! });
+//! let mut stored = None;
+//! let report = events
+//!     .load_iter(input)
+//!     .on_checkpoint(|checkpoint| stored = Some(checkpoint.clone()))
+//!     .await?;
+//! assert_eq!((report.written(), report.failed_count()), (1000, 0));
+//!
+//! let mut exported = 0;
+//! let mut rows = events.export(EventKey::scan()).parallel(4).stream();
+//! while let Some(row) = rows.next().await {
+//!     let (_key, _event) = row?;
+//!     exported += 1;
+//! }
+//! assert_eq!(exported, 1000);
+//! # assert!(stored.is_some());
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | for | use |
+//! |---|---|
+//! | a few rows that must be there before the program goes on | [`put_all`](crate::Table::put_all) |
+//! | rows that come one by one, for as long as the program runs | [`writer`](crate::Table::writer) |
+//! | a file or a stream with an end | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
+//! | a table into a stream, in no order | [`export`](crate::Table::export) |
+//! | a table in parts, for workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
+//!
+//! # How a load runs
+//!
+//! It cuts the key space where salt buckets begin and where the service samples tablets, reads 64 MiB ahead, and sends
+//! requests of one partition each, 8 at a time, in an order in which neighbours are far apart.
+//! [`Load`](crate::load::Load) says the whole of it, with what can be set.
+//!
+//! Input in the order of the keys that is larger than the look-ahead has rows of few partitions in it at a time: shuffle it
+//! first, or look further ahead.
+//!
+//! # Resuming
+//!
+//! [`on_checkpoint`](crate::load::Load::on_checkpoint) hands out a [`Checkpoint`](crate::load::Checkpoint), data of serde,
+//! before the first row and then every 10,000. Store it; after the death of the process give it to
+//! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows behind it that had been written are
+//! written again with the same timestamps, and are the same cells.
+//!
+//! # What failed
+//!
+//! A row that cannot be written is a [`FailedRow`](crate::load::FailedRow) of the report, with its place in the input,
+//! its key and the reason, and the load goes on until more than
+//! [`max_failures`](crate::load::Load::max_failures) have failed. [`all_written`](crate::load::LoadReport::all_written)
+//! makes an error of them. A failure that would be that of every row ends the load with a
+//! [`LoadError`](crate::load::LoadError), whose checkpoint is where to resume.
+//!
+//! # Leaving room for others
+//!
+//! On a cluster that serves other work, make the client with [`throttle`](crate::client::ClientBuilder::throttle): writes
+//! of many rows are then held to the rate that the service asks for. An app profile of its own, by
+//! [`app_profile`](crate::client::ClientBuilder::app_profile), routes a load to a cluster of its own.

@@ -1,0 +1,62 @@
+//! Tables: created by what is declared of them, compared with their key type, and changed.
+//!
+//! ```
+//! use std::time::Duration;
+//! use keyderive::{Client, GcRule, RowKey};
+//!
+//! #[derive(RowKey)]
+//! #[salt(range = 4, over = "user_id")]
+//! struct EventKey {
+//!     user_id: String,
+//!     #[reverse_ts]
+//!     at: u64,
+//! }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize)]
+//! struct Event {
+//!     kind: String,
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! # let client = Client::embedded();
+//! let events = client.table::<EventKey, Event>("events");
+//! let month = Duration::from_secs(30 * 24 * 60 * 60);
+//! let declared = events
+//!     .create()
+//!     .family("raw", GcRule::max_age(month))
+//!     .split_at(&EventKey { user_id: "m".into(), at: u64::MAX >> 1 })
+//!     .with_marker();
+//! declared.clone().if_absent().await?;
+//! assert!(declared.verify().await?.marker); // families, rules and the layout of the keys are as declared
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | write |
+//! |---|---|
+//! | create one where there is none, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
+//! | declare families with their garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_at(&key)`, `.with_marker()`; `.await` it, or `.if_absent()` |
+//! | find out at the start that a table is another one than declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: an error with both sides |
+//! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
+//! | see what there is | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
+//! | wait until every cluster has what was written | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
+//! | delete one | [`delete_table`](crate::Table::delete_table) |
+//!
+//! # Splits
+//!
+//! A new table of the service is one tablet, and one server takes all its writes until it has been split. A table of a
+//! key type whose salt is in front is created with a split at each bucket but the first; `.split_at(&key)` adds one, in
+//! every bucket. Splits can only be given when a table is created. Without a salt, name keys that cut the expected rows
+//! into parts of about the same size.
+//!
+//! # Row key schema and marker
+//!
+//! The row key schema, by which Bigtable's SQL sees the fields of a key as columns, is sent with a new table where the
+//! layout has one. A table that several key types share is created
+//! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails at a row key that the schema
+//! does not read.
+//!
+//! A marker row takes the schema's place where it is asked for, with [`with_marker`](crate::CreateTable::with_marker) or
+//! [`write_marker`](crate::Table::write_marker): it stores the layout of the key, so that `verify` names the field that
+//! has changed. Scans of keyderive do not meet it; other programs see a row with the key `00`.
