@@ -308,10 +308,7 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
     // One cell, where the page of the format says.
     let stored = client.raw_table("events").read_row(&b"\0"[..], None).await.unwrap().unwrap();
     let [cell] = stored.cells().collect::<Vec<_>>()[..] else { panic!("{stored:?}") };
-    assert_eq!(
-        (cell.family(), cell.qualifier(), cell.timestamp_micros()),
-        ("keyderive", &b"layout"[..], 0)
-    );
+    assert_eq!((cell.family(), cell.qualifier(), cell.timestamp_micros()), ("keyderive", &b"layout"[..], 0));
     assert_eq!(cell.value(), serde_json::to_vec(Plain::SCHEMA).unwrap());
 
     // The layout is changed.
