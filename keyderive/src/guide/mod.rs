@@ -14,7 +14,7 @@
 //!
 //! Beside it: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
 //! [`key::codec`](crate::key::codec) is the page of the key format, for programs in other languages, and
-//! [`row`](crate::row) says how values are stored in cells.
+//! [`row`](crate::row) says how values are stored in cells. The `examples` of the repository are whole programs.
 
 pub mod attributes;
 pub mod choosing;
