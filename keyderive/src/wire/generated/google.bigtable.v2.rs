@@ -624,6 +624,7 @@ pub mod bigtable_client {
             self
         }
         /// Streams rows in key order.
+        /// Its answers are ReadRowsResponses, which `rows.rs` keeps in their encoded form.
         pub async fn read_rows(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadRowsRequest>,
@@ -825,6 +826,7 @@ pub mod bigtable_server {
             + std::marker::Send
             + 'static;
         /// Streams rows in key order.
+        /// Its answers are ReadRowsResponses, which `rows.rs` keeps in their encoded form.
         async fn read_rows(
             &self,
             request: tonic::Request<super::ReadRowsRequest>,
