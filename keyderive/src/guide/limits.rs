@@ -45,6 +45,9 @@
 //!
 //! # What there is none of
 //!
+//! - **One clock.** Cells have the time of the machine that writes them, and the newest is read: a machine whose clock is
+//!   behind writes what is hidden by what one ahead has written. Keep clocks together, or set times with
+//!   [`Timestamped`](crate::row::Timestamped).
 //! - **Transactions over rows.** Bigtable has none; [`put_both`](crate::put_both) says what holds after a failure.
 //! - **A change of the salt range of a table that exists.** Other buckets are other keys: export into a new table.
 //! - **Remedies for one hot row.** A salt spreads rows; a single row is on one server.

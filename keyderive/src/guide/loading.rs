@@ -61,6 +61,10 @@
 //! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows behind it that had been written are
 //! written again with the same timestamps, and are the same cells.
 //!
+//! In front of a checkpoint are the rows that failed too: a resumed load leaves them out, and the report of the load that
+//! met them is the one that names them. A checkpoint knows its table by name alone: a table that has been deleted and made
+//! anew, or another [`Client::embedded`](crate::Client::embedded), is to be loaded from the beginning.
+//!
 //! # What failed
 //!
 //! A row that cannot be written is a [`FailedRow`](crate::load::FailedRow) of the report, with its place in the input,

@@ -42,7 +42,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Each row is read once, in as few requests as Bigtable's limits allow: 512 KiB of keys at a time. All rows are in
+    /// Each row is read once, in as few requests as Bigtable's limits allow: 500 KiB of keys at a time. All rows are in
     /// memory together; a [scan](Self::scan) by `_any_of` streams them.
     ///
     /// # Errors
@@ -128,6 +128,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family.
+    ///
+    /// Reads alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
+    /// lacks, where [`merge`](Self::merge) and [`update`](Self::update) leave them.
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(&self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();

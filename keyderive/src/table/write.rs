@@ -17,6 +17,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// options deleted, and columns that it does not name are left alone, as a newer version of the program may have
     /// written them. A map owns the whole family. A row without a present column still exists, by a marker cell.
     ///
+    /// The cells have the time of this machine's clock, and a read takes the newest: what another machine has written
+    /// with a clock that is ahead, or a [`Timestamped`](crate::row::Timestamped) of the future, hides what is put until
+    /// its time is over.
+    ///
     /// # Errors
     /// When the key or the row cannot be encoded, or the write fails, as it does for a field that is a family which the
     /// table does not have.

@@ -251,9 +251,16 @@ impl fmt::Display for LoadError {
             write!(f, "; the first is {first}")?;
         }
         match &self.reason {
-            Reason::RowsFailed => Ok(()),
+            Reason::RowsFailed => f.write_str("; a resumed load leaves them out: put them by themselves"),
             _ => {
-                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on behind them")
+                write!(
+                    f,
+                    "; the first {items} items are dealt with, and the checkpoint goes on behind them"
+                )?;
+                match progress.failed {
+                    0 => Ok(()),
+                    failed => write!(f, ", the {failed} that failed too: put these by themselves"),
+                }
             }
         }
     }
