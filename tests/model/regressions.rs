@@ -4,7 +4,7 @@ use keyderive::{Client, RowKey as _};
 
 use crate::case::{Case, Content, Execution, Read};
 use crate::constraints::Constraint::{Fix, Open};
-use crate::keys::{BehindOneField, BehindTag, ModelKey, OrderedSalted, OrderedTagged};
+use crate::keys::{BehindOneField, BehindTag, ModelKey, OneName, OrderedSalted, OrderedTagged};
 use crate::run::one;
 
 async fn holds<K: ModelKey>(case: Case<K>) {
@@ -34,6 +34,16 @@ async fn pages_of_an_unordered_scan_behind_a_salt_in_the_middle() {
     let content = rows([key("", 759), key("\u{10ffff}", 998)]);
     let execution = Execution { read: Read::Pages(1), unordered: true, ..Execution::PLAIN };
     holds(Case { content, constraints: (Fix("b~$".into()), Open, Open), execution }).await;
+}
+
+/// A scan from the start of the table begins behind the key of the marker row: no foreign row is met there.
+#[tokio::test]
+async fn the_key_of_the_marker_is_met_by_no_scan() {
+    let content = Content { foreign: vec![b"\0".to_vec()], ..rows([]) };
+    for skip_foreign in [true, false] {
+        let execution = Execution { skip_foreign, ..Execution::PLAIN };
+        holds(Case::<OneName> { content: content.clone(), constraints: (Open,), execution }).await;
+    }
 }
 
 /// A row of the bare tag and a zero byte is in the range that holds the key of empty fields: a foreign row, and not
