@@ -10,13 +10,12 @@
 
 mod chunk;
 
-use std::fmt;
 use std::mem;
 
 use bytes::Bytes;
 
 use self::chunk::{Chunk, Status};
-use crate::row::{CellSpans, Row, RowBuilder, Span, TooLarge};
+use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge};
 
 /// What an answer that breaks the rules is told.
 type Broken = String;
@@ -369,15 +368,6 @@ fn has_no_version(chunk: &Chunk) -> bool {
 
 fn too_large(_: TooLarge) -> Broken {
     "a row has more than 4 GiB".to_owned()
-}
-
-/// A key as a byte string literal.
-struct Shown<'a>(&'a [u8]);
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b\"{}\"", self.0.escape_ascii())
-    }
 }
 
 #[cfg(test)]

@@ -45,6 +45,14 @@ pub(super) struct Page {
     pub(super) is_last: bool,
 }
 
+/// A page ends with the row that brings it to so many bytes.
+const PAGE_BYTES: usize = 1 << 20;
+
+/// A row whose bytes are those of no cells, which no checksum has told.
+pub(super) fn unreadable(key: &[u8]) -> Status {
+    Status::data_loss(format!("the cells of row `{}` cannot be read; restore the row", key.escape_ascii()))
+}
+
 /// Keeps tables and rows as they are given; what they may be is decided by its caller.
 ///
 /// Its methods are called from any thread. Those that change something are called one at a time, and each is done
@@ -69,7 +77,22 @@ pub(super) trait Storage: Send + Sync {
     fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status>;
 
     /// The first rows of `interval`, or the last ones from its end backwards: `count`, or fewer where they are large.
-    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status>;
+    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
+        let definition = self.table(table)?.unwrap_or_default();
+        let (mut rows, mut bytes, mut damaged) = (RowPage::new(), 0, None);
+        let is_last = self.visit(table, interval, reversed, &mut |key, cells| {
+            if rows.len() == count || bytes >= PAGE_BYTES {
+                return false;
+            }
+            bytes += cells.len();
+            match cells.decoded(&definition.families) {
+                Some(cells) => rows.push((Bytes::copy_from_slice(key), Arc::new(cells))),
+                None => damaged = Some(unreadable(key)),
+            }
+            damaged.is_none()
+        })?;
+        damaged.map_or(Ok(Page { rows, is_last }), Err)
+    }
 
     /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
     /// whether it never did. What is visited waits, and so may writers.

@@ -243,10 +243,16 @@ impl fmt::Debug for Cell<'_> {
 }
 
 /// Bytes as a byte string literal.
-struct Shown<'a>(&'a [u8]);
+pub(crate) struct Shown<'a>(pub(crate) &'a [u8]);
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "b\"{}\"", self.0.escape_ascii())
+    }
+}
 
 impl fmt::Debug for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "b\"{}\"", self.0.escape_ascii())
+        fmt::Display::fmt(self, f)
     }
 }

@@ -225,7 +225,7 @@ impl fmt::Display for PutBothError {
         self.errors().try_for_each(|error| write!(f, ": {error}"))?;
         match self.is_retryable() {
             true => f.write_str("; the same call again makes both hold"),
-            false => Ok(()),
+            false => f.write_str("; when that is mended, the same call again makes both hold"),
         }
     }
 }

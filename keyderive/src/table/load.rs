@@ -279,7 +279,8 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     }
 
     /// Calls this with each checkpoint: before the first row is sent, then by
-    /// [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a load that fails.
+    /// [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a load that fails. A load that fails before it
+    /// reads a row, as for a table that is not there, calls it not at all.
     ///
     /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed.
     pub fn on_checkpoint(mut self, store: impl FnMut(&Checkpoint) + Send + 'a) -> Self {

@@ -13,7 +13,7 @@ use crate::embedded::cell::Cell;
 use crate::embedded::filter::{Counts, Filter};
 use crate::embedded::gc::{self, Sieve};
 use crate::embedded::interval::Interval;
-use crate::embedded::storage::{CellReader, Cells, Definition};
+use crate::embedded::storage::{CellReader, Cells, Definition, unreadable};
 use crate::embedded::store::Store;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
@@ -139,17 +139,13 @@ impl Reader {
                     rows -= 1;
                     has_scanned |= self.read_row(&mut response)?;
                 }
-                Stop::Damaged => return Err(self.damaged()),
+                Stop::Damaged => return Err(unreadable(&self.scanned)),
             }
         }
         Ok(match response.into_bytes() {
             bytes if !bytes.is_empty() => Some(Progress::Rows(bytes)),
             _ => has_scanned.then(|| Progress::Scanned(Bytes::copy_from_slice(&self.scanned))),
         })
-    }
-
-    fn damaged(&self) -> Status {
-        Status::data_loss(format!("row `{}` has no cells that can be read", self.scanned.escape_ascii()))
     }
 
     /// Leaves out of the present interval what has been scanned.

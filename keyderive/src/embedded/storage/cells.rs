@@ -97,6 +97,11 @@ impl<'a> CellReader<'a> {
         self.rest.len()
     }
 
+    /// The cells that are still to come, by themselves; nothing where the bytes are of no cells.
+    pub(super) fn decoded(&self, families: &Families) -> Option<Cells> {
+        decode(&Bytes::copy_from_slice(self.rest), families)
+    }
+
     /// The next cell, or none at the end; nothing where the bytes are of no cell.
     pub(in crate::embedded) fn next(&mut self) -> Option<Option<CellRef<'a>>> {
         let Ok(changed) = self.rest.try_get_u8() else { return Some(None) };

@@ -47,11 +47,8 @@ pub(in crate::embedded) use self::format::OpenError;
 
 use self::fault::Fault;
 use self::record::{Damage, Records};
-use super::{CellReader, Cells, Definition, Families, Page, RowPage, Storage, names};
+use super::{CellReader, Cells, Definition, Families, RowPage, Storage, names};
 use crate::embedded::interval::Interval;
-
-/// A page ends with the row that brings it to this size.
-const PAGE_BYTES: usize = 1 << 20;
 
 /// Tables and rows in one file.
 pub(in crate::embedded) struct Durable {
@@ -232,24 +229,6 @@ impl Storage for Durable {
         })
     }
 
-    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
-        if interval.is_empty() {
-            return Ok(Page { rows: Vec::new(), is_last: true });
-        }
-        let definition = self.definition(table);
-        let name = format::rows_name(table);
-        self.read(|database| {
-            let rows = match database.begin_read()?.open_table(format::rows(&name)) {
-                Ok(rows) => rows,
-                Err(TableError::TableDoesNotExist(_)) => return Ok(Page { rows: Vec::new(), is_last: true }),
-                Err(error) => return Err(error.into()),
-            };
-            let mut rows = rows.range::<&[u8]>(bounds(interval))?;
-            let next = || if reversed { rows.next_back() } else { rows.next() };
-            page(table, &definition.families, count, next)
-        })
-    }
-
     fn visit(
         &self,
         table: &str,
@@ -386,30 +365,6 @@ fn cells(table: &str, key: &[u8], record: &[u8], families: &Families) -> Result<
     let body = Records::of(table).open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
     let cells = super::cells::decode(&Bytes::copy_from_slice(body), families);
     cells.map(Arc::new).ok_or_else(|| Fault::record(table, key, Damage::Content))
-}
-
-type Entry<'a> = (redb::AccessGuard<'a, &'static [u8]>, redb::AccessGuard<'a, &'static [u8]>);
-
-/// The rows that `next` comes to, until they are enough.
-fn page<'a>(
-    table: &str,
-    families: &Families,
-    count: usize,
-    mut next: impl FnMut() -> Option<Result<Entry<'a>, redb::StorageError>>,
-) -> Result<Page, Fault> {
-    let mut page = Page::default();
-    let mut bytes = 0;
-    while page.rows.len() < count && bytes < PAGE_BYTES {
-        let Some(entry) = next() else {
-            page.is_last = true;
-            break;
-        };
-        let (key, record) = entry?;
-        let cells = cells(table, key.value(), record.value(), families)?;
-        bytes += record.value().len();
-        page.rows.push((Bytes::copy_from_slice(key.value()), cells));
-    }
-    Ok(page)
 }
 
 /// Has the name of a new file survive with it.

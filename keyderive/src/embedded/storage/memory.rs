@@ -7,7 +7,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use bytes::Bytes;
 use tonic::Status;
 
-use super::{CellReader, Cells, Definition, Page, RowPage, Storage, cells, names};
+use super::{CellReader, Cells, Definition, RowPage, Storage, cells, names};
 use crate::embedded::interval::Interval;
 
 #[derive(Default)]
@@ -62,25 +62,6 @@ impl Storage for Memory {
     fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
         let Some(table) = self.get(table) else { return Ok(None) };
         read(&table.rows).get(key).map(|body| table.cells(body)).transpose()
-    }
-
-    fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
-        let mut page = Page { rows: Vec::new(), is_last: true };
-        let Some(found) = self.get(table) else { return Ok(page) };
-        if interval.is_empty() {
-            return Ok(page);
-        }
-        let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
-        let rows = read(&found.rows);
-        let mut range = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
-        while let Some((key, body)) = if reversed { range.next_back() } else { range.next() } {
-            if page.rows.len() == count {
-                page.is_last = false;
-                break;
-            }
-            page.rows.push((Bytes::copy_from_slice(key), found.cells(body)?));
-        }
-        Ok(page)
     }
 
     fn visit(

@@ -12,6 +12,7 @@ use super::format::tests::turn_into;
 use super::sealed::Sealed;
 use super::*;
 use crate::embedded::cell::Cell;
+use crate::embedded::storage::PAGE_BYTES;
 use crate::wire::admin::ColumnFamily;
 
 const TABLE: &str = "projects/p/instances/i/tables/t";
