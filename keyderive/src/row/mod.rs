@@ -131,6 +131,7 @@ mod shape;
 mod span;
 #[cfg(test)]
 mod tests;
+mod untyped;
 mod value;
 mod versions;
 

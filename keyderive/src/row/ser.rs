@@ -42,6 +42,7 @@ pub(crate) fn to_mutations<R: Serialize + ?Sized>(
     row: &R,
     write: Write<'_>,
 ) -> Result<Vec<Mutation>, RowError> {
+    write.shape.check(write.family)?;
     let mut changes = Changes::new(write);
     row.serialize(RowSerializer { changes: &mut changes }).map_err(|fault| fault.in_family(write.family))?;
     Ok(changes.into_row())
@@ -67,7 +68,7 @@ pub(crate) fn column_to_mutations<V: Serialize + ?Sized>(
     write: Write<'_>,
 ) -> Result<Vec<Mutation>, RowError> {
     let mut changes = Changes::new(write);
-    let stored = stored(qualifier, value).map_err(|fault| fault.in_family(family))?;
+    let stored = changes.stored(family, qualifier, value).map_err(|fault| fault.in_family(family))?;
     changes.write(family, qualifier, stored);
     Ok(changes.into_mutations())
 }
@@ -75,12 +76,6 @@ pub(crate) fn column_to_mutations<V: Serialize + ?Sized>(
 /// What a value is as a column.
 pub(super) fn to_stored<V: Serialize + ?Sized>(value: &V) -> Result<Stored, Fault> {
     value.serialize(ValueSerializer::CELL)
-}
-
-/// What a value is as the column with this name.
-fn stored<T: Serialize + ?Sized>(qualifier: &[u8], value: &T) -> Result<Stored, Fault> {
-    named(qualifier)?;
-    to_stored(value).map_err(|fault| fault.in_column(qualifier))
 }
 
 /// Refuses the empty name.

@@ -4,6 +4,8 @@ mod encodings;
 mod families;
 mod faults;
 mod flattened;
+mod lost;
+mod renamed;
 mod round_trip;
 mod shape;
 mod shapes;

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::changes::Changes;
-use super::qualifier::QualifierSerializer;
-use super::{refuse, stored};
+use super::qualifier::{Names, QualifierSerializer};
+use super::refuse;
 use crate::row::error::Fault;
 
 /// Takes the value that is the row.
@@ -40,7 +40,8 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
     fn serialize_map(self, entries: Option<usize>) -> Result<RowMap<'c, 'a>, Fault> {
         self.changes.delete_family(self.changes.to.family);
         self.changes.reserve(entries.unwrap_or(0));
-        Ok(RowMap { changes: self.changes, flattened: entries.is_none(), qualifier: Bytes::new() })
+        let names = Names::of_map(entries);
+        Ok(RowMap { changes: self.changes, flattened: entries.is_none(), qualifier: Bytes::new(), names })
     }
 
     fn serialize_unit(self) -> Result<(), Fault> {
@@ -125,6 +126,7 @@ pub(super) struct RowMap<'c, 'a> {
     flattened: bool,
     /// The key whose value comes next.
     qualifier: Bytes,
+    names: Names,
 }
 
 impl SerializeMap for RowMap<'_, '_> {
@@ -132,7 +134,7 @@ impl SerializeMap for RowMap<'_, '_> {
     type Error = Fault;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Fault> {
-        self.qualifier = key.serialize(QualifierSerializer)?;
+        self.qualifier = self.names.add(key.serialize(QualifierSerializer)?)?;
         Ok(())
     }
 
@@ -143,7 +145,7 @@ impl SerializeMap for RowMap<'_, '_> {
         {
             return self.changes.field(name, qualifier, value);
         }
-        let stored = stored(&qualifier, value)?;
+        let stored = self.changes.stored(self.changes.to.family, &qualifier, value)?;
         self.changes.set(self.changes.to.family, &qualifier, stored);
         Ok(())
     }
