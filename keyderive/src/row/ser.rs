@@ -18,7 +18,7 @@ use self::cell::ValueSerializer;
 use self::changes::Changes;
 use self::row::RowSerializer;
 use super::error::{Fault, RowError};
-use super::{Mutation, Shape};
+use super::{Change, Mutation, Shape};
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,16 @@ pub(crate) fn field_to_mutations<V: Serialize + ?Sized>(
     let mut changes = Changes::new(write);
     let qualifier = Bytes::copy_from_slice(name.as_bytes());
     changes.field(name, qualifier, value).map_err(|fault| fault.in_family(write.family))?;
-    Ok(changes.into_mutations())
+    let mutations = changes.into_mutations();
+    let is_own = |mutation: &Mutation| matches!(&mutation.0, Change::SetCell { family, .. } if family == write.family);
+    if write.shape.is_family(name.as_bytes()) && mutations.iter().any(is_own) {
+        let fault = Fault::unsupported(format_args!(
+            "is not a column: `{name}` is a column family of the row type; set it to a struct or a map, or write \
+             `{name}:…` for one of its columns"
+        ));
+        return Err(fault.in_column(name.as_bytes()).in_family(write.family));
+    }
+    Ok(mutations)
 }
 
 /// The mutations that make one column equal to `value`.

@@ -5,6 +5,8 @@
 
 mod probe;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::de::DeserializeOwned;
 
 use self::probe::{Asked, Found, ask};
@@ -20,7 +22,7 @@ pub(crate) enum Shape {
     /// A struct with a flattened field reads whatever there is.
     Flattened(Flattened),
     /// The type is only written, and nothing is known of it.
-    Unknown,
+    Unknown(Written),
     /// A type that is read without a type is no row.
     Untyped,
 }
@@ -48,6 +50,10 @@ enum Columns {
     /// Columns of a field that is a map, or a struct with a flattened field.
     In(&'static str),
 }
+
+/// Whether a value of a type that is only written has been.
+#[derive(Debug, Default)]
+pub(crate) struct Written(AtomicBool);
 
 /// A struct with a flattened field, which is asked name by name.
 #[derive(Debug)]
@@ -85,6 +91,23 @@ impl Shape {
         }
     }
 
+    /// What is known of a type that is only written.
+    pub(crate) fn unknown() -> Self {
+        Self::Unknown(Written::default())
+    }
+
+    /// Whether the names of the fields are still to be seen: those of a type that is only written, the first time.
+    pub(super) fn awaits_names(&self) -> bool {
+        matches!(self, Self::Unknown(Written(written)) if !written.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the names of the fields have been seen.
+    pub(super) fn names_are_seen(&self) {
+        if let Self::Unknown(Written(written)) = self {
+            written.store(true, Ordering::Relaxed);
+        }
+    }
+
     /// Fails for a row type of which no value can be written and be read back.
     pub(crate) fn check(&self, family: &str) -> Result<(), RowError> {
         self.fault().map_or(Ok(()), |fault| Err(fault.in_family(family)))
@@ -101,7 +124,7 @@ impl Shape {
                 let fault = fault.in_column(column.as_bytes());
                 Some(family.iter().fold(fault, |fault, family| fault.of_family(family)))
             }
-            Self::Struct(_) | Self::Map { .. } | Self::Flattened(_) | Self::Unknown => None,
+            Self::Struct(_) | Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) => None,
         }
     }
 
@@ -116,7 +139,7 @@ impl Shape {
                 Columns::In(of) => family == Some(of) && is_asked(*ask, of, column),
             }),
             Self::Map { untyped, .. } => *untyped && family.is_none(),
-            Self::Flattened(_) | Self::Unknown | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
         }
     }
 
@@ -138,7 +161,7 @@ impl Shape {
     pub(crate) fn fields(&self) -> &[Field] {
         match self {
             Self::Struct(fields) => &fields.all,
-            Self::Map { .. } | Self::Flattened(_) | Self::Unknown | Self::Untyped => &[],
+            Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => &[],
         }
     }
 
@@ -157,7 +180,7 @@ impl Shape {
                 fields.all.iter().any(|field| matches!(field.kind, Kind::Column { versions: true }))
             }
             Self::Map { versions, .. } => *versions,
-            Self::Flattened(_) | Self::Unknown | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
         }
     }
 

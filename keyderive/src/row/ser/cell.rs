@@ -245,7 +245,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
             return Ok(Fields::Timestamped(TimestampedFields::default()));
         }
         Ok(match self.family()? {
-            Some(columns) => Fields::Family(FamilyStruct { columns }),
+            Some(columns) => Fields::Family(FamilyStruct::new(columns)),
             None => Fields::Json(Json::object()),
         })
     }

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use serde::ser::Serialize;
 
 use super::changes::Changes;
-use super::qualifier::{Names, QualifierSerializer};
+use super::qualifier::{FieldNames, Names, QualifierSerializer};
 use crate::row::error::Fault;
 
 /// One family of a row, and whether it has a cell.
@@ -33,7 +33,15 @@ impl<'c, 'a> Columns<'c, 'a> {
 
 /// Takes the fields of a struct that is a family.
 pub(super) struct FamilyStruct<'c, 'a> {
-    pub(super) columns: Columns<'c, 'a>,
+    columns: Columns<'c, 'a>,
+    names: FieldNames,
+}
+
+impl<'c, 'a> FamilyStruct<'c, 'a> {
+    pub(super) fn new(columns: Columns<'c, 'a>) -> Self {
+        let names = FieldNames::of(columns.changes.to.shape);
+        Self { columns, names }
+    }
 }
 
 impl FamilyStruct<'_, '_> {
@@ -43,6 +51,7 @@ impl FamilyStruct<'_, '_> {
         value: &T,
     ) -> Result<(), Fault> {
         let Columns { changes, family, .. } = &mut self.columns;
+        self.names.add(name).map_err(|fault| fault.of_family(family))?;
         let stored = changes.stored(family, name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
         changes.write(family, &Bytes::from_static(name.as_bytes()), stored);
         Ok(())

@@ -7,6 +7,7 @@ use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::refuse;
 use crate::row::error::Fault;
+use crate::row::shape::Shape;
 
 /// Takes the key of one entry of a map.
 pub(super) struct QualifierSerializer;
@@ -16,6 +17,29 @@ fn not_a_name(found: &str) -> Fault {
         "is a map whose key is {found}; keys are column names: strings, enums without data, and what serde writes as a \
          string; write a number as text, as `format!(\"{{number:010}}\")` which keeps the order"
     ))
+}
+
+/// The names of the fields of a struct, where they are to be told apart.
+pub(super) struct FieldNames(Option<Vec<&'static str>>);
+
+impl FieldNames {
+    pub(super) fn of(shape: &Shape) -> Self {
+        Self(shape.awaits_names().then(Vec::new))
+    }
+
+    /// Fails for a name that is there already.
+    pub(super) fn add(&mut self, name: &'static str) -> Result<(), Fault> {
+        let Some(names) = &mut self.0 else { return Ok(()) };
+        if names.contains(&name) {
+            let fault = Fault::unsupported(
+                "comes twice: two fields have this name, by `#[serde(rename)]`, and a column holds one value; give each \
+                 field a name of its own",
+            );
+            return Err(fault.in_column(name.as_bytes()));
+        }
+        names.push(name);
+        Ok(())
+    }
 }
 
 /// The names in a struct with a flattened field, which has those of the field too.

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::changes::Changes;
-use super::qualifier::{Names, QualifierSerializer};
+use super::qualifier::{FieldNames, Names, QualifierSerializer};
 use super::refuse;
 use crate::row::error::Fault;
 
@@ -32,7 +32,8 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
 
     fn serialize_struct(self, _: &'static str, fields: usize) -> Result<RowStruct<'c, 'a>, Fault> {
         self.changes.reserve(fields);
-        Ok(RowStruct { changes: self.changes })
+        let names = FieldNames::of(self.changes.to.shape);
+        Ok(RowStruct { changes: self.changes, names })
     }
 
     /// A struct with a flattened field comes as a map that does not know its length, and its fields are fields; the
@@ -100,6 +101,7 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
 /// Takes the fields of a row that is a struct.
 pub(super) struct RowStruct<'c, 'a> {
     changes: &'c mut Changes<'a>,
+    names: FieldNames,
 }
 
 impl SerializeStruct for RowStruct<'_, '_> {
@@ -107,15 +109,18 @@ impl SerializeStruct for RowStruct<'_, '_> {
     type Error = Fault;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
+        self.names.add(name)?;
         self.changes.field(name, Bytes::from_static(name.as_bytes()), value)
     }
 
     fn skip_field(&mut self, name: &'static str) -> Result<(), Fault> {
+        self.names.add(name)?;
         self.changes.absent(name, Bytes::from_static(name.as_bytes()));
         Ok(())
     }
 
     fn end(self) -> Result<(), Fault> {
+        self.changes.to.shape.names_are_seen();
         Ok(())
     }
 }

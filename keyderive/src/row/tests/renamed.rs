@@ -82,9 +82,9 @@ fn one_column_of_two_fields_is_refused() {
     let error = write_as(&Outer { twice: None }, &Shape::of::<Outer>(), false).unwrap_err();
     assert_eq!(error.to_string(), format!("column `twice:n` {text}"));
     // A type that is only written says so when it is.
-    let error = write_as(&Twice { visits: 1, clicks: 2 }, &Shape::Unknown, false).unwrap_err();
+    let error = write_as(&Twice { visits: 1, clicks: 2 }, &Shape::unknown(), false).unwrap_err();
     assert!(error.to_string().starts_with("column `cf:n` comes twice: "), "{error}");
-    let error = write_as(&Outer { twice: Some(Twice { visits: 1, clicks: 2 }) }, &Shape::Unknown, false);
+    let error = write_as(&Outer { twice: Some(Twice { visits: 1, clicks: 2 }) }, &Shape::unknown(), false);
     assert!(error.unwrap_err().to_string().starts_with("column `twice:n` comes twice: "));
 }
 
