@@ -72,7 +72,9 @@ struct Versions<'de> {
 fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Versions<'de>> {
     loop {
         let column = next_column(&mut cells)?;
-        if column.newest.family_bytes() == family.as_bytes() && column.newest.qualifier() == qualifier.as_bytes() {
+        if column.newest.family_bytes() == family.as_bytes()
+            && column.newest.qualifier() == qualifier.as_bytes()
+        {
             return Some(column);
         }
     }

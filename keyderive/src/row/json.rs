@@ -25,7 +25,8 @@
 //! ```
 //!
 //! It is for structs and maps that are to be one value, and for enums that serde reads without a type: untagged,
-//! internally and adjacently tagged ones. A `None` is stored as `null`.
+//! internally and adjacently tagged ones. A `None` is stored as `null`. The values of a map
+//! take it by a type of their own: `struct Any(#[serde(with = "keyderive::row::json")] serde_json::Value)`.
 
 mod check;
 

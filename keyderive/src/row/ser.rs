@@ -58,7 +58,8 @@ pub(crate) fn field_to_mutations<V: Serialize + ?Sized>(
     let qualifier = Bytes::copy_from_slice(name.as_bytes());
     changes.field(name, qualifier, value).map_err(|fault| fault.in_family(write.family))?;
     let mutations = changes.into_mutations();
-    let is_own = |mutation: &Mutation| matches!(&mutation.0, Change::SetCell { family, .. } if family == write.family);
+    let is_own =
+        |mutation: &Mutation| matches!(&mutation.0, Change::SetCell { family, .. } if family == write.family);
     if write.shape.is_family(name.as_bytes()) && mutations.iter().any(is_own) {
         let fault = Fault::unsupported(format_args!(
             "is not a column: `{name}` is a column family of the row type; set it to a struct or a map, or write \

@@ -190,7 +190,11 @@ impl Shape {
     }
 
     /// The field of the row, or of a field that is a struct, with this name.
-    pub(super) fn place(&self, family: Option<&str>, name: &[u8]) -> Option<(Option<&'static str>, &'static str)> {
+    pub(super) fn place(
+        &self,
+        family: Option<&str>,
+        name: &[u8],
+    ) -> Option<(Option<&'static str>, &'static str)> {
         let Some(family) = family else {
             let field = self.fields().iter().find(|field| field.name.as_bytes() == name)?;
             return Some((None, field.name));
@@ -215,9 +219,7 @@ impl Fields {
         let own = repeated(names).map(|name| (None, name));
         let twice = own.or_else(|| {
             all.iter().find_map(|field| match &field.kind {
-                Kind::Family { columns: Some(columns), .. } => {
-                    Some((Some(field.name), repeated(columns)?))
-                }
+                Kind::Family { columns: Some(columns), .. } => Some((Some(field.name), repeated(columns)?)),
                 Kind::Family { columns: None, .. } | Kind::Column { .. } => None,
             })
         });

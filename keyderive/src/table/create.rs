@@ -61,7 +61,11 @@ impl<K: TableKey, R> Table<K, R> {
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
-            fault: self.shape.check(&self.family).err().map(|error| Error::definition(&self.name, error.to_string())),
+            fault: self
+                .shape
+                .check(&self.family)
+                .err()
+                .map(|error| Error::definition(&self.name, error.to_string())),
             key: PhantomData,
         }
     }
@@ -91,7 +95,10 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The families of which the row type reads every version.
     pub(super) fn histories(&self) -> Vec<String> {
-        self.family_names().filter(|(_, all_versions)| *all_versions).map(|(name, _)| name.to_owned()).collect()
+        self.family_names()
+            .filter(|(_, all_versions)| *all_versions)
+            .map(|(name, _)| name.to_owned())
+            .collect()
     }
 
     /// The families of the row type, each with whether every version is read. What a flattened field has is told by

@@ -93,6 +93,7 @@ impl<K: TableKey, R> Update<K, R> {
             let Some(column) = place.column() else {
                 return Ok(vec![Mutation::delete_family(place.family(&table.family).clone())]);
             };
+            place.one(&table.family)?;
             match place.is_own() {
                 true => row::field_to_mutations(path, &None::<()>, table.writing(false)),
                 false => {

@@ -296,7 +296,8 @@ mod tests {
     #[test]
     fn a_rule_that_keeps_one_version_is_told() {
         let one = GcRule::max_versions(1);
-        for rule in [one.clone(), GcRule::union([age(60), one.clone()]), GcRule::intersection([one.clone()])] {
+        for rule in [one.clone(), GcRule::union([age(60), one.clone()]), GcRule::intersection([one.clone()])]
+        {
             assert!(rule.keeps_one(), "{rule}");
         }
         let young = GcRule::intersection([age(60), one]);

@@ -52,7 +52,8 @@ impl FamilyStruct<'_, '_> {
     ) -> Result<(), Fault> {
         let Columns { changes, family, .. } = &mut self.columns;
         self.names.add(name).map_err(|fault| fault.of_family(family))?;
-        let stored = changes.stored(family, name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
+        let stored =
+            changes.stored(family, name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
         changes.write(family, &Bytes::from_static(name.as_bytes()), stored);
         Ok(())
     }
