@@ -1,5 +1,6 @@
 //! From the cells of a row to a serde value.
 
+mod aliases;
 mod cell;
 mod family;
 mod qualifier;
@@ -8,6 +9,7 @@ mod untyped;
 
 use serde::Deserialize;
 
+use self::aliases::Aliases;
 use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
@@ -24,7 +26,7 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
     shape: &Shape,
 ) -> Result<R, RowError> {
     let has_families = shape.may_have_families();
-    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, empty: Vec::new() };
+    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, empty: Vec::new(), aliases: Aliases::default() };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -32,8 +34,13 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
             Err(fault) => fault,
         };
         // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
-        match source.missing_family(&fault) {
-            Some(field) => source.empty.push(field.name),
+        if let Some(field) = source.missing_family(&fault) {
+            source.empty.push(field.name);
+            continue;
+        }
+        match fault.duplicate() {
+            Some((of, name)) if source.settle(of, name) => {}
+            Some(_) => return Err(fault.under(source.aliases.last()).in_family(family)),
             None => return Err(untyped.name(fault).in_family(family)),
         }
     }
@@ -48,6 +55,7 @@ struct Source<'de, 'f> {
     has_families: bool,
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
+    aliases: Aliases<'de>,
 }
 
 impl<'f> Source<'_, 'f> {
@@ -64,6 +72,18 @@ struct Versions<'de> {
     newest: Cell<'de>,
     /// The newest first.
     all: CellSlice<'de>,
+}
+
+/// The versions of the column of this name.
+fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Versions<'de>> {
+    loop {
+        let column = next_column(&mut cells)?;
+        if column.newest.family_bytes() == family.as_bytes()
+            && column.newest.qualifier() == qualifier.as_bytes()
+        {
+            return Some(column);
+        }
+    }
 }
 
 /// Takes the next column from cells in the table's order.

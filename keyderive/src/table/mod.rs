@@ -155,7 +155,7 @@ impl Client {
     /// [`Table::create`] declares the table's own family alone.
     #[must_use]
     pub fn write_only_table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
-        self.table_of(name, Shape::Unknown)
+        self.table_of(name, Shape::unknown())
     }
 
     fn table_of<K, R>(&self, name: &str, shape: Shape) -> Table<K, R> {

@@ -127,7 +127,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family.
+    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. What names none of
+    /// these, as the bare name of a family of the row type does, is an error of the reads.
     ///
     /// Reads alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
     /// lacks, where [`merge`](Self::merge) and [`update`](Self::update) leave them.
@@ -195,7 +196,7 @@ impl<K: TableKey, R> Table<K, R> {
         match &self.reads {
             Reads::Everything => None,
             Reads::OfRows => self.columns_of_rows(),
-            Reads::Named(paths) => Some(row::filter_of(&**paths, &self.family)),
+            Reads::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
         }
     }
 

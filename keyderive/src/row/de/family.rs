@@ -3,10 +3,11 @@
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::aliases::Aliases;
 use super::cell::ColumnDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Versions, next_column};
+use super::{Versions, column, next_column};
 use crate::row::CellSlice;
 use crate::row::error::Fault;
 
@@ -17,12 +18,16 @@ pub(super) struct FamilyDeserializer<'s, 'de> {
     pub(super) family: &'s str,
     /// Where columns are noted that are read without a type, where they may be.
     pub(super) untyped: Option<&'s Untyped<'de>>,
+    pub(super) aliases: &'s Aliases<'de>,
 }
 
 impl<'s, 'de> FamilyDeserializer<'s, 'de> {
     fn columns(self) -> Columns<'s, 'de> {
-        let Self { cells, family, untyped } = self;
-        Columns { cells, family, untyped, next: None }
+        let Self { cells, family, untyped, aliases } = self;
+        let mut first: Vec<_> =
+            aliases.first(Some(family)).filter_map(|name| column(cells, family, name)).collect();
+        first.reverse();
+        Columns { cells, family, untyped, aliases, first, next: None }
     }
 }
 
@@ -79,20 +84,30 @@ struct Columns<'s, 'de> {
     cells: CellSlice<'de>,
     family: &'s str,
     untyped: Option<&'s Untyped<'de>>,
+    aliases: &'s Aliases<'de>,
+    /// The columns that come before all others, the first of them last.
+    first: Vec<Versions<'de>>,
     /// The column that was named last.
     next: Option<Versions<'de>>,
 }
 
 impl<'de> Columns<'_, 'de> {
     fn advance(&mut self) -> Option<Versions<'de>> {
-        self.next = loop {
-            let Some(column) = next_column(&mut self.cells) else { break None };
-            if column.newest.family_bytes() == self.family.as_bytes() && !column.newest.qualifier().is_empty()
-            {
-                break Some(column);
-            }
-        };
+        self.next = self.first.pop().or_else(|| self.next_column());
         self.next
+    }
+
+    fn next_column(&mut self) -> Option<Versions<'de>> {
+        loop {
+            let column = next_column(&mut self.cells)?;
+            let qualifier = column.newest.qualifier();
+            if column.newest.family_bytes() == self.family.as_bytes()
+                && !qualifier.is_empty()
+                && !self.aliases.leaves_out(Some(self.family), qualifier)
+            {
+                return Some(column);
+            }
+        }
     }
 }
 
@@ -102,6 +117,7 @@ impl<'de> MapAccess<'de> for Columns<'_, 'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         let Some(versions) = self.advance() else { return Ok(None) };
         let qualifier = versions.newest.qualifier();
+        self.aliases.named(qualifier);
         let key = seed.deserialize(QualifierDeserializer { qualifier });
         key.map(Some).map_err(|fault| fault.in_column(qualifier))
     }
