@@ -230,3 +230,19 @@ async fn a_table_that_is_not_there_is_named(client: Client) {
     }
     assert!(rows.next().await.is_none());
 }
+
+/// What is read of closures that borrow is no hindrance to another thread.
+#[tokio::test]
+async fn writes_of_many_rows_are_spawned() {
+    let client = Client::embedded();
+    let events = events(&client).await;
+    let spawned = tokio::spawn(async move {
+        let numbers = [1, 2, 3_u64];
+        events.put_all(numbers.iter().map(|at| (key("alice", *at), event("login")))).await?;
+        events.merge_all(numbers.iter().map(|at| (key("alice", *at), event("logout")))).await?;
+        let rows: Vec<_> = numbers.iter().map(|at| (key("bob", *at), event("login"))).collect();
+        events.put_all(rows.iter().filter(|(key, _)| key.at > 1)).await?;
+        events.scan(EventKey::scan()).count().await
+    });
+    assert_eq!(spawned.await.unwrap().unwrap(), 5);
+}
