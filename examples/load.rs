@@ -101,7 +101,7 @@ async fn load(
         bar.set_style(style);
     }
     let load = departures.load_iter(lines(data)).resume(from).on_progress(|progress| {
-        bar.set_position(progress.read);
+        bar.set_position(progress.left_out + progress.read);
         bar.set_message(format!("{} written, {} failed", progress.written, progress.failed));
     });
     let ended = load.await;

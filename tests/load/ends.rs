@@ -92,8 +92,10 @@ async fn a_checkpoint_is_of_one_load() {
     let error = table.load_iter((0..99).map(reading)).resume(checkpoint.clone()).await.unwrap_err();
     refused(error, "behind 100 items, and the input has 99");
 
-    let report = table.load_iter((0..100).map(reading)).resume(checkpoint).await.unwrap();
-    assert_eq!((report.read(), report.requests()), (0, 0));
+    let mut told = Vec::new();
+    let load = table.load_iter((0..100).map(reading)).resume(checkpoint);
+    let report = load.on_progress(|progress| told.push(*progress)).await.unwrap();
+    assert_eq!((report.read(), report.requests(), told.last().unwrap().left_out), (0, 0, 100));
     assert_eq!(table.load_iter((0..100).map(reading)).resume(None).await.unwrap().read(), 100);
 }
 

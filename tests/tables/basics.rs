@@ -79,7 +79,7 @@ async fn a_table_is_created_once(client: Client) {
 async fn a_table_without_the_family_is_an_error(client: Client) {
     let events = events(&client).await.family("other");
     let error = events.create_if_absent().await.unwrap_err().to_string();
-    for part in ["table `events`", "without the column family `other`", "it has cf"] {
+    for part in ["table `events`", "without the column family `other`", "it has `cf`"] {
         assert!(error.contains(part), "{error}");
     }
     // Codes of a write differ between the two; that it names the family does not.

@@ -283,10 +283,9 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
 
     /// Calls this with how far the load is, at most 10 times a second, and at its end.
     ///
-    /// A progress bar over the items of the input shows [`read`](Progress::read): it has the failed rows in it too, and
-    /// moves while the look-ahead is filled, when nothing is written yet. What is kept is
-    /// [`written`](Progress::written). A resumed load counts from 0: begin its bar at the [items](Checkpoint::items) of its
-    /// checkpoint.
+    /// A progress bar over the items of the input shows [`read`](Progress::read) and
+    /// [`left_out`](Progress::left_out) together: it moves while the look-ahead is filled and nothing is written yet, and
+    /// while a resumed load reads what is in front of its checkpoint. What is kept is [`written`](Progress::written).
     pub fn on_progress(mut self, tell: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(tell));
         self
@@ -296,7 +295,8 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a load that fails. A load that fails before it
     /// reads a row, as for a table that is not there, calls it not at all.
     ///
-    /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed.
+    /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed. Where it
+    /// cannot be stored, the one before it is as right: what is behind that is written again.
     pub fn on_checkpoint(mut self, store: impl FnMut(&Checkpoint) + Send + 'a) -> Self {
         self.on_checkpoint = Some(Box::new(store));
         self

@@ -58,7 +58,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         assert_eq!(
             text,
             "table `pages`: it exists, without the column families `stats`, `extra`, `daily`, `tags`, `series`; it has \
-             cf: add them to the table with `modify_families` and `FamilyChange::add`; each field of the row type that \
+             `cf`: add them to the table with `modify_families` and `FamilyChange::add`; each field of the row type that \
              is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
         );
     }
@@ -66,7 +66,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         client.table::<PageKey, Plain>("pages").family("main").verify().await.unwrap_err().to_string();
     assert!(
         other.ends_with(
-            "without the column family `main`; it has cf: add it to the table with `modify_families` and \
+            "without the column family `main`; it has `cf`: add it to the table with `modify_families` and \
              `FamilyChange::add`; or name another family for the table's own columns by `client.table(…).family(…)`"
         ),
         "{other}"

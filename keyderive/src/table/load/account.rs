@@ -75,7 +75,13 @@ impl<'a> Account<'a> {
 
     /// An item that had failed need not be written: a later one of its key has been.
     pub(super) fn superseded(&mut self, index: u64) {
+        self.report.progress.left_out += 1;
         self.low.settle(index);
+    }
+
+    /// An item is read that a run before has written.
+    pub(super) fn left_out(&mut self) {
+        self.report.progress.left_out += 1;
     }
 
     pub(super) fn sent(&mut self) {

@@ -18,12 +18,14 @@ pub(super) const LISTED: usize = 1000;
 /// How far a load is: what [`Load::on_progress`](super::Load::on_progress) is told, and in the end what
 /// [`LoadReport::all_written`] gives.
 ///
-/// All numbers are of this run: what a run before the checkpoint did is not in them. Failed rows of a run before that are
-/// tried again are.
+/// All numbers are of this run: what a run before the checkpoint did is not in them. Rows that failed then and are tried
+/// again are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Rows that were read from the input, those left out that a checkpoint had behind it.
+    /// Items that were read and left out, since the checkpoint of a resumed load is behind them.
+    pub left_out: u64,
+    /// Rows that were read from the input to be written. With those left out, it is how much of the input has been read.
     pub read: u64,
     /// Rows that were written.
     pub written: u64,
@@ -84,7 +86,7 @@ pub(super) enum Reason {
 }
 
 impl LoadReport {
-    /// How many rows were read from the input, those left out that a checkpoint had behind it.
+    /// How many rows were read from the input to be written: not those left out that a checkpoint had behind it.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.progress.read

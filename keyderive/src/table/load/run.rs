@@ -123,6 +123,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                 }
             }
             if index % READ_AT_ONCE == 0 {
+                self.account.tell();
                 yield_now().await;
             }
         }
@@ -145,7 +146,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         let (key, row) = item.borrow();
         if has_failed {
             again.add(index, self.encode(index, key, row));
-        } else if !again.is_empty()
+            return Ok(());
+        }
+        self.account.left_out();
+        if !again.is_empty()
             && let Ok(key) = key.encode()
         {
             again.supersede(&key).into_iter().for_each(|index| self.account.superseded(index));
