@@ -45,6 +45,8 @@
 //! | a table into a stream, in no order | [`export`](crate::Table::export) |
 //! | a table in parts, for workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
+//! [`explain`](crate::Export::explain) on an export says what its scan asks for, and into which partitions it is cut.
+//!
 //! # How a load runs
 //!
 //! It cuts the key space where salt buckets begin and where the service samples tablets, reads 64 MiB ahead, and sends

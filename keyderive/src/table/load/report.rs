@@ -128,7 +128,8 @@ impl LoadReport {
         self.progress.failed
     }
 
-    /// How far the load has come. At the end of a whole load it is behind the last item.
+    /// How far the load has come. At the end of a whole load it is behind the last item, or in front of the first failed
+    /// row of which it has no room to keep the place. A load that is resumed from it tries the failed rows again.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
@@ -285,7 +286,7 @@ impl LoadError {
             0 => return f.write_str("; the checkpoint is at the beginning of the input"),
             1 => f.write_str("; the first item is dealt with, and the checkpoint goes on behind it")?,
             _ => {
-                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on behind them")?
+                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on behind them")?;
             }
         }
         match failed {
