@@ -17,7 +17,7 @@ pub use self::outcome::{FailedWrite, WriteErrors};
 use super::failure::name;
 use super::gate::Pass;
 use super::operation::Kind;
-use super::write::{Batch, check, entry_bytes};
+use super::write::{Batch, Entries};
 use super::{Client, Entry, Error};
 use crate::row::Mutation;
 
@@ -110,6 +110,8 @@ struct Gathering {
 #[derive(Default)]
 struct State {
     batch: Batch,
+    /// Memory in which an entry was encoded.
+    spare: Option<Entry>,
     /// Leave for the batch's rows to be on the way.
     permits: Vec<OwnedSemaphorePermit>,
     /// Leave to send the batch, whenever the client is closed.
@@ -127,7 +129,7 @@ struct State {
 struct Sending {
     gathering: Arc<Gathering>,
     number: u64,
-    keys: Vec<Bytes>,
+    entries: Entries,
     _permits: Vec<OwnedSemaphorePermit>,
     pass: Option<Arc<Pass>>,
 }
@@ -156,14 +158,28 @@ impl RawWriter {
     /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
     /// the write itself are told by [`flush`](Self::flush) and [`close`](Self::close).
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
-        let key = key.into();
-        check(&self.gathering.table, &key, &mutations)?;
+        let mut entry = self.entry();
+        entry.key.extend_from_slice(&key.into());
+        mutations.iter().for_each(|mutation| entry.mutations.push(mutation));
+        self.take(entry).await
+    }
+
+    /// An entry without a key and changes, in memory that entries before it have left.
+    pub(crate) fn entry(&self) -> Entry {
+        let mut entry = self.gathering.state().spare.take().unwrap_or_default();
+        entry.clear();
+        entry
+    }
+
+    /// As [`write`](Self::write), of what is encoded.
+    pub(crate) async fn take(&self, entry: Entry) -> Result<(), Error> {
+        entry.check(&self.gathering.table)?;
         let runtime = Handle::try_current().map_err(|_| {
             Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
         })?;
-        let bytes = entry_bytes(&key, &mutations);
+        let bytes = entry.bytes();
         let permits = [self.permit(&self.entries, 1).await, self.permit(&self.bytes, bytes).await];
-        self.gathering.take(&runtime, (key, mutations), bytes, permits.into_iter().flatten())
+        self.gathering.take(&runtime, entry, bytes, permits.into_iter().flatten())
     }
 
     /// Leave for so much to be on the way.
@@ -233,32 +249,33 @@ impl Gathering {
     fn take(
         self: &Arc<Self>,
         runtime: &Handle,
-        (key, mutations): Entry,
+        entry: Entry,
         bytes: usize,
         permits: impl Iterator<Item = OwnedSemaphorePermit>,
     ) -> Result<(), Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
         let pass = self.client.pass_if_open();
         let pass = pass.ok_or_else(|| {
-            Error::closed(&self.client.data_operation(Kind::MutateRows, &self.table)).of_row(&key)
+            Error::closed(&self.client.data_operation(Kind::MutateRows, &self.table)).of_row(&Bytes::copy_from_slice(&entry.key))
         })?;
         let (full, begun) = {
             let state = &mut *self.state();
-            let before = match state.batch.is_full_for(&key, &mutations)
+            let before = match state.batch.is_full_for(&entry.key, &entry.mutations)
                 || state.batch.bytes() + bytes > batch_bytes
             {
                 true => self.cut(state),
                 false => None,
             };
             let begins = state.batch.is_empty();
-            state.batch.add(key, mutations);
+            state.batch.add(&entry.key, &entry.mutations);
+            state.spare = Some(entry).filter(Entry::is_small);
             state.permits.extend(permits);
             state.pass.get_or_insert(pass);
             let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
             let begun = (begins && after.is_none()).then_some(state.sent);
             ([before, after], begun)
         };
-        full.into_iter().flatten().for_each(Cut::send);
+        full.into_iter().flatten().for_each(Sending::send);
         if let Some(number) = begun {
             let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
             runtime.spawn(async move {
@@ -288,7 +305,7 @@ impl Gathering {
     }
 
     /// Ends the batch; it is to be sent when the state is not locked.
-    fn cut(self: &Arc<Self>, state: &mut State) -> Option<Cut> {
+    fn cut(self: &Arc<Self>, state: &mut State) -> Option<Sending> {
         let (entries, permits) = (state.batch.take(), std::mem::take(&mut state.permits));
         if entries.is_empty() {
             return None;
@@ -296,10 +313,8 @@ impl Gathering {
         let number = state.sent;
         state.sent += 1;
         state.on_the_way.insert(number);
-        let keys = entries.iter().map(|(key, _)| key.clone()).collect();
         let (gathering, pass) = (Arc::clone(self), state.pass.take());
-        let sending = Sending { gathering, number, keys, _permits: permits, pass };
-        Some(Cut { sending, entries })
+        Some(Sending { gathering, number, entries, _permits: permits, pass })
     }
 
     /// Waits until all batches that have been sent by now have ended.
@@ -331,49 +346,42 @@ impl Gathering {
     }
 }
 
-/// A batch that is to be sent.
-struct Cut {
-    sending: Sending,
-    entries: Vec<Entry>,
-}
-
-impl Cut {
+impl Sending {
     fn send(self) {
-        let Self { sending, entries } = self;
         match Handle::try_current() {
-            Ok(runtime) => drop(runtime.spawn(sending.run(entries))),
+            Ok(runtime) => drop(runtime.spawn(self.run())),
             Err(_) => tracing::warn!(
-                table = &*sending.gathering.table,
-                rows = entries.len(),
+                table = &*self.gathering.table,
+                rows = self.entries.len(),
                 "a writer was used outside of a tokio runtime, and the rows that it held are not written"
             ),
         }
     }
-}
 
-impl Sending {
-    async fn run(mut self, entries: Vec<Entry>) {
+    async fn run(mut self) {
         let Gathering { client, table, settings, .. } = &*self.gathering;
         let client = client.passing(self.pass.clone());
-        let outcomes = client.send_entries(table, entries).await;
+        let outcomes = client.send_entries(table, &self.entries).await;
         let state = &mut *self.gathering.state();
-        for (key, told) in std::mem::take(&mut self.keys).into_iter().zip(outcomes) {
-            state.outcome.add(key, told, settings.failures_kept);
+        let entries = std::mem::take(&mut self.entries);
+        for (place, told) in outcomes.into_iter().enumerate() {
+            state.outcome.add(told, settings.failures_kept, || entries.key(place));
         }
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        let Self { gathering, keys, .. } = self;
+        let Self { gathering, entries, .. } = self;
         let state = &mut *gathering.state();
-        // Keys are left where the runtime has ended before the request had.
-        if !keys.is_empty() {
+        // Entries are left where the runtime has ended before the request had.
+        if !entries.is_empty() {
             let ended = Error::configuration(
                 "the tokio runtime has ended before the write had; whether the row is written is not known",
             );
-            for key in std::mem::take(keys) {
-                state.outcome.add(key, Err(ended.shared()), gathering.settings.failures_kept);
+            for place in 0..entries.len() {
+                let told = Err(ended.shared());
+                state.outcome.add(told, gathering.settings.failures_kept, || entries.key(place));
             }
         }
         state.on_the_way.remove(&self.number);

@@ -29,7 +29,7 @@ impl Client {
         send: impl Fn(Transport, Request<M>) -> F,
     ) -> Result<R, Error>
     where
-        M: Message + Clone,
+        M: Payload,
         F: Future<Output = Result<Response<R>, Status>>,
     {
         call(Attempts::new(self, operation)?, message, send).await
@@ -44,10 +44,22 @@ impl Client {
         send: impl Fn(Transport, Request<M>) -> F,
     ) -> Result<R, Error>
     where
-        M: Message + Clone,
+        M: Payload,
         F: Future<Output = Result<Response<R>, Status>>,
     {
         call(Attempts::over(channels, self, operation)?, message, send).await
+    }
+}
+
+/// What is sent, with each attempt once more.
+pub(super) trait Payload: Clone {
+    /// How many there are of it.
+    fn bytes(&self) -> usize;
+}
+
+impl<M: Message + Clone> Payload for M {
+    fn bytes(&self) -> usize {
+        self.encoded_len()
     }
 }
 
@@ -57,11 +69,11 @@ async fn call<M, R, F>(
     send: impl Fn(Transport, Request<M>) -> F,
 ) -> Result<R, Error>
 where
-    M: Message + Clone,
+    M: Payload,
     F: Future<Output = Result<Response<R>, Status>>,
 {
     if attempts.watch.is_wanted() {
-        attempts.watch.count(attempts.operation().rows_sent(), message.encoded_len());
+        attempts.watch.count(attempts.operation().rows_sent(), message.bytes());
     }
     loop {
         let attempt = attempts.begin()?;

@@ -52,6 +52,7 @@ mod headers;
 mod merge;
 mod observe;
 mod operation;
+mod protobuf;
 mod raw;
 mod read;
 mod refresh;
@@ -87,7 +88,7 @@ pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entry, check as check_entry, entry_bytes};
+pub(crate) use write::{Batch, Entries, Entry, Mutations, Packed, is_too_large};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;

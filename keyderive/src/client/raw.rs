@@ -166,7 +166,8 @@ impl RawTable {
         key: impl Into<Bytes>,
         mutations: impl IntoIterator<Item = Mutation>,
     ) -> Result<(), Error> {
-        self.client.mutate_row(&self.name, key.into(), mutations.into_iter().collect()).await
+        let mutations: Vec<_> = mutations.into_iter().collect();
+        self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
     /// Changes many rows, each as a whole and independently of the others, in as few requests as Bigtable's limits

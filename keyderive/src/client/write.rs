@@ -1,26 +1,58 @@
 //! Writes of one row and of many, all of a row or nothing.
 
+mod answer;
 mod batch;
 mod conditional;
+mod encode;
 mod limits;
-mod message;
+mod mutations;
 mod outcomes;
+mod request;
+#[cfg(test)]
+mod tests;
 
 use bytes::Bytes;
 
+use self::request::Encoded;
 use super::Client;
-use super::call;
 use super::error::Error;
-use super::operation::{Kind, Replay};
+use super::operation::Kind;
 use crate::row::Mutation;
 use crate::wire::data;
 
-pub(crate) use batch::Batch;
-pub(crate) use batch::entry_bytes;
-pub(crate) use limits::check;
+pub(crate) use self::batch::{Batch, Entries, Packed, is_too_large};
+use self::limits::check;
+pub(crate) use self::mutations::Mutations;
 
 /// A row key and the changes to its row.
-pub(crate) type Entry = (Bytes, Vec<Mutation>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) mutations: Mutations,
+}
+
+impl Entry {
+    pub(crate) fn clear(&mut self) {
+        self.key.clear();
+        self.mutations.clear();
+    }
+
+    /// How many bytes it takes in a request.
+    pub(crate) fn bytes(&self) -> usize {
+        batch::entry_bytes(&self.key, &self.mutations)
+    }
+
+    /// Whether it takes so little memory that it is worth keeping for another one.
+    pub(crate) fn is_small(&self) -> bool {
+        const MOST: usize = 64 * 1024;
+        self.key.capacity() + self.mutations.capacity() <= MOST
+    }
+
+    /// Fails for what Bigtable would refuse, naming it.
+    pub(crate) fn check(&self, table: &str) -> Result<(), Error> {
+        check(table, &self.key, &[&self.mutations])
+    }
+}
 
 impl Client {
     /// Changes one row, all of `mutations` or none.
@@ -28,20 +60,22 @@ impl Client {
         &self,
         table: &str,
         key: Bytes,
-        mutations: Vec<Mutation>,
+        mutations: impl Into<Mutations>,
     ) -> Result<(), Error> {
-        check(table, &key, &mutations)?;
-        let replay = replay(&mutations);
-        let operation = self.data_operation(Kind::MutateRow, table).replayed(replay);
-        let message = data::MutateRowRequest {
+        /// The number of the mutations in the request.
+        const MUTATIONS: u8 = 3;
+        let mutations = mutations.into();
+        check(table, &key, &[&mutations])?;
+        let operation = self.data_operation(Kind::MutateRow, table).replayed(mutations.replay());
+        let head = data::MutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
-            mutations: message::all(mutations),
-            idempotency: None,
+            ..data::MutateRowRequest::default()
         };
-        self.call(operation, message, |transport, request| async move {
-            call::data(transport).mutate_row(request).await
+        let request = Encoded::new(&head, mutations.into_field(MUTATIONS));
+        self.call(operation, request, |transport, request| {
+            request::unary(transport, "/google.bigtable.v2.Bigtable/MutateRow", request)
         })
         .await
         .map(|data::MutateRowResponse {}| ())
@@ -51,44 +85,39 @@ impl Client {
     /// Changes many rows, each as a whole and independently of the others.
     ///
     /// The outcomes are in the order of `entries`.
-    pub(crate) async fn mutate_rows(&self, table: &str, entries: Vec<Entry>) -> Vec<Result<(), Error>> {
-        let mut outcomes: Vec<Option<Result<(), Error>>> = entries.iter().map(|_| None).collect();
-        let mut batch = Batch::default();
-        let mut places = Vec::new();
-        for (place, (key, mutations)) in entries.into_iter().enumerate() {
-            if let Err(error) = check(table, &key, &mutations) {
-                outcomes[place] = Some(Err(error));
+    pub(crate) async fn mutate_rows(
+        &self,
+        table: &str,
+        entries: Vec<(Bytes, Vec<Mutation>)>,
+    ) -> Vec<Result<(), Error>> {
+        let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
+        let (mut batch, mut places) = (Batch::default(), Vec::new());
+        for (place, (key, mutations)) in entries.iter().enumerate() {
+            let mutations = Mutations::from(mutations.as_slice());
+            if let Err(error) = check(table, key, &[&mutations]) {
+                outcomes[place] = Err(error);
                 continue;
             }
-            if batch.is_full_for(&key, &mutations) {
-                self.mutate_batch(table, batch.take(), std::mem::take(&mut places), &mut outcomes).await;
+            if batch.is_full_for(key, &mutations) {
+                self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
             }
-            batch.add(key, mutations);
+            batch.add(key, &mutations);
             places.push(place);
         }
-        self.mutate_batch(table, batch.take(), places, &mut outcomes).await;
-        // Each entry has been refused, or was in a batch.
-        outcomes.into_iter().map(|outcome| outcome.unwrap_or(Ok(()))).collect()
+        self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
+        outcomes
     }
 
     /// Sends one batch, and puts its outcomes to their places.
     async fn mutate_batch(
         &self,
         table: &str,
-        batch: Vec<Entry>,
-        places: Vec<usize>,
-        outcomes: &mut [Option<Result<(), Error>>],
+        entries: &Entries,
+        places: &mut Vec<usize>,
+        outcomes: &mut [Result<(), Error>],
     ) {
-        for (place, outcome) in places.into_iter().zip(self.send_entries(table, batch).await) {
-            outcomes[place] = Some(outcome);
+        for (place, outcome) in places.drain(..).zip(self.send_entries(table, entries).await) {
+            outcomes[place] = outcome;
         }
-    }
-}
-
-/// Whether a write may be sent again when it may have been applied.
-fn replay(mutations: &[Mutation]) -> Replay {
-    match mutations.iter().all(Mutation::is_idempotent) {
-        true => Replay::Always,
-        false => Replay::IfUnsent,
     }
 }

@@ -138,7 +138,7 @@ impl Condition {
                         let equal = RowFilter::value_range(value.clone()..=value);
                         (Some(RowFilter::chain([newest, equal])), negated)
                     }
-                    Stored::Versions(_) | Stored::Family => {
+                    Stored::Versions(_) | Stored::Set | Stored::Family => {
                         let fault = Fault::unsupported(
                             "is compared with values that have timestamps; compare the value alone, or the timestamp \
                              with `Condition::column_version`",

@@ -21,10 +21,13 @@ use bytes::Bytes;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mutation(pub(crate) Change);
 
+/// The timestamp that stands for the server's own time.
+pub(crate) const SERVER_TIME: i64 = -1;
+
 /// What a mutation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Sets one version of a column. The timestamp -1 is the server's own time.
+    /// Sets one version of a column.
     SetCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: Bytes },
     /// Adds to a cell of an aggregate family.
     AddToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: i64 },
@@ -59,7 +62,7 @@ impl Mutation {
         qualifier: impl Into<Bytes>,
         value: impl Into<Bytes>,
     ) -> Self {
-        Self::set(family, qualifier, -1, value)
+        Self::set(family, qualifier, SERVER_TIME, value)
     }
 
     /// Adds a number to a cell of an aggregate family: of sums, minima or maxima.
@@ -128,7 +131,7 @@ impl Mutation {
     /// Whether to apply it twice is the same as once.
     pub(crate) fn is_idempotent(&self) -> bool {
         match self.0 {
-            Change::SetCell { timestamp_micros, .. } => timestamp_micros != -1,
+            Change::SetCell { timestamp_micros, .. } => timestamp_micros != SERVER_TIME,
             Change::AddToCell { .. } | Change::MergeToCell { .. } => false,
             Change::DeleteColumn { .. } | Change::DeleteFamily { .. } | Change::DeleteRow => true,
         }

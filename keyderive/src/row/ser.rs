@@ -1,4 +1,4 @@
-//! From a serde value to the mutations that make a row equal to it.
+//! From a serde value to the changes that make a row equal to it.
 
 mod cell;
 mod changes;
@@ -8,9 +8,6 @@ mod json;
 mod qualifier;
 mod row;
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use serde::ser::Serialize;
 
 pub(super) use self::cell::Stored;
@@ -18,13 +15,13 @@ use self::cell::ValueSerializer;
 use self::changes::Changes;
 use self::row::RowSerializer;
 use super::error::{Fault, RowError};
-use super::{Change, Mutation, Shape};
+use super::{Shape, Sink};
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Write<'a> {
     /// The family of the columns that are not in a family of their own.
-    pub(crate) family: &'a Arc<str>,
+    pub(crate) family: &'a str,
     /// What the row type is; it says what an absent option is.
     pub(crate) shape: &'a Shape,
     /// The timestamp of the cells that have none of their own.
@@ -33,54 +30,57 @@ pub(crate) struct Write<'a> {
     pub(crate) merges: bool,
 }
 
-/// The mutations that make a row equal to `row`, deletes first, or, where it is merged, that set what is present.
+/// Gives `sink` what makes a row equal to `row`, or, where it is merged, what sets that which is present.
 ///
 /// A struct owns the columns that its fields name, and deletes those that are `None` or skipped; a map owns
 /// its family. A value without columns sets the marker, an empty value under the empty qualifier, since a
 /// row without a cell does not exist, and a family without one is absent.
-pub(crate) fn to_mutations<R: Serialize + ?Sized>(
+///
+/// After an error the sink has taken a part of it.
+pub(crate) fn write_row<R: Serialize + ?Sized>(
     row: &R,
     write: Write<'_>,
-) -> Result<Vec<Mutation>, RowError> {
+    sink: &mut dyn Sink,
+) -> Result<(), RowError> {
     write.shape.check(write.family)?;
-    let mut changes = Changes::new(write);
+    let mut changes = Changes::new(write, sink);
     row.serialize(RowSerializer { changes: &mut changes }).map_err(|fault| fault.in_family(write.family))?;
-    Ok(changes.into_row())
+    changes.end_row();
+    Ok(())
 }
 
-/// The mutations that make one field of a row equal to `value`.
-pub(crate) fn field_to_mutations<V: Serialize + ?Sized>(
+/// Gives `sink` what makes one field of a row equal to `value`. After an error it has taken a part of it.
+pub(crate) fn write_field<V: Serialize + ?Sized>(
     name: &str,
     value: &V,
     write: Write<'_>,
-) -> Result<Vec<Mutation>, RowError> {
-    let mut changes = Changes::new(write);
-    let qualifier = Bytes::copy_from_slice(name.as_bytes());
-    changes.field(name, qualifier, value).map_err(|fault| fault.in_family(write.family))?;
-    let mutations = changes.into_mutations();
-    let is_own =
-        |mutation: &Mutation| matches!(&mutation.0, Change::SetCell { family, .. } if family == write.family);
-    if write.shape.is_family(name.as_bytes()) && mutations.iter().any(is_own) {
+    sink: &mut dyn Sink,
+) -> Result<(), RowError> {
+    let stored = Changes::new(write, sink).field(name, value);
+    let stored = stored.map_err(|fault| fault.in_family(write.family))?;
+    let is_column = matches!(stored, Stored::Value(_) | Stored::Versions(_) | Stored::Set);
+    if is_column && write.shape.is_family(name.as_bytes()) {
         let fault = Fault::unsupported(format_args!(
             "is not a column: `{name}` is a column family of the row type; set it to a struct or a map, or write \
              `{name}:…` for one of its columns"
         ));
         return Err(fault.in_column(name.as_bytes()).in_family(write.family));
     }
-    Ok(mutations)
+    Ok(())
 }
 
-/// The mutations that make one column equal to `value`.
-pub(crate) fn column_to_mutations<V: Serialize + ?Sized>(
-    family: &Arc<str>,
-    qualifier: &Bytes,
+/// Gives `sink` what makes one column equal to `value`. After an error it has taken a part of it.
+pub(crate) fn write_column<V: Serialize + ?Sized>(
+    family: &str,
+    qualifier: &[u8],
     value: &V,
     write: Write<'_>,
-) -> Result<Vec<Mutation>, RowError> {
-    let mut changes = Changes::new(write);
+    sink: &mut dyn Sink,
+) -> Result<(), RowError> {
+    let mut changes = Changes::new(write, sink);
     let stored = changes.stored(family, qualifier, value).map_err(|fault| fault.in_family(family))?;
-    changes.write(family, qualifier, stored);
-    Ok(changes.into_mutations())
+    changes.write(family, qualifier, &stored);
+    Ok(())
 }
 
 /// What a value is as a column.

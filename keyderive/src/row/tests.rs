@@ -18,7 +18,7 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Change, Mutation, RowBuilder, RowError, Shape, Write, from_row, to_mutations};
+use super::{Change, Mutation, RowBuilder, RowError, Shape, Sink, Write, from_row, write_row};
 
 const FAMILY: &str = "cf";
 const NOW: i64 = 1_700_000_000_000_000;
@@ -29,7 +29,31 @@ fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
 
 /// The mutations of a row whose type is of this shape.
 fn write_as<R: Serialize>(row: &R, shape: &Shape, merges: bool) -> Result<Vec<Mutation>, RowError> {
-    to_mutations(row, Write { family: &Arc::from(FAMILY), shape, timestamp_micros: NOW, merges })
+    let mut written = Written::default();
+    write_row(row, Write { family: FAMILY, shape, timestamp_micros: NOW, merges }, &mut written)?;
+    Ok([written.deletes, written.sets].concat())
+}
+
+/// The changes to a row, as mutations.
+#[derive(Default)]
+struct Written {
+    deletes: Vec<Mutation>,
+    sets: Vec<Mutation>,
+}
+
+impl Sink for Written {
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        let value = value.to_vec();
+        self.sets.push(Mutation::set(family, qualifier.to_vec(), timestamp_micros, value));
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        self.deletes.push(Mutation::delete_column(family, qualifier.to_vec()));
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.deletes.push(Mutation::delete_family(family));
+    }
 }
 
 /// A cell by itself.

@@ -1,17 +1,12 @@
 //! The bytes of one cell, as [the module above](super) lists them.
 
-use bytes::Bytes;
-
 use super::error::{Excerpt, Fault, Hex};
 
-const ZERO: Bytes = Bytes::from_static(&[0, 0, 0, 0, 0, 0, 0, 0]);
-const ONE: Bytes = Bytes::from_static(&[0, 0, 0, 0, 0, 0, 0, 1]);
-
-pub(super) fn integer(value: i64) -> Bytes {
-    Bytes::copy_from_slice(&value.to_be_bytes())
+pub(super) fn integer(value: i64) -> [u8; 8] {
+    value.to_be_bytes()
 }
 
-pub(super) fn unsigned(value: u64) -> Result<Bytes, Fault> {
+pub(super) fn unsigned(value: u64) -> Result<[u8; 8], Fault> {
     i64::try_from(value).map(integer).map_err(|_| {
         Fault::unsupported(format_args!(
             "is {value}; an integer column ends at {}: store it as a string or as bytes",
@@ -20,16 +15,8 @@ pub(super) fn unsigned(value: u64) -> Result<Bytes, Fault> {
     })
 }
 
-pub(super) fn boolean(value: bool) -> Bytes {
-    if value { ONE } else { ZERO }
-}
-
-pub(super) fn float(value: f32) -> Bytes {
-    Bytes::copy_from_slice(&value.to_be_bytes())
-}
-
-pub(super) fn double(value: f64) -> Bytes {
-    Bytes::copy_from_slice(&value.to_be_bytes())
+pub(super) fn boolean(value: bool) -> [u8; 8] {
+    integer(value.into())
 }
 
 /// 128 bits, which no column counts in, whether written or read.

@@ -163,8 +163,8 @@ impl PutSide {
     }
 
     /// Writes the row; says whether it is written.
-    async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, (key, mutations): Entry) -> bool {
-        match table.client.mutate_row(&table.name, key, mutations).await {
+    async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, Entry { key, mutations }: Entry) -> bool {
+        match table.client.mutate_row(&table.name, key.into(), mutations).await {
             Ok(()) => self.held = Held::Written,
             Err(error) => {
                 // An attempt before the last one may have been carried out without a word.

@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::Error;
+use crate::client::{Entry, Error, Mutations};
 use crate::key::TableKey;
-use crate::row::{Condition, Mutation, RowFilter};
+use crate::row::{Condition, RowFilter};
 
 impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), where the row is as the condition says; whether it was.
@@ -40,8 +40,8 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        let (key, mutations) = self.entry(key, row)?;
-        self.mutate_if(key, mutations, condition).await
+        let Entry { key, mutations } = self.entry(key, row)?;
+        self.mutate_if(key.into(), mutations, condition).await
     }
 
     /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
@@ -49,7 +49,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// As [`put_if`](Self::put_if).
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
-        self.mutate_if(self.encode(key)?, vec![Mutation::delete_row()], condition).await
+        self.mutate_if(self.encode(key)?, Mutations::delete_row(), condition).await
     }
 
     /// [`put`](Self::put), where there is no row with this key; whether there was none.
@@ -66,11 +66,11 @@ impl<K: TableKey, R> Table<K, R> {
     pub(super) async fn mutate_if(
         &self,
         key: Bytes,
-        mutations: Vec<Mutation>,
+        mutations: Mutations,
         condition: Condition,
     ) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
-        let (then, otherwise) = if negated { (Vec::new(), mutations) } else { (mutations, Vec::new()) };
+        let (then, otherwise) = if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }

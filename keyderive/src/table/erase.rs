@@ -3,10 +3,9 @@
 use bytes::Bytes;
 
 use super::{OnForeign, Table};
-use crate::client::Error;
+use crate::client::{Batch, Error, Mutations};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
-use crate::row::Mutation;
 
 /// How many rows are deleted with one request.
 const DELETED_ROWS: usize = 5_000;
@@ -46,19 +45,19 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
         let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
-        let mut batch: Vec<(Bytes, Vec<Mutation>)> = Vec::new();
+        let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
         while rows.next().await.transpose()?.is_some() {
-            batch.push((Bytes::copy_from_slice(rows.last_key()), vec![Mutation::delete_row()]));
-            if batch.len() == DELETED_ROWS {
+            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion) {
                 deleted += self.delete_batch(&mut batch).await?;
             }
+            batch.add(rows.last_key(), &deletion);
         }
         Ok(deleted + self.delete_batch(&mut batch).await?)
     }
 
-    async fn delete_batch(&self, batch: &mut Vec<(Bytes, Vec<Mutation>)>) -> Result<u64, Error> {
+    async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
         let rows = batch.len() as u64;
-        self.send(std::mem::take(batch)).await.map(|()| rows)
+        self.send(batch.take()).await.map(|()| rows)
     }
 
     /// Drops all rows of a plan at once, by the prefixes of their keys: far cheaper than

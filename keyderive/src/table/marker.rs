@@ -130,7 +130,7 @@ pub(super) async fn write<K: TableKey>(client: &Client, info: &TableInfo) -> Res
 pub(super) async fn write_first<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
     let (key, schema) = (Bytes::from_static(&KEY), K::SCHEMA);
     let set = Mutation::set(FAMILY, qualifier(schema), TIMESTAMP, layout::to_value(schema));
-    let known = client.check_and_mutate_row(table, key, Some(column(schema)), Vec::new(), vec![set]).await?;
+    let known = client.check_and_mutate_row(table, key, Some(column(schema)), vec![], vec![set]).await?;
     match known {
         false => Ok(()),
         true => compare::<K>(client, table).await.map(drop),

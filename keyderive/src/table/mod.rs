@@ -236,6 +236,10 @@ impl<K: TableKey, R> Table<K, R> {
         check_filter(filter).map_err(|error| Error::filter(&self.name, error))
     }
 
+    fn encode_into(&self, key: &K, out: &mut Vec<u8>) -> Result<(), Error> {
+        key.encode_into(out).map_err(|error| Error::key(&self.name, error))
+    }
+
     fn encode(&self, key: &K) -> Result<Bytes, Error> {
         match key.encode() {
             Ok(key) => Ok(key.into()),

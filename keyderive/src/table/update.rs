@@ -8,9 +8,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::{Entry, Error};
+use crate::client::{Error, Mutations};
 use crate::key::TableKey;
-use crate::row::{self, Condition, Mutation, Path, RowError};
+use crate::row::{self, Condition, Path, RowError, Sink};
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
@@ -22,7 +22,7 @@ use crate::row::{self, Condition, Mutation, Path, RowError};
 pub struct Update<K, R> {
     table: Table<K, R>,
     key: Result<Bytes, Error>,
-    mutations: Vec<Mutation>,
+    mutations: Mutations,
     /// The first fault of a change.
     fault: Option<RowError>,
 }
@@ -60,7 +60,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
     /// some columns and counts in others.
     pub fn update(&self, key: &K) -> Update<K, R> {
-        Update { table: self.clone(), key: self.encode(key), mutations: Vec::new(), fault: None }
+        Update { table: self.clone(), key: self.encode(key), mutations: Mutations::default(), fault: None }
     }
 }
 
@@ -73,12 +73,12 @@ impl<K: TableKey, R> Update<K, R> {
     /// to a value which is no struct and no map, and the other way round: that is an error.
     pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
         let table = self.table.clone();
-        self.changed(|| {
+        self.changed(|sink| {
             let place = Path::new(path.to_owned());
             let (family, column) = place.one(&table.family)?;
             match place.is_own() {
-                true => row::field_to_mutations(path, value, table.writing(false)),
-                false => row::column_to_mutations(&family, &column, value, table.writing(false)),
+                true => row::write_field(path, value, table.writing(false), sink),
+                false => row::write_column(&family, &column, value, table.writing(false), sink),
             }
         })
     }
@@ -87,26 +87,27 @@ impl<K: TableKey, R> Update<K, R> {
     /// name; `family:name` a column of another family; `family:` a family with all its columns.
     pub fn delete(self, path: &str) -> Self {
         let table = self.table.clone();
-        self.changed(|| {
+        self.changed(|sink| {
             let place = Path::new(path.to_owned());
             place.has_family(&table.family)?;
             let Some(column) = place.column() else {
-                return Ok(vec![Mutation::delete_family(place.family(&table.family).clone())]);
+                sink.delete_family(place.family(&table.family));
+                return Ok(());
             };
             place.one(&table.family)?;
             match place.is_own() {
-                true => row::field_to_mutations(path, &None::<()>, table.writing(false)),
+                true => row::write_field(path, &None::<()>, table.writing(false), sink),
                 false => {
-                    Ok(vec![Mutation::delete_column(place.family(&table.family).clone(), column.clone())])
+                    sink.delete_column(place.family(&table.family), column);
+                    Ok(())
                 }
             }
         })
     }
 
-    fn changed(mut self, change: impl FnOnce() -> Result<Vec<Mutation>, RowError>) -> Self {
-        match change() {
-            Ok(mut mutations) => self.mutations.append(&mut mutations),
-            Err(error) => _ = self.fault.get_or_insert(error),
+    fn changed(mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>) -> Self {
+        if let Err(error) = self.mutations.write(change) {
+            self.fault.get_or_insert(error);
         }
         self
     }
@@ -119,7 +120,7 @@ impl<K: TableKey, R> Update<K, R> {
     /// # Errors
     /// As the update itself, and as `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
-        let (table, (key, mutations)) = self.parts()?;
+        let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.holds(key, condition).await;
         }
@@ -127,19 +128,19 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     async fn send(self) -> Result<(), Error> {
-        let (table, (key, mutations)) = self.parts()?;
+        let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
         }
         table.client.mutate_row(&table.name, key, mutations).await
     }
 
-    fn parts(self) -> Result<(Table<K, R>, Entry), Error> {
+    fn parts(self) -> Result<(Table<K, R>, Bytes, Mutations), Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
         match fault {
             Some(error) => Err(Error::row(&table.name, &key, error)),
-            None => Ok((table, (key, mutations))),
+            None => Ok((table, key, mutations)),
         }
     }
 }

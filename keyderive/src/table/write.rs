@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::{Batch, Entry, Error};
+use crate::client::{Batch, Entries, Entry, Error, Mutations};
 use crate::key::TableKey;
-use crate::row::{self, Mutation, Write};
+use crate::row::{self, Write};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
@@ -28,8 +28,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        let (key, mutations) = self.entry(key, row)?;
-        self.client.mutate_row(&self.name, key, mutations).await
+        self.mutate(self.entry(key, row)?).await
     }
 
     /// Sets what is present in `row`, in one mutation, and leaves the rest of the stored row as it is.
@@ -64,8 +63,9 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        let (key, mutations) = self.entry_of(key, row, true)?;
-        self.client.mutate_row(&self.name, key, mutations).await
+        let mut entry = Entry::default();
+        self.fill(&mut entry, key, row, true)?;
+        self.mutate(entry).await
     }
 
     /// [`put`](Self::put) for many rows, in as few requests as Bigtable's limits allow.
@@ -116,49 +116,60 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        let mut batch = Batch::default();
+        let (mut batch, mut entry) = (Batch::default(), Entry::default());
+        let mut rows = rows.enumerate();
         // Each is read by a call of its own, so that none is held while a request is waited for.
-        let entry = |(index, pair): (usize, _)| {
+        let mut next = |entry: &mut Entry| {
+            let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
-            self.entry_of(key, row, merges).map_err(|error| Error::input(index, error))
+            Some(self.fill(entry, key, row, merges).map_err(|error| Error::input(index, error)))
         };
-        for entry in rows.enumerate().map(entry) {
-            let (key, mutations) = entry?;
-            if batch.is_full_for(&key, &mutations) {
+        while let Some(filled) = next(&mut entry) {
+            filled?;
+            if let Err(error) = entry.check(&self.name) {
+                self.send(batch.take()).await?;
+                return Err(Error::entry(&Bytes::from(entry.key), error));
+            }
+            if batch.is_full_for(&entry.key, &entry.mutations) {
                 self.send(batch.take()).await?;
             }
-            batch.add(key, mutations);
+            batch.add(&entry.key, &entry.mutations);
         }
         self.send(batch.take()).await
     }
 
-    pub(super) async fn send(&self, entries: Vec<Entry>) -> Result<(), Error> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let keys: Vec<Bytes> = entries.iter().map(|(key, _)| key.clone()).collect();
-        let outcomes = self.client.mutate_rows(&self.name, entries).await;
-        match keys.iter().zip(outcomes).find_map(|(key, outcome)| Some((key, outcome.err()?))) {
-            Some((key, error)) => Err(Error::entry(key, error)),
+    /// Fails for the first entry that fails.
+    pub(super) async fn send(&self, entries: Entries) -> Result<(), Error> {
+        let outcomes = self.client.send_entries(&self.name, &entries).await;
+        match outcomes.into_iter().enumerate().find_map(|(place, outcome)| Some((place, outcome.err()?))) {
+            Some((place, error)) => Err(Error::entry(&entries.key(place), error)),
             None => Ok(()),
         }
     }
 
-    pub(super) fn entry(&self, key: &K, row: &R) -> Result<(Bytes, Vec<Mutation>), Error>
-    where
-        R: Serialize,
-    {
-        self.entry_of(key, row, false)
+    async fn mutate(&self, Entry { key, mutations }: Entry) -> Result<(), Error> {
+        self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
-    fn entry_of(&self, key: &K, row: &R, merges: bool) -> Result<(Bytes, Vec<Mutation>), Error>
+    /// What [`put`](Self::put) writes.
+    pub(super) fn entry(&self, key: &K, row: &R) -> Result<Entry, Error>
     where
         R: Serialize,
     {
-        let key = self.encode(key)?;
-        let mutations = row::to_mutations(row, self.writing(merges))
-            .map_err(|error| Error::row(&self.name, &key, error))?;
-        Ok((key, mutations))
+        let mut entry = Entry::default();
+        self.fill(&mut entry, key, row, false)?;
+        Ok(entry)
+    }
+
+    /// Makes an entry that of this row.
+    pub(super) fn fill(&self, entry: &mut Entry, key: &K, row: &R, merges: bool) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
+        entry.clear();
+        self.encode_into(key, &mut entry.key)?;
+        let written = entry.mutations.write(|sink| row::write_row(row, self.writing(merges), sink));
+        written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))
     }
 
     /// How values are written now.
@@ -174,6 +185,6 @@ impl<K: TableKey, R> Table<K, R> {
     /// When the key cannot be encoded, or the write fails.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         let key = self.encode(key)?;
-        self.client.mutate_row(&self.name, key, vec![Mutation::delete_row()]).await
+        self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
     }
 }

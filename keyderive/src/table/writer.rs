@@ -66,8 +66,9 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Serialize,
     {
-        let (key, mutations) = self.table.entry(key, row)?;
-        self.raw.write(key, mutations).await
+        let mut entry = self.raw.entry();
+        self.table.fill(&mut entry, key, row, false)?;
+        self.raw.take(entry).await
     }
 
     /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is on the way.
@@ -75,7 +76,10 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        self.raw.write(self.table.encode(key)?, vec![Mutation::delete_row()]).await
+        let mut entry = self.raw.entry();
+        self.table.encode_into(key, &mut entry.key)?;
+        entry.mutations.push(&Mutation::delete_row());
+        self.raw.take(entry).await
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written

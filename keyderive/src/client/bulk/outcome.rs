@@ -30,13 +30,14 @@ pub struct WriteErrors(Outcome);
 
 impl Outcome {
     /// Takes what became of one row. A failure is kept unless `most` are.
-    pub(super) fn add(&mut self, key: Bytes, told: Result<(), Error>, most: usize) {
+    pub(super) fn add(&mut self, told: Result<(), Error>, most: usize, key: impl FnOnce() -> Bytes) {
         match told {
             Ok(()) => self.written += 1,
             Err(error) => {
                 self.failed += 1;
                 // The first is always kept: it says why.
                 if self.kept.len() < most.max(1) {
+                    let key = key();
                     let error = Error::entry(&key, error);
                     self.kept.push(FailedWrite { key, error });
                 }

@@ -4,9 +4,7 @@
 //! fields in any order, the last of several, and fields that nobody here knows. A server is not trusted: every length
 //! is checked against what holds it.
 
-mod reader;
-
-use self::reader::{LENGTH, Reader, VARINT, What, Wrong};
+use crate::client::protobuf::{LENGTH, Reader, VARINT, What, Wrong};
 use crate::row::Span;
 
 /// What is wrong with a message.

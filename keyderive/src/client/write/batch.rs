@@ -1,64 +1,190 @@
-//! The entries of one request, and what they add up to.
+//! The entries of one request, encoded one behind the other.
 
 use bytes::Bytes;
 
 use super::Entry;
 use super::limits::MAX_MUTATIONS;
-use crate::row::{Change, Mutation};
+use super::mutations::Mutations;
+use crate::client::operation::Replay;
+use crate::client::protobuf::{Reader, begin, bytes, bytes_len};
 
-/// How many bytes of keys and values are sent in one request: well under what the service receives.
+/// How many bytes are sent in one request: well under what the service receives.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-#[derive(Default)]
+/// The number of the entries in a request, and of the key in an entry.
+const ENTRIES: u8 = 2;
+const ROW_KEY: u8 = 1;
+
+/// Gathers the entries of a request.
+#[derive(Debug, Default)]
 pub(crate) struct Batch {
-    entries: Vec<Entry>,
+    bytes: Vec<u8>,
+    places: Vec<Place>,
     mutations: usize,
-    bytes: usize,
+    /// How many bytes and entries the batch before had.
+    before: (usize, usize),
+}
+
+/// Where an entry begins, and whether it may be sent again when it may have been applied.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    replay: Replay,
+}
+
+/// Whether so much is too much for a request of several entries.
+pub(crate) fn is_too_large(mutations: usize, bytes: usize) -> bool {
+    mutations > MAX_MUTATIONS || bytes > BATCH_BYTES
 }
 
 impl Batch {
-    /// Whether a request would be too large with another entry.
-    pub(crate) fn is_full_for(&self, key: &Bytes, mutations: &[Mutation]) -> bool {
-        !self.entries.is_empty()
-            && (self.mutations + mutations.len() > MAX_MUTATIONS
-                || self.bytes + entry_bytes(key, mutations) > BATCH_BYTES)
+    /// With memory for so many bytes and entries.
+    pub(crate) fn with_capacity(bytes: usize, entries: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes),
+            places: Vec::with_capacity(entries),
+            ..Self::default()
+        }
     }
 
-    pub(crate) fn add(&mut self, key: Bytes, mutations: Vec<Mutation>) {
-        self.mutations += mutations.len();
-        self.bytes += entry_bytes(&key, &mutations);
-        self.entries.push((key, mutations));
+    /// Whether a request would be too large with another entry.
+    pub(crate) fn is_full_for(&self, key: &[u8], mutations: &Mutations) -> bool {
+        !self.places.is_empty()
+            && is_too_large(
+                self.mutations + mutations.count(),
+                self.bytes.len() + entry_bytes(key, mutations),
+            )
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], mutations: &Mutations) {
+        if self.places.is_empty() {
+            let (bytes, entries) = self.before;
+            self.bytes.reserve(bytes);
+            self.places.reserve(entries);
+        }
+        self.places.push(Place { start: self.bytes.len(), replay: mutations.replay() });
+        self.mutations += mutations.count();
+        encode(key, mutations, &mut self.bytes);
+    }
+
+    pub(crate) fn add_packed(&mut self, entry: &Packed) {
+        self.places.push(Place { start: self.bytes.len(), replay: entry.replay });
+        self.mutations += entry.mutations;
+        self.bytes.extend_from_slice(&entry.bytes);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.places.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.entries.len()
+        self.places.len()
     }
 
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
+        self.bytes.len()
     }
 
-    pub(crate) fn take(&mut self) -> Vec<Entry> {
-        std::mem::take(self).entries
+    /// Ends the batch, and begins the next one.
+    pub(crate) fn take(&mut self) -> Entries {
+        let Self { bytes, places, .. } = std::mem::take(self);
+        self.before = (bytes.len(), places.len());
+        Entries { bytes: bytes.into(), places }
     }
 }
 
-/// About what an entry takes on the wire.
-pub(crate) fn entry_bytes(key: &Bytes, mutations: &[Mutation]) -> usize {
-    /// The lengths and tags of one mutation, its timestamp and its family.
-    const OVERHEAD: usize = 32;
-    let values: usize = mutations
-        .iter()
-        .map(|mutation| match &mutation.0 {
-            Change::SetCell { qualifier, value, .. } => qualifier.len() + value.len(),
-            Change::MergeToCell { qualifier, state, .. } => qualifier.len() + state.len(),
-            Change::AddToCell { qualifier, .. } | Change::DeleteColumn { qualifier, .. } => qualifier.len(),
-            Change::DeleteFamily { .. } | Change::DeleteRow => 0,
-        })
-        .sum();
-    key.len() + values + OVERHEAD * mutations.len()
+/// What an entry takes in a request.
+pub(super) fn entry_bytes(key: &[u8], mutations: &Mutations) -> usize {
+    bytes_len(bytes_len(key.len()) + mutations.bytes().len())
+}
+
+/// Writes an entry as a field of the request.
+fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
+    begin(ENTRIES, bytes_len(key.len()) + mutations.bytes().len(), out);
+    bytes(ROW_KEY, key, out);
+    out.extend_from_slice(mutations.bytes());
+}
+
+/// The row key of an entry that is a field of a request. It is the entry's first field.
+fn key_of(entry: &[u8]) -> &[u8] {
+    let mut reader = Reader::new(entry, 0);
+    let mut key = || {
+        reader.field()?;
+        reader.varint()?;
+        reader.field()?;
+        reader.span()
+    };
+    key().map_or(&[], |key| key.of(entry))
+}
+
+/// An entry in memory of its own, as a field of a request.
+#[derive(Clone, Debug)]
+pub(crate) struct Packed {
+    bytes: Box<[u8]>,
+    mutations: usize,
+    replay: Replay,
+}
+
+impl Packed {
+    pub(crate) fn new(Entry { key, mutations }: &Entry) -> Self {
+        let mut bytes = Vec::with_capacity(entry_bytes(key, mutations));
+        encode(key, mutations, &mut bytes);
+        Self { bytes: bytes.into(), mutations: mutations.count(), replay: mutations.replay() }
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        key_of(&self.bytes)
+    }
+
+    /// How many bytes it takes in a request.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn mutations(&self) -> usize {
+        self.mutations
+    }
+}
+
+/// The entries of a request that is sent.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    bytes: Bytes,
+    places: Vec<Place>,
+}
+
+impl Entries {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// All of them, as fields of the request.
+    pub(super) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Those at these places, as fields of the request.
+    pub(super) fn select(&self, places: impl Iterator<Item = usize>) -> Bytes {
+        let mut selected = Vec::new();
+        places.for_each(|place| selected.extend_from_slice(self.entry(place)));
+        selected.into()
+    }
+
+    pub(super) fn replay(&self, place: usize) -> Replay {
+        self.places[place].replay
+    }
+
+    /// The row key of an entry.
+    pub(crate) fn key(&self, place: usize) -> Bytes {
+        Bytes::copy_from_slice(key_of(self.entry(place)))
+    }
+
+    fn entry(&self, place: usize) -> &[u8] {
+        let end = self.places.get(place + 1).map_or(self.bytes.len(), |next| next.start);
+        &self.bytes[self.places[place].start..end]
+    }
 }

@@ -3,11 +3,12 @@
 use bytes::Bytes;
 
 use super::limits::{check, check_key};
-use super::message;
+use super::mutations::Mutations;
+use super::request::{self, Encoded};
 use crate::client::error::Error;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, filter};
-use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
+use crate::row::{ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
 use crate::wire::data;
 
 impl Client {
@@ -18,25 +19,29 @@ impl Client {
         table: &str,
         key: Bytes,
         condition: Option<RowFilter>,
-        then: Vec<Mutation>,
-        otherwise: Vec<Mutation>,
+        then: impl Into<Mutations>,
+        otherwise: impl Into<Mutations>,
     ) -> Result<bool, Error> {
-        check(table, &key, &[then.as_slice(), &otherwise].concat())?;
+        /// The numbers of the mutations in the request.
+        const THEN: u8 = 4;
+        const OTHERWISE: u8 = 5;
+        let (then, otherwise) = (then.into(), otherwise.into());
+        check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
         let operation = self.data_operation(Kind::CheckAndMutateRow, table).replayed(Replay::IfUnsent);
-        let message = data::CheckAndMutateRowRequest {
+        let head = data::CheckAndMutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
             predicate_filter: predicate_filter.map_err(|error| Error::filter(table, error))?,
-            true_mutations: message::all(then),
-            false_mutations: message::all(otherwise),
+            ..data::CheckAndMutateRowRequest::default()
         };
-        self.call(operation, message, |transport, request| async move {
-            call::data(transport).check_and_mutate_row(request).await
+        let body = [then.into_field(THEN), otherwise.into_field(OTHERWISE)].concat();
+        self.call(operation, Encoded::new(&head, body.into()), |transport, request| {
+            request::unary(transport, "/google.bigtable.v2.Bigtable/CheckAndMutateRow", request)
         })
         .await
-        .map(|response| response.predicate_matched)
+        .map(|data::CheckAndMutateRowResponse { predicate_matched }| predicate_matched)
         .map_err(|error| error.of_row(&key))
     }
 
@@ -57,7 +62,7 @@ impl Client {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
-            rules: rules.into_iter().map(message::rule).collect(),
+            rules: rules.into_iter().map(rule).collect(),
         };
         let response = self
             .call(operation, message, |transport, request| async move {
@@ -69,6 +74,20 @@ impl Client {
         row.map_err(|TooLarge| {
             Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned())
         })
+    }
+}
+
+/// A rule as the protocol has it.
+fn rule(rule: ReadModifyWrite) -> data::ReadModifyWriteRule {
+    use data::read_modify_write_rule::Rule as Sent;
+    let ReadModifyWrite { family, qualifier, rule } = rule;
+    data::ReadModifyWriteRule {
+        family_name: family.as_ref().to_owned(),
+        column_qualifier: qualifier,
+        rule: Some(match rule {
+            Rule::Append(value) => Sent::AppendValue(value),
+            Rule::Increment(amount) => Sent::IncrementAmount(amount),
+        }),
     }
 }
 

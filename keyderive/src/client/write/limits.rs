@@ -4,10 +4,9 @@
 
 use bytes::Bytes;
 
-use super::batch::entry_bytes;
+use super::Mutations;
 use crate::client::Error;
 use crate::key::{MAX_KEY_LEN, ShownKey};
-use crate::row::{Change, Mutation};
 
 /// How many mutations Bigtable takes in one request.
 pub(super) const MAX_MUTATIONS: usize = 100_000;
@@ -18,49 +17,75 @@ const MAX_VALUE_BYTES: usize = 100 * 1024 * 1024;
 const ADVISED_VALUE_BYTES: usize = 10 * 1000 * 1000;
 const ADVISED_ROW_BYTES: usize = 100 * 1000 * 1000;
 
-/// Fails for what Bigtable would refuse, naming it.
-pub(crate) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<(), Error> {
-    let refuse = |message: String| Err(Error::limit(table, key, message));
-    check_key(table, key)?;
-    if mutations.is_empty() {
-        return refuse("the write has no mutation".to_owned());
+/// Whether a change of this column is as small as Bigtable advises.
+#[inline]
+pub(super) fn is_advised(qualifier: &[u8], value: &[u8]) -> bool {
+    qualifier.len() <= MAX_QUALIFIER_BYTES && value.len() <= ADVISED_VALUE_BYTES
+}
+
+/// A change that is larger than Bigtable advises, or than it takes.
+#[derive(Clone, Debug)]
+pub(super) struct Large {
+    family: String,
+    qualifier: Vec<u8>,
+    value_bytes: usize,
+}
+
+impl Large {
+    #[cold]
+    pub(super) fn new(family: &str, qualifier: &[u8], value: &[u8]) -> Self {
+        Self { family: family.to_owned(), qualifier: qualifier.to_owned(), value_bytes: value.len() }
     }
-    if mutations.len() > MAX_MUTATIONS {
-        return refuse(format!(
-            "the write has {} mutations, and a request at most {MAX_MUTATIONS}: a row with so many columns is set in \
-             parts, with `merge` or `update`, or is better stored as several rows",
-            mutations.len()
-        ));
+
+    pub(super) fn is_allowed(&self) -> bool {
+        self.qualifier.len() <= MAX_QUALIFIER_BYTES && self.value_bytes <= MAX_VALUE_BYTES
     }
-    for mutation in mutations {
-        let (family, qualifier, value): (_, &[u8], &[u8]) = match &mutation.0 {
-            Change::SetCell { family, qualifier, value, .. } => (family, qualifier, value),
-            Change::MergeToCell { family, qualifier, state, .. } => (family, qualifier, state),
-            Change::AddToCell { family, qualifier, .. } | Change::DeleteColumn { family, qualifier, .. } => {
-                (family, qualifier, b"")
-            }
-            Change::DeleteFamily { .. } | Change::DeleteRow => continue,
-        };
+
+    /// Warns of it, or says why it is refused.
+    fn check(&self, table: &str) -> Result<(), String> {
+        let Self { family, qualifier, value_bytes } = self;
+        let shown = ShownKey(qualifier);
         if qualifier.len() > MAX_QUALIFIER_BYTES {
-            let (len, shown) = (qualifier.len(), ShownKey(qualifier));
-            return refuse(format!(
-                "the qualifier {shown} in the family `{family}` has {len} bytes, and at most {MAX_QUALIFIER_BYTES} \
-                 are allowed: make the name or the map's key shorter, and store the long text as a value"
+            return Err(format!(
+                "the qualifier {shown} in the family `{family}` has {} bytes, and at most {MAX_QUALIFIER_BYTES} are \
+                 allowed: make the name or the map's key shorter, and store the long text as a value",
+                qualifier.len()
             ));
         }
-        if value.len() > MAX_VALUE_BYTES {
-            let (len, shown) = (value.len(), ShownKey(qualifier));
-            return refuse(format!(
-                "the value of the column {shown} in the family `{family}` has {len} bytes, and at most \
+        if *value_bytes > MAX_VALUE_BYTES {
+            return Err(format!(
+                "the value of the column {shown} in the family `{family}` has {value_bytes} bytes, and at most \
                  {MAX_VALUE_BYTES} are allowed: split it over several columns or rows"
             ));
         }
-        if value.len() > ADVISED_VALUE_BYTES {
-            let bytes = value.len();
-            tracing::warn!(table, %family, bytes, "a value is larger than the 10 MB that Bigtable advises");
-        }
+        tracing::warn!(
+            table,
+            %family,
+            bytes = value_bytes,
+            "a value is larger than the 10 MB that Bigtable advises"
+        );
+        Ok(())
     }
-    let bytes = entry_bytes(key, mutations);
+}
+
+/// Fails for what Bigtable would refuse, naming it. It is one write, of one row, of which each list may be empty.
+pub(crate) fn check(table: &str, key: &[u8], mutations: &[&Mutations]) -> Result<(), Error> {
+    check_key(table, key)?;
+    let count: usize = mutations.iter().map(|mutations| mutations.count()).sum();
+    let refuse = |message: String| Err(refused(table, key, message));
+    if count == 0 {
+        return refuse("the write has no mutation".to_owned());
+    }
+    if count > MAX_MUTATIONS {
+        return refuse(format!(
+            "the write has {count} mutations, and a request at most {MAX_MUTATIONS}: a row with so many columns is set in \
+             parts, with `merge` or `update`, or is better stored as several rows"
+        ));
+    }
+    for large in mutations.iter().flat_map(|mutations| mutations.large()) {
+        large.check(table).or_else(refuse)?;
+    }
+    let bytes = key.len() + mutations.iter().map(|mutations| mutations.bytes().len()).sum::<usize>();
     if bytes > ADVISED_ROW_BYTES {
         tracing::warn!(
             table,
@@ -72,18 +97,16 @@ pub(crate) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<
 }
 
 /// Fails for a key that no row has.
-pub(super) fn check_key(table: &str, key: &Bytes) -> Result<(), Error> {
-    match key.len() {
-        0 => Err(Error::limit(
-            table,
-            key,
-            "the row key is empty, and a row key has at least one byte".to_owned(),
-        )),
-        len if len > MAX_KEY_LEN => Err(Error::limit(
-            table,
-            key,
-            format!("the row key has {len} bytes, and at most {MAX_KEY_LEN} are allowed"),
-        )),
-        _ => Ok(()),
-    }
+pub(super) fn check_key(table: &str, key: &[u8]) -> Result<(), Error> {
+    let message = match key.len() {
+        0 => "the row key is empty, and a row key has at least one byte".to_owned(),
+        1..=MAX_KEY_LEN => return Ok(()),
+        len => format!("the row key has {len} bytes, and at most {MAX_KEY_LEN} are allowed"),
+    };
+    Err(refused(table, key, message))
+}
+
+#[cold]
+fn refused(table: &str, key: &[u8], message: String) -> Error {
+    Error::limit(table, &Bytes::copy_from_slice(key), message)
 }

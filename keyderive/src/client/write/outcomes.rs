@@ -1,11 +1,12 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
-use prost::Message as _;
 use tokio::time::{Instant, sleep_until};
 use tonic::metadata::MetadataMap;
-use tonic::{Code, Status};
+use tonic::Code;
 
-use super::{Entry, message, replay};
+use super::answer::{self, Told};
+use super::batch::Entries;
+use super::request::{self, Encoded};
 use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
@@ -16,31 +17,26 @@ use crate::wire::data;
 /// An entry that has no outcome yet.
 struct Waiting {
     place: usize,
-    message: data::mutate_rows_request::Entry,
-    replay: Replay,
     /// Why it is to be sent again.
-    failure: Option<Failure>,
+    failure: Option<Box<Failure>>,
 }
-
-/// What the server has said of the entries of one request, by their places in it.
-type Told = Vec<Option<Status>>;
 
 impl Client {
     /// Sends entries that fit into one request; their outcomes, in their order.
-    pub(crate) async fn send_entries(&self, table: &str, entries: Vec<Entry>) -> Vec<Result<(), Error>> {
+    pub(crate) async fn send_entries(&self, table: &str, entries: &Entries) -> Vec<Result<(), Error>> {
         if entries.is_empty() {
             return Vec::new();
         }
-        let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
-        let mut waiting: Vec<Waiting> = entries.into_iter().enumerate().map(Waiting::new).collect();
+        let mut outcomes: Vec<Result<(), Error>> = (0..entries.len()).map(|_| Ok(())).collect();
+        let mut waiting: Vec<Waiting> =
+            (0..entries.len()).map(|place| Waiting { place, failure: None }).collect();
         let operation = self.data_operation(Kind::MutateRows, table);
         let mut attempts = match Attempts::new(self, operation) {
             Ok(attempts) => attempts,
             Err(error) => return spread(outcomes, &waiting, &error),
         };
         if attempts.watch.is_wanted() {
-            let bytes = waiting.iter().map(|waiting| waiting.message.encoded_len()).sum();
-            attempts.watch.count(waiting.len(), bytes);
+            attempts.watch.count(waiting.len(), entries.bytes().len());
         }
         let mut errors = Errors::default();
         while !waiting.is_empty() {
@@ -53,30 +49,29 @@ impl Client {
                 Ok(attempt) => attempt,
                 Err(error) => return spread(outcomes, &waiting, &error),
             };
-            let mut told: Told = vec![None; waiting.len()];
-            let answer = self.send(&attempts, &attempt, &waiting, &mut told).await;
+            let mut told = vec![Told::Nothing; waiting.len()];
+            let answer = self.send(&attempts, &attempt, entries, &waiting, &mut told).await;
             let ended = answer.map(|metadata| attempts.learn(&metadata)).err();
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
             }
-            let entries = std::mem::take(&mut waiting).into_iter().zip(told);
-            for (mut entry, told) in entries {
-                match verdict(told, ended.as_ref(), entry.replay) {
+            for (mut entry, told) in std::mem::take(&mut waiting).into_iter().zip(told) {
+                match verdict(told, ended.as_ref(), entries.replay(entry.place)) {
                     Verdict::Applied => {}
                     Verdict::Again(failure) => {
                         entry.failure = Some(failure);
                         waiting.push(entry);
                     }
                     Verdict::Failed(failure) => {
-                        outcomes[entry.place] = Err(errors.of(&attempts, failure, None));
+                        outcomes[entry.place] = Err(errors.of(&attempts, *failure, None));
                     }
                     Verdict::NotTold => {
                         outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
                     }
                 }
             }
-            let Some(failure) = ended.or_else(|| waiting.first()?.failure.clone()) else { break };
+            let Some(failure) = ended.or_else(|| waiting.first()?.failure.as_deref().cloned()) else { break };
             if waiting.is_empty() {
                 attempts.learn(&failure.metadata);
                 break;
@@ -87,8 +82,8 @@ impl Client {
                     sleep_until(again).await;
                 }
                 Err(ended) => {
-                    for Waiting { place, failure: own, .. } in waiting {
-                        let own = own.unwrap_or_else(|| failure.clone());
+                    for Waiting { place, failure: own } in waiting {
+                        let own = own.map_or_else(|| failure.clone(), |own| *own);
                         outcomes[place] = Err(errors.of(&attempts, own, ended));
                     }
                     break;
@@ -106,26 +101,35 @@ impl Client {
         &self,
         attempts: &Attempts,
         attempt: &Attempt,
+        entries: &Entries,
         waiting: &[Waiting],
-        told: &mut Told,
+        told: &mut [Told],
     ) -> Result<MetadataMap, Failure> {
-        let message = data::MutateRowsRequest {
+        let head = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
             app_profile_id: self.app_profile().to_owned(),
-            entries: waiting.iter().map(|waiting| waiting.message.clone()).collect(),
+            entries: Vec::new(),
         };
-        let request = attempts.request(attempt, message).await?;
+        let body = match waiting.len() == entries.len() {
+            true => entries.bytes().clone(),
+            false => entries.select(waiting.iter().map(|waiting| waiting.place)),
+        };
+        let request = attempts.request(attempt, Encoded::new(&head, body)).await?;
         let answer = attempt.within(async {
-            let response = call::data(attempt.transport()).mutate_rows(request).await?;
+            let path = "/google.bigtable.v2.Bigtable/MutateRows";
+            let response = request::streaming(attempt.transport(), path, request).await?;
             attempts.answered(attempt);
             let (mut head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
                     Ok(Some(response)) => {
+                        let info = match answer::read(&response, told) {
+                            Ok(info) => info,
+                            Err(status) => return Err(call::with_head(status, head)),
+                        };
                         if let Some(throttle) = self.throttle() {
-                            throttle.told(response.rate_limit_info.as_ref());
+                            throttle.told(info.as_ref());
                         }
-                        response.entries.into_iter().for_each(|entry| take(told, entry));
                     }
                     Ok(None) => {
                         let trailers = responses.trailers().await?.unwrap_or_default();
@@ -142,39 +146,21 @@ impl Client {
 
 const NOT_TOLD: &str = "it has no outcome for this entry";
 
-impl Waiting {
-    fn new((place, (row_key, mutations)): (usize, Entry)) -> Self {
-        let replay = replay(&mutations);
-        let mutations = message::all(mutations);
-        let message = data::mutate_rows_request::Entry { row_key, mutations, idempotency: None };
-        Self { place, message, replay, failure: None }
-    }
-}
-
-/// Takes one outcome. One for an entry that was not in the request says nothing.
-fn take(told: &mut Told, entry: data::mutate_rows_response::Entry) {
-    let place = usize::try_from(entry.index).ok().and_then(|index| told.get_mut(index));
-    if let Some(place) = place {
-        let status = entry.status.unwrap_or_default();
-        *place = Some(Status::new(Code::from_i32(status.code), status.message));
-    }
-}
-
 enum Verdict {
     Applied,
-    Again(Failure),
-    Failed(Failure),
+    Again(Box<Failure>),
+    Failed(Box<Failure>),
     /// The answer ended well, without a word on the entry.
     NotTold,
 }
 
 /// What becomes of an entry after an attempt, which ended with a failure or well.
-fn verdict(told: Option<Status>, ended: Option<&Failure>, replay: Replay) -> Verdict {
+fn verdict(told: Told, ended: Option<&Failure>, replay: Replay) -> Verdict {
     let (failure, unsent) = match (told, ended) {
-        (Some(status), _) if status.code() == Code::Ok => return Verdict::Applied,
-        (Some(status), _) => (Failure::from(status), false),
-        (None, Some(failure)) => (failure.clone(), failure.unsent),
-        (None, None) => return Verdict::NotTold,
+        (Told::Applied, _) => return Verdict::Applied,
+        (Told::Failed(status), _) => (Box::new(Failure::from(status)), false),
+        (Told::Nothing, Some(failure)) => (Box::new(failure.clone()), failure.unsent),
+        (Told::Nothing, None) => return Verdict::NotTold,
     };
     match failure.transient && (unsent || replay == Replay::Always) {
         true => Verdict::Again(failure),
@@ -218,17 +204,6 @@ fn spread(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::data::mutate_rows_response::Entry;
-
-    #[test]
-    fn an_outcome_outside_the_request_is_no_panic() {
-        let mut told = vec![None];
-        for index in [1, -1, i64::MAX, i64::MIN] {
-            take(&mut told, Entry { index, status: None });
-        }
-        assert!(told[0].is_none());
-    }
-
     #[tokio::test]
     #[cfg(feature = "embedded")]
     async fn entries_that_fail_alike_share_their_error() {

@@ -1,7 +1,6 @@
 //! From the value of a field, or of an entry of a map, to what is stored of it.
 
 use std::fmt::Display;
-use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::ser::{Serialize, Serializer};
@@ -25,6 +24,8 @@ pub(in crate::row) enum Stored {
     Value(Bytes),
     /// Cells with timestamps of their own, and none beside them.
     Versions(Vec<(i64, Bytes)>),
+    /// One cell, with the timestamp of the write, which has been set already.
+    Set,
     /// The columns of a family, which have been taken already.
     Family,
 }
@@ -39,6 +40,8 @@ pub(super) enum Place<'c, 'a> {
     /// A field of a row, which is a family of this name where it is a struct or a map.
     Field { changes: &'c mut Changes<'a>, name: &'c str },
     /// A column.
+    Column { changes: &'c mut Changes<'a>, family: &'c str, qualifier: &'c [u8] },
+    /// A value by itself, which is set nowhere.
     Cell,
     /// The sequence of the versions of a column.
     Versions,
@@ -51,6 +54,26 @@ impl<'c, 'a> ValueSerializer<'c, 'a> {
         Self { place: Place::Field { changes, name } }
     }
 
+    pub(super) fn column(changes: &'c mut Changes<'a>, family: &'c str, qualifier: &'c [u8]) -> Self {
+        Self { place: Place::Column { changes, family, qualifier } }
+    }
+
+    /// One cell, which is set where it is known as what.
+    #[inline]
+    fn value(self, value: &[u8]) -> Stored {
+        match self.place {
+            Place::Field { changes, name } => {
+                changes.set_value(changes.to.family, name.as_bytes(), value);
+                Stored::Set
+            }
+            Place::Column { changes, family, qualifier } => {
+                changes.set_value(family, qualifier, value);
+                Stored::Set
+            }
+            Place::Cell | Place::Versions => Stored::Value(Bytes::copy_from_slice(value)),
+        }
+    }
+
     /// The family that a struct or a map is; none where it is a column.
     fn family(self) -> Result<Option<Columns<'c, 'a>>, Fault> {
         let Place::Field { changes, name } = self.place else { return Ok(None) };
@@ -61,14 +84,14 @@ impl<'c, 'a> ValueSerializer<'c, 'a> {
                  and `.`; give the field such a name with `#[serde(rename = \"…\")]`",
             ));
         }
-        if *name == **changes.to.family {
+        if name == changes.to.family {
             return Err(Fault::unsupported(
                 "is a struct or a map, hence a column family, and has the name of the family of the row's other \
                  columns; give it another name with `#[serde(rename = \"…\")]`, or the table another family with \
                  `.family(…)`",
             ));
         }
-        Ok(Some(Columns::new(changes, Arc::from(name))))
+        Ok(Some(Columns::new(changes, name)))
     }
 }
 
@@ -82,7 +105,7 @@ fn present(stored: Stored, absent: impl FnOnce() -> Fault) -> Result<Stored, Fau
 macro_rules! integers {
     ($($method:ident $type:ident;)*) => {$(
         fn $method(self, value: $type) -> Result<Stored, Fault> {
-            Ok(Stored::Value(value::integer(value.into())))
+            Ok(self.value(&value::integer(value.into())))
         }
     )*};
 }
@@ -109,7 +132,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
     }
 
     fn serialize_u64(self, value: u64) -> Result<Stored, Fault> {
-        value::unsigned(value).map(Stored::Value)
+        value::unsigned(value).map(|value| self.value(&value))
     }
 
     fn serialize_i128(self, _: i128) -> Result<Stored, Fault> {
@@ -121,15 +144,15 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
     }
 
     fn serialize_bool(self, value: bool) -> Result<Stored, Fault> {
-        Ok(Stored::Value(value::boolean(value)))
+        Ok(self.value(&value::boolean(value)))
     }
 
     fn serialize_f32(self, value: f32) -> Result<Stored, Fault> {
-        Ok(Stored::Value(value::float(value)))
+        Ok(self.value(&value.to_be_bytes()))
     }
 
     fn serialize_f64(self, value: f64) -> Result<Stored, Fault> {
-        Ok(Stored::Value(value::double(value)))
+        Ok(self.value(&value.to_be_bytes()))
     }
 
     fn serialize_char(self, value: char) -> Result<Stored, Fault> {
@@ -141,15 +164,15 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
     }
 
     fn collect_str<T: Display + ?Sized>(self, value: &T) -> Result<Stored, Fault> {
-        Ok(Stored::Value(value.to_string().into()))
+        Ok(self.value(value.to_string().as_bytes()))
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<Stored, Fault> {
-        Ok(Stored::Value(Bytes::copy_from_slice(value)))
+        Ok(self.value(value))
     }
 
     fn serialize_unit(self) -> Result<Stored, Fault> {
-        Ok(Stored::Value(Bytes::new()))
+        Ok(self.value(b""))
     }
 
     fn serialize_unit_struct(self, _: &'static str) -> Result<Stored, Fault> {
@@ -157,7 +180,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
     }
 
     fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Stored, Fault> {
-        Ok(Stored::Value(Bytes::from_static(variant.as_bytes())))
+        Ok(self.value(variant.as_bytes()))
     }
 
     fn serialize_none(self) -> Result<Stored, Fault> {
@@ -201,7 +224,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
     fn serialize_seq(self, versions: Option<usize>) -> Result<VersionsOr, Fault> {
         Ok(match self.place {
             Place::Versions => VersionsOr::Versions(Vec::with_capacity(versions.unwrap_or(0))),
-            Place::Field { .. } | Place::Cell => VersionsOr::Json(Json::array()),
+            Place::Field { .. } | Place::Column { .. } | Place::Cell => VersionsOr::Json(Json::array()),
         })
     }
 

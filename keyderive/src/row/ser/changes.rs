@@ -1,48 +1,35 @@
-//! The changes to one row, as they are gathered.
+//! The changes to one row, as a value is gone through.
 
-use std::sync::Arc;
-
-use bytes::Bytes;
 use serde::ser::Serialize;
 
-use super::{Stored, ValueSerializer, Write, named, to_stored};
+use super::{Stored, ValueSerializer, Write, named};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Kind, Shape};
-use crate::row::{Mutation, untyped};
+use crate::row::{Sink, untyped};
 
 pub(super) struct Changes<'a> {
     pub(super) to: Write<'a>,
-    deletes: Vec<Mutation>,
-    sets: Vec<Mutation>,
+    sink: &'a mut dyn Sink,
+    /// How many cells are set.
+    cells: usize,
 }
 
 impl<'a> Changes<'a> {
-    pub(super) fn new(to: Write<'a>) -> Self {
-        Self { to, deletes: Vec::new(), sets: Vec::new() }
+    pub(super) fn new(to: Write<'a>, sink: &'a mut dyn Sink) -> Self {
+        Self { to, sink, cells: 0 }
     }
 
-    pub(super) fn reserve(&mut self, columns: usize) {
-        self.sets.reserve(columns);
-    }
-
-    /// Makes a field of the row equal to `value`: a column of the row's own family, or a family.
-    ///
-    /// `qualifier` is its name once more, so that a static one is not copied.
-    pub(super) fn field<T: Serialize + ?Sized>(
-        &mut self,
-        name: &str,
-        qualifier: Bytes,
-        value: &T,
-    ) -> Result<(), Fault> {
-        named(&qualifier)?;
+    /// Makes a field of the row equal to `value`: a column of the row's own family, or a family. Says which it is.
+    pub(super) fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<Stored, Fault> {
+        named(name.as_bytes())?;
         let stored = value.serialize(ValueSerializer::field(self, name));
         let stored = stored.and_then(|stored| self.readable(name, value, stored));
-        match stored.map_err(|fault| fault.in_column(&qualifier))? {
-            Stored::Absent => self.absent(name, qualifier),
-            Stored::Family => {}
-            stored => self.write(self.to.family, &qualifier, stored),
+        let stored = stored.map_err(|fault| fault.in_column(name.as_bytes()))?;
+        match &stored {
+            Stored::Absent => self.absent(name),
+            stored => self.write(self.to.family, name.as_bytes(), stored),
         }
-        Ok(())
+        Ok(stored)
     }
 
     /// What is stored of a field, where the row type reads it back.
@@ -68,16 +55,16 @@ impl<'a> Changes<'a> {
         Ok(stored)
     }
 
-    /// What a value is as this column, where the row type reads it back.
+    /// What a value is as this column, where the row type reads it back. A plain value has been set then.
     pub(super) fn stored<T: Serialize + ?Sized>(
-        &self,
-        family: &Arc<str>,
+        &mut self,
+        family: &str,
         qualifier: &[u8],
         value: &T,
     ) -> Result<Stored, Fault> {
         named(qualifier)?;
-        let other = (family != self.to.family).then_some(&**family);
-        match to_stored(value) {
+        let other = (family != self.to.family).then_some(family);
+        match value.serialize(ValueSerializer::column(self, family, qualifier)) {
             Ok(stored) if !matches!(stored, Stored::Absent) && self.to.shape.is_untyped(other, qualifier) => {
                 Err(Fault::untyped().in_column(qualifier))
             }
@@ -86,74 +73,75 @@ impl<'a> Changes<'a> {
     }
 
     /// Deletes a field of the row, which is what its type says; a column, where it says nothing.
-    pub(super) fn absent(&mut self, name: &str, qualifier: Bytes) {
+    pub(super) fn absent(&mut self, name: &str) {
         match self.to.shape.family(name.as_bytes()) {
             Some(Field { kind: Kind::Family { columns: Some(columns), .. }, .. }) => {
-                let family = Arc::from(name);
                 for column in columns {
-                    self.delete(&family, Bytes::from_static(column.as_bytes()));
+                    self.delete(name, column.as_bytes());
                 }
-                self.delete(&family, Bytes::new());
+                self.delete(name, b"");
             }
-            Some(_) => self.delete_family(&Arc::from(name)),
-            None => self.delete(self.to.family, qualifier),
+            Some(_) => self.delete_family(name),
+            None => self.delete(self.to.family, name.as_bytes()),
         }
     }
 
     /// Makes a column equal to what is to be stored there.
-    pub(super) fn write(&mut self, family: &Arc<str>, qualifier: &Bytes, stored: Stored) {
-        if !matches!(stored, Stored::Value(_)) {
-            self.delete(family, qualifier.clone());
+    pub(super) fn write(&mut self, family: &str, qualifier: &[u8], stored: &Stored) {
+        match stored {
+            Stored::Absent | Stored::Versions(_) => self.delete(family, qualifier),
+            Stored::Value(_) | Stored::Set | Stored::Family => {}
         }
         self.set(family, qualifier, stored);
     }
 
-    /// Sets a column, without a word on what was there.
-    pub(super) fn set(&mut self, family: &Arc<str>, qualifier: &Bytes, stored: Stored) {
-        let mut set =
-            |at, value| self.sets.push(Mutation::set(Arc::clone(family), qualifier.clone(), at, value));
+    /// Sets a column, unless it has been, without a word on what was there.
+    pub(super) fn set(&mut self, family: &str, qualifier: &[u8], stored: &Stored) {
         match stored {
-            Stored::Absent | Stored::Family => {}
-            Stored::Value(value) => set(self.to.timestamp_micros, value),
-            Stored::Versions(versions) => versions.into_iter().for_each(|(at, value)| set(at, value)),
+            Stored::Absent | Stored::Set | Stored::Family => {}
+            Stored::Value(value) => self.set_value(family, qualifier, value),
+            Stored::Versions(versions) => {
+                self.cells += versions.len();
+                for (at, value) in versions {
+                    self.sink.set(family, qualifier, *at, value);
+                }
+            }
         }
+    }
+
+    /// Sets a column to a value with the time of the write.
+    #[inline]
+    pub(super) fn set_value(&mut self, family: &str, qualifier: &[u8], value: &[u8]) {
+        self.cells += 1;
+        self.sink.set(family, qualifier, self.to.timestamp_micros, value);
     }
 
     /// Marks a row, or a family of it, that has no column.
-    pub(super) fn mark(&mut self, family: &Arc<str>) {
-        self.set(family, &Bytes::new(), Stored::Value(Bytes::new()));
+    pub(super) fn mark(&mut self, family: &str) {
+        self.set_value(family, b"", b"");
     }
 
-    pub(super) fn delete(&mut self, family: &Arc<str>, qualifier: Bytes) {
+    pub(super) fn delete(&mut self, family: &str, qualifier: &[u8]) {
         if !self.to.merges {
-            self.deletes.push(Mutation::delete_column(Arc::clone(family), qualifier));
+            self.sink.delete_column(family, qualifier);
         }
     }
 
-    pub(super) fn delete_family(&mut self, family: &Arc<str>) {
+    pub(super) fn delete_family(&mut self, family: &str) {
         if !self.to.merges {
-            self.deletes.push(Mutation::delete_family(Arc::clone(family)));
+            self.sink.delete_family(family);
         }
     }
 
     /// How many cells are set.
     pub(super) fn cells(&self) -> usize {
-        self.sets.len()
+        self.cells
     }
 
-    /// The changes of a whole row, which exists by one cell at least.
-    pub(super) fn into_row(mut self) -> Vec<Mutation> {
-        if self.sets.is_empty() {
+    /// Ends a whole row, which exists by one cell at least.
+    pub(super) fn end_row(&mut self) {
+        if self.cells == 0 {
             self.mark(self.to.family);
         }
-        self.into_mutations()
-    }
-
-    pub(super) fn into_mutations(mut self) -> Vec<Mutation> {
-        if self.deletes.is_empty() {
-            return self.sets;
-        }
-        self.deletes.append(&mut self.sets);
-        self.deletes
     }
 }

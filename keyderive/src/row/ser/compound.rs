@@ -142,7 +142,7 @@ impl TimestampedFields {
                      around it",
                 ));
             }
-            Stored::Versions(_) | Stored::Family => {
+            Stored::Versions(_) | Stored::Set | Stored::Family => {
                 return Err(Fault::unsupported(
                     "is a timestamp inside another one; a cell has one timestamp: use one `Timestamped` or `Versions`",
                 ));

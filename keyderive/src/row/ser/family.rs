@@ -1,7 +1,5 @@
 //! The columns of a field that is a family.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use serde::ser::Serialize;
 
@@ -12,13 +10,13 @@ use crate::row::error::Fault;
 /// One family of a row, and whether it has a cell.
 pub(super) struct Columns<'c, 'a> {
     changes: &'c mut Changes<'a>,
-    family: Arc<str>,
+    family: &'c str,
     /// How many cells were set before it.
     before: usize,
 }
 
 impl<'c, 'a> Columns<'c, 'a> {
-    pub(super) fn new(changes: &'c mut Changes<'a>, family: Arc<str>) -> Self {
+    pub(super) fn new(changes: &'c mut Changes<'a>, family: &'c str) -> Self {
         let before = changes.cells();
         Self { changes, family, before }
     }
@@ -26,7 +24,7 @@ impl<'c, 'a> Columns<'c, 'a> {
     /// Marks a family without a column, which is not the same as an absent one.
     fn end(self) {
         if self.changes.cells() == self.before {
-            self.changes.mark(&self.family);
+            self.changes.mark(self.family);
         }
     }
 }
@@ -54,13 +52,13 @@ impl FamilyStruct<'_, '_> {
         self.names.add(name).map_err(|fault| fault.of_family(family))?;
         let stored =
             changes.stored(family, name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
-        changes.write(family, &Bytes::from_static(name.as_bytes()), stored);
+        changes.write(family, name.as_bytes(), &stored);
         Ok(())
     }
 
     pub(super) fn skip(&mut self, name: &'static str) {
         let Columns { changes, family, .. } = &mut self.columns;
-        changes.delete(family, Bytes::from_static(name.as_bytes()));
+        changes.delete(family, name.as_bytes());
     }
 
     pub(super) fn end(self) {
@@ -78,7 +76,7 @@ pub(super) struct FamilyMap<'c, 'a> {
 
 impl<'c, 'a> FamilyMap<'c, 'a> {
     pub(super) fn new(columns: Columns<'c, 'a>, names: Names) -> Self {
-        columns.changes.delete_family(&columns.family);
+        columns.changes.delete_family(columns.family);
         Self { columns, qualifier: Bytes::new(), names }
     }
 }
@@ -86,7 +84,7 @@ impl<'c, 'a> FamilyMap<'c, 'a> {
 impl FamilyMap<'_, '_> {
     pub(super) fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Fault> {
         let key = key.serialize(QualifierSerializer).and_then(|key| self.names.add(key));
-        self.qualifier = key.map_err(|fault| fault.of_family(&self.columns.family))?;
+        self.qualifier = key.map_err(|fault| fault.of_family(self.columns.family))?;
         Ok(())
     }
 
@@ -94,7 +92,7 @@ impl FamilyMap<'_, '_> {
         let qualifier = std::mem::take(&mut self.qualifier);
         let Columns { changes, family, .. } = &mut self.columns;
         let stored = changes.stored(family, &qualifier, value).map_err(|fault| fault.of_family(family))?;
-        changes.set(family, &qualifier, stored);
+        changes.set(family, &qualifier, &stored);
         Ok(())
     }
 

@@ -30,8 +30,7 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
     type SerializeStruct = RowStruct<'c, 'a>;
     type SerializeStructVariant = Impossible<(), Fault>;
 
-    fn serialize_struct(self, _: &'static str, fields: usize) -> Result<RowStruct<'c, 'a>, Fault> {
-        self.changes.reserve(fields);
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<RowStruct<'c, 'a>, Fault> {
         let names = FieldNames::of(self.changes.to.shape);
         Ok(RowStruct { changes: self.changes, names })
     }
@@ -40,7 +39,6 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
     /// entries of a map are columns.
     fn serialize_map(self, entries: Option<usize>) -> Result<RowMap<'c, 'a>, Fault> {
         self.changes.delete_family(self.changes.to.family);
-        self.changes.reserve(entries.unwrap_or(0));
         let names = Names::of_map(entries);
         Ok(RowMap { changes: self.changes, flattened: entries.is_none(), qualifier: Bytes::new(), names })
     }
@@ -110,12 +108,12 @@ impl SerializeStruct for RowStruct<'_, '_> {
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
         self.names.add(name)?;
-        self.changes.field(name, Bytes::from_static(name.as_bytes()), value)
+        self.changes.field(name, value).map(drop)
     }
 
     fn skip_field(&mut self, name: &'static str) -> Result<(), Fault> {
         self.names.add(name)?;
-        self.changes.absent(name, Bytes::from_static(name.as_bytes()));
+        self.changes.absent(name);
         Ok(())
     }
 
@@ -146,12 +144,12 @@ impl SerializeMap for RowMap<'_, '_> {
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
         let qualifier = std::mem::take(&mut self.qualifier);
         if self.flattened
-            && let Ok(name) = str::from_utf8(&qualifier.clone())
+            && let Ok(name) = str::from_utf8(&qualifier)
         {
-            return self.changes.field(name, qualifier, value);
+            return self.changes.field(name, value).map(drop);
         }
         let stored = self.changes.stored(self.changes.to.family, &qualifier, value)?;
-        self.changes.set(self.changes.to.family, &qualifier, stored);
+        self.changes.set(self.changes.to.family, &qualifier, &stored);
         Ok(())
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::low_water::LowWater;
-use super::portion::Place;
+use super::portion::Waiting;
 use super::report::{LISTED, Reason};
 use super::{Checkpoint, FailedRow, LoadError, LoadReport, OnCheckpoint, OnProgress, Progress, Settings};
 use crate::client::Error;
@@ -88,10 +88,10 @@ impl<'a> Account<'a> {
         self.report.progress.requests += 1;
     }
 
-    pub(super) fn written(&mut self, place: &Place) {
+    pub(super) fn written(&mut self, row: &Waiting) {
         self.report.progress.written += 1;
-        self.report.progress.bytes += place.bytes as u64;
-        self.low.settle(place.index);
+        self.report.progress.bytes += row.bytes() as u64;
+        self.low.settle(row.index);
     }
 
     /// A row has failed; fails with the reason to end the load, where there is one.

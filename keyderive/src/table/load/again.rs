@@ -23,11 +23,11 @@ pub(super) struct Again {
 impl Again {
     pub(super) fn add(&mut self, index: u64, row: Encoded) {
         let key = match &row {
-            Ok(waiting) => Some(&waiting.place.key),
-            Err((key, _)) => key.as_ref(),
+            Ok(waiting) => Some(waiting.key()),
+            Err((key, _)) => key.as_deref(),
         };
         if let Some(key) = key {
-            self.by_key.entry(key.clone()).or_default().push(index);
+            self.by_key.entry(Bytes::copy_from_slice(key)).or_default().push(index);
         }
         self.rows.insert(index, row);
     }

@@ -56,10 +56,10 @@ impl LookAhead {
 
     pub(super) fn push(&mut self, row: Waiting) {
         // The first partition begins at the empty key, which is before every other.
-        let place = self.starts.partition_point(|start| *start <= row.place.key).saturating_sub(1);
+        let place = self.starts.partition_point(|start| **start <= *row.key()).saturating_sub(1);
         let Some(partition) = self.partitions.get_mut(place) else { return };
-        self.bytes += row.place.bytes;
-        partition.waiting_bytes += row.place.bytes;
+        self.bytes += row.bytes();
+        partition.waiting_bytes += row.bytes();
         partition.waiting.push(row);
         self.turns.insert((partition.turn, place));
     }
@@ -80,13 +80,13 @@ impl LookAhead {
         if !partition.is_empty() {
             turns.insert((partition.turn, place));
         }
-        self.bytes -= portion.batch.bytes();
-        sending.extend(portion.places.iter().map(|place| place.key.clone()));
+        self.bytes -= portion.bytes;
+        sending.extend(portion.rows.iter().map(|row| Bytes::copy_from_slice(row.key())));
         Some(portion)
     }
 
     /// A row is no longer on the way.
-    pub(super) fn landed(&mut self, key: &Bytes) {
+    pub(super) fn landed(&mut self, key: &[u8]) {
         self.sending.remove(key);
     }
 }
@@ -104,7 +104,7 @@ impl Partition {
     fn next(&mut self, count: usize, sizes: Sizes, sending: &HashSet<Bytes>) -> Option<Portion> {
         if self.portions.is_empty() {
             self.portions = cut(&mut self.waiting, count, sizes, sending);
-            self.waiting_bytes = self.waiting.iter().map(|row| row.place.bytes).sum();
+            self.waiting_bytes = self.waiting.iter().map(|row| row.bytes()).sum();
         }
         self.portions.pop()
     }
@@ -112,7 +112,7 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::portion::Place;
+    use super::super::portion::tests::packed;
     use super::*;
     use crate::row::Mutation;
 
@@ -120,9 +120,7 @@ mod tests {
     const SIZES: Sizes = Sizes { bytes: 64 << 10, rows: 10_000 };
 
     fn row(index: u64, key: String) -> Waiting {
-        let mutations = vec![Mutation::set("cf", "q", 0, vec![0; 200])];
-        let bytes = key.len() + 1 + 200 + 32;
-        Waiting { place: Place { index, key: key.into(), bytes }, mutations }
+        Waiting { index, entry: packed(&key, Mutation::set("cf", "q", 1_000, vec![0; 220])) }
     }
 
     fn starts(count: usize) -> Vec<Bytes> {
@@ -141,11 +139,11 @@ mod tests {
                 ahead.push(row(index as u64, format!("{partition:03}-{index:09}")));
             }
             let Some(portion) = ahead.take() else { return requests };
-            let of = |key: &Bytes| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
-            let partition: usize = of(&portion.places[0].key);
-            assert!(portion.places.iter().all(|place| of(&place.key) == partition));
-            portion.places.iter().for_each(|place| ahead.landed(&place.key));
-            requests.push((partition, portion.batch.bytes()));
+            let of = |key: &[u8]| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
+            let partition: usize = of(portion.rows[0].key());
+            assert!(portion.rows.iter().all(|row| of(row.key()) == partition));
+            portion.rows.iter().for_each(|row| ahead.landed(row.key()));
+            requests.push((partition, portion.bytes));
         }
     }
 
@@ -203,8 +201,8 @@ mod tests {
     fn sorted_rows_of_one_partition_do_not_go_in_order() {
         let mut ahead = LookAhead::new(starts(1), SIZES);
         (0..3_000).for_each(|index| ahead.push(row(index, format!("{index:09}"))));
-        let firsts: Vec<Bytes> =
-            std::iter::from_fn(|| ahead.take()).map(|portion| portion.places[0].key.clone()).collect();
+        let first = |portion: Portion| portion.rows[0].key().to_vec();
+        let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
         assert!(
             firsts.len() > 10 && firsts.windows(2).filter(|pair| pair[0] < pair[1]).count() < firsts.len()
         );
@@ -216,10 +214,10 @@ mod tests {
         let mut ahead = LookAhead::new(starts(2), SIZES);
         let keys = ["001", "000", "001"];
         keys.iter().enumerate().for_each(|(index, key)| ahead.push(row(index as u64, (*key).to_owned())));
-        let take = |ahead: &mut LookAhead| ahead.take().map(|portion| portion.places[0].clone());
+        let take = |ahead: &mut LookAhead| ahead.take().map(|mut portion| portion.rows.remove(0));
         let first = [take(&mut ahead).unwrap(), take(&mut ahead).unwrap()];
         assert!(take(&mut ahead).is_none() && !ahead.is_empty());
-        first.iter().for_each(|place| ahead.landed(&place.key));
+        first.iter().for_each(|row| ahead.landed(row.key()));
         assert_eq!(take(&mut ahead).unwrap().index, 2);
         assert!(ahead.is_empty());
     }

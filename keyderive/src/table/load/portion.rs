@@ -4,22 +4,25 @@ use std::collections::HashSet;
 
 use bytes::Bytes;
 
-use crate::client::Batch;
-use crate::row::Mutation;
+use crate::client::{Batch, Entries, Packed, is_too_large};
 
 /// A row that waits to be sent.
+#[derive(Debug)]
 pub(super) struct Waiting {
-    pub(super) place: Place,
-    pub(super) mutations: Vec<Mutation>,
+    /// Its place in the input.
+    pub(super) index: u64,
+    pub(super) entry: Packed,
 }
 
-/// Which row it is, of the input and of the table.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) index: u64,
-    pub(super) key: Bytes,
+impl Waiting {
+    pub(super) fn key(&self) -> &[u8] {
+        self.entry.key()
+    }
+
     /// What it takes on the wire.
-    pub(super) bytes: usize,
+    pub(super) fn bytes(&self) -> usize {
+        self.entry.bytes()
+    }
 }
 
 /// How large a request may be.
@@ -39,22 +42,31 @@ impl Sizes {
 /// The rows of one request: of one partition, in the order of their keys, each key once.
 #[derive(Default)]
 pub(super) struct Portion {
-    pub(super) batch: Batch,
-    pub(super) places: Vec<Place>,
+    pub(super) rows: Vec<Waiting>,
+    pub(super) bytes: usize,
+    mutations: usize,
 }
 
 impl Portion {
     fn has_room_for(&self, row: &Waiting, sizes: Sizes) -> bool {
-        let Waiting { place, mutations } = row;
-        self.batch.is_empty()
-            || (self.batch.len() < sizes.rows
-                && self.batch.bytes() + place.bytes <= sizes.bytes
-                && !self.batch.is_full_for(&place.key, mutations))
+        let bytes = self.bytes + row.bytes();
+        self.rows.is_empty()
+            || (self.rows.len() < sizes.rows
+                && bytes <= sizes.bytes
+                && !is_too_large(self.mutations + row.entry.mutations(), bytes))
     }
 
     fn add(&mut self, row: Waiting) {
-        self.batch.add(row.place.key.clone(), row.mutations);
-        self.places.push(row.place);
+        self.bytes += row.bytes();
+        self.mutations += row.entry.mutations();
+        self.rows.push(row);
+    }
+
+    /// What is to be sent.
+    pub(super) fn entries(&self) -> Entries {
+        let mut batch = Batch::with_capacity(self.bytes, self.rows.len());
+        self.rows.iter().for_each(|row| batch.add_packed(&row.entry));
+        batch.take()
     }
 }
 
@@ -70,11 +82,11 @@ pub(super) fn cut(
     sending: &HashSet<Bytes>,
 ) -> Vec<Portion> {
     let free = take_free(rows, sending);
-    let total: usize = free.iter().map(|row| row.place.bytes).sum();
+    let total: usize = free.iter().map(|row| row.bytes()).sum();
     let mut portions: Vec<Portion> = Vec::with_capacity(count);
     let (mut sum, mut enough) = (0, 0);
     for row in free {
-        let bytes = row.place.bytes;
+        let bytes = row.bytes();
         match portions.last_mut() {
             Some(portion) if sum < enough && portion.has_room_for(&row, sizes) => portion.add(row),
             _ => {
@@ -99,12 +111,12 @@ pub(super) fn cut(
 fn take_free(rows: &mut Vec<Waiting>, sending: &HashSet<Bytes>) -> Vec<Waiting> {
     let mut all = std::mem::take(rows);
     all.sort_unstable_by(|one, other| {
-        (&one.place.key, one.place.index).cmp(&(&other.place.key, other.place.index))
+        (one.key(), one.index).cmp(&(other.key(), other.index))
     });
     let mut free: Vec<Waiting> = Vec::with_capacity(all.len());
     for row in all {
-        let is_second = free.last().is_some_and(|last| last.place.key == row.place.key);
-        match is_second || sending.contains(&row.place.key) {
+        let is_second = free.last().is_some_and(|last| last.key() == row.key());
+        match is_second || sending.contains(row.key()) {
             true => rows.push(row),
             false => free.push(row),
         }
@@ -129,23 +141,34 @@ fn gcd(one: usize, other: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::client::Entry;
+    use crate::row::Mutation;
+
+    pub(in super::super) fn packed(key: &str, mutation: Mutation) -> Packed {
+        Packed::new(&Entry { key: key.into(), mutations: vec![mutation].into() })
+    }
 
     const SIZES: Sizes = Sizes { bytes: 1000, rows: 1000 };
 
     fn rows(keys: impl IntoIterator<Item = u32>) -> Vec<Waiting> {
         let row = |(index, key): (usize, u32)| Waiting {
-            place: Place { index: index as u64, key: format!("{key:03}").into(), bytes: 35 },
-            mutations: vec![Mutation::delete_row()],
+            index: index as u64,
+            entry: packed(&format!("{key:03}"), Mutation::delete_column("cf", "a name of 18 bytes")),
         };
         keys.into_iter().enumerate().map(row).collect()
     }
 
+    #[test]
+    fn rows_have_the_bytes_that_the_sizes_are_of() {
+        assert_eq!(rows(0..1)[0].bytes(), 35);
+    }
+
     /// The keys of each portion, in the order in which they go.
     fn sent(portions: Vec<Portion>) -> Vec<Vec<String>> {
-        let text = |place: &Place| String::from_utf8(place.key.to_vec()).unwrap();
-        let keys = |portion: Portion| portion.places.iter().map(text).collect();
+        let text = |row: &Waiting| String::from_utf8(row.key().to_vec()).unwrap();
+        let keys = |portion: Portion| portion.rows.iter().map(text).collect();
         portions.into_iter().rev().map(keys).collect()
     }
 
@@ -194,12 +217,12 @@ mod tests {
         let mut waiting = rows([5, 7, 5, 6, 5]);
         let sending = HashSet::from([Bytes::from("006")]);
         assert_eq!(sent(cut(&mut waiting, 1, SIZES, &sending)), [["005", "007"]]);
-        let mut held: Vec<u64> = waiting.iter().map(|row| row.place.index).collect();
+        let mut held: Vec<u64> = waiting.iter().map(|row| row.index).collect();
         held.sort_unstable();
         assert_eq!(held, [2, 3, 4]);
         // The earlier one goes first.
         let next = cut(&mut waiting, 1, SIZES, &HashSet::new());
-        assert_eq!(next[0].places.iter().map(|place| place.index).collect::<Vec<_>>(), [2, 3]);
+        assert_eq!(next[0].rows.iter().map(|row| row.index).collect::<Vec<_>>(), [2, 3]);
     }
 
     #[test]

@@ -19,10 +19,10 @@ use super::account::Account;
 use super::again::{Again, Encoded};
 use super::ahead::LookAhead;
 use super::item::LoadItem;
-use super::portion::{Place, Portion, Waiting};
+use super::portion::Waiting;
 use super::report::Reason;
 use super::{Checkpoint, Load, LoadError, LoadReport, Settings};
-use crate::client::{Error, check_entry, entry_bytes};
+use crate::client::{Entry, Error, Packed};
 use crate::key::TableKey;
 use crate::row::{self, Write};
 
@@ -49,6 +49,7 @@ where
         table,
         settings,
         account,
+        scratch: Entry::default(),
         requests: JoinSet::new(),
         has_ended: false,
         is_impatient: false,
@@ -78,6 +79,8 @@ struct Loader<'a, K, R> {
     ahead: LookAhead,
     requests: JoinSet<Landed>,
     patience: Patience,
+    /// Memory in which a row is encoded.
+    scratch: Entry,
     /// Whether the input has no more rows to be read.
     has_ended: bool,
     /// Whether what has been read is sent, although there is room for more.
@@ -88,7 +91,7 @@ struct Loader<'a, K, R> {
 
 /// What became of the rows of a request.
 struct Landed {
-    places: Vec<Place>,
+    rows: Vec<Waiting>,
     outcomes: Vec<Result<(), Error>>,
 }
 
@@ -206,10 +209,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         {
             self.account.sent();
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
-            let Portion { mut batch, places } = portion;
             self.requests.spawn(async move {
-                let outcomes = client.send_entries(&table, batch.take()).await;
-                Landed { places, outcomes }
+                let entries = portion.entries();
+                let outcomes = client.send_entries(&table, &entries).await;
+                Landed { rows: portion.rows, outcomes }
             });
         }
         if self.ahead.is_empty() || self.is_full() {
@@ -260,20 +263,19 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
     }
 
-    fn encode(&self, index: u64, key: &K, row: &R) -> Encoded {
+    fn encode(&mut self, index: u64, key: &K, row: &R) -> Encoded {
         let Table { name, family, shape, .. } = &self.table;
-        let key = self.table.encode(key).map_err(|error| (None, error))?;
+        let Entry { key: encoded, mutations } = &mut self.scratch;
+        encoded.clear();
+        mutations.clear();
+        self.table.encode_into(key, encoded).map_err(|error| (None, error))?;
         let timestamp_micros = self.account.checkpoint().timestamp_micros();
         let writing = Write { family, shape, timestamp_micros, merges: false };
-        let mutations = row::to_mutations(row, writing)
-            .map_err(|error| Error::row(name, &key, error))
-            .and_then(|mutations| check_entry(name, &key, &mutations).map(|()| mutations));
-        match mutations {
-            Ok(mutations) => {
-                let bytes = entry_bytes(&key, &mutations);
-                Ok(Waiting { place: Place { index, key, bytes }, mutations })
-            }
-            Err(error) => Err((Some(key), error)),
+        let written = mutations.write(|sink| row::write_row(row, writing, sink));
+        let written = written.map_err(|error| Error::row(name, &Bytes::copy_from_slice(encoded), error));
+        match written.and_then(|()| self.scratch.check(name)) {
+            Ok(()) => Ok(Waiting { index, entry: Packed::new(&self.scratch) }),
+            Err(error) => Err((Some(Bytes::copy_from_slice(&self.scratch.key)), error)),
         }
     }
 
@@ -286,7 +288,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn land(&mut self, landed: Result<Landed, JoinError>) {
-        let Landed { places, outcomes } = match landed {
+        let Landed { rows, outcomes } = match landed {
             Ok(landed) => landed,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
@@ -296,12 +298,12 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                 }
             },
         };
-        for (place, outcome) in places.into_iter().zip(outcomes) {
-            self.ahead.landed(&place.key);
+        for (row, outcome) in rows.into_iter().zip(outcomes) {
+            self.ahead.landed(row.key());
             match outcome {
-                Ok(()) => self.account.written(&place),
+                Ok(()) => self.account.written(&row),
                 Err(error) if is_of_every_row(&error) => self.stop(error),
-                Err(error) => self.fail(place.index, Some(place.key), error),
+                Err(error) => self.fail(row.index, Some(Bytes::copy_from_slice(row.key())), error),
             }
         }
     }

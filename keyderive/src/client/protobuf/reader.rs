@@ -6,9 +6,9 @@ use crate::row::Span;
 const MOST_GROUPS: u32 = 100;
 
 /// The forms that fields have on the wire.
-pub(super) const VARINT: u8 = 0;
+pub(in crate::client) const VARINT: u8 = 0;
 const FIXED64: u8 = 1;
-pub(super) const LENGTH: u8 = 2;
+pub(in crate::client) const LENGTH: u8 = 2;
 const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 const FIXED32: u8 = 5;
@@ -17,20 +17,20 @@ const FIXED32: u8 = 5;
 const GOES_ON: u64 = 0x8080_8080_8080_8080;
 
 /// Reads fields up to the end of `bytes`, which have at most 4 GiB.
-pub(super) struct Reader<'a> {
+pub(in crate::client) struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
 /// What is wrong with a message, and at which byte. It is small, so that what can fail is not slow where it does not.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wrong {
+pub(in crate::client) struct Wrong {
     what: What,
     at: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
+pub(in crate::client) enum What {
     Form,
     NotUtf8,
     LargeNumber,
@@ -46,7 +46,7 @@ pub(super) enum What {
 
 impl Wrong {
     #[cold]
-    pub(super) fn into_text(self) -> String {
+    pub(in crate::client) fn into_text(self) -> String {
         let what = match self.what {
             What::Form => "a field is not of its type",
             What::NotUtf8 => "a family or a label is not UTF-8",
@@ -66,41 +66,41 @@ impl Wrong {
 
 impl<'a> Reader<'a> {
     #[inline]
-    pub(super) fn new(bytes: &'a [u8], at: usize) -> Self {
+    pub(in crate::client) fn new(bytes: &'a [u8], at: usize) -> Self {
         Self { bytes, at: at.min(bytes.len()) }
     }
 
     #[inline]
-    pub(super) fn at(&self) -> usize {
+    pub(in crate::client) fn at(&self) -> usize {
         self.at
     }
 
     #[inline]
-    pub(super) fn bytes(&self) -> &'a [u8] {
+    pub(in crate::client) fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
     #[inline]
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(in crate::client) fn is_at_end(&self) -> bool {
         self.at >= self.bytes.len()
     }
 
     /// Goes behind the number and the form of the next field, one of the first 15, if they are these.
     #[inline]
-    pub(super) fn is_next(&mut self, number: u8, form: u8) -> bool {
+    pub(in crate::client) fn is_next(&mut self, number: u8, form: u8) -> bool {
         let is_next = self.bytes.get(self.at) == Some(&(number << 3 | form));
         self.at += usize::from(is_next);
         is_next
     }
 
     #[cold]
-    pub(super) fn wrong(&self, what: What) -> Wrong {
+    pub(in crate::client) fn wrong(&self, what: What) -> Wrong {
         Wrong { what, at: place(self.at) }
     }
 
     /// The number of the next field, and its form; none at the end.
     #[inline]
-    pub(super) fn field(&mut self) -> Result<Option<(u32, u8)>, Wrong> {
+    pub(in crate::client) fn field(&mut self) -> Result<Option<(u32, u8)>, Wrong> {
         match self.bytes.get(self.at) {
             // The first 15 fields have one byte, of a form that there is.
             Some(byte @ 8..0x80) if byte & 7 < 6 => {
@@ -124,7 +124,7 @@ impl<'a> Reader<'a> {
 
     /// What is as long as it says.
     #[inline]
-    pub(super) fn span(&mut self) -> Result<Span, Wrong> {
+    pub(in crate::client) fn span(&mut self) -> Result<Span, Wrong> {
         let length = self.varint()?;
         let start = self.at;
         match usize::try_from(length) {
@@ -137,7 +137,7 @@ impl<'a> Reader<'a> {
     }
 
     #[inline]
-    pub(super) fn varint(&mut self) -> Result<u64, Wrong> {
+    pub(in crate::client) fn varint(&mut self) -> Result<u64, Wrong> {
         match self.bytes.get(self.at) {
             Some(byte @ ..0x80) => {
                 self.at += 1;
@@ -184,7 +184,7 @@ impl<'a> Reader<'a> {
 
     /// Goes behind a field that nobody here knows.
     #[cold]
-    pub(super) fn skip(&mut self, number: u32, form: u8) -> Result<(), Wrong> {
+    pub(in crate::client) fn skip(&mut self, number: u32, form: u8) -> Result<(), Wrong> {
         self.skip_in(number, form, 0)
     }
 

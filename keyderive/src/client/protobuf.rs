@@ -1,0 +1,7 @@
+//! Protobuf by hand, where messages are read or written in place.
+
+mod reader;
+mod writer;
+
+pub(super) use self::reader::{LENGTH, Reader, VARINT, What, Wrong};
+pub(super) use self::writer::{begin, bytes, bytes_len, int, int_len};

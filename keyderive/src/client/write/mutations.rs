@@ -1,0 +1,178 @@
+//! The changes to one row, encoded as they come.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::encode;
+use super::limits::{self, Large};
+use crate::client::operation::Replay;
+use crate::client::protobuf::{LENGTH, Reader};
+use crate::row::{Change, Mutation, RowError, SERVER_TIME, Sink};
+
+/// The changes to one row, as a request for many rows has them.
+#[derive(Clone, Default)]
+pub(crate) struct Mutations {
+    bytes: Vec<u8>,
+    count: usize,
+    /// Whether one of them is not the same when it is applied twice.
+    once: bool,
+    /// Those that are too large, or larger than is advised.
+    large: Vec<Large>,
+    /// What is deleted by the change that is being written.
+    deletes: Vec<u8>,
+}
+
+impl Mutations {
+    pub(crate) fn delete_row() -> Self {
+        Self::from([Mutation::delete_row()].as_slice())
+    }
+
+    /// Takes what is to be changed next. After an error a part of it has been taken.
+    pub(crate) fn write(
+        &mut self,
+        change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        let start = self.bytes.len();
+        change(&mut Ordered(self))?;
+        if !self.deletes.is_empty() {
+            self.bytes.extend_from_slice(&self.deletes);
+            self.bytes[start..].rotate_right(self.deletes.len());
+            self.deletes.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes a change behind all others.
+    pub(crate) fn push(&mut self, mutation: &Mutation) {
+        self.count += 1;
+        self.once |= !mutation.is_idempotent();
+        let is_taken = match &mutation.0 {
+            Change::SetCell { family, qualifier, value, .. }
+            | Change::MergeToCell { family, qualifier, state: value, .. } => {
+                self.takes(family, qualifier, value)
+            }
+            Change::AddToCell { family, qualifier, .. } | Change::DeleteColumn { family, qualifier, .. } => {
+                self.takes(family, qualifier, b"")
+            }
+            Change::DeleteFamily { .. } | Change::DeleteRow => true,
+        };
+        if is_taken {
+            encode::mutation(mutation, &mut self.bytes);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.once = false;
+        self.large.clear();
+        self.deletes.clear();
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many bytes its memory takes.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.deletes.capacity()
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// As the field of an entry.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// As the field with this number of another message.
+    pub(super) fn into_field(self, field: u8) -> Bytes {
+        let mut bytes = self.bytes;
+        let mut at = 0;
+        while let Some(tag) = bytes.get_mut(at) {
+            *tag = field << 3 | LENGTH;
+            let mut reader = Reader::new(&bytes, at + 1);
+            // Each has been written with its length, which is that of something in memory.
+            let Ok(length) = reader.varint() else { break };
+            at = reader.at().saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        }
+        bytes.into()
+    }
+
+    /// Those whose size is to be told.
+    pub(super) fn large(&self) -> &[Large] {
+        &self.large
+    }
+
+    /// Whether a write of them may be sent again when it may have been applied.
+    pub(super) fn replay(&self) -> Replay {
+        if self.once { Replay::IfUnsent } else { Replay::Always }
+    }
+
+    /// Whether a change can be sent. One that is larger than is advised is noted.
+    #[inline]
+    fn takes(&mut self, family: &str, qualifier: &[u8], value: &[u8]) -> bool {
+        if limits::is_advised(qualifier, value) {
+            return true;
+        }
+        let large = Large::new(family, qualifier, value);
+        let is_allowed = large.is_allowed();
+        self.large.push(large);
+        is_allowed
+    }
+}
+
+impl From<&[Mutation]> for Mutations {
+    fn from(mutations: &[Mutation]) -> Self {
+        let mut all = Self::default();
+        mutations.iter().for_each(|mutation| all.push(mutation));
+        all
+    }
+}
+
+impl From<Vec<Mutation>> for Mutations {
+    fn from(mutations: Vec<Mutation>) -> Self {
+        mutations.as_slice().into()
+    }
+}
+
+impl fmt::Debug for Mutations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutations")
+            .field("count", &self.count)
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Takes one change, of which what it deletes goes in front of what it sets.
+struct Ordered<'a>(&'a mut Mutations);
+
+impl Sink for Ordered<'_> {
+    #[inline]
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        let Self(mutations) = self;
+        mutations.count += 1;
+        mutations.once |= timestamp_micros == SERVER_TIME;
+        if mutations.takes(family, qualifier, value) {
+            encode::set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
+        }
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        let Self(mutations) = self;
+        mutations.count += 1;
+        if mutations.takes(family, qualifier, b"") {
+            encode::delete_column(family, qualifier, None, &mut mutations.deletes);
+        }
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.0.count += 1;
+        encode::delete_family(family, &mut self.0.deletes);
+    }
+}

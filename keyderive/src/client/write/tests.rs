@@ -1,0 +1,268 @@
+//! What is written by hand, beside what the generated messages are.
+
+use bytes::Bytes;
+use fastrand::Rng;
+use prost::Message as _;
+use tonic::Code;
+
+use super::answer::{self, Told};
+use super::batch::{Batch, Packed, entry_bytes};
+use super::{Entry, Mutations};
+use crate::client::operation::Replay;
+use crate::row::{self, Change, Mutation, Shape, Write};
+use crate::wire::data::mutation::{
+    self, AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
+};
+use crate::wire::data::value::Kind;
+use crate::wire::data::{self, MutateRowsRequest, MutateRowsResponse, RateLimitInfo, mutate_rows_response};
+use crate::wire::values;
+
+const ROUNDS: usize = 5_000;
+
+/// A mutation as the generated message.
+fn generated(mutation: &Mutation) -> data::Mutation {
+    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let mutation = match mutation.0.clone() {
+        Change::SetCell { family, qualifier, timestamp_micros, value } => {
+            let (family_name, column_qualifier) = (family.to_string(), qualifier);
+            mutation::Mutation::SetCell(SetCell { family_name, column_qualifier, timestamp_micros, value })
+        }
+        Change::AddToCell { family, qualifier, timestamp_micros, value: input } => {
+            mutation::Mutation::AddToCell(AddToCell {
+                family_name: family.to_string(),
+                column_qualifier: value(Kind::RawValue(qualifier)),
+                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
+                input: value(Kind::IntValue(input)),
+            })
+        }
+        Change::MergeToCell { family, qualifier, timestamp_micros, state } => {
+            mutation::Mutation::MergeToCell(MergeToCell {
+                family_name: family.to_string(),
+                column_qualifier: value(Kind::RawValue(qualifier)),
+                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
+                input: value(Kind::RawValue(state)),
+            })
+        }
+        Change::DeleteColumn { family, qualifier, versions } => {
+            mutation::Mutation::DeleteFromColumn(DeleteFromColumn {
+                family_name: family.to_string(),
+                column_qualifier: qualifier,
+                time_range: versions.map(|(start, end)| data::TimestampRange {
+                    start_timestamp_micros: start,
+                    end_timestamp_micros: end.unwrap_or(0),
+                }),
+            })
+        }
+        Change::DeleteFamily { family } => {
+            mutation::Mutation::DeleteFromFamily(DeleteFromFamily { family_name: family.to_string() })
+        }
+        Change::DeleteRow => mutation::Mutation::DeleteFromRow(DeleteFromRow {}),
+    };
+    data::Mutation { mutation: Some(mutation) }
+}
+
+/// Bytes of lengths on both sides of where their length takes another byte.
+fn any_bytes(rng: &mut Rng) -> Vec<u8> {
+    let len = *rng.choice(&[0, 1, 5, 126, 127, 128, 129, 300, 16_383, 16_384]).unwrap();
+    (0..len).map(|_| rng.u8(..)).collect()
+}
+
+fn any_number(rng: &mut Rng) -> i64 {
+    match rng.u8(..5) {
+        0 => 0,
+        1 => -1,
+        2 => rng.i64(..),
+        3 => 1 << rng.u8(..63),
+        _ => 1_700_000_000_000_000,
+    }
+}
+
+fn any_mutation(rng: &mut Rng) -> Mutation {
+    let family = *rng.choice(&["", "cf", "a family of a longer name, with é", "f"]).unwrap();
+    let qualifier = any_bytes(rng);
+    match rng.u8(..7) {
+        0 | 1 => Mutation::set(family, qualifier, any_number(rng), any_bytes(rng)),
+        2 => Mutation::add_to_cell(family, qualifier, any_number(rng), any_number(rng)),
+        3 => Mutation::merge_to_cell(family, qualifier, any_number(rng), any_bytes(rng)),
+        4 if rng.bool() => Mutation::delete_column(family, qualifier),
+        4 => {
+            let (start, end) = (any_number(rng), any_number(rng));
+            Mutation(Change::DeleteColumn {
+                family: family.into(),
+                qualifier: qualifier.into(),
+                versions: Some((start, rng.bool().then_some(end))),
+            })
+        }
+        5 => Mutation::delete_family(family),
+        _ => Mutation::delete_row(),
+    }
+}
+
+/// A few entries, each with its generated message.
+fn any_entries(rng: &mut Rng) -> Vec<(Entry, data::mutate_rows_request::Entry)> {
+    let entry = |rng: &mut Rng| {
+        let key: Vec<u8> = (0..rng.usize(1..300)).map(|_| rng.u8(..)).collect();
+        let mutations: Vec<_> = (0..rng.usize(1..5)).map(|_| any_mutation(rng)).collect();
+        let message = data::mutate_rows_request::Entry {
+            row_key: key.clone().into(),
+            mutations: mutations.iter().map(generated).collect(),
+            idempotency: None,
+        };
+        (Entry { key, mutations: mutations.into() }, message)
+    };
+    (0..rng.usize(1..4)).map(|_| entry(rng)).collect()
+}
+
+#[test]
+fn entries_are_those_of_the_generated_messages() {
+    let mut rng = Rng::with_seed(0x77_72_69_74_65);
+    for _ in 0..ROUNDS {
+        let all = any_entries(&mut rng);
+        let (mut batch, mut packed) = (Batch::default(), Batch::default());
+        for (entry, _) in &all {
+            batch.add(&entry.key, &entry.mutations);
+            packed.add_packed(&Packed::new(entry));
+        }
+        let sum: usize = all.iter().map(|(entry, _)| entry_bytes(&entry.key, &entry.mutations)).sum();
+        assert_eq!((batch.len(), batch.bytes()), (all.len(), sum));
+
+        let (entries, packed) = (batch.take(), packed.take());
+        let messages = all.iter().map(|(_, message)| message.clone()).collect();
+        let request = MutateRowsRequest { entries: messages, ..MutateRowsRequest::default() };
+        assert_eq!(*entries.bytes(), request.encode_to_vec());
+        assert_eq!(entries.bytes(), packed.bytes());
+
+        let some: Vec<usize> = (0..all.len()).filter(|_| rng.bool()).collect();
+        let again = MutateRowsRequest::decode(entries.select(some.iter().copied())).unwrap();
+        assert!(again.entries.iter().eq(some.iter().map(|place| &all[*place].1)));
+        for (place, (entry, _)) in all.iter().enumerate() {
+            assert_eq!(entries.key(place), entry.key);
+            assert_eq!(Packed::new(entry).key(), entry.key);
+        }
+    }
+}
+
+#[test]
+fn mutations_of_one_row_are_those_of_the_generated_messages() {
+    let mut rng = Rng::with_seed(0x72_6f_77);
+    for _ in 0..ROUNDS {
+        let (entry, message) = any_entries(&mut rng).remove(0);
+        let mutations = message.mutations;
+        let request = data::MutateRowRequest { mutations: mutations.clone(), ..Default::default() };
+        assert_eq!(entry.mutations.clone().into_field(3), request.encode_to_vec());
+        let request =
+            data::CheckAndMutateRowRequest { false_mutations: mutations, ..Default::default() };
+        assert_eq!(entry.mutations.into_field(5), request.encode_to_vec());
+    }
+}
+
+#[test]
+fn what_is_deleted_is_in_front_of_what_is_set() {
+    #[derive(serde::Serialize)]
+    struct Row {
+        first: &'static str,
+        absent: Option<i64>,
+        last: f64,
+    }
+    let write =
+        Write { family: "cf", shape: &Shape::unknown(), timestamp_micros: 7_000, merges: false };
+    let row = Row { first: "a", absent: None, last: 0.5 };
+    let mut mutations = Mutations::default();
+    for _ in 0..2 {
+        mutations.write(|sink| row::write_row(&row, write, sink)).unwrap();
+    }
+    assert_eq!((mutations.count(), mutations.replay()), (6, Replay::Always));
+    let expected = [
+        Mutation::delete_column("cf", "absent"),
+        Mutation::set("cf", "first", 7_000, "a"),
+        Mutation::set("cf", "last", 7_000, 0.5_f64.to_be_bytes().to_vec()),
+    ];
+    let expected = data::mutate_rows_request::Entry {
+        mutations: expected.iter().chain(&expected).map(generated).collect(),
+        ..Default::default()
+    };
+    assert_eq!(mutations.bytes(), expected.encode_to_vec());
+}
+
+#[test]
+fn mutations_that_add_are_applied_once() {
+    let replay = |mutation| Mutations::from(vec![mutation]).replay();
+    assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Replay::IfUnsent);
+    assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Replay::IfUnsent);
+    assert_eq!(replay(Mutation::merge_to_cell("cf", "q", 0, "s")), Replay::IfUnsent);
+    assert_eq!(replay(Mutation::set("cf", "q", 0, "v")), Replay::Always);
+    assert_eq!(replay(Mutation::delete_row()), Replay::Always);
+}
+
+/// What the generated message says of entries, as `answer::read` does.
+fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Option<(Code, String)>> {
+    let mut told = vec![None; entries];
+    for mutate_rows_response::Entry { index, status } in message.entries.clone() {
+        let status = status.unwrap_or_default();
+        if let Some(told) = usize::try_from(index).ok().and_then(|index| told.get_mut(index)) {
+            *told = Some((Code::from_i32(status.code), status.message));
+        }
+    }
+    told
+}
+
+fn told(answer: &[u8], entries: usize) -> Option<(Vec<Option<(Code, String)>>, Option<RateLimitInfo>)> {
+    let mut told = vec![Told::Nothing; entries];
+    let info = answer::read(answer, &mut told).ok()?;
+    let text = |told| match told {
+        Told::Nothing => None,
+        Told::Applied => Some((Code::Ok, String::new())),
+        Told::Failed(status) => Some((status.code(), status.message().to_owned())),
+    };
+    Some((told.into_iter().map(text).collect(), info))
+}
+
+fn any_answer(rng: &mut Rng) -> MutateRowsResponse {
+    let entry = |rng: &mut Rng| {
+        let code = rng.choice([0, 0, 1, 4, 14, 16, 17, -1]).unwrap_or(0);
+        let message = if code == 0 { "" } else { "because of é" }.to_owned();
+        let details = vec![values::Any::default(); rng.usize(..2)];
+        let status = rng.bool().then_some(values::Status { code, message, details });
+        mutate_rows_response::Entry { index: rng.i64(-1..5), status }
+    };
+    let period = Some(values::Duration { seconds: 10, nanos: 0 });
+    MutateRowsResponse {
+        entries: (0..rng.usize(..5)).map(|_| entry(rng)).collect(),
+        rate_limit_info: rng.bool().then_some(RateLimitInfo { period, factor: 0.7 }),
+    }
+}
+
+#[test]
+fn answers_are_read_as_the_generated_messages_are() {
+    const ENTRIES: usize = 4;
+    let mut rng = Rng::with_seed(0x61_6e_73);
+    for _ in 0..ROUNDS {
+        let message = any_answer(&mut rng);
+        let expected = (told_by(&message, ENTRIES), message.rate_limit_info.clone());
+        assert_eq!(told(&message.encode_to_vec(), ENTRIES), Some(expected));
+    }
+}
+
+#[test]
+fn answers_of_any_bytes_are_no_panic() {
+    let mut rng = Rng::with_seed(0x62_61_64);
+    for _ in 0..20 * ROUNDS {
+        let mut bytes = any_answer(&mut rng).encode_to_vec();
+        for _ in 0..rng.usize(1..4) {
+            match rng.u8(..3) {
+                0 => bytes.truncate(rng.usize(..=bytes.len())),
+                1 => bytes.insert(rng.usize(..=bytes.len()), rng.u8(..)),
+                _ if bytes.is_empty() => {}
+                _ => {
+                    let at = rng.usize(..bytes.len());
+                    bytes[at] = rng.u8(..);
+                }
+            }
+        }
+        let message = MutateRowsResponse::decode(Bytes::from(bytes.clone()));
+        // The generated message refuses text that is not UTF-8, and what is in details.
+        if let (Ok(message), read) = (message, told(&bytes, 4)) {
+            assert_eq!(read, Some((told_by(&message, 4), message.rate_limit_info.clone())), "{bytes:?}");
+        }
+    }
+}
