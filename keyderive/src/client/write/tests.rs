@@ -200,7 +200,10 @@ fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Option<(Code, St
     for mutate_rows_response::Entry { index, status } in message.entries.clone() {
         let status = status.unwrap_or_default();
         if let Some(told) = usize::try_from(index).ok().and_then(|index| told.get_mut(index)) {
-            *told = Some((Code::from_i32(status.code), status.message));
+            *told = Some(match Code::from_i32(status.code) {
+                Code::Ok => (Code::Ok, String::new()),
+                code => (code, status.message),
+            });
         }
     }
     told

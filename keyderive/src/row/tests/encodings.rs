@@ -164,10 +164,3 @@ fn structs_and_maps_inside_a_sequence_are_part_of_its_json() {
 fn whitespace_in_json_is_read() {
     assert_eq!(read::<One<Vec<u8>>>(vec![cell("x", b" [1, 2]\n")]).unwrap(), One { x: vec![1, 2] });
 }
-
-#[test]
-fn a_static_name_is_not_copied() {
-    let mutations = write(&One { x: Shape::Point }).unwrap();
-    let super::Change::SetCell { value, .. } = &mutations[0].0 else { panic!("{mutations:?}") };
-    assert!(!Bytes::is_unique(value), "the variant's name is on the heap");
-}
