@@ -1,0 +1,135 @@
+//! Keys, without a table.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use keyderive::RowKey as _;
+
+use super::report::{Bound, Line, Table};
+use super::turns::Cost;
+use super::{Failure, Size};
+use crate::allocations::counted;
+use crate::meter::processor_time;
+use crate::peers::{LentStoreKey, StoreKey};
+use crate::{EventKey, LentKey, hand, keys};
+
+const KEYS: usize = 10_000;
+/// How many times all keys are taken for one measurement, and how many measurements one run of the others stands for.
+const PASSES: u32 = 10;
+const ROUNDS: usize = 20;
+
+struct Path<'a> {
+    name: &'static str,
+    /// Goes over all keys, and says whether each was good.
+    run: Box<dyn FnMut() -> bool + 'a>,
+    bounds: Vec<Bound>,
+}
+
+/// Measures them all.
+pub(super) fn measure(Size { runs, .. }: Size) -> Result<Table, Failure> {
+    let events = keys(KEYS);
+    let lent: Vec<_> = events.iter().map(EventKey::lend).collect();
+    let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
+    let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
+    let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
+    let paths = vec![
+        path("encode, storekey", Vec::new(), || {
+            each_into(&stores, |key, out| storekey::encode(out, key).is_ok())
+        }),
+        path("encode, by hand", Vec::new(), || {
+            each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())
+        }),
+        path("encode, keyderive", vec![Bound::Less(1.6, 0), Bound::Of(1.15, 1)], || {
+            each_into(&events, |key, out| key.encode_into(out).is_ok())
+        }),
+        path("encode into an owned key, keyderive", vec![Bound::Allocations(1.0)], || {
+            each(&events, |key| key.encode().is_ok_and(|key| is_there(&key)))
+        }),
+        path("borrowed decode, storekey", Vec::new(), || {
+            each(&stored, |key| {
+                storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| is_there(&key))
+            })
+        }),
+        path("borrowed decode, by hand", Vec::new(), || {
+            each(&encoded, |key| hand::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+        path("borrowed decode, keyderive", vec![Bound::Less(2.0, 4), Bound::Of(1.15, 5)], || {
+            each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+        path("owned decode, storekey", Vec::new(), || {
+            each(&stored, |key| {
+                storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| is_there(&key))
+            })
+        }),
+        path("owned decode, keyderive", vec![Bound::Less(2.0, 7)], || {
+            each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+    ];
+    Ok(Table {
+        title: "Keys".to_owned(),
+        about: format!(
+            "{KEYS} varied keys of the manual, salted; decoding checks the bucket. Encoding is into a buffer that is used \
+             again. `storekey` 0.11 writes bytes of its own, unsalted and unchecked. The one by hand is for this key \
+             alone: the same bytes, hash and checks."
+        ),
+        unit: "key",
+        units: KEYS as u64 * u64::from(PASSES),
+        lines: least(paths, runs * ROUNDS)?,
+    })
+}
+
+fn path<'a>(name: &'static str, bounds: Vec<Bound>, run: impl FnMut() -> bool + 'a) -> Path<'a> {
+    Path { name, run: Box::new(run), bounds }
+}
+
+fn least(mut paths: Vec<Path<'_>>, rounds: usize) -> Result<Vec<Line>, Failure> {
+    let mut costs = Vec::new();
+    for path in &mut paths {
+        let (good, allocations) = counted(|| passes(&mut path.run));
+        if !good {
+            return Err(format!("{}: a key was refused", path.name).into());
+        }
+        costs.push(Cost { time: Duration::MAX, allocations });
+    }
+    for _ in 0..rounds {
+        for (path, cost) in paths.iter_mut().zip(&mut costs) {
+            let before = processor_time()?;
+            passes(&mut path.run);
+            cost.time = cost.time.min(processor_time()? - before);
+        }
+    }
+    let line = |(path, cost): (Path<'_>, Cost)| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        bounds: path.bounds,
+    };
+    Ok(paths.into_iter().zip(costs).map(line).collect())
+}
+
+fn passes(run: &mut dyn FnMut() -> bool) -> bool {
+    (0..PASSES).all(|_| run())
+}
+
+#[inline]
+fn each<T>(inputs: &[T], mut run: impl FnMut(&T) -> bool) -> bool {
+    inputs.iter().fold(true, |good, input| good & run(black_box(input)))
+}
+
+#[inline]
+fn each_into<T>(inputs: &[T], mut run: impl FnMut(&T, &mut Vec<u8>) -> bool) -> bool {
+    let mut out = Vec::with_capacity(4096);
+    each(inputs, |input| {
+        out.clear();
+        let good = run(input, &mut out);
+        black_box(out.as_slice());
+        good
+    })
+}
+
+/// Makes a key count as used.
+#[inline]
+fn is_there<K>(key: &K) -> bool {
+    black_box(key);
+    true
+}
