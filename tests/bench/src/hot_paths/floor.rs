@@ -6,7 +6,7 @@
 
 use std::str;
 
-use super::data::LentReading;
+use super::data::{FAMILY, LentReading};
 
 /// What is not a message, or not such a row.
 #[derive(Clone, Copy, Debug)]
@@ -43,6 +43,7 @@ struct Chunk<'m> {
 #[derive(Default)]
 struct Open<'m> {
     key: &'m [u8],
+    is_of_family: bool,
     qualifier: &'m [u8],
     celsius: Option<f64>,
     humidity: Option<i64>,
@@ -77,13 +78,15 @@ impl<'m> Open<'m> {
         } else if !chunk.key.is_empty() && chunk.key != self.key {
             return Err(Refused);
         }
-        match (chunk.family, chunk.qualifier) {
-            (_, Some(qualifier)) => self.qualifier = qualifier,
-            (Some(_), None) => return Err(Refused),
-            (None, None) => {}
-        }
-        if chunk.is_split {
+        if chunk.is_split || (chunk.family.is_some() && chunk.qualifier.is_none()) {
             return Err(Refused);
+        }
+        if let Some(family) = chunk.family {
+            self.is_of_family = family == FAMILY.as_bytes();
+        }
+        self.qualifier = chunk.qualifier.unwrap_or(self.qualifier);
+        if !self.is_of_family {
+            return Ok(());
         }
         match self.qualifier {
             b"celsius" => self.celsius = Some(f64::from_be_bytes(number(chunk.value)?)),

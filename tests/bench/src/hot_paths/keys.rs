@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keyderive::RowKey as _;
 
-use super::report::{Bound, Line, Table};
+use super::report::{Beside, Line, Required, Table};
 use super::turns::Cost;
 use super::{Failure, Size};
 use crate::allocations::counted;
@@ -22,7 +22,7 @@ struct Path<'a> {
     name: &'static str,
     /// Goes over all keys, and says whether each was good.
     run: Box<dyn FnMut() -> bool + 'a>,
-    bounds: Vec<Bound>,
+    beside: Beside,
 }
 
 /// Measures them all.
@@ -32,36 +32,47 @@ pub(super) fn measure(Size { runs, .. }: Size) -> Result<Table, Failure> {
     let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
     let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
     let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
+    let beside = |peer, floor: Option<usize>, less| Beside {
+        peer: Some(peer),
+        floor,
+        required: Required {
+            less_than_peer: Some(less),
+            of_floor: floor.map(|_| 1.15),
+            ..Required::default()
+        },
+    };
+    let one_allocation =
+        Beside { required: Required { allocations: Some(1.0), ..Required::default() }, ..Beside::default() };
     let paths = vec![
-        path("encode, storekey", Vec::new(), || {
+        path("encode, storekey", Beside::default(), || {
             each_into(&stores, |key, out| storekey::encode(out, key).is_ok())
         }),
-        path("encode, by hand", Vec::new(), || {
+        path("encode, by hand", Beside::default(), || {
             each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())
         }),
-        path("encode, keyderive", vec![Bound::Less(1.6, 0), Bound::Of(1.15, 1)], || {
+        path("encode, keyderive", beside(0, Some(1), 1.6), || {
             each_into(&events, |key, out| key.encode_into(out).is_ok())
         }),
-        path("encode into an owned key, keyderive", vec![Bound::Allocations(1.0)], || {
+        path("encode into an owned key, keyderive", one_allocation, || {
             each(&events, |key| key.encode().is_ok_and(|key| is_there(&key)))
         }),
-        path("borrowed decode, storekey", Vec::new(), || {
+        path("borrowed decode, storekey", Beside::default(), || {
             each(&stored, |key| {
                 storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| is_there(&key))
             })
         }),
-        path("borrowed decode, by hand", Vec::new(), || {
+        path("borrowed decode, by hand", Beside::default(), || {
             each(&encoded, |key| hand::decode(key).is_ok_and(|key| is_there(&key)))
         }),
-        path("borrowed decode, keyderive", vec![Bound::Less(2.0, 4), Bound::Of(1.15, 5)], || {
+        path("borrowed decode, keyderive", beside(4, Some(5), 2.0), || {
             each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| is_there(&key)))
         }),
-        path("owned decode, storekey", Vec::new(), || {
+        path("owned decode, storekey", Beside::default(), || {
             each(&stored, |key| {
                 storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| is_there(&key))
             })
         }),
-        path("owned decode, keyderive", vec![Bound::Less(2.0, 7)], || {
+        path("owned decode, keyderive", beside(7, None, 2.0), || {
             each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| is_there(&key)))
         }),
     ];
@@ -78,8 +89,8 @@ pub(super) fn measure(Size { runs, .. }: Size) -> Result<Table, Failure> {
     })
 }
 
-fn path<'a>(name: &'static str, bounds: Vec<Bound>, run: impl FnMut() -> bool + 'a) -> Path<'a> {
-    Path { name, run: Box::new(run), bounds }
+fn path<'a>(name: &'static str, beside: Beside, run: impl FnMut() -> bool + 'a) -> Path<'a> {
+    Path { name, run: Box::new(run), beside }
 }
 
 fn least(mut paths: Vec<Path<'_>>, rounds: usize) -> Result<Vec<Line>, Failure> {
@@ -102,7 +113,7 @@ fn least(mut paths: Vec<Path<'_>>, rounds: usize) -> Result<Vec<Line>, Failure> 
         path: path.name.to_owned(),
         cost,
         memory: None,
-        bounds: path.bounds,
+        beside: path.beside,
     };
     Ok(paths.into_iter().zip(costs).map(line).collect())
 }

@@ -5,13 +5,16 @@ use keyderive::Client;
 use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, Outcome, Reading, Salted, Seen, varied};
-use super::report::{Bound, Line, Table};
+use super::report::{Beside, Line, Required, Table};
 use super::server::{self, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
 use crate::EventKey;
 
-const BIGTABLE_RS: &str = "bigtable_rs, owned typed rows";
+/// In MiB.
+const MOST_MEMORY: f64 = 25.0;
+
+const BIGTABLE_RS: &str = "`bigtable_rs`, owned typed rows";
 const BY_HAND: &str = "by hand, borrowed typed rows";
 const OWNED: &str = "keyderive, owned typed rows";
 
@@ -34,11 +37,15 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     let mut lines = Vec::new();
     for (path, cost) in paths.iter().zip(costs) {
         let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
-        let bounds = match path.name {
-            OWNED => vec![Bound::Less(3.0, 0), Bound::Memory(25.0)],
-            _ => Vec::new(),
+        let beside = match path.name {
+            OWNED => Beside {
+                peer: Some(0),
+                floor: None,
+                required: Required { memory: Some(MOST_MEMORY), ..Required::default() },
+            },
+            _ => Beside::default(),
         };
-        lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), bounds });
+        lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), beside });
     }
     Ok(Table {
         title: format!("Ordered merge of {} buckets", K::BUCKETS),

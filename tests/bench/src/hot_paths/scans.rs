@@ -7,7 +7,7 @@ use keyderive_scripted::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;
 
 use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
-use super::report::{Bound, Line, Table};
+use super::report::{Beside, Line, Required, Table};
 use super::server::{self, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, floor, raw};
@@ -28,20 +28,26 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let client = runtime.block_on(Client::emulator(server.host()))?;
     let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
     let paths = [
-        Path::new("bigtable_rs, owned typed rows", read, || bigtable::scan(peer.clone())),
+        Path::new("`bigtable_rs`, owned typed rows", read, || bigtable::scan(peer.clone())),
         Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
         Path::new("by hand, borrowed typed rows", read, || by_hand_borrowed(&channel)),
         Path::new("by hand, owned typed rows", read, || by_hand_owned(&channel)),
         Path::new("generated messages, chunks counted", count, || generated(&channel)),
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
     ];
-    let bounds = |at| if at == 5 { vec![Bound::Less(3.0, 0), Bound::Allocations(4.0)] } else { Vec::new() };
+    let owned = Beside {
+        peer: Some(0),
+        floor: Some(3),
+        required: Required { less_than_peer: Some(3.0), allocations: Some(4.0), ..Required::default() },
+    };
+    let none = Beside::default();
+    let beside = [none, none, none, none, none, owned];
     let costs = turns::least(&runtime, &paths, runs)?;
-    let lines = paths.iter().zip(costs).enumerate().map(|(at, (path, cost))| Line {
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
         cost,
         memory: None,
-        bounds: bounds(at),
+        beside,
     });
     Ok(Table {
         title: "Scans".to_owned(),
