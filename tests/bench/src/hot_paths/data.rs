@@ -74,9 +74,16 @@ pub(super) fn one_bucket(rows: u32) -> Vec<(EventKey, Reading)> {
     (0..rows).map(key).zip((0..rows).map(Reading::number)).collect()
 }
 
-/// Rows with varied keys, in the order in which the keys were made, which is none.
+/// How many rows there are of each user at a site, in one bucket and behind one another.
+pub(super) const ROWS_A_NAME: u32 = 10;
+
+/// Rows with varied keys, in the order in which the names were made, which is none.
 pub(super) fn varied(rows: u32) -> Vec<(EventKey, Reading)> {
-    crate::keys(rows as usize).into_iter().zip((0..rows).map(Reading::number)).collect()
+    let names = crate::keys(rows.div_ceil(ROWS_A_NAME) as usize);
+    let keys = names.into_iter().flat_map(|key| {
+        (0..ROWS_A_NAME).map(move |number| EventKey { at: key.at - 1000 * u64::from(number), ..key.clone() })
+    });
+    keys.zip((0..rows).map(Reading::number)).collect()
 }
 
 /// The manual's key with another number of buckets.

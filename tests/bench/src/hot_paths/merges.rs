@@ -4,7 +4,7 @@ use bytes::Bytes;
 use keyderive::Client;
 use tokio::runtime::Runtime;
 
-use super::data::{In16, In64, Outcome, Reading, Salted, Seen, varied};
+use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
 use super::report::{Beside, Line, Required, Table};
 use super::server::{self, Stored};
 use super::turns::{self, Path};
@@ -49,11 +49,12 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     }
     Ok(Table {
         title: format!("Ordered merge of {} buckets", K::BUCKETS),
-        about: "One stream for each bucket, merged by the key without its salt; each row is of another user, so that \
-                neighbours are of any buckets. The merge over `bigtable_rs` keeps a heap of rows by the bytes of their \
-                keys, and has a connection for each bucket, without which it can hang. Memory is the most that a process \
-                had that did nothing else, its program included."
-            .to_owned(),
+        about: format!(
+            "One stream for each bucket, merged by the key without its salt. There are {ROWS_A_NAME} rows of each user \
+             at a site, so that neighbours are of other buckets each {ROWS_A_NAME} rows. The merge over `bigtable_rs` keeps \
+             a heap of rows by the bytes of their keys, and has a connection for each bucket, without which it can hang. \
+             Memory is the most that a process had that did nothing else, its program included."
+        ),
         unit: "row",
         units: size.rows.into(),
         lines,
