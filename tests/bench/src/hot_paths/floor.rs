@@ -1,6 +1,7 @@
 //! The rows of a message by hand, for these columns and no others: the best that safe code seems to allow.
 //!
-//! Lengths, wire types and unknown fields are checked as hostile input asks for. Rows end with their messages and cells
+//! Lengths, wire types and unknown fields are checked as hostile input asks for. Fields are looked for where servers put
+//! them, in the order of their numbers, and any others behind are found by a loop. Rows end with their messages and cells
 //! are whole, as Google's servers send them and the scripted one does; what is otherwise is refused, where a client
 //! would go a slower way.
 
@@ -51,7 +52,7 @@ struct Open<'m> {
 }
 
 /// The next row of what is left of a message, which it shortens.
-#[inline]
+#[inline(always)]
 pub(super) fn next_row<'m>(message: &mut &'m [u8]) -> Result<Option<Row<'m>>, Refused> {
     let mut open = Open::default();
     while let Some(chunk) = next_chunk(message)? {
@@ -68,7 +69,7 @@ pub(super) fn next_row<'m>(message: &mut &'m [u8]) -> Result<Option<Row<'m>>, Re
 }
 
 impl<'m> Open<'m> {
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, chunk: &Chunk<'m>) -> Result<(), Refused> {
         if self.key.is_empty() {
             if chunk.key.is_empty() || chunk.family.is_none() || chunk.qualifier.is_none() {
@@ -97,7 +98,7 @@ impl<'m> Open<'m> {
         Ok(())
     }
 
-    #[inline]
+    #[inline(always)]
     fn close(&self) -> Result<Row<'m>, Refused> {
         let (Some(celsius), Some(humidity), Some(station)) = (self.celsius, self.humidity, self.station)
         else {
@@ -128,7 +129,7 @@ const WRAPPED: u64 = 1 << 3 | BYTES;
 /// The wire type of fields with a length.
 pub(super) const BYTES: u64 = 2;
 
-#[inline]
+#[inline(always)]
 fn next_chunk<'m>(message: &mut &'m [u8]) -> Result<Option<Chunk<'m>>, Refused> {
     while !message.is_empty() {
         match varint(message)? {
@@ -139,15 +140,40 @@ fn next_chunk<'m>(message: &mut &'m [u8]) -> Result<Option<Chunk<'m>>, Refused> 
     Ok(None)
 }
 
-#[inline]
+#[inline(always)]
 fn chunk(mut fields: &[u8]) -> Result<Chunk<'_>, Refused> {
     let mut chunk = Chunk::default();
+    if let Some(key) = short_bytes(ROW_KEY, &mut fields) {
+        chunk.key = key;
+    }
+    if let Some(family) = short_bytes(FAMILY_NAME, &mut fields) {
+        chunk.family = Some(wrapped(family)?);
+    }
+    if let Some(qualifier) = short_bytes(QUALIFIER, &mut fields) {
+        chunk.qualifier = Some(wrapped(qualifier)?);
+    }
+    if has(TIMESTAMP_MICROS, &mut fields) {
+        skip_varint(&mut fields)?;
+    }
+    if let Some(value) = short_bytes(VALUE, &mut fields) {
+        chunk.value = value;
+    }
+    if has(COMMIT_ROW, &mut fields) {
+        chunk.is_committed = varint(&mut fields)? != 0;
+    }
+    if !fields.is_empty() {
+        other_fields(fields, &mut chunk)?;
+    }
+    Ok(chunk)
+}
+
+#[cold]
+fn other_fields<'m>(mut fields: &'m [u8], chunk: &mut Chunk<'m>) -> Result<(), Refused> {
     while !fields.is_empty() {
         match varint(&mut fields)? {
             ROW_KEY => chunk.key = bytes(&mut fields)?,
             FAMILY_NAME => chunk.family = Some(wrapped(bytes(&mut fields)?)?),
             QUALIFIER => chunk.qualifier = Some(wrapped(bytes(&mut fields)?)?),
-            TIMESTAMP_MICROS => skip_varint(&mut fields)?,
             VALUE => chunk.value = bytes(&mut fields)?,
             VALUE_SIZE => chunk.is_split = varint(&mut fields)? != 0,
             RESET_ROW => chunk.is_reset = varint(&mut fields)? != 0,
@@ -155,11 +181,45 @@ fn chunk(mut fields: &[u8]) -> Result<Chunk<'_>, Refused> {
             tag => skip(tag, &mut fields)?,
         }
     }
-    Ok(chunk)
+    Ok(())
 }
 
-#[inline]
-fn wrapped(mut fields: &[u8]) -> Result<&[u8], Refused> {
+/// Steps behind the tag, if it is the next one.
+#[inline(always)]
+fn has(tag: u64, fields: &mut &[u8]) -> bool {
+    match fields.split_first() {
+        Some((byte, rest)) if u64::from(*byte) == tag => {
+            *fields = rest;
+            true
+        }
+        _ => false,
+    }
+}
+
+/// The field of this tag, if it is the next one and has a length of one byte.
+#[inline(always)]
+fn short_bytes<'m>(tag: u64, fields: &mut &'m [u8]) -> Option<&'m [u8]> {
+    match **fields {
+        [byte, len @ ..0x80, ref rest @ ..] if u64::from(byte) == tag => {
+            let (bytes, rest) = rest.split_at_checked(len.into())?;
+            *fields = rest;
+            Some(bytes)
+        }
+        _ => None,
+    }
+}
+
+#[inline(always)]
+fn wrapped(fields: &[u8]) -> Result<&[u8], Refused> {
+    let mut rest = fields;
+    match short_bytes(WRAPPED, &mut rest) {
+        Some(value) if rest.is_empty() => Ok(value),
+        _ => wrapped_otherwise(fields),
+    }
+}
+
+#[cold]
+fn wrapped_otherwise(mut fields: &[u8]) -> Result<&[u8], Refused> {
     let mut value: &[u8] = &[];
     while !fields.is_empty() {
         match varint(&mut fields)? {
@@ -170,7 +230,7 @@ fn wrapped(mut fields: &[u8]) -> Result<&[u8], Refused> {
     Ok(value)
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn bytes<'m>(fields: &mut &'m [u8]) -> Result<&'m [u8], Refused> {
     let len = usize::try_from(varint(fields)?).map_err(|_| Refused)?;
     let (bytes, rest) = fields.split_at_checked(len).ok_or(Refused)?;
@@ -178,16 +238,12 @@ pub(super) fn bytes<'m>(fields: &mut &'m [u8]) -> Result<&'m [u8], Refused> {
     Ok(bytes)
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn varint(fields: &mut &[u8]) -> Result<u64, Refused> {
     match **fields {
-        [byte, ref rest @ ..] if byte < 0x80 => {
+        [byte @ ..0x80, ref rest @ ..] => {
             *fields = rest;
             Ok(byte.into())
-        }
-        [low, high, ref rest @ ..] if high < 0x80 => {
-            *fields = rest;
-            Ok(u64::from(low & 0x7f) | u64::from(high) << 7)
         }
         _ => long_varint(fields),
     }
@@ -206,7 +262,7 @@ fn long_varint(fields: &mut &[u8]) -> Result<u64, Refused> {
 }
 
 /// Times take 8 bytes, so these are looked at together.
-#[inline]
+#[inline(always)]
 fn skip_varint(fields: &mut &[u8]) -> Result<(), Refused> {
     if let Some(word) = fields.first_chunk::<8>() {
         let ends = !u64::from_le_bytes(*word) & 0x8080_8080_8080_8080;
