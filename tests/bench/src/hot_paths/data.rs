@@ -92,14 +92,20 @@ pub(super) trait Salted: OwnedRowKey + Sync {
     /// The digits of a bucket, and the delimiter.
     const SALT_LEN: usize;
 
+    /// The same key with its strings borrowed.
+    type Lent: RowKey;
+
     fn from_event(event: EventKey) -> Self;
     fn lend(&self) -> LentKey<'_>;
+    fn view(lent: <Self::Lent as RowKey>::Decoded<'_>) -> LentKey<'_>;
     fn full_scan() -> Result<Plan<Self>, PlanError>;
 }
 
 impl Salted for EventKey {
     const BUCKETS: usize = 4;
     const SALT_LEN: usize = 2;
+
+    type Lent = LentKey<'static>;
 
     fn from_event(event: Self) -> Self {
         event
@@ -109,13 +115,17 @@ impl Salted for EventKey {
         self.lend()
     }
 
+    fn view(lent: <Self::Lent as RowKey>::Decoded<'_>) -> LentKey<'_> {
+        lent
+    }
+
     fn full_scan() -> Result<Plan<Self>, PlanError> {
         Self::scan().into_plan()
     }
 }
 
 macro_rules! salted {
-    ($($buckets:literal $key:ident;)*) => {$(
+    ($($buckets:literal $key:ident $lent:ident;)*) => {$(
         #[derive(RowKey)]
         #[salt(range = $buckets, over = "user_id,site")]
         pub(super) struct $key {
@@ -127,9 +137,22 @@ macro_rules! salted {
             seq: u32,
         }
 
+        #[derive(RowKey)]
+        #[salt(range = $buckets, over = "user_id,site")]
+        pub(super) struct $lent<'a> {
+            user_id: &'a str,
+            site: &'a str,
+            #[reverse_ts]
+            at: u64,
+            #[pad(6)]
+            seq: u32,
+        }
+
         impl Salted for $key {
             const BUCKETS: usize = $buckets;
             const SALT_LEN: usize = 3;
+
+            type Lent = $lent<'static>;
 
             fn from_event(EventKey { user_id, site, at, seq }: EventKey) -> Self {
                 Self { user_id, site, at, seq }
@@ -137,6 +160,11 @@ macro_rules! salted {
 
             fn lend(&self) -> LentKey<'_> {
                 LentKey { user_id: &self.user_id, site: &self.site, at: self.at, seq: self.seq }
+            }
+
+            fn view(lent: <Self::Lent as RowKey>::Decoded<'_>) -> LentKey<'_> {
+                let $lent { user_id, site, at, seq } = lent;
+                LentKey { user_id, site, at, seq }
             }
 
             fn full_scan() -> Result<Plan<Self>, PlanError> {
@@ -147,8 +175,8 @@ macro_rules! salted {
 }
 
 salted! {
-    16 In16;
-    64 In64;
+    16 In16 Lent16;
+    64 In64 Lent64;
 }
 
 /// What a path has seen.

@@ -1,7 +1,7 @@
 //! Ordered merges of 4, 16 and 64 buckets.
 
 use bytes::Bytes;
-use keyderive::Client;
+use keyderive::{Client, Error};
 use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
@@ -17,6 +17,7 @@ const MOST_MEMORY: f64 = 25.0;
 const BIGTABLE_RS: &str = "`bigtable_rs`, owned typed rows";
 const BY_HAND: &str = "by hand, borrowed typed rows";
 const OWNED: &str = "keyderive, owned typed rows";
+const BORROWED: &str = "keyderive, borrowed typed rows";
 
 /// Measures them all, and hands over each table when it is there.
 pub(super) fn measure(size: Size, mut done: impl FnMut(Table)) -> Result<(), Failure> {
@@ -37,12 +38,14 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     let mut lines = Vec::new();
     for (path, cost) in paths.iter().zip(costs) {
         let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
+        let beside = |less_than_peer, floor| Beside {
+            peer: Some(0),
+            floor,
+            required: Required { less_than_peer, memory: Some(MOST_MEMORY), ..Required::default() },
+        };
         let beside = match path.name {
-            OWNED => Beside {
-                peer: Some(0),
-                floor: None,
-                required: Required { memory: Some(MOST_MEMORY), ..Required::default() },
-            },
+            OWNED => beside(None, None),
+            BORROWED => beside(Some(6.0), paths.iter().position(|path| path.name == BY_HAND)),
             _ => Beside::default(),
         };
         lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), beside });
@@ -72,7 +75,10 @@ pub(super) fn run_once<K: Salted>(name: &str, host: &str) -> Result<(), Failure>
 /// The paths, the peer first.
 fn names<K: Salted>() -> &'static [&'static str] {
     // The one by hand is for the key with 4 buckets alone.
-    if K::BUCKETS == EventKey::BUCKETS { &[BIGTABLE_RS, BY_HAND, OWNED] } else { &[BIGTABLE_RS, OWNED] }
+    match K::BUCKETS == EventKey::BUCKETS {
+        true => &[BIGTABLE_RS, BY_HAND, OWNED, BORROWED],
+        false => &[BIGTABLE_RS, OWNED, BORROWED],
+    }
 }
 
 fn path<K: Salted>(
@@ -94,7 +100,10 @@ fn path<K: Salted>(
         }
         _ => {
             let client = runtime.block_on(Client::emulator(host))?;
-            Path::new(name, expected, move || owned::<K>(client.clone()))
+            match name == OWNED {
+                true => Path::new(name, expected, move || owned::<K>(client.clone())),
+                false => Path::new(name, expected, move || borrowed::<K>(client.clone())),
+            }
         }
     })
 }
@@ -123,5 +132,16 @@ async fn owned<K: Salted>(client: Client) -> Result<Outcome, Failure> {
         let (key, row) = row?;
         seen.row(&key.lend(), row.lend());
     }
+    Ok(Outcome::Read(seen))
+}
+
+async fn borrowed<K: Salted>(client: Client) -> Result<Outcome, Failure> {
+    let mut seen = Seen::default();
+    let scan = client.table::<K, Reading>("readings").scan(K::full_scan()?);
+    scan.visit::<K::Lent, Error>(|key, row| {
+        seen.row(&K::view(key), row.read()?);
+        Ok(())
+    })
+    .await?;
     Ok(Outcome::Read(seen))
 }

@@ -1,7 +1,7 @@
 //! One stream of rows.
 
 use bytes::Bytes;
-use keyderive::{Client, RowKey as _};
+use keyderive::{Client, Error, RowKey as _};
 use keyderive_scripted::data::bigtable_client::BigtableClient;
 use keyderive_scripted::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;
@@ -11,7 +11,7 @@ use super::report::{Beside, Line, Required, Table};
 use super::server::{self, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, floor, raw};
-use crate::{EventKey, hand};
+use crate::{EventKey, LentKey, hand};
 
 /// Measures them all.
 pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
@@ -34,14 +34,25 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         Path::new("by hand, owned typed rows", read, || by_hand_owned(&channel)),
         Path::new("generated messages, chunks counted", count, || generated(&channel)),
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
+        Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
     ];
     let owned = Beside {
         peer: Some(0),
         floor: Some(3),
         required: Required { less_than_peer: Some(3.0), allocations: Some(4.0), ..Required::default() },
     };
+    let borrowed = Beside {
+        peer: Some(0),
+        floor: Some(2),
+        required: Required {
+            less_than_peer: Some(6.0),
+            of_floor: Some(1.5),
+            allocations: Some(0.1),
+            ..Required::default()
+        },
+    };
     let none = Beside::default();
-    let beside = [none, none, none, none, none, owned];
+    let beside = [none, none, none, none, none, owned, borrowed];
     let costs = turns::least(&runtime, &paths, runs)?;
     let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
@@ -123,5 +134,19 @@ async fn owned(client: &Client) -> Result<Outcome, Failure> {
         let (key, row) = row?;
         seen.row(&key.lend(), row.lend());
     }
+    Ok(Outcome::Read(seen))
+}
+
+async fn borrowed(client: &Client) -> Result<Outcome, Failure> {
+    let table = client.table::<EventKey, Reading>("readings");
+    let mut seen = Seen::default();
+    let plan = EventKey::scan().user_id(USER_ID).site(SITE);
+    table
+        .scan(plan)
+        .visit::<LentKey<'_>, Error>(|key, row| {
+            seen.row(&key, row.read()?);
+            Ok(())
+        })
+        .await?;
     Ok(Outcome::Read(seen))
 }
