@@ -13,7 +13,8 @@ use crate::meter::processor_time;
 use crate::peers::{LentStoreKey, StoreKey};
 use crate::{EventKey, LentKey, hand, keys};
 
-const KEYS: usize = 10_000;
+/// How many keys there are; fewer where few rows are asked for.
+const KEYS: u32 = 10_000;
 /// How many times all keys are taken for one measurement, and how many measurements one run of the others stands for.
 const PASSES: u32 = 10;
 const ROUNDS: usize = 20;
@@ -26,8 +27,9 @@ struct Path<'a> {
 }
 
 /// Measures them all.
-pub(super) fn measure(Size { runs, .. }: Size) -> Result<Table, Failure> {
-    let events = keys(KEYS);
+pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
+    let count = KEYS.min(rows.div_ceil(10));
+    let events = keys(count as usize);
     let lent: Vec<_> = events.iter().map(EventKey::lend).collect();
     let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
     let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
@@ -79,12 +81,12 @@ pub(super) fn measure(Size { runs, .. }: Size) -> Result<Table, Failure> {
     Ok(Table {
         title: "Keys".to_owned(),
         about: format!(
-            "{KEYS} varied keys of the manual, salted; decoding checks the bucket. Encoding is into a buffer that is used \
+            "{count} varied keys of the manual, salted; decoding checks the bucket. Encoding is into a buffer that is used \
              again. `storekey` 0.11 writes bytes of its own, unsalted and unchecked. The one by hand is for this key \
              alone: the same bytes, hash and checks."
         ),
         unit: "key",
-        units: KEYS as u64 * u64::from(PASSES),
+        units: u64::from(count) * u64::from(PASSES),
         lines: least(paths, runs * ROUNDS)?,
     })
 }
