@@ -12,7 +12,7 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, CellSlice, Row};
+use super::{CellSlice, Row};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
@@ -56,21 +56,4 @@ impl<'f> Source<'_, 'f> {
         let field = self.shape.family(fault.missing_column()?)?;
         (!field.optional && !self.empty.contains(&field.name)).then_some(field)
     }
-}
-
-/// The versions of one column.
-#[derive(Clone, Copy)]
-struct Versions<'de> {
-    newest: Cell<'de>,
-    /// The newest first.
-    all: CellSlice<'de>,
-}
-
-/// Takes the next column from cells in the table's order.
-#[inline]
-fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
-    let newest = cells.first()?;
-    let (all, rest) = cells.split_column();
-    *cells = rest;
-    Some(Versions { newest, all })
 }
