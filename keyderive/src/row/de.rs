@@ -6,7 +6,7 @@ mod qualifier;
 mod row;
 mod untyped;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
 use self::row::RowDeserializer;
 use self::untyped::Untyped;
@@ -18,8 +18,13 @@ use super::{Cell, CellSlice, Row};
 /// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
-pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Shape) -> Result<R, RowError> {
-    let mut source = Source { cells: row.cell_slice(), family, shape, empty: Vec::new() };
+pub(crate) fn from_row<'de, R: Deserialize<'de>>(
+    row: &'de Row,
+    family: &str,
+    shape: &Shape,
+) -> Result<R, RowError> {
+    let has_families = shape.may_have_families();
+    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, empty: Vec::new() };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -39,6 +44,8 @@ struct Source<'de, 'f> {
     cells: CellSlice<'de>,
     family: &'f str,
     shape: &'f Shape,
+    /// Whether the row type has, or may have, families beside the row's own.
+    has_families: bool,
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
 }
@@ -60,9 +67,10 @@ struct Versions<'de> {
 }
 
 /// Takes the next column from cells in the table's order.
+#[inline]
 fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
     let newest = cells.first()?;
-    let (all, rest) = cells.split_where(|cell| !cell.is_of_column_of(newest));
+    let (all, rest) = cells.split_column();
     *cells = rest;
     Some(Versions { newest, all })
 }

@@ -84,6 +84,15 @@ impl Shape {
         self.own_versions() || self.families().any(|(_, versions)| versions)
     }
 
+    /// Whether a row has, or may have, families beside its own.
+    pub(super) fn may_have_families(&self) -> bool {
+        match self {
+            Self::Struct(fields) => fields.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
+            Self::Map { .. } => false,
+            Self::Flattened | Self::Unknown => true,
+        }
+    }
+
     /// The field of this name, where it is a family.
     pub(super) fn family(&self, name: &[u8]) -> Option<&Field> {
         let is_it =

@@ -25,6 +25,7 @@ impl<'s, 'de> RowDeserializer<'s, 'de> {
             source: self.source,
             untyped: self.untyped,
             columns: cells,
+            own: &[],
             families: cells,
             empty: 0,
             next: None,
@@ -91,6 +92,8 @@ struct Fields<'s, 'de> {
     untyped: &'s Untyped<'de>,
     /// The cells whose columns have not been given.
     columns: CellSlice<'de>,
+    /// The name of the row's own family, where the last column of it has it.
+    own: &'de [u8],
     /// The cells whose families have not been given.
     families: CellSlice<'de>,
     /// How many of the families without a cell have been given.
@@ -106,25 +109,42 @@ enum Next<'s, 'de> {
 }
 
 impl<'s, 'de> Fields<'s, 'de> {
+    #[inline]
     fn advance(&mut self) -> Option<Next<'s, 'de>> {
-        self.next =
-            self.next_column().map(Next::Column).or_else(|| self.next_family()).or_else(|| self.next_empty());
+        self.next = match self.next_column() {
+            Some(column) => Some(Next::Column(column)),
+            None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
+            None => None,
+        };
         self.next
     }
 
     /// The next column of the row's own family, but for those whose name is that of a family.
+    #[inline]
     fn next_column(&mut self) -> Option<Versions<'de>> {
-        let Source { family, shape, .. } = *self.source;
         loop {
             let column = next_column(&mut self.columns)?;
             let qualifier = column.newest.qualifier();
-            if column.newest.family_bytes() == family.as_bytes()
+            if self.is_own(column.newest.family_bytes())
                 && !qualifier.is_empty()
-                && shape.family(qualifier).is_none()
+                && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
             {
                 return Some(column);
             }
         }
+    }
+
+    /// Whether a family is the row's own.
+    #[inline]
+    fn is_own(&mut self, family: &'de [u8]) -> bool {
+        if std::ptr::eq(family, self.own) {
+            return true;
+        }
+        let is_own = family == self.source.family.as_bytes();
+        if is_own {
+            self.own = family;
+        }
+        is_own
     }
 
     /// The next family beside the row's own that the row type has; any, where it has a flattened field.
