@@ -12,6 +12,7 @@ use super::verify::{self, Expected};
 use super::{Table, VERSIONS, Verified, marker};
 use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
 use crate::key::{Schema, TableKey};
+use crate::plan::{IntoPlan, Plan};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Creates the table, as it is declared step by step.
@@ -35,7 +36,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// let declared = events
     ///     .create()
     ///     .family("raw", GcRule::max_age(Duration::from_secs(7 * 24 * 60 * 60)))
-    ///     .split_at(&EventKey { user_id: "m".into(), at: u64::from(u32::MAX) });
+    ///     .split_before(EventKey::scan().user_id_range("m"..));
     /// declared.clone().await?;
     /// declared.verify().await?; // at the next start, say
     /// # Ok(())
@@ -130,12 +131,45 @@ impl<K: TableKey> CreateTable<K> {
         self
     }
 
-    /// Has a tablet begin at this key, and at the same place in every other salt bucket.
+    /// Has a tablet begin at this key, and at the same place in every other salt bucket. [`split_before`](Self::split_before)
+    /// takes the first fields alone.
     pub fn split_at(mut self, key: &K) -> Self {
         match key.encode() {
             Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, key)),
             Err(error) => {
                 self.fault.get_or_insert_with(|| Error::key(&self.name, error));
+            }
+        }
+        self
+    }
+
+    /// Has a tablet begin where the rows of a scan begin, in every salt bucket: for a place by the first fields of a key.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, String>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let events = Client::embedded().table::<EventKey, Event>("events");
+    /// events
+    ///     .create()
+    ///     .split_before(EventKey::scan().user_id_range("m"..))
+    ///     .split_before(EventKey::scan().user_id("zoe").at_range(1_000_000..))
+    ///     .await?;
+    /// assert_eq!(events.partitions().await?.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Of several ranges, as those of `_any_of`, each begins one. A scan from the start of the table begins none, and
+    /// neither does one that no row can satisfy. Where the salt stands behind a field, only the buckets are split that the
+    /// scan reads.
+    pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
+        match scan.into_plan() {
+            Ok(plan) => self.splits.extend(starts(K::SCHEMA, &plan)),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| Error::plan(&self.name, error));
             }
         }
         self
@@ -274,6 +308,24 @@ impl<K: TableKey> CreateTable<K> {
             )),
         }
     }
+}
+
+/// Where the ranges and keys of a plan begin, but for the start of the table.
+fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
+    let mut starts = Vec::new();
+    for request in plan.requests() {
+        let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
+        let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
+        match schema.salt() {
+            // What begins behind its bucket does so in each; behind a field, it may end in front of the salt.
+            Some(salt) if salt.fields_left() == 0 => {
+                starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
+            }
+            _ => starts.extend(of_request.map(Bytes::from)),
+        }
+    }
+    starts.retain(|start| !start.is_empty());
+    starts
 }
 
 /// The keys of all buckets at the place of `key`.

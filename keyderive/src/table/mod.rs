@@ -33,7 +33,7 @@ use serde::de::DeserializeOwned;
 
 pub use both::{Held, PutBothError, PutSide, put_both};
 pub use create::CreateTable;
-pub use export::{Export, Exported};
+pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};

@@ -101,20 +101,37 @@ pub(super) async fn verify<K: TableKey>(
     Ok(Verified { row_key_schema, marker })
 }
 
-/// Fails for a family that is not there.
+/// Fails for families that are not there, naming all of them. The first of `families` is the table's own.
 pub(super) fn has_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
-    match families.iter().find(|family| info.family(family.name()).is_none()) {
-        None => Ok(()),
-        Some(family) => Err(Error::mismatch(
-            info.name(),
-            format!(
-                "it exists, without the column family `{}`; it has {}: name one with `.family(…)`, or add it to the \
-                 table with `modify_families`",
-                family.name(),
-                info.family_names(),
-            ),
-        )),
-    }
+    let is_missing = |family: &&Family| info.family(family.name()).is_none();
+    let missing: Vec<_> =
+        families.iter().filter(is_missing).map(|family| format!("`{}`", family.name())).collect();
+    let (noun, them) = match missing.len() {
+        0 => return Ok(()),
+        1 => ("family", "it"),
+        _ => ("families", "them"),
+    };
+    let lacks_own = families.first().as_ref().is_some_and(is_missing);
+    let own = match lacks_own {
+        true => "; or name another family for the table's own columns by `client.table(…).family(…)`",
+        false => "",
+    };
+    let lacks_others = missing.len() > usize::from(lacks_own);
+    let others = match lacks_others {
+        true => {
+            "; each field of the row type that is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
+        }
+        false => "",
+    };
+    Err(Error::mismatch(
+        info.name(),
+        format!(
+            "it exists, without the column {noun} {}; it has {}: add {them} to the table with `modify_families` and \
+             `FamilyChange::add`{own}{others}",
+            missing.join(", "),
+            info.family_names(),
+        ),
+    ))
 }
 
 /// Fails for a family whose cells or rule are not the declared ones.
