@@ -32,6 +32,15 @@ pub(crate) struct CellSpans {
     pub(crate) timestamp_micros: i64,
 }
 
+impl CellSpans {
+    /// Whether two cells of these bytes are of the same column.
+    #[inline]
+    fn is_of_column_of(&self, other: &Self, bytes: &[u8]) -> bool {
+        let is_same = |one: Span, other: Span| one == other || one.of(bytes) == other.of(bytes);
+        is_same(self.qualifier, other.qualifier) && is_same(self.family, other.family)
+    }
+}
+
 impl Row {
     /// The row key, as stored.
     #[inline]
@@ -111,8 +120,21 @@ impl<'a> CellSlice<'a> {
     /// Those in front of the first that is as `is_end` says, and the rest.
     #[inline]
     pub(crate) fn split_where(self, is_end: impl Fn(Cell<'a>) -> bool) -> (Self, Self) {
-        let end = self.iter().position(is_end).unwrap_or(self.spans.len());
-        let (front, rest) = self.spans.split_at(end);
+        self.split_at(self.iter().position(is_end).unwrap_or(self.spans.len()))
+    }
+
+    /// The cells of the first one's column, and the rest.
+    #[inline]
+    pub(crate) fn split_column(self) -> (Self, Self) {
+        let Some((first, others)) = self.spans.split_first() else { return (self, self) };
+        let bytes = &self.row.bytes;
+        let of_column = others.iter().take_while(|cell| cell.is_of_column_of(first, bytes)).count();
+        self.split_at(1 + of_column)
+    }
+
+    #[inline]
+    fn split_at(self, end: usize) -> (Self, Self) {
+        let (front, rest) = self.spans.split_at(end.min(self.spans.len()));
         (Self { spans: front, ..self }, Self { spans: rest, first: self.first + end, ..self })
     }
 
@@ -182,12 +204,6 @@ impl<'a> Cell<'a> {
     #[inline]
     pub(crate) fn family_bytes(self) -> &'a [u8] {
         self.spans.family.of(&self.row.bytes)
-    }
-
-    /// Whether the other cell is of the same column.
-    #[inline]
-    pub(crate) fn is_of_column_of(self, other: Self) -> bool {
-        self.qualifier() == other.qualifier() && self.family_bytes() == other.family_bytes()
     }
 
     /// The column qualifier; it may be empty.

@@ -7,7 +7,7 @@ mod qualifier;
 mod row;
 mod untyped;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
 use self::aliases::Aliases;
 use self::row::RowDeserializer;
@@ -20,9 +20,14 @@ use super::{Cell, CellSlice, Row};
 /// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
-pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Shape) -> Result<R, RowError> {
-    let mut source =
-        Source { cells: row.cell_slice(), family, shape, empty: Vec::new(), aliases: Aliases::default() };
+pub(crate) fn from_row<'de, R: Deserialize<'de>>(
+    row: &'de Row,
+    family: &str,
+    shape: &Shape,
+) -> Result<R, RowError> {
+    let has_families = shape.may_have_families();
+    let cells = row.cell_slice();
+    let mut source = Source { cells, family, shape, has_families, empty: Vec::new(), aliases: None };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -36,7 +41,10 @@ pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Sha
         }
         match fault.duplicate() {
             Some((of, name)) if source.settle(of, name) => {}
-            Some(_) => return Err(fault.under(source.aliases.last()).in_family(family)),
+            Some((of, _)) => {
+                let second = source.shape.place(of, source.last_named()).map(|(_, name)| name);
+                return Err(second.into_iter().fold(fault, Fault::under).in_family(family));
+            }
             None => return Err(untyped.name(fault).in_family(family)),
         }
     }
@@ -47,9 +55,12 @@ struct Source<'de, 'f> {
     cells: CellSlice<'de>,
     family: &'f str,
     shape: &'f Shape,
+    /// Whether the row type has, or may have, families beside the row's own.
+    has_families: bool,
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
-    aliases: Aliases<'de>,
+    /// None until a field has come a second time.
+    aliases: Option<Aliases<'de>>,
 }
 
 impl<'f> Source<'_, 'f> {
@@ -81,9 +92,10 @@ fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Opti
 }
 
 /// Takes the next column from cells in the table's order.
+#[inline]
 fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
     let newest = cells.first()?;
-    let (all, rest) = cells.split_where(|cell| !cell.is_of_column_of(newest));
+    let (all, rest) = cells.split_column();
     *cells = rest;
     Some(Versions { newest, all })
 }

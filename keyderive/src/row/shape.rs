@@ -205,6 +205,15 @@ impl Shape {
         Some((Some(field.name), column))
     }
 
+    /// Whether a row has, or may have, families beside its own.
+    pub(super) fn may_have_families(&self) -> bool {
+        match self {
+            Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
+            Self::Map { .. } | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) => true,
+        }
+    }
+
     /// The field of this name, where it is a family.
     pub(super) fn family(&self, name: &[u8]) -> Option<&Field> {
         let is_it =

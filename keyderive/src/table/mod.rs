@@ -19,6 +19,7 @@ mod run;
 mod scan;
 mod update;
 mod verify;
+mod visit;
 mod write;
 mod writer;
 
@@ -39,6 +40,7 @@ pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 pub use update::Update;
 pub use verify::Verified;
+pub use visit::RowRef;
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};

@@ -25,6 +25,7 @@ impl<'s, 'de> RowDeserializer<'s, 'de> {
             source: self.source,
             untyped: self.untyped,
             columns: cells,
+            own: &[],
             families: cells,
             first: 0,
             empty: 0,
@@ -89,6 +90,8 @@ struct Fields<'s, 'de> {
     untyped: &'s Untyped<'de>,
     /// The cells whose columns have not been given.
     columns: CellSlice<'de>,
+    /// The name of the row's own family, where the last column of it has it.
+    own: &'de [u8],
     /// The cells whose families have not been given.
     families: CellSlice<'de>,
     /// How many of the fields that come before all others have been given.
@@ -106,19 +109,21 @@ enum Next<'s, 'de> {
 }
 
 impl<'s, 'de> Fields<'s, 'de> {
+    #[inline]
     fn advance(&mut self) -> Option<Next<'s, 'de>> {
-        self.next = self
-            .next_first()
-            .or_else(|| self.next_column().map(Next::Column))
-            .or_else(|| self.next_family())
-            .or_else(|| self.next_empty());
+        self.next = match self.next_first().or_else(|| self.next_column().map(Next::Column)) {
+            Some(next) => Some(next),
+            None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
+            None => None,
+        };
         self.next
     }
 
     /// The next field that comes before all others.
+    #[inline]
     fn next_first(&mut self) -> Option<Next<'s, 'de>> {
         let Source { cells, family, shape, .. } = *self.source;
-        let name = self.source.aliases.first(None).nth(self.first)?;
+        let name = self.source.aliases.as_ref()?.first(None).nth(self.first)?;
         self.first += 1;
         match shape.family(name.as_bytes()) {
             Some(field) => Some(Next::Family(name, Some(field))),
@@ -127,19 +132,32 @@ impl<'s, 'de> Fields<'s, 'de> {
     }
 
     /// The next column of the row's own family, but for those whose name is that of a family.
+    #[inline]
     fn next_column(&mut self) -> Option<Versions<'de>> {
-        let Source { family, shape, .. } = *self.source;
         loop {
             let column = next_column(&mut self.columns)?;
             let qualifier = column.newest.qualifier();
-            if column.newest.family_bytes() == family.as_bytes()
+            if self.is_own(column.newest.family_bytes())
                 && !qualifier.is_empty()
-                && shape.family(qualifier).is_none()
-                && !self.source.aliases.leaves_out(None, qualifier)
+                && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
+                && !self.source.leaves_out(None, qualifier)
             {
                 return Some(column);
             }
         }
+    }
+
+    /// Whether a family is the row's own.
+    #[inline]
+    fn is_own(&mut self, family: &'de [u8]) -> bool {
+        if std::ptr::eq(family, self.own) {
+            return true;
+        }
+        let is_own = family == self.source.family.as_bytes();
+        if is_own {
+            self.own = family;
+        }
+        is_own
     }
 
     /// The next family beside the row's own that the row type has; any, where it has a flattened field.
@@ -154,7 +172,7 @@ impl<'s, 'de> Fields<'s, 'de> {
                 Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
                 None => matches!(shape, Shape::Flattened(_)),
             };
-            if name != family && is_there && !self.source.aliases.leaves_out(None, name.as_bytes()) {
+            if name != family && is_there && !self.source.leaves_out(None, name.as_bytes()) {
                 return Some(Next::Family(name, field));
             }
         }
@@ -175,12 +193,12 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             None => Ok(None),
             Some(Next::Column(versions)) => {
                 let qualifier = versions.newest.qualifier();
-                self.source.aliases.named(qualifier);
+                self.source.named(qualifier);
                 let key = seed.deserialize(QualifierDeserializer { qualifier });
                 key.map(Some).map_err(|fault| fault.in_column(qualifier))
             }
             Some(Next::Family(name, _)) => {
-                self.source.aliases.named(name.as_bytes());
+                self.source.named(name.as_bytes());
                 let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
                 key.map(Some).map_err(|fault| fault.of_family(name))
             }
@@ -197,8 +215,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             }
             Some(Next::Family(name, field)) => {
                 let untyped = field.is_none().then_some(self.untyped);
-                let Source { cells, aliases, .. } = self.source;
-                let family = FamilyDeserializer { cells: *cells, family: name, untyped, aliases };
+                let source = self.source;
+                let family = FamilyDeserializer { source, family: name, untyped };
                 seed.deserialize(family).map_err(|fault| fault.of_family(name))
             }
         }
