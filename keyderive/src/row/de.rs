@@ -14,7 +14,7 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, CellSlice, Row};
+use super::{CellSlice, Column, Row};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
@@ -71,31 +71,13 @@ impl<'f> Source<'_, 'f> {
     }
 }
 
-/// The versions of one column.
-#[derive(Clone, Copy)]
-struct Versions<'de> {
-    newest: Cell<'de>,
-    /// The newest first.
-    all: CellSlice<'de>,
-}
-
-/// The versions of the column of this name.
-fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Versions<'de>> {
+/// The column of this name.
+fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Column<'de>> {
     loop {
-        let column = next_column(&mut cells)?;
-        if column.newest.family_bytes() == family.as_bytes()
-            && column.newest.qualifier() == qualifier.as_bytes()
-        {
+        let column = cells.next_column()?;
+        let newest = column.newest();
+        if newest.family_bytes() == family.as_bytes() && newest.qualifier() == qualifier.as_bytes() {
             return Some(column);
         }
     }
-}
-
-/// Takes the next column from cells in the table's order.
-#[inline]
-fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
-    let newest = cells.first()?;
-    let (all, rest) = cells.split_column();
-    *cells = rest;
-    Some(Versions { newest, all })
 }

@@ -6,9 +6,9 @@ use serde::forward_to_deserialize_any;
 use super::cell::ColumnDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Source, Versions, column, next_column};
-use crate::row::CellSlice;
+use super::{Source, column};
 use crate::row::error::Fault;
+use crate::row::{CellSlice, Column};
 
 /// Gives the columns of one family, as the struct or the map that its field is.
 pub(super) struct FamilyDeserializer<'s, 'de> {
@@ -84,22 +84,22 @@ struct Columns<'s, 'de> {
     family: &'s str,
     untyped: Option<&'s Untyped<'de>>,
     /// The columns that come before all others, the first of them last.
-    first: Vec<Versions<'de>>,
+    first: Vec<Column<'de>>,
     /// The column that was named last.
-    next: Option<Versions<'de>>,
+    next: Option<Column<'de>>,
 }
 
 impl<'de> Columns<'_, 'de> {
-    fn advance(&mut self) -> Option<Versions<'de>> {
+    fn advance(&mut self) -> Option<Column<'de>> {
         self.next = self.first.pop().or_else(|| self.next_column());
         self.next
     }
 
-    fn next_column(&mut self) -> Option<Versions<'de>> {
+    fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = next_column(&mut self.cells)?;
-            let qualifier = column.newest.qualifier();
-            if column.newest.family_bytes() == self.family.as_bytes()
+            let column = self.cells.next_column()?;
+            let qualifier = column.newest().qualifier();
+            if column.newest().family_bytes() == self.family.as_bytes()
                 && !qualifier.is_empty()
                 && !self.source.leaves_out(Some(self.family), qualifier)
             {
@@ -113,18 +113,18 @@ impl<'de> MapAccess<'de> for Columns<'_, 'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        let Some(versions) = self.advance() else { return Ok(None) };
-        let qualifier = versions.newest.qualifier();
+        let Some(column) = self.advance() else { return Ok(None) };
+        let qualifier = column.newest().qualifier();
         self.source.named(qualifier);
         let key = seed.deserialize(QualifierDeserializer { qualifier });
         key.map(Some).map_err(|fault| fault.in_column(qualifier))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let Some(versions) = self.next else {
+        let Some(column) = self.next else {
             return Err(Fault::custom("the row type asks for a column's value before its name"));
         };
-        let value = seed.deserialize(ColumnDeserializer { versions, untyped: self.untyped });
-        value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+        let value = seed.deserialize(ColumnDeserializer { column, untyped: self.untyped });
+        value.map_err(|fault| fault.in_column(column.newest().qualifier()))
     }
 }

@@ -7,10 +7,10 @@ use super::cell::ColumnDeserializer;
 use super::family::FamilyDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Source, Versions, column, next_column};
-use crate::row::CellSlice;
+use super::{Source, column};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
+use crate::row::{CellSlice, Column};
 
 /// Gives the row as the struct, map or unit that is asked for.
 pub(super) struct RowDeserializer<'s, 'de> {
@@ -104,7 +104,7 @@ struct Fields<'s, 'de> {
 
 #[derive(Clone, Copy)]
 enum Next<'s, 'de> {
-    Column(Versions<'de>),
+    Column(Column<'de>),
     Family(&'de str, Option<&'s Field>),
 }
 
@@ -133,11 +133,11 @@ impl<'s, 'de> Fields<'s, 'de> {
 
     /// The next column of the row's own family, but for those whose name is that of a family.
     #[inline]
-    fn next_column(&mut self) -> Option<Versions<'de>> {
+    fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = next_column(&mut self.columns)?;
-            let qualifier = column.newest.qualifier();
-            if self.is_own(column.newest.family_bytes())
+            let column = self.columns.next_column()?;
+            let qualifier = column.newest().qualifier();
+            if self.is_own(column.newest().family_bytes())
                 && !qualifier.is_empty()
                 && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
                 && !self.source.leaves_out(None, qualifier)
@@ -191,8 +191,8 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         match self.advance() {
             None => Ok(None),
-            Some(Next::Column(versions)) => {
-                let qualifier = versions.newest.qualifier();
+            Some(Next::Column(column)) => {
+                let qualifier = column.newest().qualifier();
                 self.source.named(qualifier);
                 let key = seed.deserialize(QualifierDeserializer { qualifier });
                 key.map(Some).map_err(|fault| fault.in_column(qualifier))
@@ -208,10 +208,10 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         match self.next {
             None => Err(Fault::custom("the row type asks for a column's value before its name")),
-            Some(Next::Column(versions)) => {
+            Some(Next::Column(column)) => {
                 let untyped = matches!(self.source.shape, Shape::Flattened(_)).then_some(self.untyped);
-                let value = seed.deserialize(ColumnDeserializer { versions, untyped });
-                value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+                let value = seed.deserialize(ColumnDeserializer { column, untyped });
+                value.map_err(|fault| fault.in_column(column.newest().qualifier()))
             }
             Some(Next::Family(name, field)) => {
                 let untyped = field.is_none().then_some(self.untyped);
