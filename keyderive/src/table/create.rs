@@ -13,6 +13,7 @@ use super::{Table, VERSIONS, Verified, marker};
 use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
+use crate::row::Shape;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Creates the table, as it is declared step by step.
@@ -57,10 +58,15 @@ impl<K: TableKey, R> Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families(),
+            histories: self.histories(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
-            fault: None,
+            fault: self
+                .shape
+                .check(&self.family)
+                .err()
+                .map(|error| Error::definition(&self.name, error.to_string())),
             key: PhantomData,
         }
     }
@@ -73,7 +79,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// is.
     ///
     /// # Errors
-    /// When the table can be neither created nor found; when it exists without one of the column families.
+    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one of
+    /// the column families, or where a family of it keeps one version of what the row type has
+    /// [`Versions`](crate::row::Versions) of.
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         self.create().if_absent().await
     }
@@ -82,11 +90,24 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// A struct with a flattened field does not tell its names, and a type that is only written tells nothing.
     pub(super) fn families(&self) -> Vec<Family> {
-        let own = [(&*self.family, self.shape.own_versions())];
-        let others = self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) });
-        let families = own.into_iter().chain(others);
         let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(VERSIONS) };
-        families.map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
+        self.family_names().map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
+    }
+
+    /// The families of which the row type reads every version.
+    pub(super) fn histories(&self) -> Vec<String> {
+        self.family_names()
+            .filter(|(_, all_versions)| *all_versions)
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+
+    /// The families of the row type, each with whether every version is read. What a flattened field has is told by
+    /// [`every_version`](Self::every_version) alone.
+    fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
+        let told = self.every_version && matches!(*self.shape, Shape::Flattened(_));
+        let own = [(&*self.family, self.shape.own_versions() || told)];
+        own.into_iter().chain(self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) }))
     }
 }
 
@@ -97,13 +118,17 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// # Errors
 /// [`is_already_exists`](Error::is_already_exists) where there is such a table. Before anything is sent: where a family
-/// has a name or a rule that no family can have, or the name of a column of the row key schema; where a key to split at
+/// has a name or a rule that no family can have, a rule that keeps one version where the row type has
+/// [`Versions`](crate::row::Versions), or the name of a column of the row key schema; where two fields of the row type are
+/// one column, or it is none that can be a row; where a key to split at
 /// cannot be encoded.
 #[must_use = "a table is created when this is awaited, or by `if_absent`"]
 pub struct CreateTable<K> {
     client: Client,
     name: Arc<str>,
     families: Vec<Family>,
+    /// Those of which every version is read.
+    histories: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,
     has_marker: bool,
@@ -200,13 +225,15 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// # Errors
     /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one
-    /// of the column families, or with the marker of another layout.
+    /// of the column families, with one that keeps one version where the row type has
+    /// [`Versions`](crate::row::Versions), or with the marker of another layout.
     pub async fn if_absent(self) -> Result<bool, Error> {
         match self.send().await {
             Ok(()) => Ok(true),
             Err(error) if error.is_already_exists() => {
                 let info = self.client.table_info(&self.name).await?;
                 verify::has_families(&info, &self.families)?;
+                verify::keeps_histories(&info, &self.histories)?;
                 if self.has_marker {
                     marker::write::<K>(&self.client, &info).await?;
                 }
@@ -247,6 +274,7 @@ impl<K: TableKey> CreateTable<K> {
         let expected = Expected {
             families: &self.families,
             rules: true,
+            histories: &self.histories,
             schema: self.schema(),
             marker: self.has_marker,
         };
@@ -281,6 +309,12 @@ impl<K: TableKey> CreateTable<K> {
     fn check(&self) -> Result<(), Error> {
         if let Some(error) = &self.fault {
             return Err(error.shared());
+        }
+        let lossy = |family: &&Family| {
+            family.gc_rule().keeps_one() && self.histories.iter().any(|name| name == family.name())
+        };
+        if let Some(family) = self.families.iter().find(lossy) {
+            return Err(Error::definition(&self.name, verify::lost_history(family.name(), family.gc_rule())));
         }
         if self.has_marker {
             marker::check::<K>(&self.name)?;
@@ -350,6 +384,7 @@ impl<K> Clone for CreateTable<K> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families.clone(),
+            histories: self.histories.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,

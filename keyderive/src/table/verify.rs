@@ -1,7 +1,7 @@
 //! A table that exists, compared with what it is to be.
 
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, GcRule, TableInfo, TableSchema};
 use crate::key::TableKey;
 
 /// What was there to be compared, from [`Table::verify`] and [`CreateTable::verify`](super::CreateTable::verify).
@@ -21,6 +21,8 @@ pub(super) struct Expected<'a> {
     pub(super) families: &'a [Family],
     /// Whether the families' rules are declared.
     pub(super) rules: bool,
+    /// The families of which every version is read.
+    pub(super) histories: &'a [String],
     pub(super) schema: Option<TableSchema>,
     /// Whether there must be a marker.
     pub(super) marker: bool,
@@ -29,7 +31,8 @@ pub(super) struct Expected<'a> {
 impl<K: TableKey, R> Table<K, R> {
     /// Compares the table that exists with the key type, and changes nothing.
     ///
-    /// - The table has its column family, and those that the row type has beside it.
+    /// - The table has its column family, and those that the row type has beside it. Where the row type has
+    ///   [`Versions`](crate::row::Versions) in a family, its garbage collection rule leaves more than one.
     /// - Where it has a row key schema, this is that of the key type. A table without one is no fault, since it may
     ///   have been created so, and since the emulator keeps none.
     /// - Where it has a marker row for key types with this tag, the fingerprint there is that of the key type.
@@ -71,7 +74,9 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn verify(&self) -> Result<Verified, Error> {
         let families = self.families();
         let schema = K::row_key_schema().ok().map(|schema| (&schema).into());
-        let expected = Expected { families: &families, rules: false, schema, marker: false };
+        let histories = self.histories();
+        let expected =
+            Expected { families: &families, rules: false, histories: &histories, schema, marker: false };
         verify::<K>(&self.client, &self.name, expected).await
     }
 }
@@ -83,6 +88,7 @@ pub(super) async fn verify<K: TableKey>(
 ) -> Result<Verified, Error> {
     let info = client.table_info(name).await?;
     has_families(&info, expected.families)?;
+    keeps_histories(&info, expected.histories)?;
     if expected.rules {
         expected.families.iter().try_for_each(|family| is_as_declared(&info, family))?;
     }
@@ -132,6 +138,26 @@ pub(super) fn has_families(info: &TableInfo, families: &[Family]) -> Result<(), 
             info.family_names(),
         ),
     ))
+}
+
+/// Fails for a family that loses versions which the row type reads.
+pub(super) fn keeps_histories(info: &TableInfo, histories: &[String]) -> Result<(), Error> {
+    let lossy = |family: &&Family| family.gc_rule().keeps_one();
+    match histories.iter().find_map(|name| info.family(name).filter(lossy)) {
+        None => Ok(()),
+        Some(family) => Err(Error::mismatch(
+            info.name(),
+            format!("{}, with `modify_families`", lost_history(family.name(), family.gc_rule())),
+        )),
+    }
+}
+
+/// What is wrong with a rule for a family of which every version is read.
+pub(super) fn lost_history(family: &str, found: &GcRule) -> String {
+    format!(
+        "the row type has `Versions` in the column family `{family}`, whose garbage collection rule keeps one: found \
+         `{found}`; give the family a rule that keeps them, `GcRule::never()` or `GcRule::max_versions(…)` of more"
+    )
 }
 
 /// Fails for a family whose cells or rule are not the declared ones.

@@ -172,11 +172,7 @@ impl<'de> Deserializer<'de> for ColumnDeserializer<'_, 'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let Some(untyped) = self.untyped else {
-            return Err(Fault::unsupported(
-                "is read without a type, and bytes do not say theirs; give the field a concrete type in place of an \
-                 untagged or internally tagged enum or `serde_json::Value`, or store it as JSON with \
-                 `#[serde(with = \"keyderive::row::json\")]`",
-            ));
+            return Err(Fault::untyped());
         };
         untyped.read(self.newest());
         match str::from_utf8(self.value()) {
