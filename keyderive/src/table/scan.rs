@@ -109,7 +109,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// the first leaves out, the second cannot bring back.
     pub fn columns<Q: AsRef<[u8]>>(self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths: Vec<_> = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        let columns = filter_of(&paths, &self.table.family);
+        let columns = filter_of(&paths, &self.table.family, &self.table.shape);
         self.filter(columns)
     }
 
