@@ -113,7 +113,7 @@ impl RowMerger {
             }
         }
         match mem::take(&mut self.marker) {
-            marker if marker.len() == 0 => Ok(false),
+            marker if marker.is_empty() => Ok(false),
             marker => self.scanned(marker).map(|()| false),
         }
     }
@@ -231,7 +231,7 @@ impl RowMerger {
         if let Open::None = self.open {
             return Err("a reset comes while no row is open".to_owned());
         }
-        let bare = chunk.key.len() == 0 && chunk.value.len() == 0 && chunk.value_size == 0;
+        let bare = chunk.key.is_empty() && chunk.value.is_empty() && chunk.value_size == 0;
         if !bare || !has_no_column(chunk) || !has_no_version(chunk) {
             return Err(format!("the reset of row {} carries data", Shown(self.open_key())));
         }
@@ -324,7 +324,7 @@ impl RowMerger {
 
     /// The first of several pieces of a cell.
     fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), Broken> {
-        if chunk.value.len() == 0 {
+        if chunk.value.is_empty() {
             let key = Shown(self.open_key());
             return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
         }

@@ -80,7 +80,7 @@ pub trait RowKey {
     /// let key = EventKey { user_id: "alice".into(), at: 5 };
     /// assert_eq!(key.encode()?, b"1#alice#00000000000000000005");
     /// assert_eq!(key.salt_bucket()?, Some(1));
-    /// # Ok::<(), keyderive::EncodeError>(())
+    /// # Ok::<(), keyderive::key::EncodeError>(())
     /// ```
     ///
     /// The key is encoded for it. Buckets are below 0 with [`SaltHash::Java`](super::SaltHash::Java) alone.

@@ -14,7 +14,7 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, CellSlice, Row};
+use super::{CellSlice, Column, Row};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
@@ -26,7 +26,8 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
     shape: &Shape,
 ) -> Result<R, RowError> {
     let has_families = shape.may_have_families();
-    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, empty: Vec::new(), aliases: Aliases::default() };
+    let cells = row.cell_slice();
+    let mut source = Source { cells, family, shape, has_families, empty: Vec::new(), aliases: None };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -40,7 +41,10 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
         }
         match fault.duplicate() {
             Some((of, name)) if source.settle(of, name) => {}
-            Some(_) => return Err(fault.under(source.aliases.last()).in_family(family)),
+            Some((of, _)) => {
+                let second = source.shape.place(of, source.last_named()).map(|(_, name)| name);
+                return Err(second.into_iter().fold(fault, Fault::under).in_family(family));
+            }
             None => return Err(untyped.name(fault).in_family(family)),
         }
     }
@@ -55,7 +59,8 @@ struct Source<'de, 'f> {
     has_families: bool,
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
-    aliases: Aliases<'de>,
+    /// None until a field has come a second time.
+    aliases: Option<Aliases<'de>>,
 }
 
 impl<'f> Source<'_, 'f> {
@@ -66,31 +71,13 @@ impl<'f> Source<'_, 'f> {
     }
 }
 
-/// The versions of one column.
-#[derive(Clone, Copy)]
-struct Versions<'de> {
-    newest: Cell<'de>,
-    /// The newest first.
-    all: CellSlice<'de>,
-}
-
-/// The versions of the column of this name.
-fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Versions<'de>> {
+/// The column of this name.
+fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Column<'de>> {
     loop {
-        let column = next_column(&mut cells)?;
-        if column.newest.family_bytes() == family.as_bytes()
-            && column.newest.qualifier() == qualifier.as_bytes()
-        {
+        let column = cells.next_column()?;
+        let newest = column.newest();
+        if newest.family_bytes() == family.as_bytes() && newest.qualifier() == qualifier.as_bytes() {
             return Some(column);
         }
     }
-}
-
-/// Takes the next column from cells in the table's order.
-#[inline]
-fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
-    let newest = cells.first()?;
-    let (all, rest) = cells.split_column();
-    *cells = rest;
-    Some(Versions { newest, all })
 }

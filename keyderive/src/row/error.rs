@@ -203,8 +203,8 @@ impl Fault {
     }
 
     /// Says which column was the second one.
-    pub(super) fn under(mut self, second: &[u8]) -> Self {
-        self.0.message.push_str(&format!(": the second one is {}", Excerpt(second)));
+    pub(super) fn under(mut self, second: &str) -> Self {
+        self.0.message.push_str(&format!(": the second one is `{second}`"));
         self
     }
 

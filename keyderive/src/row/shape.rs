@@ -189,15 +189,6 @@ impl Shape {
         self.own_versions() || self.families().any(|(_, versions)| versions)
     }
 
-    /// Whether a row has, or may have, families beside its own.
-    pub(super) fn may_have_families(&self) -> bool {
-        match self {
-            Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
-            Self::Map { .. } | Self::Untyped => false,
-            Self::Flattened(_) | Self::Unknown(_) => true,
-        }
-    }
-
     /// The field of the row, or of a field that is a struct, with this name.
     pub(super) fn place(
         &self,
@@ -212,6 +203,15 @@ impl Shape {
         let Kind::Family { columns: Some(columns), .. } = &field.kind else { return None };
         let column = columns.iter().find(|column| column.as_bytes() == name)?;
         Some((Some(field.name), column))
+    }
+
+    /// Whether a row has, or may have, families beside its own.
+    pub(super) fn may_have_families(&self) -> bool {
+        match self {
+            Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
+            Self::Map { .. } | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) => true,
+        }
     }
 
     /// The field of this name, where it is a family.

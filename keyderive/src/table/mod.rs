@@ -103,7 +103,8 @@ const VERSIONS: u32 = 1;
 ///
 /// Where a call takes the name of a column, `name` is a column of the table's family, `family:name` one of another
 /// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. Where it takes several, `family:` is
-/// all columns of a family.
+/// all columns of a family. The bare name of a family of the row type is an error, but in [`update`](Self::update), which
+/// takes whole fields.
 pub struct Table<K, R> {
     client: Client,
     name: Arc<str>,

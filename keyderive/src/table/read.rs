@@ -179,7 +179,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// The same table, whose reads ask for every version of each column.
     ///
     /// A row type with [`Versions`](crate::row::Versions) asks for them by itself. A struct with a flattened field does
-    /// not say what it has, and is read from the newest version of each column without this.
+    /// not say what it has, and is read from the newest version of each column without this; a table of such rows that is
+    /// [created](Self::create) behind it keeps every version.
     #[must_use]
     pub fn every_version(&self) -> Self {
         Self { every_version: true, ..self.clone() }

@@ -38,13 +38,13 @@ pub(super) struct Labels(Span);
 
 impl Labels {
     pub(super) fn is_empty(self) -> bool {
-        self.0.len() == 0
+        self.0.is_empty()
     }
 
     /// Where they are.
     pub(super) fn of(self, message: &[u8]) -> Vec<Span> {
         let mut labels = Vec::new();
-        let mut reader = Reader::new(self.0.upto(message), self.0.start as usize);
+        let mut reader = Reader::new(self.0.upto(message), self.0.start() as usize);
         // The chunk has been read before, from the first field to the last.
         while let Ok(Some((number, form))) = reader.field() {
             let read = match (number, form) {
@@ -81,9 +81,9 @@ fn read_next(message: &[u8], at: &mut usize, chunk: &mut Chunk) -> Result<bool, 
     let mut reader = Reader::new(message, *at);
     let Some(place) = reader.chunk_place()? else { return Ok(false) };
     *at = reader.at();
-    let mut reader = Reader::new(place.upto(message), place.start as usize);
+    let mut reader = Reader::new(place.upto(message), place.start() as usize);
     if !reader.usual_chunk(chunk) {
-        *chunk = Reader::new(place.upto(message), place.start as usize).any_chunk(place)?;
+        *chunk = Reader::new(place.upto(message), place.start() as usize).any_chunk(place)?;
     }
     Ok(true)
 }
@@ -194,9 +194,9 @@ impl Reader<'_> {
     fn wrapped_alone(&mut self) -> Option<Span> {
         let place = self.span().ok()?;
         match *place.of(self.bytes()) {
-            [] => Some(Span { start: place.end, end: place.end }),
+            [] => Some(Span::new(place.end(), place.end())),
             [0x0a, length @ ..0x80, ref value @ ..] if usize::from(length) == value.len() => {
-                Some(Span { start: place.start + 2, end: place.end })
+                Some(Span::new(place.start() + 2, place.end()))
             }
             _ => None,
         }
@@ -205,8 +205,8 @@ impl Reader<'_> {
     /// The value of a message that has nothing but one, in its field 1; where it is left out, that of a field before.
     fn wrapped(&mut self, before: Option<Span>) -> Result<Span, Wrong> {
         let place = self.span()?;
-        let mut reader = Reader::new(place.upto(self.bytes()), place.start as usize);
-        let mut value = before.unwrap_or(Span { start: place.start, end: place.start });
+        let mut reader = Reader::new(place.upto(self.bytes()), place.start() as usize);
+        let mut value = before.unwrap_or(Span::new(place.start(), place.start()));
         while let Some(field) = reader.field()? {
             match field {
                 (1, LENGTH) => value = reader.span()?,

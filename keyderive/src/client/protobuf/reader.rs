@@ -130,7 +130,7 @@ impl<'a> Reader<'a> {
         match usize::try_from(length) {
             Ok(length) if length <= self.bytes.len() - start => {
                 self.at = start + length;
-                Ok(Span { start: place(start), end: place(self.at) })
+                Ok(Span::new(place(start), place(self.at)))
             }
             _ => Err(self.wrong(What::Overlong)),
         }

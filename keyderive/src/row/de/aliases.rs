@@ -20,39 +20,52 @@ pub(super) struct Aliases<'de> {
 /// A field, in a family of its own or in the row.
 type Place = (Option<&'static str>, &'static str);
 
-impl<'de> Aliases<'de> {
-    pub(super) fn named(&self, name: &'de [u8]) {
-        self.last.set(name);
-    }
-
-    pub(super) fn last(&self) -> &'de [u8] {
-        self.last.get()
-    }
-
+impl Aliases<'_> {
     /// The fields that are given before all others of a family, or of the row.
     pub(super) fn first(&self, family: Option<&str>) -> impl Iterator<Item = &'static str> {
         self.first.iter().filter(move |place| place.0 == family).map(|place| place.1)
     }
-
-    /// Whether a column or a family is not given in its order.
-    pub(super) fn leaves_out(&self, family: Option<&str>, name: &[u8]) -> bool {
-        self.left_out.iter().any(|place| place.0 == family && place.1.as_bytes() == name)
-    }
 }
 
-impl Source<'_, '_> {
-    /// Whether the row can be read another way, when the field of this name came a second time.
+impl<'de> Source<'de, '_> {
+    /// Notes what is named, where aliases are to be found.
+    #[inline]
+    pub(super) fn named(&self, name: &'de [u8]) {
+        if let Some(aliases) = &self.aliases {
+            aliases.last.set(name);
+        }
+    }
+
+    pub(super) fn last_named(&self) -> &'de [u8] {
+        self.aliases.as_ref().map_or(&[], |aliases| aliases.last.get())
+    }
+
+    /// Whether a column or a family is not given in its order.
+    #[inline]
+    pub(super) fn leaves_out(&self, family: Option<&str>, name: &[u8]) -> bool {
+        self.aliases.as_ref().is_some_and(|aliases| {
+            aliases.left_out.iter().any(|place| place.0 == family && place.1.as_bytes() == name)
+        })
+    }
+
+    /// Whether the row is to be read another way, when the field of this name came a second time.
     pub(super) fn settle(&mut self, family: Option<&str>, name: &[u8]) -> bool {
-        let second = self.aliases.last();
+        if self.aliases.is_none() {
+            // Once more, to see what comes twice.
+            self.aliases = Some(Aliases::default());
+            return true;
+        }
         let place = |name: &[u8]| self.shape.place(family, name);
-        let (Some(own), Some(second)) = (place(name), place(second)) else { return false };
-        if self.aliases.left_out.contains(&second) || !self.has(own) {
+        let (Some(own), Some(second)) = (place(name), place(self.last_named())) else { return false };
+        let is_there = self.has(own);
+        let Some(aliases) = self.aliases.as_mut().filter(|_| is_there) else { return false };
+        if aliases.left_out.contains(&second) {
             return false;
         }
         if own == second {
-            self.aliases.first.push(own);
+            aliases.first.push(own);
         }
-        self.aliases.left_out.push(second);
+        aliases.left_out.push(second);
         true
     }
 

@@ -7,10 +7,10 @@ use super::cell::ColumnDeserializer;
 use super::family::FamilyDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Source, Versions, column, next_column};
-use crate::row::CellSlice;
+use super::{Source, column};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
+use crate::row::{CellSlice, Column};
 
 /// Gives the row as the struct, map or unit that is asked for.
 pub(super) struct RowDeserializer<'s, 'de> {
@@ -104,7 +104,7 @@ struct Fields<'s, 'de> {
 
 #[derive(Clone, Copy)]
 enum Next<'s, 'de> {
-    Column(Versions<'de>),
+    Column(Column<'de>),
     Family(&'de str, Option<&'s Field>),
 }
 
@@ -112,16 +112,18 @@ impl<'s, 'de> Fields<'s, 'de> {
     #[inline]
     fn advance(&mut self) -> Option<Next<'s, 'de>> {
         self.next = match self.next_first().or_else(|| self.next_column().map(Next::Column)) {
+            Some(next) => Some(next),
             None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
-            next => next,
+            None => None,
         };
         self.next
     }
 
     /// The next field that comes before all others.
+    #[inline]
     fn next_first(&mut self) -> Option<Next<'s, 'de>> {
         let Source { cells, family, shape, .. } = *self.source;
-        let name = self.source.aliases.first(None).nth(self.first)?;
+        let name = self.source.aliases.as_ref()?.first(None).nth(self.first)?;
         self.first += 1;
         match shape.family(name.as_bytes()) {
             Some(field) => Some(Next::Family(name, Some(field))),
@@ -131,14 +133,14 @@ impl<'s, 'de> Fields<'s, 'de> {
 
     /// The next column of the row's own family, but for those whose name is that of a family.
     #[inline]
-    fn next_column(&mut self) -> Option<Versions<'de>> {
+    fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = next_column(&mut self.columns)?;
-            let qualifier = column.newest.qualifier();
-            if self.is_own(column.newest.family_bytes())
+            let column = self.columns.next_column()?;
+            let qualifier = column.newest().qualifier();
+            if self.is_own(column.newest().family_bytes())
                 && !qualifier.is_empty()
                 && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
-                && !self.source.aliases.leaves_out(None, qualifier)
+                && !self.source.leaves_out(None, qualifier)
             {
                 return Some(column);
             }
@@ -170,7 +172,7 @@ impl<'s, 'de> Fields<'s, 'de> {
                 Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
                 None => matches!(shape, Shape::Flattened(_)),
             };
-            if name != family && is_there && !self.source.aliases.leaves_out(None, name.as_bytes()) {
+            if name != family && is_there && !self.source.leaves_out(None, name.as_bytes()) {
                 return Some(Next::Family(name, field));
             }
         }
@@ -189,14 +191,14 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         match self.advance() {
             None => Ok(None),
-            Some(Next::Column(versions)) => {
-                let qualifier = versions.newest.qualifier();
-                self.source.aliases.named(qualifier);
+            Some(Next::Column(column)) => {
+                let qualifier = column.newest().qualifier();
+                self.source.named(qualifier);
                 let key = seed.deserialize(QualifierDeserializer { qualifier });
                 key.map(Some).map_err(|fault| fault.in_column(qualifier))
             }
             Some(Next::Family(name, _)) => {
-                self.source.aliases.named(name.as_bytes());
+                self.source.named(name.as_bytes());
                 let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
                 key.map(Some).map_err(|fault| fault.of_family(name))
             }
@@ -206,15 +208,15 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         match self.next {
             None => Err(Fault::custom("the row type asks for a column's value before its name")),
-            Some(Next::Column(versions)) => {
+            Some(Next::Column(column)) => {
                 let untyped = matches!(self.source.shape, Shape::Flattened(_)).then_some(self.untyped);
-                let value = seed.deserialize(ColumnDeserializer { versions, untyped });
-                value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+                let value = seed.deserialize(ColumnDeserializer { column, untyped });
+                value.map_err(|fault| fault.in_column(column.newest().qualifier()))
             }
             Some(Next::Family(name, field)) => {
                 let untyped = field.is_none().then_some(self.untyped);
-                let Source { cells, aliases, .. } = self.source;
-                let family = FamilyDeserializer { cells: *cells, family: name, untyped, aliases };
+                let source = self.source;
+                let family = FamilyDeserializer { source, family: name, untyped };
                 seed.deserialize(family).map_err(|fault| fault.of_family(name))
             }
         }

@@ -100,6 +100,8 @@ fn a_flattened_value_that_would_be_read_as_text_is_refused() {
     kept(&extra("text".to_owned()));
     kept(&Extra { known: 1, extra: One { x: "text".to_owned() } });
     refused(&Extra { known: 1, extra: One { x: 1.5 } }, "column `cf:x` is an `f64` in a flattened field");
+    // In a family, nothing is read as text.
+    refused(&One { x: extra("text".to_owned()) }, &format!("column `x:a` {UNTYPED}"));
 }
 
 #[test]

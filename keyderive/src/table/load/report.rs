@@ -286,7 +286,10 @@ impl LoadError {
             0 => return f.write_str("; the checkpoint is at the beginning of the input"),
             1 => f.write_str("; the first item is dealt with, and the checkpoint goes on behind it")?,
             _ => {
-                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on behind them")?;
+                write!(
+                    f,
+                    "; the first {items} items are dealt with, and the checkpoint goes on behind them"
+                )?;
             }
         }
         match failed {
