@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use self::outcome::Outcome;
@@ -93,8 +93,6 @@ impl Default for WriterSettings {
 /// nobody was told of are a warning.
 pub struct RawWriter {
     gathering: Arc<Gathering>,
-    entries: Arc<Semaphore>,
-    bytes: Arc<Semaphore>,
 }
 
 /// What a writer shares with its timers and with the batches that are on the way.
@@ -102,6 +100,9 @@ struct Gathering {
     client: Client,
     table: Arc<str>,
     settings: WriterSettings,
+    /// Room for entries to be on the way, and for their bytes.
+    entries: Room,
+    bytes: Room,
     state: Mutex<State>,
     /// Told when a batch has ended.
     ended: Notify,
@@ -112,8 +113,8 @@ struct State {
     batch: Batch,
     /// Memory in which an entry was encoded.
     spare: Option<Entry>,
-    /// Leave for the batch's rows to be on the way.
-    permits: Vec<OwnedSemaphorePermit>,
+    /// What the batch's rows have taken of the room.
+    taken: Taken,
     /// Leave to send the batch, whenever the client is closed.
     pass: Option<Arc<Pass>>,
     /// How many batches have been sent.
@@ -130,19 +131,55 @@ struct Sending {
     gathering: Arc<Gathering>,
     number: u64,
     entries: Entries,
-    _permits: Vec<OwnedSemaphorePermit>,
+    taken: Taken,
     pass: Option<Arc<Pass>>,
+}
+
+/// How much may be gathered or on the way.
+struct Room {
+    all: usize,
+    left: Semaphore,
+}
+
+/// How much entries and bytes have taken of the room.
+#[derive(Clone, Copy, Debug, Default)]
+struct Taken {
+    entries: usize,
+    bytes: usize,
+}
+
+impl Taken {
+    /// Keeps what was taken until it is given back.
+    fn add(&mut self, [entries, bytes]: [Option<SemaphorePermit<'_>>; 2]) {
+        for (sum, permit) in [(&mut self.entries, entries), (&mut self.bytes, bytes)] {
+            if let Some(permit) = permit {
+                *sum += permit.num_permits();
+                permit.forget();
+            }
+        }
+    }
+}
+
+impl Room {
+    fn new(all: usize) -> Self {
+        let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        Self { all, left: Semaphore::new(all) }
+    }
+
+    /// What there is to be taken for so much. One row that is larger than all that is allowed goes alone.
+    fn share(&self, wanted: usize) -> u32 {
+        u32::try_from(wanted.min(self.all)).unwrap_or(u32::MAX)
+    }
 }
 
 impl RawWriter {
     pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
-        let bounded = |count: usize| Arc::new(Semaphore::new(count.clamp(1, u32::MAX as usize)));
         Self {
-            entries: bounded(settings.entries_in_flight),
-            bytes: bounded(settings.bytes_in_flight),
             gathering: Arc::new(Gathering {
                 client,
                 table,
+                entries: Room::new(settings.entries_in_flight),
+                bytes: Room::new(settings.bytes_in_flight),
                 settings,
                 state: Mutex::default(),
                 ended: Notify::new(),
@@ -177,34 +214,23 @@ impl RawWriter {
         let runtime = Handle::try_current().map_err(|_| {
             Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
         })?;
-        let bytes = entry.bytes();
-        let permits = [self.permit(&self.entries, 1).await, self.permit(&self.bytes, bytes).await];
-        self.gathering.take(&runtime, entry, bytes, permits.into_iter().flatten())
+        let Gathering { entries, bytes, .. } = &*self.gathering;
+        let permits = [self.permit(entries, 1).await, self.permit(bytes, entry.bytes()).await];
+        self.gathering.take(&runtime, entry, permits)
     }
 
     /// Leave for so much to be on the way.
-    async fn permit(&self, semaphore: &Arc<Semaphore>, wanted: usize) -> Option<OwnedSemaphorePermit> {
-        let all = self.allowed(semaphore);
-        // One row that is larger than all that is allowed goes alone.
-        let wanted = u32::try_from(wanted.min(all)).unwrap_or(u32::MAX);
-        match Arc::clone(semaphore).try_acquire_many_owned(wanted) {
+    async fn permit<'a>(&'a self, room: &'a Room, wanted: usize) -> Option<SemaphorePermit<'a>> {
+        let wanted = room.share(wanted);
+        match room.left.try_acquire_many(wanted) {
             Ok(permit) => Some(permit),
             Err(_) => {
                 // What is gathered may be what there is no room beside.
                 self.gathering.send();
                 // The semaphore is never closed.
-                Arc::clone(semaphore).acquire_many_owned(wanted).await.ok()
+                room.left.acquire_many(wanted).await.ok()
             }
         }
-    }
-
-    fn allowed(&self, semaphore: &Arc<Semaphore>) -> usize {
-        let settings = &self.gathering.settings;
-        let all = match Arc::ptr_eq(semaphore, &self.entries) {
-            true => settings.entries_in_flight,
-            false => settings.bytes_in_flight,
-        };
-        all.clamp(1, u32::MAX as usize)
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written
@@ -250,27 +276,22 @@ impl Gathering {
         self: &Arc<Self>,
         runtime: &Handle,
         entry: Entry,
-        bytes: usize,
-        permits: impl Iterator<Item = OwnedSemaphorePermit>,
+        permits: [Option<SemaphorePermit<'_>>; 2],
     ) -> Result<(), Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
-        let pass = self.client.pass_if_open();
-        let pass = pass.ok_or_else(|| {
-            Error::closed(&self.client.data_operation(Kind::MutateRows, &self.table)).of_row(&Bytes::copy_from_slice(&entry.key))
-        })?;
         let (full, begun) = {
             let state = &mut *self.state();
-            let before = match state.batch.is_full_for(&entry.key, &entry.mutations)
-                || state.batch.bytes() + bytes > batch_bytes
-            {
-                true => self.cut(state),
-                false => None,
-            };
+            self.enter(state, &entry.key)?;
+            let is_full = state.batch.is_full_for(&entry.key, &entry.mutations)
+                || state.batch.bytes() + entry.bytes() > batch_bytes;
+            let before = if is_full { self.cut(state) } else { None };
+            if let Some(before) = &before {
+                state.pass = before.pass.clone();
+            }
             let begins = state.batch.is_empty();
             state.batch.add(&entry.key, &entry.mutations);
             state.spare = Some(entry).filter(Entry::is_small);
-            state.permits.extend(permits);
-            state.pass.get_or_insert(pass);
+            state.taken.add(permits);
             let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
             let begun = (begins && after.is_none()).then_some(state.sent);
             ([before, after], begun)
@@ -285,6 +306,21 @@ impl Gathering {
                     gathering.send_if(|state| state.sent == number);
                 }
             });
+        }
+        Ok(())
+    }
+
+    /// Gets leave to send the batch, for an entry with this key.
+    ///
+    /// # Errors
+    /// When the client is closed.
+    fn enter(&self, state: &mut State, key: &[u8]) -> Result<(), Error> {
+        if state.pass.is_none() || self.client.inner.gate.is_closed() {
+            let pass = self.client.pass_if_open().ok_or_else(|| {
+                let operation = self.client.data_operation(Kind::MutateRows, &self.table);
+                Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
+            })?;
+            state.pass.get_or_insert(pass);
         }
         Ok(())
     }
@@ -306,15 +342,15 @@ impl Gathering {
 
     /// Ends the batch; it is to be sent when the state is not locked.
     fn cut(self: &Arc<Self>, state: &mut State) -> Option<Sending> {
-        let (entries, permits) = (state.batch.take(), std::mem::take(&mut state.permits));
-        if entries.is_empty() {
+        if state.batch.is_empty() {
             return None;
         }
+        let (entries, taken) = (state.batch.take(), std::mem::take(&mut state.taken));
         let number = state.sent;
         state.sent += 1;
         state.on_the_way.insert(number);
         let (gathering, pass) = (Arc::clone(self), state.pass.take());
-        Some(Sending { gathering, number, entries, _permits: permits, pass })
+        Some(Sending { gathering, number, entries, taken, pass })
     }
 
     /// Waits until all batches that have been sent by now have ended.
@@ -372,7 +408,9 @@ impl Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        let Self { gathering, entries, .. } = self;
+        let Self { gathering, entries, taken, .. } = self;
+        gathering.entries.left.add_permits(taken.entries);
+        gathering.bytes.left.add_permits(taken.bytes);
         let state = &mut *gathering.state();
         // Entries are left where the runtime has ended before the request had.
         if !entries.is_empty() {

@@ -70,7 +70,8 @@ impl<K: TableKey, R> Table<K, R> {
         condition: Condition,
     ) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
-        let (then, otherwise) = if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
+        let (then, otherwise) =
+            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }

@@ -64,7 +64,7 @@ impl<K: TableKey, R> Table<K, R> {
         R: Serialize,
     {
         let mut entry = Entry::default();
-        self.fill(&mut entry, key, row, true)?;
+        self.fill(&mut entry, key, row, self.writing(true))?;
         self.mutate(entry).await
     }
 
@@ -122,7 +122,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut next = |entry: &mut Entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
-            Some(self.fill(entry, key, row, merges).map_err(|error| Error::input(index, error)))
+            Some(self.fill(entry, key, row, self.writing(merges)).map_err(|error| Error::input(index, error)))
         };
         while let Some(filled) = next(&mut entry) {
             filled?;
@@ -157,18 +157,18 @@ impl<K: TableKey, R> Table<K, R> {
         R: Serialize,
     {
         let mut entry = Entry::default();
-        self.fill(&mut entry, key, row, false)?;
+        self.fill(&mut entry, key, row, self.writing(false))?;
         Ok(entry)
     }
 
-    /// Makes an entry that of this row.
-    pub(super) fn fill(&self, entry: &mut Entry, key: &K, row: &R, merges: bool) -> Result<(), Error>
+    /// Makes an entry that of this row. After an error it has the key, where the key could be encoded.
+    pub(super) fn fill(&self, entry: &mut Entry, key: &K, row: &R, writing: Write<'_>) -> Result<(), Error>
     where
         R: Serialize,
     {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
-        let written = entry.mutations.write(|sink| row::write_row(row, self.writing(merges), sink));
+        let written = entry.mutations.write(|sink| row::write_row(row, writing, sink));
         written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))
     }
 

@@ -67,7 +67,7 @@ impl<K: TableKey, R> Writer<K, R> {
         R: Serialize,
     {
         let mut entry = self.raw.entry();
-        self.table.fill(&mut entry, key, row, false)?;
+        self.table.fill(&mut entry, key, row, self.table.writing(false))?;
         self.raw.take(entry).await
     }
 

@@ -40,11 +40,7 @@ pub(crate) fn is_too_large(mutations: usize, bytes: usize) -> bool {
 impl Batch {
     /// With memory for so many bytes and entries.
     pub(crate) fn with_capacity(bytes: usize, entries: usize) -> Self {
-        Self {
-            bytes: Vec::with_capacity(bytes),
-            places: Vec::with_capacity(entries),
-            ..Self::default()
-        }
+        Self { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(entries), ..Self::default() }
     }
 
     /// Whether a request would be too large with another entry.

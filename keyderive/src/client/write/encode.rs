@@ -49,10 +49,8 @@ pub(super) fn set_cell(
 ) {
     const TIMESTAMP: u8 = 3;
     const VALUE: u8 = 4;
-    let len = given_len(family.as_bytes())
-        + given_len(qualifier)
-        + number_len(timestamp_micros)
-        + given_len(value);
+    let len =
+        given_len(family.as_bytes()) + given_len(qualifier) + number_len(timestamp_micros) + given_len(value);
     begin_mutation(SET_CELL, len, out);
     given(FAMILY, family.as_bytes(), out);
     given(QUALIFIER, qualifier, out);

@@ -1,8 +1,8 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
 use tokio::time::{Instant, sleep_until};
-use tonic::metadata::MetadataMap;
 use tonic::Code;
+use tonic::metadata::MetadataMap;
 
 use super::answer::{self, Told};
 use super::batch::Entries;
@@ -199,26 +199,4 @@ fn spread(
         outcomes[waiting.place] = Err(error.shared());
     }
     outcomes
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    #[tokio::test]
-    #[cfg(feature = "embedded")]
-    async fn entries_that_fail_alike_share_their_error() {
-        use crate::client::{Client, NewTable};
-        use crate::row::Mutation;
-        let client = Client::embedded();
-        client.create_table("t", NewTable::with_family("f")).await.unwrap();
-        let entry =
-            |key: &'static str, family: &'static str| (key.into(), vec![Mutation::set(family, "q", 0, "v")]);
-        let entries = || vec![entry("a", "g"), entry("b", "g"), entry("c", "h")];
-        for table in ["t", "absent"] {
-            let outcomes = client.mutate_rows(table, entries()).await;
-            let kinds: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().kind()).collect();
-            assert!(std::ptr::eq(kinds[0], kinds[1]));
-            assert_eq!(std::ptr::eq(kinds[0], kinds[2]), table == "absent");
-        }
-    }
 }

@@ -150,8 +150,7 @@ fn mutations_of_one_row_are_those_of_the_generated_messages() {
         let mutations = message.mutations;
         let request = data::MutateRowRequest { mutations: mutations.clone(), ..Default::default() };
         assert_eq!(entry.mutations.clone().into_field(3), request.encode_to_vec());
-        let request =
-            data::CheckAndMutateRowRequest { false_mutations: mutations, ..Default::default() };
+        let request = data::CheckAndMutateRowRequest { false_mutations: mutations, ..Default::default() };
         assert_eq!(entry.mutations.into_field(5), request.encode_to_vec());
     }
 }
@@ -164,8 +163,7 @@ fn what_is_deleted_is_in_front_of_what_is_set() {
         absent: Option<i64>,
         last: f64,
     }
-    let write =
-        Write { family: "cf", shape: &Shape::unknown(), timestamp_micros: 7_000, merges: false };
+    let write = Write { family: "cf", shape: &Shape::unknown(), timestamp_micros: 7_000, merges: false };
     let row = Row { first: "a", absent: None, last: 0.5 };
     let mut mutations = Mutations::default();
     for _ in 0..2 {
@@ -267,5 +265,22 @@ fn answers_of_any_bytes_are_no_panic() {
         if let (Ok(message), read) = (message, told(&bytes, 4)) {
             assert_eq!(read, Some((told_by(&message, 4), message.rate_limit_info.clone())), "{bytes:?}");
         }
+    }
+}
+
+#[tokio::test]
+#[cfg(feature = "embedded")]
+async fn entries_that_fail_alike_share_their_error() {
+    use crate::client::{Client, NewTable};
+    let client = Client::embedded();
+    client.create_table("t", NewTable::with_family("f")).await.unwrap();
+    let entry =
+        |key: &'static str, family: &'static str| (key.into(), vec![Mutation::set(family, "q", 0, "v")]);
+    let entries = || vec![entry("a", "g"), entry("b", "g"), entry("c", "h")];
+    for table in ["t", "absent"] {
+        let outcomes = client.mutate_rows(table, entries()).await;
+        let kinds: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().kind()).collect();
+        assert!(std::ptr::eq(kinds[0], kinds[1]));
+        assert_eq!(std::ptr::eq(kinds[0], kinds[2]), table == "absent");
     }
 }

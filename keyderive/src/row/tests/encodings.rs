@@ -6,7 +6,6 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{cell, read, set, write};
-use bytes::Bytes;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct One<T> {

@@ -1,10 +1,10 @@
 //! The rows that a load has read and not sent yet, by the partitions of the key space that they are of.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::portion::{Portion, Sizes, Waiting, cut, scattered};
+use super::portion::{Portion, Sending, Sizes, Waiting, cut, scattered};
 
 /// The rows that wait, and whose turn it is.
 ///
@@ -20,7 +20,7 @@ pub(super) struct LookAhead {
     next_turn: u64,
     bytes: usize,
     /// The keys of rows that are on the way.
-    sending: HashSet<Bytes>,
+    sending: Sending,
 }
 
 #[derive(Default)]
@@ -41,7 +41,7 @@ impl LookAhead {
             partitions[place].turn = turn as u64;
         }
         let next_turn = partitions.len() as u64;
-        let (turns, sending) = (BTreeSet::new(), HashSet::new());
+        let (turns, sending) = (BTreeSet::new(), Sending::default());
         Self { sizes, starts, partitions, turns, next_turn, bytes: 0, sending }
     }
 
@@ -81,13 +81,13 @@ impl LookAhead {
             turns.insert((partition.turn, place));
         }
         self.bytes -= portion.bytes;
-        sending.extend(portion.rows.iter().map(|row| Bytes::copy_from_slice(row.key())));
+        portion.rows.iter().for_each(|row| sending.begins(row.key()));
         Some(portion)
     }
 
     /// A row is no longer on the way.
     pub(super) fn landed(&mut self, key: &[u8]) {
-        self.sending.remove(key);
+        self.sending.ends(key);
     }
 }
 
@@ -101,7 +101,7 @@ impl Partition {
         self.portions.len() + sizes.requests(self.waiting.len(), self.waiting_bytes)
     }
 
-    fn next(&mut self, count: usize, sizes: Sizes, sending: &HashSet<Bytes>) -> Option<Portion> {
+    fn next(&mut self, count: usize, sizes: Sizes, sending: &Sending) -> Option<Portion> {
         if self.portions.is_empty() {
             self.portions = cut(&mut self.waiting, count, sizes, sending);
             self.waiting_bytes = self.waiting.iter().map(|row| row.bytes()).sum();

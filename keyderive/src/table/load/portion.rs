@@ -1,10 +1,10 @@
 //! The rows of one request, and how those of a partition are cut into them.
 
-use std::collections::HashSet;
-
-use bytes::Bytes;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Slot;
 
 use crate::client::{Batch, Entries, Packed, is_too_large};
+use crate::key::fingerprint64;
 
 /// A row that waits to be sent.
 #[derive(Debug)]
@@ -70,17 +70,36 @@ impl Portion {
     }
 }
 
+/// The keys of rows that are on the way, by their fingerprints: a row waits too for one that only has the fingerprint of
+/// its key.
+#[derive(Debug, Default)]
+pub(super) struct Sending(HashMap<u64, u32>);
+
+impl Sending {
+    pub(super) fn begins(&mut self, key: &[u8]) {
+        *self.0.entry(fingerprint64(key)).or_default() += 1;
+    }
+
+    pub(super) fn ends(&mut self, key: &[u8]) {
+        if let Slot::Occupied(mut rows) = self.0.entry(fingerprint64(key)) {
+            *rows.get_mut() -= 1;
+            if *rows.get() == 0 {
+                rows.remove();
+            }
+        }
+    }
+
+    fn contains(&self, key: &[u8]) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&fingerprint64(key))
+    }
+}
+
 /// Cuts the rows of a partition into about `count` portions of equal size, each of neighbouring keys; the last one goes
 /// first, and those that follow one another are far apart.
 ///
 /// A row stays in `rows` that is to be written behind another of the same key: of two rows with one key the later one
 /// counts, and requests at the same time have no order, nor have the rows of one.
-pub(super) fn cut(
-    rows: &mut Vec<Waiting>,
-    count: usize,
-    sizes: Sizes,
-    sending: &HashSet<Bytes>,
-) -> Vec<Portion> {
+pub(super) fn cut(rows: &mut Vec<Waiting>, count: usize, sizes: Sizes, sending: &Sending) -> Vec<Portion> {
     let free = take_free(rows, sending);
     let total: usize = free.iter().map(|row| row.bytes()).sum();
     let mut portions: Vec<Portion> = Vec::with_capacity(count);
@@ -108,11 +127,9 @@ pub(super) fn cut(
 }
 
 /// The rows in the order of their keys, without those that are to wait for others.
-fn take_free(rows: &mut Vec<Waiting>, sending: &HashSet<Bytes>) -> Vec<Waiting> {
+fn take_free(rows: &mut Vec<Waiting>, sending: &Sending) -> Vec<Waiting> {
     let mut all = std::mem::take(rows);
-    all.sort_unstable_by(|one, other| {
-        (one.key(), one.index).cmp(&(other.key(), other.index))
-    });
+    all.sort_unstable_by(|one, other| (one.key(), one.index).cmp(&(other.key(), other.index)));
     let mut free: Vec<Waiting> = Vec::with_capacity(all.len());
     for row in all {
         let is_second = free.last().is_some_and(|last| last.key() == row.key());
@@ -174,7 +191,7 @@ pub(super) mod tests {
 
     #[test]
     fn portions_are_equal_and_of_neighbours() {
-        let portions = sent(cut(&mut rows((0..100).rev()), 8, SIZES, &HashSet::new()));
+        let portions = sent(cut(&mut rows((0..100).rev()), 8, SIZES, &Sending::default()));
         assert_eq!(portions.len(), 8);
         for portion in &portions {
             assert!((12..=13).contains(&portion.len()), "{portions:?}");
@@ -189,11 +206,15 @@ pub(super) mod tests {
     #[test]
     fn no_portion_is_larger_than_a_request() {
         let sizes = Sizes { bytes: 105, rows: 2 };
-        assert!(sent(cut(&mut rows(0..50), 1, sizes, &HashSet::new())).iter().all(|keys| keys.len() == 2));
+        assert!(
+            sent(cut(&mut rows(0..50), 1, sizes, &Sending::default())).iter().all(|keys| keys.len() == 2)
+        );
         let sizes = Sizes { bytes: 105, rows: 9 };
-        assert!(sent(cut(&mut rows(0..51), 1, sizes, &HashSet::new())).iter().all(|keys| keys.len() == 3));
+        assert!(
+            sent(cut(&mut rows(0..51), 1, sizes, &Sending::default())).iter().all(|keys| keys.len() == 3)
+        );
         let sizes = Sizes { bytes: 1, rows: 9 };
-        assert_eq!(sent(cut(&mut rows(0..5), 1, sizes, &HashSet::new())).len(), 5);
+        assert_eq!(sent(cut(&mut rows(0..5), 1, sizes, &Sending::default())).len(), 5);
     }
 
     /// What is full before its share ends does not leave the rest of the share alone.
@@ -202,26 +223,27 @@ pub(super) mod tests {
         // 1001 rows of 35 bytes, in requests of 28 rows at most, though 29 would be fewer requests.
         let sizes = Sizes { bytes: 1_010, rows: 1_000 };
         let count = sizes.requests(1_001, 1_001 * 35);
-        let portions = sent(cut(&mut rows(0..1_001), count, sizes, &HashSet::new()));
+        let portions = sent(cut(&mut rows(0..1_001), count, sizes, &Sending::default()));
         assert_eq!((count, portions.len()), (35, 36));
     }
 
     #[test]
     fn fewer_rows_than_portions_go_one_by_one() {
-        assert_eq!(sent(cut(&mut rows(0..3), 8, SIZES, &HashSet::new())).len(), 3);
-        assert!(cut(&mut Vec::new(), 8, SIZES, &HashSet::new()).is_empty());
+        assert_eq!(sent(cut(&mut rows(0..3), 8, SIZES, &Sending::default())).len(), 3);
+        assert!(cut(&mut Vec::new(), 8, SIZES, &Sending::default()).is_empty());
     }
 
     #[test]
     fn the_second_row_of_a_key_waits() {
         let mut waiting = rows([5, 7, 5, 6, 5]);
-        let sending = HashSet::from([Bytes::from("006")]);
+        let mut sending = Sending::default();
+        sending.begins(b"006");
         assert_eq!(sent(cut(&mut waiting, 1, SIZES, &sending)), [["005", "007"]]);
         let mut held: Vec<u64> = waiting.iter().map(|row| row.index).collect();
         held.sort_unstable();
         assert_eq!(held, [2, 3, 4]);
         // The earlier one goes first.
-        let next = cut(&mut waiting, 1, SIZES, &HashSet::new());
+        let next = cut(&mut waiting, 1, SIZES, &Sending::default());
         assert_eq!(next[0].rows.iter().map(|row| row.index).collect::<Vec<_>>(), [2, 3]);
     }
 

@@ -31,7 +31,7 @@ pub struct Progress {
     pub written: u64,
     /// Rows that could not be written, and are in the report.
     pub failed: u64,
-    /// About how many bytes the written rows took on the wire.
+    /// How many bytes the written rows took in their requests.
     pub bytes: u64,
     /// How many requests were made, each counted once however often it was tried.
     pub requests: u64,
@@ -98,7 +98,7 @@ impl LoadReport {
         self.progress.written
     }
 
-    /// About how many bytes the written rows took on the wire.
+    /// How many bytes the written rows took in their requests.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.progress.bytes

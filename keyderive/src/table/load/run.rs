@@ -264,18 +264,16 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn encode(&mut self, index: u64, key: &K, row: &R) -> Encoded {
-        let Table { name, family, shape, .. } = &self.table;
-        let Entry { key: encoded, mutations } = &mut self.scratch;
-        encoded.clear();
-        mutations.clear();
-        self.table.encode_into(key, encoded).map_err(|error| (None, error))?;
-        let timestamp_micros = self.account.checkpoint().timestamp_micros();
+        let Self { table, account, scratch, .. } = self;
+        let timestamp_micros = account.checkpoint().timestamp_micros();
+        let Table { family, shape, .. } = &*table;
         let writing = Write { family, shape, timestamp_micros, merges: false };
-        let written = mutations.write(|sink| row::write_row(row, writing, sink));
-        let written = written.map_err(|error| Error::row(name, &Bytes::copy_from_slice(encoded), error));
-        match written.and_then(|()| self.scratch.check(name)) {
-            Ok(()) => Ok(Waiting { index, entry: Packed::new(&self.scratch) }),
-            Err(error) => Err((Some(Bytes::copy_from_slice(&self.scratch.key)), error)),
+        match table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)) {
+            Ok(()) => Ok(Waiting { index, entry: Packed::new(scratch) }),
+            Err(error) => {
+                let key = Bytes::copy_from_slice(&scratch.key);
+                Err((Some(key).filter(|key| !key.is_empty()), error))
+            }
         }
     }
 
