@@ -9,6 +9,7 @@ use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
+use super::fast::holds_forbidden;
 use super::field::KeyField;
 use super::format::Width;
 use super::row_key::RowKey;
@@ -173,19 +174,6 @@ pub(crate) fn write_field<C, T: KeyField<C>>(
         Layout::Delimited => T::write(value, out)?,
     }
     Ok(())
-}
-
-/// Whether some byte is at or below the delimiter, which is ASCII.
-///
-/// Fields are short, and what costs is a branch that goes another way for each length: so eight bytes at a time, and
-/// the last eight once more.
-#[inline]
-pub(crate) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
-    let Some(last) = bytes.last_chunk::<8>() else {
-        return bytes.iter().any(|byte| *byte <= delimiter);
-    };
-    forbidden_in(*last, delimiter) != 0
-        || bytes.as_chunks::<8>().0.iter().any(|word| forbidden_in(*word, delimiter) != 0)
 }
 
 /// Appends `bytes`; whether some byte of them is at or below the delimiter.

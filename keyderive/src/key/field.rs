@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::encode::holds_forbidden;
 use super::error::FieldError;
+use super::fast::holds_forbidden;
 use super::format::{FieldOrder, Format, Width};
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
@@ -154,7 +154,7 @@ pub trait KeyField<C> {
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
 
-    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be UTF-8.
+    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be ASCII.
     ///
     /// Here so that strings need not be checked again.
     ///

@@ -11,6 +11,7 @@ mod decode;
 mod encode;
 mod error;
 mod farm;
+mod fast;
 mod field;
 mod fingerprint;
 mod format;

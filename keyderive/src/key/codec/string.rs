@@ -5,8 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::super::encode::{append_checked, holds_forbidden};
+use super::super::encode::append_checked;
 use super::super::error::FieldError;
+use super::super::fast::{self, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
@@ -18,13 +19,13 @@ const PADDING: u8 = b' ';
 /// Reads UTF-8, or says where it is not.
 #[inline(always)]
 fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
-    str::from_utf8(bytes).map_err(|error| {
-        FieldError::new(format_args!(
-            "`{}` is not UTF-8 from byte {} of the field on",
-            Readable(bytes),
-            error.valid_up_to(),
-        ))
-    })
+    fast::utf8(bytes).ok_or_else(|| not_utf8(bytes))
+}
+
+#[cold]
+fn not_utf8(bytes: &[u8]) -> FieldError {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    FieldError::new(format_args!("`{}` is not UTF-8 from byte {valid} of the field on", Readable(bytes)))
 }
 
 /// Checks a string against `#[pad(width)]`.
