@@ -9,7 +9,6 @@ use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
-use super::fast::holds_forbidden;
 use super::field::KeyField;
 use super::format::Width;
 use super::row_key::RowKey;
@@ -174,43 +173,6 @@ pub(crate) fn write_field<C, T: KeyField<C>>(
         Layout::Delimited => T::write(value, out)?,
     }
     Ok(())
-}
-
-/// Appends `bytes`; whether some byte of them is at or below the delimiter.
-///
-/// Up to 32 bytes go as four words that overlap where there are fewer, so that no branch depends on the length.
-#[inline(always)]
-pub(crate) fn append_checked(bytes: &[u8], delimiter: u8, out: &mut Vec<u8>) -> bool {
-    const BLOCK: usize = 32;
-    let len = bytes.len();
-    if !(8..=BLOCK).contains(&len) {
-        out.extend_from_slice(bytes);
-        return holds_forbidden(bytes, delimiter);
-    }
-    let end = out.len() + len;
-    out.extend_from_slice(&[0; BLOCK]);
-    let mut found = 0;
-    if let Some(block) = out.last_chunk_mut::<BLOCK>() {
-        for at in [0, 8, 16, 24] {
-            let at = at.min(len - 8);
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            found |= forbidden_in(word, delimiter);
-            block[at..at + 8].copy_from_slice(&word);
-        }
-    }
-    out.truncate(end);
-    found != 0
-}
-
-/// The bytes at or below the delimiter, each by its high bit; exact up to the first of them.
-#[inline]
-pub(crate) fn forbidden_in(bytes: [u8; 8], delimiter: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    // The first byte is the lowest, so that what it borrows reaches only those behind it.
-    #[allow(clippy::little_endian_bytes)]
-    let word = u64::from_le_bytes(bytes);
-    word.wrapping_sub(ONES * (u64::from(delimiter) + 1)) & !word & (ONES << 7)
 }
 
 /// The error for a delimited field that holds a byte at or below the delimiter.

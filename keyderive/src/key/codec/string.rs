@@ -5,9 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::super::encode::append_checked;
 use super::super::error::FieldError;
-use super::super::fast::{self, holds_forbidden};
+use super::super::fast::{self, append_checked, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
