@@ -264,7 +264,7 @@ pub mod __private {
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{
-        Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyField, KeyReader, KeyWriter,
+        Cut, DecodeError, EncodeError, Field, FieldError, FieldOrder, Format, KeyBuf, KeyField, KeyReader, KeyWriter,
         Layout, OwnedRowKey, PrefixField, RangeField, RawKey, RowKey, Salt, SaltHash, SaltPlace, Schema,
         Side, TableKey, Width, decode_fields, display_key, encode_fields, read_custom, write_custom,
     };

@@ -9,8 +9,8 @@ use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
+use super::fast::{KeyBuf, append_to};
 use super::field::KeyField;
-use super::format::Width;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
 use super::schema::{Layout, Schema};
@@ -23,7 +23,7 @@ use super::{MAX_KEY_LEN, ordered};
 /// `K`.
 #[derive(Debug)]
 pub struct KeyWriter<'a, K, const N: usize> {
-    out: &'a mut Vec<u8>,
+    out: KeyBuf<'a>,
     spans: [Span; N],
     next: usize,
     /// Where the salt stands in `out`.
@@ -38,6 +38,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     #[inline(always)]
     fn new(out: &'a mut Vec<u8>) -> Self {
         let salt_at = out.len();
+        let out = KeyBuf::new(out, const { K::SCHEMA.min_len() });
         Self { out, spans: [Span::default(); N], next: 0, salt_at, key_type: PhantomData }
     }
 
@@ -45,7 +46,10 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     #[inline(always)]
     fn head(&mut self) {
         self.salt_if_at(SaltPlace::Front);
-        K::SCHEMA.write_tag(self.out);
+        if let Some(tag) = K::SCHEMA.tag() {
+            self.out.put(tag.as_bytes());
+            self.out.push(const { K::SCHEMA.delimiter() });
+        }
         self.salt_if_at(SaltPlace::BeforeFields);
     }
 
@@ -58,7 +62,10 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         };
         self.salt_at = self.out.len();
         if salt.is_padded() {
-            K::SCHEMA.write_salt(salt, 0, self.out);
+            for _ in 0..salt.width() {
+                self.out.push(b'0');
+            }
+            self.out.put(K::SCHEMA.salt_end(salt));
         }
     }
 
@@ -66,6 +73,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     #[inline(always)]
     fn finish(self) {
         let Self { out, spans, salt_at, .. } = self;
+        let out = out.finish();
         let Some(salt) = Self::SALT else {
             return;
         };
@@ -87,7 +95,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
         let start = self.begin_field();
-        let written = write_field::<C, T>(value.arg(), K::SCHEMA, self.out);
+        let written = append_field::<C, T>(value.arg(), K::SCHEMA, &mut self.out);
         self.end_field(start, written)
     }
 
@@ -97,7 +105,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// When the field's format cannot hold the value that is hashed.
     pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
         let start = self.begin_field();
-        let written = write_hashed::<C, T>(value.arg(), K::SCHEMA, self.out);
+        let written = self.out.with_vec(|out| write_hashed::<C, T>(value.arg(), K::SCHEMA, out));
         self.end_field(start, written)
     }
 
@@ -107,7 +115,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         if self.next > 0 {
             match Self::LAYOUT {
                 Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
-                Layout::OrderedCode => self.out.extend_from_slice(&ordered::SEPARATOR),
+                Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
             self.salt_if_at(SaltPlace::After { field: self.next - 1 });
         }
@@ -152,27 +160,35 @@ pub(crate) fn write_hashed<C, T: KeyField<C>>(
 
 /// Appends one field as it stands in a key: checked against the delimiter where that is what ends it, escaped
 /// in the ordered layout.
-#[inline(always)]
 pub(crate) fn write_field<C, T: KeyField<C>>(
     value: T::Arg<'_>,
     schema: &Schema,
     out: &mut Vec<u8>,
 ) -> Result<(), FieldError> {
+    append_to(out, |out| append_field::<C, T>(value, schema, out))
+}
+
+#[inline(always)]
+fn append_field<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    schema: &Schema,
+    out: &mut KeyBuf<'_>,
+) -> Result<(), FieldError> {
     let start = out.len();
     match schema.layout() {
-        Layout::OrderedCode => {
+        Layout::OrderedCode => out.with_vec(|out| {
             T::write(value, out)?;
             ordered::escape_from(out, start);
-        }
-        Layout::Delimited if !matches!(T::WIDTH, Width::Fixed(_)) => {
+            Ok(())
+        }),
+        Layout::Delimited => {
             let delimiter = schema.delimiter();
-            if T::write_delimited(value, delimiter, out)? {
-                return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
+            if T::append(value, delimiter, out)? {
+                return out.with_vec(|out| Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter)));
             }
+            Ok(())
         }
-        Layout::Delimited => T::write(value, out)?,
     }
-    Ok(())
 }
 
 /// The error for a delimited field that holds a byte at or below the delimiter.
@@ -217,7 +233,6 @@ fn encode_text<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    out.reserve(const { K::SCHEMA.min_len() });
     let mut writer = KeyWriter::new(out);
     writer.head();
     fields(&mut writer)?;
@@ -235,6 +250,7 @@ fn encode_ordered<K: RowKey, const N: usize>(
     let mut writer = KeyWriter::new(out);
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
+    let out = out.finish();
     let bucket = schema.salt().map(|salt| bucket_of(salt, out, &spans, schema));
     out.truncate(ordered_end(out, &spans).unwrap_or(base));
     let mut head = Vec::with_capacity(16);

@@ -8,6 +8,11 @@
 // The first byte of a word is its lowest, so that bits and borrows run in the order of the bytes.
 #![allow(clippy::little_endian_bytes)]
 
+mod buf;
+
+pub use buf::KeyBuf;
+pub(super) use buf::append_to;
+
 /// The bytes that are looked at in one go.
 pub(super) const BLOCK: usize = 32;
 
@@ -135,58 +140,6 @@ fn forbidden_in(word: u64, delimiter: u8) -> u64 {
     word.wrapping_sub(repeated(delimiter + 1)) & !word & HIGH_BITS
 }
 
-/// What is copied in one go.
-const COPIED: usize = 48;
-
-/// Appends `bytes`; whether some byte of them is at or below the delimiter.
-///
-/// Most strings are copied as six words, which overlap where there are fewer, so that no branch depends on the length.
-#[inline(always)]
-pub(super) fn append_checked(bytes: &[u8], delimiter: u8, out: &mut Vec<u8>) -> bool {
-    let end = out.len() + bytes.len();
-    let Some(halves) = halves(bytes).filter(|_| bytes.len() <= COPIED) else {
-        return append_other(bytes, delimiter, out);
-    };
-    out.extend_from_slice(&[0; COPIED]);
-    let mut forbidden = false;
-    if let Some(block) = out.last_chunk_mut() {
-        // Those of four to seven bytes are no word, and their halves do.
-        let words = if bytes.len() < 8 { &[u8::MAX; 8] } else { bytes };
-        forbidden = copy_words(words, halves, delimiter, block);
-        block[..4].copy_from_slice(&halves[..4]);
-        block[bytes.len() - 4..][..4].copy_from_slice(&halves[4..]);
-    }
-    out.truncate(end);
-    forbidden
-}
-
-/// The first four bytes and the last four.
-#[inline(always)]
-fn halves(bytes: &[u8]) -> Option<[u8; 8]> {
-    let ([a, b, c, d], [e, f, g, h]) = bytes.first_chunk().zip(bytes.last_chunk())?;
-    Some([*a, *b, *c, *d, *e, *f, *g, *h])
-}
-
-#[inline(never)]
-fn append_other(bytes: &[u8], delimiter: u8, out: &mut Vec<u8>) -> bool {
-    out.extend_from_slice(bytes);
-    holds_forbidden(bytes, delimiter)
-}
-
-/// Copies 8 to [`COPIED`] bytes to where `block` begins, and leaves what it likes behind them; whether one of them, or of
-/// `more`, is at or below the delimiter.
-#[inline(always)]
-fn copy_words(bytes: &[u8], more: [u8; 8], delimiter: u8, block: &mut [u8; COPIED]) -> bool {
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    {
-        sse2::copy_words(bytes, more, delimiter, block)
-    }
-    #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
-    {
-        portable::copy_words(bytes, more, delimiter, block)
-    }
-}
-
 /// A bit for each byte at or below the delimiter, and one for each that is not ASCII.
 #[inline(always)]
 fn marks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
@@ -200,26 +153,37 @@ fn marks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
     }
 }
 
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use sse2::Checked;
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+use portable::Checked;
+
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 mod portable {
-    use super::{BLOCK, COPIED, HIGH_BITS, forbidden_in, repeated};
+    use super::{BLOCK, HIGH_BITS, forbidden_in, repeated};
 
-    #[inline(always)]
-    pub(super) fn copy_words(
-        bytes: &[u8],
-        more: [u8; 8],
+    /// What is known of the bytes of some words: the high bit of each that is forbidden.
+    #[derive(Clone, Copy)]
+    pub(super) struct Checked {
         delimiter: u8,
-        block: &mut [u8; COPIED],
-    ) -> bool {
-        let last = bytes.len().clamp(8, COPIED) - 8;
-        let mut forbidden = forbidden_in(u64::from_le_bytes(more), delimiter);
-        for at in (0..COPIED).step_by(8).map(|at| at.min(last)) {
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            forbidden |= forbidden_in(u64::from_le_bytes(word), delimiter);
-            block[at..at + 8].copy_from_slice(&word);
+        forbidden: u64,
+    }
+
+    impl Checked {
+        #[inline(always)]
+        pub(super) fn new(word: u64, delimiter: u8) -> Self {
+            Self { delimiter, forbidden: forbidden_in(word, delimiter) }
         }
-        forbidden != 0
+
+        #[inline(always)]
+        pub(super) fn and(self, word: u64) -> Self {
+            Self { forbidden: self.forbidden | forbidden_in(word, self.delimiter), ..self }
+        }
+
+        #[inline(always)]
+        pub(super) fn holds_forbidden(self) -> bool {
+            self.forbidden != 0
+        }
     }
 
     #[inline(always)]
@@ -242,34 +206,42 @@ mod portable {
 #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
 mod sse2 {
     use std::arch::x86_64::{
-        __m128i, _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_loadl_epi64, _mm_loadu_si128, _mm_min_epu8,
-        _mm_movemask_epi8, _mm_set1_epi8, _mm_storel_epi64,
+        __m128i, _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
+        _mm_set1_epi8,
     };
 
-    use super::{BLOCK, COPIED};
+    use super::BLOCK;
 
-    #[inline(always)]
-    pub(super) fn copy_words(
-        bytes: &[u8],
-        more: [u8; 8],
+    /// What is known of the bytes of some words: the least in each of eight places.
+    #[derive(Clone, Copy)]
+    pub(super) struct Checked {
         delimiter: u8,
-        block: &mut [u8; COPIED],
-    ) -> bool {
-        assert!((8..=COPIED).contains(&bytes.len()));
-        let last = bytes.len() - 8;
-        // SAFETY: the module is only there where SSE2 is. `at + 8` is at most `bytes.len()`, which is at most that of
-        // `block`, so each word is read from `bytes` and written within `block`, at any alignment.
-        unsafe {
-            let mut least = _mm_cvtsi64_si128(i64::from_le_bytes(more));
-            for at in [0, 8, 16, 24, 32, 40] {
-                let at = last.min(at);
-                let word = _mm_loadl_epi64(bytes.as_ptr().add(at).cast::<__m128i>());
-                _mm_storel_epi64(block.as_mut_ptr().add(at).cast::<__m128i>(), word);
-                least = _mm_min_epu8(least, word);
-            }
-            let not_above = _mm_min_epu8(least, _mm_set1_epi8(delimiter.cast_signed()));
+        least: __m128i,
+    }
+
+    impl Checked {
+        #[inline(always)]
+        pub(super) fn new(word: u64, delimiter: u8) -> Self {
+            // SAFETY: the module is only there where SSE2 is.
+            Self { delimiter, least: unsafe { _mm_cvtsi64_si128(word.cast_signed()) } }
+        }
+
+        #[inline(always)]
+        pub(super) fn and(self, word: u64) -> Self {
+            let other = Self::new(word, self.delimiter);
+            // SAFETY: as in `new`.
+            Self { least: unsafe { _mm_min_epu8(self.least, other.least) }, ..self }
+        }
+
+        #[inline(always)]
+        pub(super) fn holds_forbidden(self) -> bool {
+            // SAFETY: as in `new`.
+            let not_above = unsafe {
+                let not_above = _mm_min_epu8(self.least, _mm_set1_epi8(self.delimiter.cast_signed()));
+                _mm_movemask_epi8(_mm_cmpeq_epi8(not_above, self.least))
+            };
             // The upper eight bytes are zeros.
-            _mm_movemask_epi8(_mm_cmpeq_epi8(not_above, least)) & 0xff != 0
+            not_above & 0xff != 0
         }
     }
 

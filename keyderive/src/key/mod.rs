@@ -29,6 +29,7 @@ pub use decode::{KeyReader, decode as decode_fields};
 pub use encode::{KeyWriter, encode as encode_fields};
 pub use error::{DecodeError, EncodeError, FieldError};
 pub use farm::fingerprint64;
+pub use fast::KeyBuf;
 pub use field::{Cut, KeyField, PrefixField, RangeField, Side};
 pub use fingerprint::Fingerprint;
 pub use format::{Field, FieldOrder, Format, TimeUnit, Width};

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 
 use super::super::error::FieldError;
-use super::super::fast::{self, append_checked, holds_forbidden};
+use super::super::fast::{self, KeyBuf, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
@@ -115,10 +115,13 @@ pub trait StrCodec {
     /// Those of `write`.
     #[doc(hidden)]
     #[inline(always)]
-    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
-        let start = out.len();
-        Self::write(value, out)?;
-        Ok(holds_forbidden(&out[start..], delimiter))
+    fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        out.with_vec(|out| {
+            let start = out.len();
+            Self::write(value, out)?;
+            let is_delimited = !matches!(Self::WIDTH, Width::Fixed(_));
+            Ok(is_delimited && holds_forbidden(&out[start..], delimiter))
+        })
     }
 
     /// Reads a string back, borrowed where its bytes stand in the key as they are.
@@ -164,8 +167,8 @@ impl StrCodec for Text {
     }
 
     #[inline(always)]
-    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
-        Ok(append_checked(value.as_bytes(), delimiter, out))
+    fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        Ok(out.put_checked(value.as_bytes(), delimiter))
     }
 
     #[inline(always)]
@@ -252,13 +255,13 @@ macro_rules! string_type {
             }
 
             #[inline(always)]
-            fn write_delimited(
+            fn append(
                 $value: &str,
                 delimiter: u8,
-                out: &mut Vec<u8>,
+                out: &mut KeyBuf<'_>,
             ) -> Result<bool, FieldError> {
                 $check?;
-                C::write_delimited($value, delimiter, out)
+                C::append($value, delimiter, out)
             }
 
             #[inline(always)]
