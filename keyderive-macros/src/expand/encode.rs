@@ -8,7 +8,7 @@ use crate::model::Key;
 
 pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
-    let fields = key.fields.iter().map(|field| {
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
         let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
         let codec = field.codec.tokens(private);
         let width = key_field(field, "WIDTH", private);
@@ -19,7 +19,7 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
                 false => quote!(#private::KeyWriter::field::<#codec,),
             },
             &ty,
-            quote!(>(__key, &self.#ident)?),
+            quote!(>(__key, #at, &self.#ident)?),
         );
         // The constant in front: see `decode`.
         quote!(let _ = #width; #write;)

@@ -23,7 +23,7 @@ type Md5 = [u8; 16];
 /// The bytes of a key of type `K` on their way into its fields; `N` is how many there are.
 ///
 /// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`.
+/// `K`; the derive says which field it is at, so that this is known to the compiler too.
 #[derive(Debug)]
 pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
@@ -31,7 +31,6 @@ pub struct KeyReader<'a, K, const N: usize> {
     /// The bucket that the key says it is in.
     bucket: Option<i32>,
     spans: [Span; N],
-    next: usize,
     /// Where the unread bytes begin.
     at: usize,
     /// Whether a separator of the ordered layout has just been read, so that a part must follow.
@@ -52,7 +51,6 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
             marked: Marked::without(key),
             bucket: None,
             spans: [Span::default(); N],
-            next: 0,
             at: 0,
             separated: false,
             key_type: PhantomData,
@@ -115,11 +113,11 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(part)
     }
 
-    fn ordered_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, FieldError> {
+    fn ordered_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, FieldError> {
         let start = self.at;
         let part = self.take_part().map_err(Malformed::into_error)?;
         let end = self.at - if self.separated { ordered::SEPARATOR.len() } else { 0 };
-        self.spans[self.next] = Span { start, end };
+        self.spans[at] = Span { start, end };
         T::read(part)
     }
 
@@ -138,18 +136,16 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(())
     }
 
-    /// Reads the next field.
+    /// Reads the field at this index, the next one.
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
     #[inline(always)]
-    pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
+    pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         match Self::LAYOUT {
-            Layout::Delimited => self.text_field::<C, T>(),
+            Layout::Delimited => self.text_field::<C, T>(at),
             Layout::OrderedCode => {
-                let at = self.next;
-                let read = self.ordered_field::<C, T>();
-                self.next = at + 1;
+                let read = self.ordered_field::<C, T>(at);
                 read.map_err(|error| {
                     let name = K::SCHEMA.fields()[at].name();
                     self.error(DecodeKind::Field { name, error })
@@ -158,22 +154,20 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
     }
 
-    /// Checks the next field, which is a hash and so gives no value back.
+    /// Checks the field at this index, the next one, which is a hash and so gives no value back.
     ///
     /// # Errors
     /// When the bytes are no hash.
-    pub fn hashed_field(&mut self) -> Result<(), DecodeError> {
+    pub fn hashed_field(&mut self, at: usize) -> Result<(), DecodeError> {
         match Self::LAYOUT {
-            Layout::Delimited => self.field::<Text, Md5>(),
-            Layout::OrderedCode => self.field::<Ordered, Md5>(),
+            Layout::Delimited => self.field::<Text, Md5>(at),
+            Layout::OrderedCode => self.field::<Ordered, Md5>(at),
         }
         .map(drop)
     }
 
     #[inline(always)]
-    fn text_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
-        let at = self.next;
-        self.next = at + 1;
+    fn text_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let last = at + 1 == N;
         let read = self.take_field(T::WIDTH, last).and_then(|bytes| {
             let text = self.marked.ascii(self.at, self.at + bytes.len());
@@ -211,12 +205,15 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
             return Ok(bytes);
         }
         let end = self.marked.find_forbidden(self.at, delimiter);
-        match end.and_then(|end| rest.split_at_checked(end - self.at)) {
-            None if last => Ok(rest),
+        let Some(bytes) = self.key.get(self.at..end) else {
+            return Err(unended(rest, delimiter));
+        };
+        match self.key.get(end) {
+            None if last => Ok(bytes),
             None => Err(unended(rest, delimiter)),
-            Some((bytes, [found, ..])) if *found == delimiter && !last => Ok(bytes),
             Some(_) if last => Err(forbidden(rest, delimiter)),
-            Some((bytes, _)) => Err(forbidden(&rest[..=bytes.len()], delimiter)),
+            Some(found) if *found == delimiter => Ok(bytes),
+            Some(_) => Err(forbidden(&self.key[self.at..=end], delimiter)),
         }
     }
 

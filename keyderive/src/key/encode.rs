@@ -20,12 +20,11 @@ use super::{MAX_KEY_LEN, ordered};
 /// The fields of a key of type `K` on their way into its bytes; `N` is how many there are.
 ///
 /// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`.
+/// `K`; the derive says which field it is at, so that this is known to the compiler too.
 #[derive(Debug)]
 pub struct KeyWriter<'a, K, const N: usize> {
     out: KeyBuf<'a>,
     spans: [Span; N],
-    next: usize,
     /// Where the salt stands in `out`.
     salt_at: usize,
     key_type: PhantomData<K>,
@@ -39,7 +38,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     fn new(out: &'a mut Vec<u8>) -> Self {
         let salt_at = out.len();
         let out = KeyBuf::new(out, const { K::SCHEMA.min_len() });
-        Self { out, spans: [Span::default(); N], next: 0, salt_at, key_type: PhantomData }
+        Self { out, spans: [Span::default(); N], salt_at, key_type: PhantomData }
     }
 
     /// Writes what stands before the fields.
@@ -88,47 +87,51 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         }
     }
 
-    /// Writes the next field.
+    /// Writes the field at this index, the next one.
     ///
     /// # Errors
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline(always)]
-    pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        let start = self.begin_field();
+    pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
+        let start = self.begin_field(at);
         let written = append_field::<C, T>(value.arg(), K::SCHEMA, &mut self.out);
-        self.end_field(start, written)
+        self.end_field(at, start, written)
     }
 
-    /// Writes the hash of the next field.
+    /// Writes the hash of the field at this index, the next one.
     ///
     /// # Errors
     /// When the field's format cannot hold the value that is hashed.
-    pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        let start = self.begin_field();
+    pub fn hashed_field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
+        let start = self.begin_field(at);
         let written = self.out.with_vec(|out| write_hashed::<C, T>(value.arg(), K::SCHEMA, out));
-        self.end_field(start, written)
+        self.end_field(at, start, written)
     }
 
     /// Writes what stands in front of the next field; where that begins.
     #[inline(always)]
-    fn begin_field(&mut self) -> usize {
-        if self.next > 0 {
+    fn begin_field(&mut self, at: usize) -> usize {
+        if at > 0 {
             match Self::LAYOUT {
                 Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
                 Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
-            self.salt_if_at(SaltPlace::After { field: self.next - 1 });
+            self.salt_if_at(SaltPlace::After { field: at - 1 });
         }
         self.out.len()
     }
 
     #[inline(always)]
-    fn end_field(&mut self, start: usize, written: Result<(), FieldError>) -> Result<(), EncodeError> {
+    fn end_field(
+        &mut self,
+        at: usize,
+        start: usize,
+        written: Result<(), FieldError>,
+    ) -> Result<(), EncodeError> {
         if let Err(error) = written {
-            return Err(field_error(K::SCHEMA, self.next, error));
+            return Err(field_error(K::SCHEMA, at, error));
         }
-        self.spans[self.next] = Span { start, end: self.out.len() };
-        self.next += 1;
+        self.spans[at] = Span { start, end: self.out.len() };
         Ok(())
     }
 }

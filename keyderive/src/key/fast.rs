@@ -72,14 +72,15 @@ impl<'a> Marked<'a> {
         Self { key, reach, forbidden: u64::from(forbidden) & known, not_ascii: u64::from(not_ascii) & known }
     }
 
-    /// Where the first byte at or below the delimiter is, from the byte at `start` on.
+    /// Where the first byte at or below the delimiter is, from the byte at `start` on; where there is none, the length
+    /// of the key.
     #[inline(always)]
-    pub(super) fn find_forbidden(&self, start: usize, delimiter: u8) -> Option<usize> {
+    pub(super) fn find_forbidden(&self, start: usize, delimiter: u8) -> usize {
         let marked = self.forbidden & !below(start);
-        if marked != 0 {
-            return Some(marked.trailing_zeros() as usize);
+        match marked {
+            0 => find_behind(self.key, self.reach.max(start), delimiter).unwrap_or(self.key.len()),
+            marked => marked.trailing_zeros() as usize,
         }
-        find_behind(self.key, self.reach.max(start), delimiter)
     }
 
     /// The bytes from `start` to `end` as text, where they are known to be ASCII.

@@ -35,7 +35,7 @@ proptest! {
     #[test]
     fn marks_are_those_of_each_byte(key in edgy(), delimiter in 0..0x7f_u8, start in 0..160_usize) {
         let marked = Marked::new(&key, delimiter);
-        let plain = (start..key.len()).find(|at| key[*at] <= delimiter);
+        let plain = (start..key.len()).find(|at| key[*at] <= delimiter).unwrap_or(key.len());
         prop_assert_eq!(marked.find_forbidden(start, delimiter), plain);
         prop_assert_eq!(Marked::without(&key).find_forbidden(start, delimiter), plain);
         prop_assert_eq!(holds_forbidden(&key, delimiter), key.iter().any(|byte| *byte <= delimiter));
