@@ -67,8 +67,10 @@ impl<'a> KeyBuf<'a> {
         let len = bytes.len();
         let (Some(first), Some(last), ..=COPIED) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>(), len)
         else {
-            self.put(bytes);
-            return holds_forbidden(bytes, delimiter);
+            let end = self.end(len);
+            self.len += len;
+            // SAFETY: `end` has room for `len` bytes.
+            return unsafe { copy_other(bytes, delimiter, end) };
         };
         let end = self.end(len);
         let halves = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
@@ -116,6 +118,17 @@ impl<'a> KeyBuf<'a> {
         unsafe { self.vec.set_len(self.len) };
         self.vec
     }
+}
+
+/// Copies the few bytes, or the many, that [`KeyBuf::put_checked`] does not; whether one is at or below the delimiter.
+///
+/// # Safety
+/// There is room for the bytes at `to`, which is not among them.
+#[inline(never)]
+unsafe fn copy_other(bytes: &[u8], delimiter: u8, to: *mut u8) -> bool {
+    // SAFETY: as the caller says.
+    unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    holds_forbidden(bytes, delimiter)
 }
 
 /// Appends what `append` does to `vec`.
