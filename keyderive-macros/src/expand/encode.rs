@@ -24,13 +24,20 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         // The constant in front: see `decode`.
         quote!(let _ = #width; #write;)
     });
+    let lens = key.fields.iter().map(|field| {
+        let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
+        let codec = field.codec.tokens(private);
+        let width = key_field(field, "WIDTH", private);
+        let len = on_type(field, quote!(#private::written_len::<#codec,), &ty, quote!(>(&self.#ident)));
+        quote!({ let _ = #width; #len })
+    });
     quote! {
         #[inline]
         fn encode_into(
             &self,
             __out: &mut #private::Vec<#private::core::primitive::u8>,
         ) -> #private::core::result::Result<(), #private::EncodeError> {
-            #private::encode_fields::<Self, #count>(__out, |__key| {
+            #private::encode_fields::<Self, #count>(__out, [#(#lens),*], |__key| {
                 #(#fields)*
                 #private::core::result::Result::Ok(())
             })

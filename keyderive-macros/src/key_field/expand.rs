@@ -78,6 +78,11 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             }
 
             #[inline]
+            fn written_len(value: #arg<'_>) -> #private::core::primitive::usize {
+                #inner_as::written_len(value)
+            }
+
+            #[inline]
             fn append(
                 value: #arg<'_>,
                 delimiter: #private::core::primitive::u8,

@@ -35,9 +35,9 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     const SALT: Option<&'static Salt> = K::SCHEMA.salt();
 
     #[inline(always)]
-    fn new(out: &'a mut Vec<u8>) -> Self {
+    fn new(out: &'a mut Vec<u8>, room: usize) -> Self {
         let salt_at = out.len();
-        let out = KeyBuf::new(out, const { K::SCHEMA.min_len() });
+        let out = KeyBuf::new(out, room);
         Self { out, spans: [Span::default(); N], salt_at, key_type: PhantomData }
     }
 
@@ -187,7 +187,8 @@ fn append_field<C, T: KeyField<C>>(
         Layout::Delimited => {
             let delimiter = schema.delimiter();
             if T::append(value, delimiter, out)? {
-                return out.with_vec(|out| Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter)));
+                return out
+                    .with_vec(|out| Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter)));
             }
             Ok(())
         }
@@ -210,18 +211,27 @@ fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> Fie
     ))
 }
 
+/// How many bytes a field takes, for [`encode`].
+#[inline(always)]
+pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
+    T::written_len(value.arg())
+}
+
 /// Appends the key that `fields` writes to `out`; on an error `out` is as it was.
+///
+/// The `lens` are those of its fields, so that `out` grows once at most.
 ///
 /// # Errors
 /// Those of the fields; a key that is empty or too long.
 #[inline]
 pub fn encode<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
+    lens: [usize; N],
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let base = out.len();
     let result = match const { K::SCHEMA.layout() } {
-        Layout::Delimited => encode_text(out, fields),
+        Layout::Delimited => encode_text(out, lens, fields),
         Layout::OrderedCode => encode_ordered(out, base, fields),
     };
     let result = result.and_then(|()| check_len(K::SCHEMA, out.len() - base));
@@ -234,9 +244,13 @@ pub fn encode<K: RowKey, const N: usize>(
 #[inline(always)]
 fn encode_text<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
+    lens: [usize; N],
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    let mut writer = KeyWriter::new(out);
+    // A sum over the limit is refused with the key, so it need not be exact.
+    let beside = const { K::SCHEMA.head_len(None) + N.saturating_sub(1) };
+    let room = lens.iter().fold(beside, |room, len| room.saturating_add(*len));
+    let mut writer = KeyWriter::new(out, room.min(MAX_KEY_LEN));
     writer.head();
     fields(&mut writer)?;
     writer.finish();
@@ -250,7 +264,7 @@ fn encode_ordered<K: RowKey, const N: usize>(
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let schema = K::SCHEMA;
-    let mut writer = KeyWriter::new(out);
+    let mut writer = KeyWriter::new(out, 0);
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
     let out = out.finish();

@@ -154,10 +154,10 @@ fn marks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
     }
 }
 
-#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-use sse2::Checked;
 #[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
 use portable::Checked;
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+use sse2::Checked;
 
 #[cfg(any(test, not(all(target_arch = "x86_64", target_feature = "sse2"))))]
 mod portable {

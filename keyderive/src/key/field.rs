@@ -132,6 +132,18 @@ pub trait KeyField<C> {
     /// appended by then is the caller's to remove.
     fn write(value: Self::Arg<'_>, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
+    /// How many bytes [`write`](Self::write) appends for `value`, or about as many.
+    ///
+    /// Here so that the room for a whole key is made once.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn written_len(_value: Self::Arg<'_>) -> usize {
+        match Self::WIDTH {
+            Width::Fixed(width) | Width::Between(_, width) => width,
+            Width::Delimited => 32,
+        }
+    }
+
     /// Appends as [`write`](Self::write) does; whether a byte at or below the delimiter is among what was appended,
     /// where that is what ends the field.
     ///

@@ -26,7 +26,7 @@ mod text;
 
 pub use custom::{read_custom, write_custom};
 pub use decode::{KeyReader, decode as decode_fields};
-pub use encode::{KeyWriter, encode as encode_fields};
+pub use encode::{KeyWriter, encode as encode_fields, written_len};
 pub use error::{DecodeError, EncodeError, FieldError};
 pub use farm::fingerprint64;
 pub use fast::KeyBuf;

@@ -109,6 +109,13 @@ pub trait StrCodec {
     /// When the format cannot hold it.
     fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
+    /// How many bytes `write` appends for `value`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn written_len(value: &str) -> usize {
+        value.len()
+    }
+
     /// Appends as `write` does; whether a byte at or below the delimiter is among what was appended.
     ///
     /// # Errors
@@ -252,6 +259,14 @@ macro_rules! string_type {
             fn write($value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
                 $check?;
                 C::write($value, out)
+            }
+
+            #[inline(always)]
+            fn written_len(value: &str) -> usize {
+                match C::WIDTH {
+                    Width::Fixed(width) | Width::Between(_, width) => width,
+                    Width::Delimited => C::written_len(value),
+                }
             }
 
             #[inline(always)]
