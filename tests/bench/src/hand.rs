@@ -112,9 +112,8 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
         return Err(Refused);
     }
     // SAFETY: both are ASCII or have been found to be UTF-8.
-    let (user_id, site) = unsafe {
-        (str::from_utf8_unchecked(&names[..end - 2]), str::from_utf8_unchecked(&head[end + 1..]))
-    };
+    let (user_id, site) =
+        unsafe { (str::from_utf8_unchecked(&names[..end - 2]), str::from_utf8_unchecked(&head[end + 1..])) };
     Ok(LentKey { user_id, site, at, seq: seq as u32 })
 }
 

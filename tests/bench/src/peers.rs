@@ -4,12 +4,12 @@
 
 use std::borrow::Cow;
 
-use storekey::{BorrowDecode, Encode, EscapedStr};
+use storekey::{BorrowDecode, Decode, Encode, EscapedStr};
 
 use crate::EventKey;
 
 /// For storekey's derive.
-#[derive(Encode)]
+#[derive(Encode, Decode)]
 pub struct StoreKey {
     user_id: String,
     site: String,

@@ -3,7 +3,7 @@
 use super::{Checked, holds_forbidden};
 
 /// The longest string that is copied in words.
-const COPIED: usize = 48;
+const COPIED: usize = 40;
 
 /// A vector with its end at hand, for parts of a few bytes each.
 ///
@@ -60,7 +60,7 @@ impl<'a> KeyBuf<'a> {
 
     /// Appends `bytes`; whether some byte of them is at or below the delimiter.
     ///
-    /// Most strings are copied as six words, which overlap where there are fewer, so that no branch depends on the
+    /// Most strings are copied as five words, which overlap where there are fewer, so that no branch depends on the
     /// length.
     #[inline(always)]
     pub(in crate::key) fn put_checked(&mut self, bytes: &[u8], delimiter: u8) -> bool {
@@ -82,7 +82,7 @@ impl<'a> KeyBuf<'a> {
             false => (bytes.as_ptr(), end),
         };
         let last_word = len.max(8) - 8;
-        for at in [0, 8, 16, 24, 32, 40] {
+        for at in [0, 8, 16, 24, 32] {
             let at = last_word.min(at);
             // SAFETY: `from` and `to` are of 8 bytes where `len` is less, which makes `at` zero; else they are of `len`
             // bytes, and `at + 8` is at most that. The two do not overlap, as in `put`.
