@@ -52,6 +52,40 @@ async fn an_export_of_a_plan_is_its_scan() {
     assert_eq!((found.len(), found == scanned), (2_000, true));
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_export_is_explained() {
+    let table = filled(&Client::embedded()).await;
+    let export = || table.export(ReadingKey::scan().id_range(700..));
+    let told = export().with(|scan| scan.on_foreign(OnForeign::Skip).keys_only()).explain().await.unwrap();
+    assert_eq!(told.partitions(), 48);
+    let told = told.to_string();
+    for part in [
+        "scan of ReadingKey\n",
+        "\n  order        none among buckets: rows come as they arrive\n",
+        "\n  values       none: keys only\n  filter       foreign rows are read, and left out\n",
+        "\n  partitions   48, 8 at a time\n               [start of table, 00#0000001000)\n",
+    ] {
+        assert!(told.contains(part), "{told}");
+    }
+    assert!(told.ends_with("\n               and 40 more"), "{told}");
+
+    let parts = table.partitions().await.unwrap();
+    let told =
+        table.export_parts(parts.into_iter().skip(45)).parallel(2).explain().await.unwrap().to_string();
+    assert_eq!(
+        told,
+        "parts of ReadingKey\n  partitions   3, 2 at a time\n               [15#, 15#0000001000)\n               \
+         [15#0000001000, 15#0000002500)\n               [15#0000002500, end of table)"
+    );
+    let absent = Client::embedded()
+        .table::<ReadingKey, super::Reading>("absent")
+        .export(ReadingKey::scan())
+        .explain()
+        .await
+        .unwrap_err();
+    assert!(absent.is_not_found());
+}
+
 /// Several processes read a table together.
 #[tokio::test(start_paused = true)]
 async fn parts_are_shared_as_data() {

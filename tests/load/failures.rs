@@ -1,5 +1,7 @@
 //! Rows that cannot be written, and failures that are not those of a row.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
@@ -67,7 +69,13 @@ async fn too_many_failed_rows_end_the_load() {
         assert_eq!(error.report().failed_count(), failed);
         // Nothing was sent: the rows are all within the look-ahead.
         assert_eq!((error.report().written(), error.checkpoint().items()), (0, 0));
-        assert!(error.to_string().contains(&format!("{failed} rows were not written, and {allowed} may be")));
+        let rows = if failed == 1 { "1 row was" } else { "5 rows were" };
+        let told = error.to_string();
+        assert!(
+            told.contains(&format!(" has ended early: {rows} not written, and {allowed} may be; ")),
+            "{told}"
+        );
+        assert!(told.ends_with("; the checkpoint is at the beginning of the input"), "{told}");
     }
     assert!(names.load_iter((0..500).map(name)).max_failures(10).await.is_ok());
 }
@@ -78,11 +86,14 @@ async fn the_list_of_failed_rows_is_bounded() {
     let names = names().await;
     let bad = (0..5_000).map(|_| (NameKey { name: "#".to_owned() }, Score { points: 1 }));
     let report = names.load_iter(bad).max_failures(u64::MAX).await.unwrap();
-    assert_eq!(
-        (report.failed().len(), report.failed_count(), report.checkpoint().items()),
-        (1000, 5_000, 5_000)
-    );
-    assert_eq!(report.requests(), 0);
+    assert_eq!((report.failed().len(), report.failed_count(), report.requests()), (1000, 5_000, 0));
+    // The checkpoint stays in front of the first one that it does not name.
+    let checkpoint = report.checkpoint().clone();
+    assert_eq!((checkpoint.items(), checkpoint.failed().len()), (1000, 1000));
+    let mended = (0..5_000).map(|id| (NameKey { name: id.to_string() }, Score { points: 1 }));
+    let report = names.load_iter(mended).resume(checkpoint).await.unwrap();
+    assert_eq!((report.read(), report.written(), report.failed_count()), (5_000, 5_000, 0));
+    assert_eq!((report.checkpoint().items(), report.checkpoint().failed()), (5_000, &[][..]));
 }
 
 #[tokio::test(start_paused = true)]
@@ -96,6 +107,77 @@ async fn rows_that_the_server_refuses_are_told_with_their_keys() {
         assert!(row.index() % 100 == 77 && row.error().is_invalid_argument());
         assert_eq!(*row.key().unwrap(), key.encode().unwrap());
     }
+}
+
+/// Rows that failed are tried again by a resumed load, and those that it met anew with them.
+#[tokio::test(start_paused = true)]
+async fn failed_rows_are_tried_again_by_a_resumed_load() {
+    let names = names().await;
+    let first = names.load_iter((0..500).map(name)).await.unwrap();
+    let checkpoint = first.checkpoint().clone();
+    let failed = [3, 7, 103, 107, 203, 207, 303, 307, 403, 407];
+    assert_eq!((checkpoint.items(), checkpoint.failed()), (500, &failed[..]));
+    let told = first.all_written().unwrap_err().to_string();
+    assert!(
+        told.ends_with("; a load that is resumed from the report's checkpoint tries them again"),
+        "{told}"
+    );
+
+    // The names are mended, the scores are not; and the input goes on.
+    let mended = |index: u64| (NameKey { name: format!("n{index}") }, name(index).1);
+    let again = names.load_iter((0..510).map(mended)).resume(checkpoint).await.unwrap();
+    assert_eq!((again.read(), again.written(), again.failed_count()), (20, 14, 6));
+    let places: Vec<u64> = again.failed().iter().map(FailedRow::index).collect();
+    assert_eq!(places, [7, 107, 207, 307, 407, 507]);
+    assert_eq!((again.checkpoint().items(), again.checkpoint().failed()), (510, &places[..]));
+
+    let whole = |index: u64| (NameKey { name: format!("n{index}") }, Score { points: index });
+    let last = names.load_iter((0..510).map(whole)).resume(again.checkpoint().clone()).await.unwrap();
+    assert_eq!((last.read(), last.written(), last.requests()), (6, 6, 1));
+    assert!(last.checkpoint().failed().is_empty());
+    assert_eq!(names.count(NameKey::scan()).await.unwrap(), 510);
+    last.all_written().unwrap();
+}
+
+/// Of two rows with a key the later one counts, also where the earlier one failed and is met again.
+#[tokio::test(start_paused = true)]
+async fn a_failed_row_does_not_come_back_over_a_later_one() {
+    let names = names().await;
+    let row = |name: &str, points| (NameKey { name: name.to_owned() }, Score { points });
+    let first = [row("a", u64::MAX), row("b", u64::MAX), row("c", 1), row("a", 2), row("b", u64::MAX)];
+    let report = names.load_iter(first).await.unwrap();
+    assert_eq!(report.checkpoint().failed(), [0, 1, 4]);
+
+    let mended = [row("a", 10), row("b", 11), row("c", 1), row("a", 2), row("b", 12), row("b", u64::MAX)];
+    let report = names.load_iter(mended).resume(report.checkpoint().clone()).await.unwrap();
+    assert_eq!((report.read(), report.written(), report.checkpoint().failed()), (3, 2, &[5][..]));
+    let stored = names.scan(NameKey::scan()).collect().await.unwrap();
+    let stored: Vec<_> = stored.iter().map(|(key, score)| (key.name.as_str(), score.points)).collect();
+    assert_eq!(stored, [("a", 2), ("b", 12), ("c", 1)]);
+}
+
+/// A server that refuses rows for a while: each is written in the end.
+#[tokio::test(start_paused = true)]
+async fn rows_that_a_server_has_refused_are_written_when_it_takes_them() {
+    let is_strict = Arc::new(AtomicBool::new(true));
+    let strict = Arc::clone(&is_strict);
+    let mock = written_by(Vec::new(), move |key| {
+        let refused = strict.load(Ordering::Relaxed) && key.ends_with(b"77");
+        if refused { Code::InvalidArgument } else { Code::Ok }
+    });
+    let table = readings(&client_of(&mock));
+    let load = || table.load_iter((0..1000).map(reading)).batch_rows(50).look_ahead(10_000);
+    let error = load().max_failures(4).await.unwrap_err();
+    assert!(error.is_too_many_failures());
+    let checkpoint = error.checkpoint().clone();
+    assert!(checkpoint.failed().len() >= 4 && checkpoint.failed().iter().all(|place| place % 100 == 77));
+    let tail = format!("behind them, and tries the {} rows again that failed", checkpoint.failed().len());
+    assert!(error.to_string().ends_with(&tail), "{error}");
+
+    is_strict.store(false, Ordering::Relaxed);
+    let report = load().resume(checkpoint.clone()).await.unwrap();
+    assert_eq!(report.written(), 1000 - checkpoint.items() + checkpoint.failed().len() as u64);
+    assert_eq!((report.checkpoint().items(), report.checkpoint().failed()), (1000, &[][..]));
 }
 
 /// What would be so for every row is not reported a thousand times.

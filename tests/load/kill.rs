@@ -1,4 +1,4 @@
-//! Loads whose process is killed.
+//! Loads whose process is killed, and of whose rows some fail until the last one.
 //!
 //! `KEYDERIVE_LOAD_KILLS` says how many are, 20 unless set; `KEYDERIVE_LOAD_SEED` repeats when, as far as that can be
 //! repeated.
@@ -10,10 +10,10 @@ use std::process::{Command, Stdio};
 use fastrand::Rng;
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
-use keyderive::load::Checkpoint;
+use keyderive::load::{Checkpoint, LoadReport};
 use keyderive::{Client, GcRule, RowKey as _};
 
-use super::{ReadingKey, Readings, reading, readings};
+use super::{Reading, ReadingKey, Readings, reading, readings};
 
 /// More than the children come to before they are killed.
 const ROWS: u32 = 60_000;
@@ -61,11 +61,22 @@ fn store(folder: &Path, checkpoint: &Checkpoint) {
     std::fs::rename(next, folder.join("checkpoint")).unwrap();
 }
 
+/// Has a number that no cell holds at every 500th row.
+fn bad(id: u32) -> (ReadingKey, Reading) {
+    let (key, reading) = reading(id);
+    let value = if id % 500 == 17 { u64::MAX } else { reading.value };
+    (key, Reading { value, ..reading })
+}
+
 /// The whole of the input, from its first row on.
-async fn load(folder: &Path, told: impl Fn(&Checkpoint) + Send + Sync) -> keyderive::load::LoadReport {
+async fn load(
+    folder: &Path,
+    row: fn(u32) -> (ReadingKey, Reading),
+    told: impl Fn(&Checkpoint) + Send + Sync,
+) -> LoadReport {
     let (_client, table) = table(folder).await;
     println!("\nopened");
-    let load = table.load_iter((0..ROWS).map(reading)).workers(4).batch_rows(100).look_ahead(100_000);
+    let load = table.load_iter((0..ROWS).map(row)).workers(4).batch_rows(100).look_ahead(100_000);
     let load = load.checkpoint_every(100).resume(stored(folder)).on_checkpoint(|checkpoint| {
         store(folder, checkpoint);
         told(checkpoint);
@@ -89,10 +100,12 @@ fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let behind = stored(&folder.0).unwrap();
-        let report = load(&folder.0, |_| ()).await;
-        assert_eq!(report.read(), u64::from(ROWS) - behind.items());
+        let failed = (17..behind.items()).step_by(500);
+        assert!(behind.failed().iter().copied().eq(failed), "{behind:?}");
+        let report = load(&folder.0, reading, |_| ()).await;
+        assert_eq!(report.read(), u64::from(ROWS) - behind.items() + behind.failed().len() as u64);
         assert_eq!(report.written(), report.read());
-        assert_eq!(report.checkpoint().items(), u64::from(ROWS));
+        assert_eq!((report.checkpoint().items(), report.checkpoint().failed()), (u64::from(ROWS), &[][..]));
         check(&folder.0, behind.timestamp_micros()).await;
     });
 }
@@ -142,7 +155,7 @@ async fn check(folder: &Path, written_at: i64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn loads_until_it_is_killed() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
-    load(Path::new(&folder), |checkpoint| println!("checkpoint {}", checkpoint.items()))
+    load(Path::new(&folder), bad, |checkpoint| println!("checkpoint {}", checkpoint.items()))
         .await
         .all_written()
         .unwrap();

@@ -79,7 +79,7 @@ async fn a_table_is_created_once(client: Client) {
 async fn a_table_without_the_family_is_an_error(client: Client) {
     let events = events(&client).await.family("other");
     let error = events.create_if_absent().await.unwrap_err().to_string();
-    for part in ["table `events`", "without the column family `other`", "it has cf"] {
+    for part in ["table `events`", "without the column family `other`", "it has `cf`"] {
         assert!(error.contains(part), "{error}");
     }
     // Codes of a write differ between the two; that it names the family does not.
@@ -229,4 +229,20 @@ async fn a_table_that_is_not_there_is_named(client: Client) {
         assert!(error.to_string().contains("table `absent`"), "{error}");
     }
     assert!(rows.next().await.is_none());
+}
+
+/// What is read of closures that borrow is no hindrance to another thread.
+#[tokio::test]
+async fn writes_of_many_rows_are_spawned() {
+    let client = Client::embedded();
+    let events = events(&client).await;
+    let spawned = tokio::spawn(async move {
+        let numbers = [1, 2, 3_u64];
+        events.put_all(numbers.iter().map(|at| (key("alice", *at), event("login")))).await?;
+        events.merge_all(numbers.iter().map(|at| (key("alice", *at), event("logout")))).await?;
+        let rows: Vec<_> = numbers.iter().map(|at| (key("bob", *at), event("login"))).collect();
+        events.put_all(rows.iter().filter(|(key, _)| key.at > 1)).await?;
+        events.scan(EventKey::scan()).count().await
+    });
+    assert_eq!(spawned.await.unwrap().unwrap(), 5);
 }

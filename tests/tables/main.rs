@@ -10,5 +10,6 @@ mod rows;
 mod salts;
 mod scans;
 mod servers;
+mod splits;
 mod weather;
 mod writers;

@@ -3,6 +3,7 @@
 mod laws;
 mod parts;
 mod reads;
+mod refused;
 
 use std::collections::BTreeMap;
 

@@ -15,6 +15,8 @@ trait Salted: OwnedRowKey + Clone + PartialEq + std::fmt::Debug {
     fn new(user: &str, site: &str, number: u32) -> Self;
     /// The fields, as scans are to order them.
     fn fields(&self) -> (&str, &str, u32);
+    /// The read of one row.
+    fn point(user: &str, site: &str, number: u32) -> Plan<Self>;
     /// Plans, each with what it selects.
     fn plans() -> Vec<(Plan<Self>, Select)>;
 }
@@ -39,6 +41,10 @@ macro_rules! salted {
 
             fn fields(&self) -> (&str, &str, u32) {
                 (&self.user, &self.site, self.number)
+            }
+
+            fn point(user: &str, site: &str, number: u32) -> Plan<Self> {
+                Self::scan().user(user).site(site).number(number).into_plan().unwrap()
             }
 
             fn plans() -> Vec<(Plan<Self>, Select)> {
@@ -132,6 +138,9 @@ async fn scans_are_exact_in_order<K: Salted>(client: Client) {
 
     for key in &keys {
         assert_eq!(table.get(key).await.unwrap(), Some(()), "{key:?}");
+        let (user, site, number) = key.fields();
+        let read = K::point(user, site, number).requests();
+        assert_eq!(key.salt_bucket().unwrap(), read[0].bucket(), "{key:?}");
     }
     assert_eq!(table.get(&K::new("a", "c", 0)).await.unwrap(), None);
     for (plan, select) in K::plans() {

@@ -9,6 +9,8 @@ use tokio::time::Instant;
 
 use super::contact::Contact;
 use super::dial::Dial;
+#[cfg(feature = "embedded")]
+use super::transport::InProcess;
 use super::transport::Transport;
 
 /// After so many attempts in a row that were cut off by the clock, with not a word from the server between, a
@@ -126,6 +128,15 @@ impl Channels {
             *warned = Some(Instant::now());
         }
         due
+    }
+
+    /// The servers that requests go to without a connection, where they do.
+    #[cfg(feature = "embedded")]
+    pub(super) fn in_process(&self) -> Option<Arc<dyn InProcess>> {
+        match &current(self.slots.first()?).transport {
+            Transport::InProcess(servers) => Some(Arc::clone(servers)),
+            Transport::Channel(..) | Transport::Ended => None,
+        }
     }
 
     pub(super) fn set_answered(&self) {

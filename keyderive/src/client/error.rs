@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use tonic::Code;
 
 use super::Target;
 use super::credentials::CredentialsError;
@@ -220,6 +221,23 @@ impl Error {
     pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
         if let Some(Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. }) = Arc::get_mut(&mut self.0) {
             *key = Some(about.clone());
+        }
+        self
+    }
+
+    /// The same failure, where the server may have given it for what one of these columns holds, which were to be counted
+    /// up.
+    pub(crate) fn of_increments(mut self, columns: &[String]) -> Self {
+        if let Some(Kind::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
+            && failure.answered
+            && matches!(failure.code, Code::FailedPrecondition | Code::InvalidArgument | Code::Unknown)
+            && !columns.is_empty()
+        {
+            let columns = columns.join(", ");
+            failure.message.push_str(&format!(
+                "; a column that is counted up, here {columns}, holds an integer of 8 bytes, big-endian, as integer \
+                 fields are stored"
+            ));
         }
         self
     }

@@ -23,7 +23,10 @@ type Broken = String;
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
     reversed: bool,
-    /// The key of the last row that was committed, or that the server says it has scanned; empty before the first.
+    /// The key of the last row that was committed, where it is in the present message.
+    last: Option<Span>,
+    /// The key of the last row that was committed otherwise, or that the server says it has scanned; empty before the
+    /// first.
     last_key: Vec<u8>,
     /// The last message, and how far it has been read.
     message: Bytes,
@@ -40,13 +43,14 @@ enum Open {
     None,
     /// It is all in the present message, as `row` says.
     Shared,
-    Copied(RowBuilder),
+    Copied(Box<RowBuilder>),
     /// The last cell has come in part.
-    Split(RowBuilder, SplitCell),
+    Split(Box<SplitCell>),
 }
 
-/// A cell of which only some pieces have come.
+/// A cell of which only some pieces have come, and the row up to there.
 struct SplitCell {
+    row: Box<RowBuilder>,
     labels: Vec<Vec<u8>>,
     size: usize,
     received: usize,
@@ -57,6 +61,7 @@ impl RowMerger {
     pub(super) fn new(reversed: bool, last_key: Option<&[u8]>) -> Self {
         Self {
             reversed,
+            last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
             message: Bytes::new(),
             at: 0,
@@ -68,13 +73,22 @@ impl RowMerger {
 
     /// How far the stream has come: the key of the last row that was committed, or that the server says it has scanned.
     pub(super) fn last_key(&self) -> Option<&[u8]> {
-        Some(&self.last_key[..]).filter(|key| !key.is_empty())
+        Some(self.last_seen()).filter(|key| !key.is_empty())
+    }
+
+    #[inline]
+    fn last_seen(&self) -> &[u8] {
+        self.last.map_or(&self.last_key[..], |key| key.of(&self.message))
     }
 
     /// Takes a message, when there is no further row in the one before.
     pub(super) fn take(&mut self, message: Bytes) -> Result<(), Broken> {
         if let Open::Shared = self.open {
-            self.open = Open::Copied(self.copied().map_err(too_large)?);
+            self.open = Open::Copied(Box::new(self.copied().map_err(too_large)?));
+        }
+        if let Some(key) = self.last.take() {
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key.of(&self.message));
         }
         let marker = chunk::marker(&message)?;
         (self.message, self.at, self.marker) = (message, 0, Span::default());
@@ -92,13 +106,14 @@ impl RowMerger {
     /// Whether there is a further row in the message, which is [`row`](Self::row) then.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, Broken> {
-        while let Some(chunk) = chunk::next(&self.message, &mut self.at)? {
-            if self.push(chunk)? {
+        let mut chunk = Chunk::default();
+        while chunk::next(&self.message, &mut self.at, &mut chunk)? {
+            if self.push(&chunk)? {
                 return Ok(true);
             }
         }
         match mem::take(&mut self.marker) {
-            marker if marker.len() == 0 => Ok(false),
+            marker if marker.is_empty() => Ok(false),
             marker => self.scanned(marker).map(|()| false),
         }
     }
@@ -118,51 +133,70 @@ impl RowMerger {
     }
 
     /// Takes the next chunk; whether it commits a row.
-    fn push(&mut self, chunk: Chunk) -> Result<bool, Broken> {
+    #[inline]
+    fn push(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
+        let is_whole_cell = chunk.value_size == 0 && chunk.status != Status::Reset;
+        match self.open {
+            Open::None if is_whole_cell => self.begin(chunk)?,
+            Open::Shared if is_whole_cell => self.check_key(chunk)?,
+            _ => return self.push_otherwise(chunk),
+        }
+        self.share_cell(chunk)?;
+        if chunk.status != Status::Commit {
+            return Ok(false);
+        }
+        self.open = Open::None;
+        self.last = Some(self.row.key);
+        Ok(true)
+    }
+
+    /// Takes a chunk that is not a whole cell of a row in the present message.
+    #[cold]
+    fn push_otherwise(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
         if chunk.status == Status::Reset {
-            return self.reset(&chunk).map(|()| false);
+            return self.reset(chunk).map(|()| false);
         }
         let commit = chunk.status == Status::Commit;
-        let key = chunk.key.of(&self.message);
-        match &self.open {
-            Open::None => self.begin(&chunk)?,
-            _ if key.is_empty() || key == self.open_key() => {}
-            _ => {
-                let open = Shown(self.open_key());
-                return Err(format!("row {} begins before row {open} is committed", Shown(key)));
-            }
+        match self.open {
+            Open::None => self.begin(chunk)?,
+            _ => self.check_key(chunk)?,
         }
         if commit && chunk.value_size > 0 {
             return Err(format!("row {} is committed in the middle of a value", Shown(self.open_key())));
         }
         match mem::replace(&mut self.open, Open::None) {
-            Open::Split(row, split) => self.continue_cell(row, split, &chunk)?,
+            Open::Split(split) => self.continue_cell(*split, chunk)?,
             open => {
                 self.open = open;
                 self.begin_cell(chunk)?;
             }
         }
-        if commit {
-            self.commit();
+        if commit && let Open::Copied(row) = mem::replace(&mut self.open, Open::None) {
+            self.row = row.build();
+            self.last = None;
+            self.last_key.clear();
+            self.last_key.extend_from_slice(self.row.key());
         }
         Ok(commit)
-    }
-
-    fn commit(&mut self) {
-        match mem::replace(&mut self.open, Open::None) {
-            Open::Copied(row) | Open::Split(row, _) => self.row = row.build(),
-            Open::None | Open::Shared => {}
-        }
-        self.last_key.clear();
-        self.last_key.extend_from_slice(self.row.key.of(&self.row.bytes));
     }
 
     /// The key of the row that is open.
     fn open_key(&self) -> &[u8] {
         match &self.open {
-            Open::Copied(row) | Open::Split(row, _) => row.key(),
+            Open::Copied(row) => row.key(),
+            Open::Split(split) => split.row.key(),
             Open::None | Open::Shared => self.row.key(),
         }
+    }
+
+    /// Fails for a chunk of another row than the one that is open.
+    #[inline]
+    fn check_key(&self, chunk: &Chunk) -> Result<(), Broken> {
+        let key = chunk.key.of(&self.message);
+        if key.is_empty() || key == self.open_key() {
+            return Ok(());
+        }
+        Err(format!("row {} begins before row {} is committed", Shown(key), Shown(self.open_key())))
     }
 
     /// Takes the server's word that it has scanned the table as far as a key of the message.
@@ -173,8 +207,9 @@ impl RowMerger {
             return Err(format!("the scan is said to have come to {} while row {open} is open", Shown(key)));
         }
         self.check_order(key)?;
+        self.last = None;
         self.last_key.clear();
-        self.last_key.extend_from_slice(key);
+        self.last_key.extend_from_slice(marker.of(&self.message));
         Ok(())
     }
 
@@ -184,7 +219,10 @@ impl RowMerger {
         if !matches!(self.open, Open::None) {
             return Ok(false);
         }
-        let Some(chunk) = chunk::next(&self.message, &mut 0)? else { return Ok(false) };
+        let mut chunk = Chunk::default();
+        if !chunk::next(&self.message, &mut 0, &mut chunk)? {
+            return Ok(false);
+        }
         let first = chunk.key.of(&self.message);
         Ok(if self.reversed { key > first } else { key < first })
     }
@@ -193,7 +231,7 @@ impl RowMerger {
         if let Open::None = self.open {
             return Err("a reset comes while no row is open".to_owned());
         }
-        let bare = chunk.key.len() == 0 && chunk.value.len() == 0 && chunk.value_size == 0;
+        let bare = chunk.key.is_empty() && chunk.value.is_empty() && chunk.value_size == 0;
         if !bare || !has_no_column(chunk) || !has_no_version(chunk) {
             return Err(format!("the reset of row {} carries data", Shown(self.open_key())));
         }
@@ -201,6 +239,7 @@ impl RowMerger {
         Ok(())
     }
 
+    #[inline]
     fn begin(&mut self, chunk: &Chunk) -> Result<(), Broken> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() {
@@ -223,8 +262,9 @@ impl RowMerger {
         Ok(())
     }
 
+    #[inline]
     fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
-        let last = &self.last_key[..];
+        let last = self.last_seen();
         let in_order = if self.reversed { key < last } else { key > last };
         if in_order || last.is_empty() {
             return Ok(());
@@ -233,85 +273,99 @@ impl RowMerger {
         Err(format!("row keys must be {rule}, and {} follows {}", Shown(key), Shown(last)))
     }
 
-    /// A cell's first piece, which may be all of it.
+    /// Fails for a cell of another family whose column is not said.
     #[inline]
-    fn begin_cell(&mut self, chunk: Chunk) -> Result<(), Broken> {
-        if let (Some(family), None) = (chunk.family, chunk.qualifier) {
-            let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
-            return Err(format!("family {family} comes without a qualifier in row {key}"));
+    fn check_column(&self, chunk: &Chunk) -> Result<(), Broken> {
+        let (Some(family), None) = (chunk.family, chunk.qualifier) else { return Ok(()) };
+        let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
+        Err(format!("family {family} comes without a qualifier in row {key}"))
+    }
+
+    /// A whole cell of the row that is in the present message.
+    #[inline]
+    fn share_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+        self.check_column(chunk)?;
+        let last = self.row.cells.last();
+        // A row's first cell has both.
+        let family = self.family(chunk.family, last.map(|cell| cell.family));
+        let qualifier = chunk.qualifier.or(last.map(|cell| cell.qualifier)).unwrap_or_default();
+        let Chunk { timestamp_micros, value, .. } = *chunk;
+        if !chunk.labels.is_empty() {
+            let number = self.row.cells.len();
+            let labels = chunk.labels.of(&self.message).into_iter();
+            self.row.labels.extend(labels.map(|label| (number, label)));
         }
+        self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
+        Ok(())
+    }
+
+    /// Where a cell's family is, at the place of the last cell's where it is the same, so that it is seen at once that it
+    /// is.
+    #[inline]
+    fn family(&self, family: Option<Span>, last: Option<Span>) -> Span {
+        match (family, last) {
+            (Some(family), Some(last)) if family.of(&self.message) == last.of(&self.message) => last,
+            (family, last) => family.or(last).unwrap_or_default(),
+        }
+    }
+
+    /// A cell's first piece, which may be all of it.
+    fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+        self.check_column(chunk)?;
         let size = size_of_value(self.open_key(), chunk.value_size)?;
         if size != 0 {
-            return self.begin_pieces(&chunk, size);
+            return self.begin_pieces(chunk, size);
         }
-        let message = &self.message;
         match &mut self.open {
-            Open::Copied(row) | Open::Split(row, _) => copy_cell(row, &chunk, message).map_err(too_large)?,
-            Open::None | Open::Shared => {
-                let last = self.row.cells.last();
-                // A row's first cell has both.
-                let family = chunk.family.or(last.map(|cell| cell.family)).unwrap_or_default();
-                let qualifier = chunk.qualifier.or(last.map(|cell| cell.qualifier)).unwrap_or_default();
-                let Chunk { timestamp_micros, value, .. } = chunk;
-                if !chunk.labels.is_empty() {
-                    let number = self.row.cells.len();
-                    self.row.labels.extend(chunk.labels.into_iter().map(|label| (number, label)));
-                }
-                self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
-            }
+            Open::Copied(row) => copy_cell(row, chunk, &self.message).map_err(too_large),
+            _ => self.share_cell(chunk),
         }
-        Ok(())
     }
 
     /// The first of several pieces of a cell.
     fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), Broken> {
-        if chunk.value.len() == 0 {
+        if chunk.value.is_empty() {
             let key = Shown(self.open_key());
             return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
         }
         let mut row = match mem::replace(&mut self.open, Open::None) {
-            Open::Copied(row) | Open::Split(row, _) => row,
-            Open::None | Open::Shared => self.copied().map_err(too_large)?,
+            Open::Copied(row) => row,
+            _ => Box::new(self.copied().map_err(too_large)?),
         };
-        let labels = chunk.labels.iter().map(|label| label.of(&self.message).to_vec()).collect();
+        let labels = chunk.labels.of(&self.message);
+        let labels = labels.into_iter().map(|label| label.of(&self.message).to_vec()).collect();
         begin_copy(&mut row, chunk, &self.message).map_err(too_large)?;
-        let mut split = SplitCell { labels, size, received: 0 };
-        split.append(&mut row, chunk.value.of(&self.message))?;
-        self.open = Open::Split(row, split);
+        let mut split = SplitCell { row, labels, size, received: 0 };
+        split.append(chunk.value.of(&self.message))?;
+        self.open = Open::Split(Box::new(split));
         Ok(())
     }
 
     /// A further piece of a cell.
-    fn continue_cell(
-        &mut self,
-        mut row: RowBuilder,
-        mut split: SplitCell,
-        chunk: &Chunk,
-    ) -> Result<(), Broken> {
+    fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), Broken> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
-            let key = Shown(row.key());
+            let key = Shown(split.row.key());
             return Err(format!("a further piece of a value names its cell again in row {key}"));
         }
-        let size = size_of_value(row.key(), chunk.value_size)?;
+        let size = size_of_value(split.row.key(), chunk.value_size)?;
         let SplitCell { size: whole, .. } = split;
         if size != 0 && size != whole {
-            let key = Shown(row.key());
+            let key = Shown(split.row.key());
             return Err(format!(
                 "a value of {whole} bytes is said to have {size} in a further piece, in row {key}"
             ));
         }
-        split.append(&mut row, chunk.value.of(&self.message))?;
+        split.append(chunk.value.of(&self.message))?;
         if size != 0 {
-            self.open = Open::Split(row, split);
+            self.open = Open::Split(Box::new(split));
             return Ok(());
         }
-        if split.received != whole {
-            let (key, received) = (Shown(row.key()), split.received);
+        let SplitCell { mut row, labels, received, .. } = split;
+        if received != whole {
+            let key = Shown(row.key());
             return Err(format!("the pieces of a value of {whole} bytes have {received} bytes in row {key}"));
         }
-        for label in &split.labels {
-            row.label(label).map_err(too_large)?;
-        }
+        labels.iter().try_for_each(|label| row.label(label)).map_err(too_large)?;
         self.open = Open::Copied(row);
         Ok(())
     }
@@ -334,7 +388,7 @@ impl RowMerger {
 fn copy_cell(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(), TooLarge> {
     begin_copy(row, chunk, message)?;
     row.value(chunk.value.of(message))?;
-    chunk.labels.iter().try_for_each(|label| row.label(label.of(message)))
+    chunk.labels.of(message).iter().try_for_each(|label| row.label(label.of(message)))
 }
 
 /// Begins a cell of a message in a row.
@@ -344,13 +398,13 @@ fn begin_copy(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(),
 }
 
 impl SplitCell {
-    fn append(&mut self, row: &mut RowBuilder, piece: &[u8]) -> Result<(), Broken> {
+    fn append(&mut self, piece: &[u8]) -> Result<(), Broken> {
         if piece.len() > self.size - self.received {
-            let (key, size) = (Shown(row.key()), self.size);
+            let (key, size) = (Shown(self.row.key()), self.size);
             return Err(format!("the pieces of a value of {size} bytes have more in row {key}"));
         }
         self.received += piece.len();
-        row.value(piece).map_err(too_large)
+        self.row.value(piece).map_err(too_large)
     }
 }
 

@@ -269,6 +269,17 @@ impl Client {
         format!("{}/tables/{table}", self.inner.instance)
     }
 
+    /// What tells a table from every other one that has had its name, in this Bigtable or in another: a number that an
+    /// embedded one gives it when it is created. A server says nothing of the kind.
+    pub(crate) fn table_id(&self, table: &str) -> Option<u64> {
+        #[cfg(feature = "embedded")]
+        if let Some(servers) = self.inner.channels.in_process() {
+            return servers.table_id(&self.table_name(table));
+        }
+        let _ = table;
+        None
+    }
+
     fn app_profile(&self) -> &str {
         &self.inner.app_profile
     }

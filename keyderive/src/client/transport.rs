@@ -32,6 +32,12 @@ pub(crate) enum Transport {
 #[cfg(feature = "embedded")]
 pub(crate) trait InProcess: Send + Sync {
     fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>>;
+
+    /// What tells the table of this full name from every other one that has had it, here or elsewhere; none where there
+    /// is no such table, or nothing tells.
+    fn table_id(&self, _table: &str) -> Option<u64> {
+        None
+    }
 }
 
 pub(crate) type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;

@@ -238,6 +238,7 @@ impl fmt::Debug for Bigtable {
 /// The two services over one store.
 #[derive(Clone)]
 struct Servers {
+    worker: Arc<Worker>,
     data: BigtableServer<data::Data>,
     admin: BigtableTableAdminServer<admin::Admin>,
     faults: Option<Arc<Injector>>,
@@ -248,6 +249,7 @@ impl Servers {
         // A request may say that it has 4 GiB, and is given the room before it comes. The client's own limit is the same,
         // so that it is the one that its users meet.
         Self {
+            worker: Arc::clone(&worker),
             data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
                 .max_decoding_message_size(MAX_MESSAGE_BYTES)
                 .max_encoding_message_size(usize::MAX),
@@ -279,6 +281,10 @@ impl InProcess for Servers {
         let Some(faults) = &self.faults else { return self.answer(request) };
         let servers = self.clone();
         faults.call(request, move |request| servers.answer(request))
+    }
+
+    fn table_id(&self, table: &str) -> Option<u64> {
+        self.worker.store().table(table).ok()?.id
     }
 }
 

@@ -22,6 +22,9 @@ use crate::wire::admin::r#type::Struct;
 /// What a table is, apart from its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Definition {
+    /// What tells it from every other table that has had its name; none in a file in which it was created before tables
+    /// had one.
+    pub(super) id: Option<u64>,
     pub(super) families: Families,
     /// The first keys of all tablets but the first, in order, each once.
     pub(super) splits: Vec<Bytes>,

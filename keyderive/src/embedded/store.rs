@@ -52,12 +52,13 @@ impl Store {
         self.storage.tables(prefix, after, count)
     }
 
+    /// Creates a table, which gets an identifier that no other has.
     pub(super) fn create_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
         let _writing = self.lock();
         if self.storage.table(name)?.is_some() {
             return Err(Status::already_exists(format!("table `{name}` exists")));
         }
-        self.storage.put_table(name, definition)?;
+        self.storage.put_table(name, Definition { id: Some(fastrand::u64(..)), ..definition })?;
         self.storage.commit()
     }
 

@@ -289,7 +289,7 @@ async fn requests_that_name_nothing_are_not_sent() {
 #[tokio::test]
 async fn tables_come_and_go() {
     let client = client_with_table().await;
-    assert_eq!(client.table_info(TABLE).await.unwrap().family_names(), "f, g");
+    assert_eq!(client.table_info(TABLE).await.unwrap().family_names(), "`f`, `g`");
     let error = client.create_table(TABLE, NewTable::default()).await.unwrap_err();
     assert!(error.is_already_exists(), "{error}");
     client.delete_table(TABLE).await.unwrap();

@@ -100,6 +100,7 @@
 //! A salt can stand behind a field, `#[salt(range = 4, after = "user_id")]`: the rows of one user are spread, and users
 //! still lie in their order. [`create_if_absent`](crate::Table::create_if_absent) splits a new table by bucket where
 //! the salt is in front, so that the buckets are on several servers from the first write on.
+//! [`salt_bucket`](crate::RowKey::salt_bucket) tells the bucket of a key.
 //!
 //! # Randomization
 //!

@@ -29,6 +29,7 @@
 //! | the mutations of a request of many rows | 100,000 | several requests |
 //! | what is written to one row at once | | above 100 MB a warning: Bigtable advises against rows of that size |
 //! | an integer of a row | `i64` | an error |
+//! | a value that is JSON | 127 arrays and objects in one another, finite numbers | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, one after the other |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |

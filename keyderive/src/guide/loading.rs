@@ -45,6 +45,8 @@
 //! | a table into a stream, in no order | [`export`](crate::Table::export) |
 //! | a table in parts, for workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
+//! [`explain`](crate::Export::explain) on an export says what its scan asks for, and into which partitions it is cut.
+//!
 //! # How a load runs
 //!
 //! It cuts the key space where salt buckets begin and where the service samples tablets, reads 64 MiB ahead, and sends
@@ -61,9 +63,35 @@
 //! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows behind it that had been written are
 //! written again with the same timestamps, and are the same cells.
 //!
-//! In front of a checkpoint are the rows that failed too: a resumed load leaves them out, and the report of the load that
-//! met them is the one that names them. A checkpoint knows its table by name alone: a table that has been deleted and made
-//! anew, or another [`Client::embedded`](crate::Client::embedded), is to be loaded from the beginning.
+//! The rows that failed are not forgotten: a checkpoint has their places, and a resumed load tries them again. So a load
+//! that has come to its end with failed rows is resumed with its report's
+//! [`checkpoint`](crate::load::LoadReport::checkpoint) too, once the input is mended: it reads all of it, and writes these
+//! rows alone. What is mended must not change how many rows are in front of them.
+//!
+//! ```
+//! # use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] struct UserKey { name: String }
+//! # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let users = Client::embedded().table::<UserKey, User>("users");
+//! # users.create_if_absent().await?;
+//! let input = |names: [&'static str; 3]| names.map(|name| (UserKey { name: name.into() }, User { age: 42 }));
+//! // The delimiter is in a name.
+//! let report = users.load_iter(input(["alice", "bob#1", "carol"])).await?;
+//! assert_eq!(report.checkpoint().failed(), [1]);
+//!
+//! let mended = input(["alice", "bob-1", "carol"]);
+//! let report = users.load_iter(mended).resume(report.checkpoint().clone()).await?;
+//! assert_eq!((report.read(), report.written()), (1, 1));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A checkpoint is of one table. The embedded Bigtable tells a table that was deleted and made anew, or is in another
+//! [`Client::embedded`](crate::Client::embedded), and refuses the checkpoint of the one before. The service and the
+//! emulator know a table by its name alone: after deleting one there, or when the emulator has been started anew, load
+//! from the beginning, without [`resume`](crate::load::Load::resume).
 //!
 //! # What failed
 //!

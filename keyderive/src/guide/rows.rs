@@ -60,7 +60,8 @@
 //!
 //! `create_if_absent` declares the families of the row type. Columns that it does not name are ignored when it is read,
 //! and left alone when it is written. A column is named `name` in the table's own family and `family:name` in another,
-//! in every call.
+//! in every call; `family:` is all of a family, where a call takes several columns. The bare name of a family is that of no
+//! column, and an error: it is for [`update`](crate::Table::update) alone, which sets and deletes whole fields.
 //!
 //! | to | write |
 //! |---|---|
@@ -76,6 +77,15 @@
 //! | read one row; many by their keys, in their order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
 //! | read some columns | [`columns`](crate::Table::columns); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
 //! | see the cells themselves | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
+//!
+//! # What is refused
+//!
+//! What could be written and not be read back is an error of the write, before anything is sent, which names the column and
+//! what to do: values that serde reads without a type, such as untagged enums and `serde_json::Value`, unless they are
+//! [`json`](crate::row::json); numbers in a flattened field, unless they are marked as [`flattened`](crate::row::flattened)
+//! shows; NaN and infinity inside a sequence or another value that is JSON; two fields with one name. A row with a column
+//! under the name of its field and another under its `alias` is read, by the name:
+//! [`row`](crate::row#attributes-of-serde) has the rest.
 //!
 //! # What is atomic
 //!

@@ -25,7 +25,7 @@
 //! let declared = events
 //!     .create()
 //!     .family("raw", GcRule::max_age(month))
-//!     .split_at(&EventKey { user_id: "m".into(), at: u64::MAX >> 1 })
+//!     .split_before(EventKey::scan().user_id_range("m"..))
 //!     .with_marker();
 //! declared.clone().if_absent().await?;
 //! assert!(declared.verify().await?.marker); // families, rules and the layout of the keys are as declared
@@ -36,7 +36,7 @@
 //! | to | write |
 //! |---|---|
 //! | create one where there is none, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with their garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_at(&key)`, `.with_marker()`; `.await` it, or `.if_absent()` |
+//! | declare families with their garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`; `.await` it, or `.if_absent()` |
 //! | find out at the start that a table is another one than declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: an error with both sides |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
 //! | see what there is | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
@@ -46,9 +46,10 @@
 //! # Splits
 //!
 //! A new table of the service is one tablet, and one server takes all its writes until it has been split. A table of a
-//! key type whose salt is in front is created with a split at each bucket but the first; `.split_at(&key)` adds one, in
-//! every bucket. Splits can only be given when a table is created. Without a salt, name keys that cut the expected rows
-//! into parts of about the same size.
+//! key type whose salt is in front is created with a split at each bucket but the first;
+//! [`.split_before(scan)`](crate::CreateTable::split_before) adds one where the rows of a scan begin, in every bucket, and
+//! [`.split_at(&key)`](crate::CreateTable::split_at) one at a whole key. Splits can only be given when a table is created.
+//! Without a salt, name places that cut the expected rows into parts of about the same size.
 //!
 //! # Row key schema and marker
 //!

@@ -69,6 +69,31 @@ pub trait RowKey {
         Ok(out)
     }
 
+    /// The salt bucket that the key is in; none where the key type has no salt.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// #[derive(RowKey)]
+    /// #[salt(range = 4, over = "user_id")]
+    /// struct EventKey {
+    ///     user_id: String,
+    ///     at: u64,
+    /// }
+    ///
+    /// let key = EventKey { user_id: "alice".into(), at: 5 };
+    /// assert_eq!(key.encode()?, b"1#alice#00000000000000000005");
+    /// assert_eq!(key.salt_bucket()?, Some(1));
+    /// # Ok::<(), keyderive::key::EncodeError>(())
+    /// ```
+    ///
+    /// The key is encoded for it. Buckets are below 0 with [`SaltHash::Java`](super::SaltHash::Java) alone.
+    ///
+    /// # Errors
+    /// Those of [`encode_into`](Self::encode_into).
+    fn salt_bucket(&self) -> Result<Option<i32>, EncodeError> {
+        Ok(Self::SCHEMA.bucket_of(&self.encode()?))
+    }
+
     /// Reads a row key. Accepts exactly the bytes that encode writes; borrowed fields do not allocate.
     ///
     /// # Errors
@@ -144,7 +169,7 @@ pub trait RowKey {
 /// A row key that owns what it holds, so that decode gives back the whole of it.
 ///
 /// Derived with [`RowKey`] for every key type without borrowed and hashed fields.
-pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'static {}
+pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + Sync + 'static {}
 
 /// A row key that a table can have.
 ///
@@ -155,7 +180,7 @@ pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + 'stat
     label = "not a row key that owns its fields",
     note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
 )]
-pub trait TableKey: RowKey + Send + 'static {
+pub trait TableKey: RowKey + Send + Sync + 'static {
     /// What a table hands out for a stored key: the key type itself, or its bytes.
     type Stored: Send + 'static;
 

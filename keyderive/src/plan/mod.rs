@@ -157,6 +157,12 @@ impl<K: ?Sized> Plan<K> {
         Self::from_selection(selection)
     }
 
+    /// The stored keys that are looked at, where the plan is a part of another.
+    #[cfg(feature = "client")]
+    pub(crate) fn window(&self) -> Option<&KeyRange> {
+        self.selection.window.as_ref()
+    }
+
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {

@@ -52,7 +52,7 @@ impl RowBuilder {
         let copied = self.copy(piece)?;
         if let Some(cell) = self.cells.last_mut() {
             // Labels come behind the value, so that its pieces are side by side.
-            cell.value.end = copied.end;
+            cell.value = Span::new(cell.value.start(), copied.end());
         }
         Ok(())
     }
@@ -81,6 +81,6 @@ impl RowBuilder {
         let start = u32::try_from(self.bytes.len()).map_err(|_| TooLarge)?;
         let end = u32::try_from(self.bytes.len() + part.len()).map_err(|_| TooLarge)?;
         self.bytes.extend_from_slice(part);
-        Ok(Span { start, end })
+        Ok(Span::new(start, end))
     }
 }

@@ -1,7 +1,6 @@
 //! A row as the table stores it: cells under families and qualifiers.
 
 use std::fmt;
-use std::slice;
 
 use bytes::Bytes;
 
@@ -30,6 +29,15 @@ pub(crate) struct CellSpans {
     pub(crate) qualifier: Span,
     pub(crate) value: Span,
     pub(crate) timestamp_micros: i64,
+}
+
+impl CellSpans {
+    /// Whether two cells of these bytes are of the same column.
+    #[inline]
+    fn is_of_column_of(&self, other: &Self, bytes: &[u8]) -> bool {
+        let is_same = |one: Span, other: Span| one == other || one.of(bytes) == other.of(bytes);
+        is_same(self.qualifier, other.qualifier) && is_same(self.family, other.family)
+    }
 }
 
 impl Row {
@@ -64,7 +72,8 @@ impl Row {
     /// The cells, as a slice.
     #[inline]
     pub(crate) fn cell_slice(&self) -> CellSlice<'_> {
-        CellSlice { row: self, spans: &self.cells, first: 0 }
+        // A row with so many cells has more than 4 GiB.
+        CellSlice { row: self, numbers: Span::new(0, u32::try_from(self.cells.len()).unwrap_or(u32::MAX)) }
     }
 
     /// About how much memory it takes.
@@ -92,15 +101,14 @@ impl fmt::Debug for Row {
 #[derive(Clone, Copy)]
 pub(crate) struct CellSlice<'a> {
     row: &'a Row,
-    spans: &'a [CellSpans],
-    /// The number of the first cell in its row.
-    first: usize,
+    /// The numbers of the cells in the row.
+    numbers: Span,
 }
 
 impl<'a> CellSlice<'a> {
     #[inline]
     pub(crate) fn iter(self) -> Cells<'a> {
-        Cells { row: self.row, spans: self.spans.iter(), first: self.first }
+        Cells(self)
     }
 
     #[inline]
@@ -109,49 +117,83 @@ impl<'a> CellSlice<'a> {
     }
 
     /// Those in front of the first that is as `is_end` says, and the rest.
-    #[inline]
     pub(crate) fn split_where(self, is_end: impl Fn(Cell<'a>) -> bool) -> (Self, Self) {
-        let end = self.iter().position(is_end).unwrap_or(self.spans.len());
-        let (front, rest) = self.spans.split_at(end);
-        (Self { spans: front, ..self }, Self { spans: rest, first: self.first + end, ..self })
+        let front = self.iter().take_while(|cell| !is_end(*cell)).last();
+        self.split_at(front.map_or(self.numbers.start(), |cell| cell.number + 1))
     }
 
-    /// Each by itself.
+    /// Takes the cells of the first one's column.
+    #[inline]
+    pub(crate) fn next_column(&mut self) -> Option<Column<'a>> {
+        let Row { bytes, cells, .. } = self.row;
+        let Cell { number: first, .. } = self.first()?;
+        let mut end = first + 1;
+        while end < self.numbers.end() && cells[end as usize].is_of_column_of(&cells[first as usize], bytes) {
+            end += 1;
+        }
+        let (column, rest) = self.split_at(end);
+        *self = rest;
+        Some(Column(column))
+    }
+
+    /// Those in front of a number, which is one of theirs or the end, and the rest.
+    #[inline]
+    fn split_at(self, number: u32) -> (Self, Self) {
+        let Self { row, numbers } = self;
+        let (front, rest) = (Span::new(numbers.start(), number), Span::new(number, numbers.end()));
+        (Self { row, numbers: front }, Self { row, numbers: rest })
+    }
+}
+
+/// The cells of one column, one at least, the newest first.
+#[derive(Clone, Copy)]
+pub(crate) struct Column<'a>(CellSlice<'a>);
+
+impl<'a> Column<'a> {
+    #[inline]
+    pub(crate) fn newest(self) -> Cell<'a> {
+        let CellSlice { row, numbers } = self.0;
+        Cell { row, number: numbers.start() }
+    }
+
+    /// Each version by itself.
     pub(crate) fn singly(self) -> impl Iterator<Item = Self> {
-        let chunks = self.spans.chunks(1).enumerate();
-        chunks.map(move |(number, spans)| Self { spans, first: self.first + number, ..self })
+        let alone = |Cell { row, number }| Self(CellSlice { row, numbers: Span::new(number, number + 1) });
+        self.0.iter().map(alone)
     }
 }
 
 /// The cells of a row: [`Row::cells`].
 #[derive(Clone)]
-pub struct Cells<'a> {
-    row: &'a Row,
-    spans: slice::Iter<'a, CellSpans>,
-    /// The number of the next cell from the front.
-    first: usize,
-}
+pub struct Cells<'a>(CellSlice<'a>);
 
 impl<'a> Iterator for Cells<'a> {
     type Item = Cell<'a>;
 
     #[inline]
     fn next(&mut self) -> Option<Cell<'a>> {
-        let spans = self.spans.next()?;
-        let number = self.first;
-        self.first += 1;
-        Some(Cell { row: self.row, spans, number })
+        let CellSlice { row, numbers } = self.0;
+        if numbers.is_empty() {
+            return None;
+        }
+        self.0.numbers = Span::new(numbers.start() + 1, numbers.end());
+        Some(Cell { row, number: numbers.start() })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        self.spans.size_hint()
+        let left = self.0.numbers.len();
+        (left, Some(left))
     }
 }
 
 impl DoubleEndedIterator for Cells<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let spans = self.spans.next_back()?;
-        Some(Cell { row: self.row, spans, number: self.first + self.spans.len() })
+        let CellSlice { row, numbers } = self.0;
+        if numbers.is_empty() {
+            return None;
+        }
+        self.0.numbers = Span::new(numbers.start(), numbers.end() - 1);
+        Some(Cell { row, number: numbers.end() - 1 })
     }
 }
 
@@ -167,11 +209,17 @@ impl fmt::Debug for Cells<'_> {
 #[derive(Clone, Copy)]
 pub struct Cell<'a> {
     row: &'a Row,
-    spans: &'a CellSpans,
-    number: usize,
+    number: u32,
 }
 
 impl<'a> Cell<'a> {
+    /// Where its parts are.
+    #[inline]
+    fn spans(self) -> &'a CellSpans {
+        // Numbers come from the row's own cells.
+        &self.row.cells[self.number as usize]
+    }
+
     /// The column family's name.
     #[must_use]
     pub fn family(self) -> &'a str {
@@ -181,39 +229,33 @@ impl<'a> Cell<'a> {
 
     #[inline]
     pub(crate) fn family_bytes(self) -> &'a [u8] {
-        self.spans.family.of(&self.row.bytes)
-    }
-
-    /// Whether the other cell is of the same column.
-    #[inline]
-    pub(crate) fn is_of_column_of(self, other: Self) -> bool {
-        self.qualifier() == other.qualifier() && self.family_bytes() == other.family_bytes()
+        self.spans().family.of(&self.row.bytes)
     }
 
     /// The column qualifier; it may be empty.
     #[inline]
     #[must_use]
     pub fn qualifier(self) -> &'a [u8] {
-        self.spans.qualifier.of(&self.row.bytes)
+        self.spans().qualifier.of(&self.row.bytes)
     }
 
     /// The version's timestamp in microseconds since the epoch. Bigtable stores whole milliseconds.
     #[must_use]
     pub fn timestamp_micros(self) -> i64 {
-        self.spans.timestamp_micros
+        self.spans().timestamp_micros
     }
 
     /// The value's bytes.
     #[inline]
     #[must_use]
     pub fn value(self) -> &'a [u8] {
-        self.spans.value.of(&self.row.bytes)
+        self.spans().value.of(&self.row.bytes)
     }
 
     /// The labels that a filter put on the cell.
     pub fn labels(self) -> impl Iterator<Item = &'a str> {
         let Self { row, number, .. } = self;
-        let own = row.labels.iter().filter(move |(cell, _)| *cell == number);
+        let own = row.labels.iter().filter(move |(cell, _)| *cell == number as usize);
         own.map(|(_, label)| str::from_utf8(label.of(&row.bytes)).unwrap_or_default())
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::RowFilter;
 use super::error::{Fault, RowError};
 use super::path::Path;
 use super::ser::{self, Stored};
+use super::{RowFilter, Shape, value};
 
 /// What a row has to be like for a conditional write to be made.
 ///
@@ -21,7 +21,8 @@ use super::ser::{self, Stored};
 /// ```
 ///
 /// Columns are named as in all calls: `name` in the table's own family, `family:name` in another. Of each, the newest
-/// version counts.
+/// version counts. What names no column, as the bare name of a family of the row type does, is an error when the
+/// condition is used.
 #[derive(Debug)]
 pub struct Condition {
     kind: Kind,
@@ -50,6 +51,7 @@ impl Condition {
     }
 
     /// The newest version of this column has this timestamp, in microseconds: nobody has written it since it was read.
+    /// A timestamp that is no whole millisecond, which no version has, is an error when the condition is used.
     ///
     /// ```
     /// use keyderive::row::{Condition, Timestamped};
@@ -84,10 +86,7 @@ impl Condition {
     /// what a row without the column has.
     pub fn column_equals<V: Serialize + ?Sized>(path: impl Into<Bytes>, value: &V) -> Self {
         let path = Path::new(path);
-        let stored = ser::to_stored(value).map_err(|fault| match path.column() {
-            Some(column) => fault.in_column(column),
-            None => fault,
-        });
+        let stored = ser::to_stored(value).map_err(|fault| fault.in_column(path.name()));
         Kind::Equals(path, stored).into()
     }
 
@@ -109,30 +108,42 @@ impl Condition {
 
     /// The filter that leaves a cell where the condition holds, or, for `true`, where it does not. None stands for
     /// any cell of the row.
-    pub(crate) fn into_filter(self, family: &Arc<str>) -> Result<(Option<RowFilter>, bool), RowError> {
+    pub(crate) fn into_filter(
+        self,
+        family: &Arc<str>,
+        shape: &Shape,
+    ) -> Result<(Option<RowFilter>, bool), RowError> {
         let Self { kind, negated } = self;
-        let newest = |path: &Path| RowFilter::chain([path.filter(family), RowFilter::latest(1)]);
         Ok(match kind {
             Kind::Row => (None, negated),
             Kind::Filter(filter) => (Some(filter), negated),
-            Kind::Column(path) => (Some(path.filter(family)), negated),
+            Kind::Column(path) => (Some(path.filter_any(family, shape)?), negated),
             Kind::Version(path, at) => {
-                (Some(RowFilter::chain([newest(&path), RowFilter::timestamps(at..=at)])), negated)
+                let newest = path.filter_newest(family, shape)?;
+                if !value::is_timestamp(at) {
+                    let fault = Fault::unsupported(format_args!(
+                        "is compared with the timestamp {at}, which no version has; Bigtable stores whole milliseconds \
+                         from 0 on, given in microseconds: compare with the timestamp that was read"
+                    ));
+                    return Err(fault.in_column(path.name()).in_family(path.family(family)));
+                }
+                (Some(RowFilter::chain([newest, RowFilter::timestamps(at..=at)])), negated)
             }
             Kind::Equals(path, value) => {
+                let newest = path.filter_newest(family, shape)?;
                 let of = path.family(family);
                 match value.map_err(|fault| fault.in_family(of))? {
-                    Stored::Absent => (Some(path.filter(family)), !negated),
+                    Stored::Absent => (Some(newest), !negated),
                     Stored::Value(value) => {
                         let equal = RowFilter::value_range(value.clone()..=value);
-                        (Some(RowFilter::chain([newest(&path), equal])), negated)
+                        (Some(RowFilter::chain([newest, equal])), negated)
                     }
                     Stored::Versions(_) | Stored::Family => {
                         let fault = Fault::unsupported(
                             "is compared with values that have timestamps; compare the value alone, or the timestamp \
                              with `Condition::column_version`",
                         );
-                        return Err(fault.in_column(path.column().unwrap_or(&Bytes::new())).in_family(of));
+                        return Err(fault.in_column(path.name()).in_family(of));
                     }
                 }
             }

@@ -1,25 +1,33 @@
 //! From the cells of a row to a serde value.
 
+mod aliases;
 mod cell;
 mod family;
 mod qualifier;
 mod row;
 mod untyped;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
+use self::aliases::Aliases;
 use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, CellSlice, Row};
+use super::{CellSlice, Column, Row};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
-pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Shape) -> Result<R, RowError> {
-    let mut source = Source { cells: row.cell_slice(), family, shape, empty: Vec::new() };
+pub(crate) fn from_row<'de, R: Deserialize<'de>>(
+    row: &'de Row,
+    family: &str,
+    shape: &Shape,
+) -> Result<R, RowError> {
+    let has_families = shape.may_have_families();
+    let cells = row.cell_slice();
+    let mut source = Source { cells, family, shape, has_families, empty: Vec::new(), aliases: None };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -27,8 +35,16 @@ pub(crate) fn from_row<R: DeserializeOwned>(row: &Row, family: &str, shape: &Sha
             Err(fault) => fault,
         };
         // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
-        match source.missing_family(&fault) {
-            Some(field) => source.empty.push(field.name),
+        if let Some(field) = source.missing_family(&fault) {
+            source.empty.push(field.name);
+            continue;
+        }
+        match fault.duplicate() {
+            Some((of, name)) if source.settle(of, name) => {}
+            Some((of, _)) => {
+                let second = source.shape.place(of, source.last_named()).map(|(_, name)| name);
+                return Err(second.into_iter().fold(fault, Fault::under).in_family(family));
+            }
             None => return Err(untyped.name(fault).in_family(family)),
         }
     }
@@ -39,8 +55,12 @@ struct Source<'de, 'f> {
     cells: CellSlice<'de>,
     family: &'f str,
     shape: &'f Shape,
+    /// Whether the row type has, or may have, families beside the row's own.
+    has_families: bool,
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
+    /// None until a field has come a second time.
+    aliases: Option<Aliases<'de>>,
 }
 
 impl<'f> Source<'_, 'f> {
@@ -51,18 +71,13 @@ impl<'f> Source<'_, 'f> {
     }
 }
 
-/// The versions of one column.
-#[derive(Clone, Copy)]
-struct Versions<'de> {
-    newest: Cell<'de>,
-    /// The newest first.
-    all: CellSlice<'de>,
-}
-
-/// Takes the next column from cells in the table's order.
-fn next_column<'de>(cells: &mut CellSlice<'de>) -> Option<Versions<'de>> {
-    let newest = cells.first()?;
-    let (all, rest) = cells.split_where(|cell| !cell.is_of_column_of(newest));
-    *cells = rest;
-    Some(Versions { newest, all })
+/// The column of this name.
+fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Column<'de>> {
+    loop {
+        let column = cells.next_column()?;
+        let newest = column.newest();
+        if newest.family_bytes() == family.as_bytes() && newest.qualifier() == qualifier.as_bytes() {
+            return Some(column);
+        }
+    }
 }

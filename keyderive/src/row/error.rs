@@ -72,6 +72,11 @@ struct Inner {
     source: Option<serde_json::Error>,
 }
 
+/// What is done about numbers in flattened fields.
+pub(super) const MARK_NUMBERS: &str = "mark a number or a `bool` there with \
+     `#[serde(with = \"keyderive::row::flattened\")]`, and the numbers of a map by a type of their own, \
+     `struct Count(#[serde(with = \"keyderive::row::flattened\")] i64)`";
+
 /// What a field takes that did not take a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Takes {
@@ -86,6 +91,8 @@ enum Kind {
     Unsupported,
     /// What the row type itself objects to.
     Rejected,
+    /// A field comes a second time.
+    Duplicate,
 }
 
 impl Fault {
@@ -96,6 +103,23 @@ impl Fault {
     /// The type, or the value, has no form as columns; `message` follows the column's name.
     pub(super) fn unsupported(message: impl Display) -> Self {
         Self::new(Kind::Unsupported, format!(" {message}"))
+    }
+
+    /// The row type is none that a row is read as.
+    pub(super) fn no_row() -> Self {
+        Self::unsupported(
+            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; enums and \
+             `serde_json::Value` are not rows",
+        )
+    }
+
+    /// The column is read without a type.
+    pub(super) fn untyped() -> Self {
+        Self::unsupported(
+            "is read without a type, and bytes do not say theirs; give the field a concrete type in place of a tagged \
+             or untagged enum or `serde_json::Value`, or store it as JSON with \
+             `#[serde(with = \"keyderive::row::json\")]`",
+        )
     }
 
     /// The column holds `found`, which is not what its field is stored as.
@@ -163,15 +187,25 @@ impl Fault {
             return self;
         }
         self.0.kind = Kind::Unsupported;
-        self.0.message.push_str(
-            "; serde reads the fields of a flattened struct before it knows their types, as text: mark a number or a \
-             `bool` there with `#[serde(with = \"keyderive::row::flattened\")]`",
-        );
+        self.0.message.push_str("; serde reads flattened fields before it knows their types, as text: ");
+        self.0.message.push_str(MARK_NUMBERS);
         self
     }
 
     pub(super) fn in_family(self, family: &str) -> RowError {
         RowError { family: family.into(), fault: self }
+    }
+
+    /// The field of which a second column came, with the family that it is in.
+    pub(super) fn duplicate(&self) -> Option<(Option<&str>, &[u8])> {
+        let Inner { kind, family, column, .. } = &*self.0;
+        column.as_deref().filter(|_| *kind == Kind::Duplicate).map(|column| (family.as_deref(), column))
+    }
+
+    /// Says which column was the second one.
+    pub(super) fn under(mut self, second: &str) -> Self {
+        self.0.message.push_str(&format!(": the second one is `{second}`"));
+        self
     }
 
     fn caused_by(mut self, source: serde_json::Error) -> Self {
@@ -229,8 +263,9 @@ impl de::Error for Fault {
     }
 
     fn duplicate_field(field: &'static str) -> Self {
-        let message = " is there under its name and under an alias; delete one of the two".to_owned();
-        Self::new(Kind::Rejected, message).in_column(field.as_bytes())
+        let message = " is there under two names of its field; delete one of the two columns with \
+                       `table.update(&key).delete(\"…\")`";
+        Self::new(Kind::Duplicate, message.to_owned()).in_column(field.as_bytes())
     }
 }
 

@@ -10,6 +10,8 @@ use std::ops::RangeBounds;
 
 use bytes::Bytes;
 
+use super::RowError;
+
 pub(crate) use self::error::Fault;
 pub use self::error::FilterError;
 pub(crate) use self::range::{ByteRange, TimeRange};
@@ -329,6 +331,11 @@ impl RowFilter {
 impl RowFilter {
     pub(crate) fn kind(&self) -> &Kind {
         &self.kind
+    }
+
+    /// A filter that is refused, since a column that it is to leave is none.
+    pub(crate) fn of_no_column(error: &RowError) -> Self {
+        refused(Fault::Column(error.to_string()))
     }
 
     fn around(traits: Result<Traits, FilterError>, kind: Kind) -> Self {

@@ -33,7 +33,39 @@
 //! they are: they are taken for text, or for bytes. Text, enums by name and bytes are read so as they are; a number is
 //! not, without this. What is stored is the same with and without it: [the form of a column](super).
 //!
-//! It is for integers, floats, `bool`, and options of these, which need `#[serde(default)]` too.
+//! It is for integers, floats, `bool`, and options of these, which need `#[serde(default)]` too. A map of numbers that is
+//! flattened takes them as a type of their own, which has the attribute on its field:
+//!
+//! ```
+//! use std::collections::BTreeMap;
+//! # use keyderive::{Client, RowKey};
+//! # #[derive(RowKey)] struct PageKey { url: String }
+//! #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+//! struct Page {
+//!     title: String,
+//!     #[serde(flatten)]
+//!     counts: BTreeMap<String, Count>, // `cf:visits`, `cf:likes`, each beside `cf:title`
+//! }
+//!
+//! #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+//! struct Count(#[serde(with = "keyderive::row::flattened")] i64);
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), keyderive::Error> {
+//! let pages = Client::embedded().table::<PageKey, Page>("pages");
+//! pages.create_if_absent().await?;
+//! let counts = BTreeMap::from([("visits".to_owned(), Count(41)), ("likes".to_owned(), Count(7))]);
+//! let page = Page { title: "Home".into(), counts };
+//! let key = PageKey { url: "/".into() };
+//! pages.put(&key, &page).await?;
+//! assert_eq!(pages.get(&key).await?, Some(page));
+//! assert_eq!(pages.increment(&key, "visits", 1).await?, 42);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! What is neither text nor a number, a sequence say, is to be [`json`](super::json) there. A value that would not be read
+//! back is refused when it is written, by a table that knows the row type's `Deserialize`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -43,7 +75,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::value;
 
-/// The name by which a column knows that its bytes are asked for.
+/// The name by which a column knows that its bytes are asked for, and that what is written is read so.
 pub(super) const NUMBER: &str = "$keyderive::row::flattened";
 
 /// Writes the value as it is.
@@ -51,7 +83,7 @@ pub(super) const NUMBER: &str = "$keyderive::row::flattened";
 /// # Errors
 /// Those of the serializer.
 pub fn serialize<T: Number, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-    value.serialize(serializer)
+    serializer.serialize_newtype_struct(NUMBER, value)
 }
 
 /// Reads the value from the bytes of its column, or from a number of another format.

@@ -25,7 +25,10 @@
 //! ```
 //!
 //! It is for structs and maps that are to be one value, and for enums that serde reads without a type: untagged,
-//! internally and adjacently tagged ones. A `None` is stored as `null`.
+//! internally and adjacently tagged ones. A `None` is stored as `null`. The values of a map
+//! take it by a type of their own: `struct Any(#[serde(with = "keyderive::row::json")] serde_json::Value)`.
+
+mod check;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -33,11 +36,19 @@ use std::marker::PhantomData;
 use serde::de::{self, DeserializeOwned, Deserializer, Visitor};
 use serde::ser::{self, Serialize, Serializer};
 
+pub(super) use self::check::{Lost, check};
+
 /// Writes the value as a string that is JSON.
 ///
 /// # Errors
-/// When it has no form in JSON, and those of the serializer.
+/// When it has no form in JSON, as NaN and infinity have none, is deeper than 127 arrays and objects in one another, and
+/// those of the serializer.
 pub fn serialize<T: Serialize + ?Sized, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+    match check(value, 0) {
+        // What has no form at all is told by the writer.
+        Ok(()) | Err(Lost::Other) => {}
+        Err(lost) => return Err(ser::Error::custom(lost)),
+    }
     serializer.serialize_str(&serde_json::to_string(value).map_err(ser::Error::custom)?)
 }
 

@@ -89,32 +89,41 @@
 //!
 //! Integers have the one form that Bigtable itself counts in: `ReadModifyWriteRow` increments it, and
 //! SQL reads it with `TO_INT64`. A `Vec<u8>` is a sequence to serde, hence JSON, unless `serde_bytes` or
-//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity: inside a sequence they become
-//! `null`. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
+//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity, and is read to a depth of 127 arrays and objects:
+//! what is beyond, below a column, is refused when it is written. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
 //! for people. Keys of maps are strings, enums by name, and what serde writes as a string.
 //!
 //! Cells have the time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] say another. A row type
 //! is read with the newest version of each column, or with all of them where a field is [`Versions`]: keep such fields in a
 //! family of their own where other columns change often, since [`Table::create`](crate::Table::create) declares a family
-//! with `Versions` to keep every version of all its columns.
+//! with `Versions` to keep every version of all its columns. A table whose family keeps one version is refused for such a
+//! row type, by [`Table::verify`](crate::Table::verify) and where it is created.
 //!
 //! # Attributes of serde
 //!
 //! `rename`, `rename_all`, `default`, `skip`, `skip_serializing_if`, `with` and `transparent` hold, and names are column and
 //! family names: short ones are worth their while, since the service stores them with each cell. A skipped field is an
-//! absent one, but for `skip` and `skip_serializing`, of which serde tells nothing: their columns are left alone. An `alias`
-//! is read; what is written has the name, so that a row with both columns is an error until one is deleted. A family that has
-//! an alias is created under both names.
+//! absent one, but for `skip` and `skip_serializing`, of which serde tells nothing: their columns are left alone. Two fields
+//! with one name would be one column, and are refused when the table is created or written.
+//!
+//! An `alias` is read; what is written has the name. A row can have both columns then, as after a write over what an older
+//! program has written: the name counts, and the alias's column is left out. It stays in the row, and is read again where the
+//! field becomes `None`, until `table.update(&key).delete("mail")` deletes it. Two aliases without the name are an error. A
+//! family that has an alias is created under both names.
 //!
 //! `flatten` turns a struct into a map for serde, which has three consequences. It owns the whole family, so that `put`
 //! deletes the columns that it does not have. It does not tell its names: [`Table::create`](crate::Table::create) has to be
 //! told of the families, a `None` is taken for a column, and
 //! [`Table::every_version`](crate::Table::every_version) says that it has [`Versions`]. And the columns of the flattened
 //! field are read before their types are known, as text, or as bytes where they are none: numbers and `bool`s there are marked with
-//! `#[serde(with = "keyderive::row::flattened")]`, which [`flattened`] shows; an error names those that are not.
+//! `#[serde(with = "keyderive::row::flattened")]`, which [`flattened`] shows, for a map of them too. What would be read back
+//! as text and is none is refused when it is written, and so is an entry of a flattened map with the name of a field.
 //!
 //! Internally tagged, adjacently tagged and untagged enums, and `serde_json::Value`, are read without a type too, and stored
-//! values do not say of what type they are: such a field can be written and not be read back, unless it is [`json`].
+//! values do not say of what type they are: such a field is refused when it is written, unless it is [`json`]; as the
+//! values of a map, it is so by a type of its own, `struct Any(#[serde(with = "keyderive::row::json")] Value)`. Such a row is
+//! refused as a whole. A table that is only written, of [`write_only_table`](crate::Client::write_only_table), does not know
+//! how its rows are read, and takes them.
 
 mod build;
 mod cell;
@@ -131,12 +140,13 @@ mod shape;
 mod span;
 #[cfg(test)]
 mod tests;
+mod untyped;
 mod value;
 mod versions;
 
 pub(crate) use build::{RowBuilder, TooLarge};
 pub use cell::{Cell, Cells, Row};
-pub(crate) use cell::{CellSlice, CellSpans, Shown};
+pub(crate) use cell::{CellSlice, CellSpans, Column, Shown};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;

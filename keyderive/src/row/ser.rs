@@ -18,7 +18,7 @@ use self::cell::ValueSerializer;
 use self::changes::Changes;
 use self::row::RowSerializer;
 use super::error::{Fault, RowError};
-use super::{Mutation, Shape};
+use super::{Change, Mutation, Shape};
 
 /// How a value is written.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,7 @@ pub(crate) fn to_mutations<R: Serialize + ?Sized>(
     row: &R,
     write: Write<'_>,
 ) -> Result<Vec<Mutation>, RowError> {
+    write.shape.check(write.family)?;
     let mut changes = Changes::new(write);
     row.serialize(RowSerializer { changes: &mut changes }).map_err(|fault| fault.in_family(write.family))?;
     Ok(changes.into_row())
@@ -56,7 +57,17 @@ pub(crate) fn field_to_mutations<V: Serialize + ?Sized>(
     let mut changes = Changes::new(write);
     let qualifier = Bytes::copy_from_slice(name.as_bytes());
     changes.field(name, qualifier, value).map_err(|fault| fault.in_family(write.family))?;
-    Ok(changes.into_mutations())
+    let mutations = changes.into_mutations();
+    let is_own =
+        |mutation: &Mutation| matches!(&mutation.0, Change::SetCell { family, .. } if family == write.family);
+    if write.shape.is_family(name.as_bytes()) && mutations.iter().any(is_own) {
+        let fault = Fault::unsupported(format_args!(
+            "is not a column: `{name}` is a column family of the row type; set it to a struct or a map, or write \
+             `{name}:…` for one of its columns"
+        ));
+        return Err(fault.in_column(name.as_bytes()).in_family(write.family));
+    }
+    Ok(mutations)
 }
 
 /// The mutations that make one column equal to `value`.
@@ -67,7 +78,7 @@ pub(crate) fn column_to_mutations<V: Serialize + ?Sized>(
     write: Write<'_>,
 ) -> Result<Vec<Mutation>, RowError> {
     let mut changes = Changes::new(write);
-    let stored = stored(qualifier, value).map_err(|fault| fault.in_family(family))?;
+    let stored = changes.stored(family, qualifier, value).map_err(|fault| fault.in_family(family))?;
     changes.write(family, qualifier, stored);
     Ok(changes.into_mutations())
 }
@@ -75,12 +86,6 @@ pub(crate) fn column_to_mutations<V: Serialize + ?Sized>(
 /// What a value is as a column.
 pub(super) fn to_stored<V: Serialize + ?Sized>(value: &V) -> Result<Stored, Fault> {
     value.serialize(ValueSerializer::CELL)
-}
-
-/// What a value is as the column with this name.
-fn stored<T: Serialize + ?Sized>(qualifier: &[u8], value: &T) -> Result<Stored, Fault> {
-    named(qualifier)?;
-    to_stored(value).map_err(|fault| fault.in_column(qualifier))
 }
 
 /// Refuses the empty name.

@@ -5,22 +5,59 @@
 
 mod probe;
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use serde::de::DeserializeOwned;
 
 use self::probe::{Asked, Found, ask};
+use super::error::{Fault, RowError};
 
 /// What a row type says of its columns.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum Shape {
-    /// A struct has these fields, under every name that they are read by.
-    Struct(Vec<Field>),
+    /// A struct has these fields.
+    Struct(Fields),
     /// A map has any column of the table's family.
-    Map { versions: bool },
+    Map { versions: bool, untyped: bool },
     /// A struct with a flattened field reads whatever there is.
-    Flattened,
+    Flattened(Flattened),
     /// The type is only written, and nothing is known of it.
-    Unknown,
+    Unknown(Written),
+    /// A type that is read without a type is no row.
+    Untyped,
 }
+
+/// The fields of a row type that is a struct.
+#[derive(Debug)]
+pub(crate) struct Fields {
+    /// Under every name that they are read by.
+    all: Vec<Field>,
+    /// The columns that are read without a type, hence cannot be.
+    untyped: Vec<Columns>,
+    /// Tells which columns of a family with any column are.
+    ask: fn(&[&str]) -> Found,
+    /// A column that two fields have.
+    twice: Option<(Option<&'static str>, &'static str)>,
+}
+
+/// Columns that are read without a type.
+#[derive(Debug)]
+enum Columns {
+    /// A field that is a column.
+    Own(&'static str),
+    /// A column of a field that is a struct.
+    Of(&'static str, &'static str),
+    /// Columns of a field that is a map, or a struct with a flattened field.
+    In(&'static str),
+}
+
+/// Whether a value of a type that is only written has been.
+#[derive(Debug, Default)]
+pub(crate) struct Written(AtomicBool);
+
+/// A struct with a flattened field, which is asked name by name.
+#[derive(Debug)]
+pub(crate) struct Flattened(fn(&[&str]) -> Found);
 
 /// A field of a row type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,20 +80,88 @@ pub(crate) enum Kind {
 impl Shape {
     pub(crate) fn of<R: DeserializeOwned>() -> Self {
         match ask::<R>(&[]).asked {
-            Some(Asked::Struct(names)) => {
-                Self::Struct(names.iter().map(|name| Field::of::<R>(name)).collect())
+            Some(Asked::Struct(names)) => Self::Struct(Fields::of::<R>(names)),
+            Some(Asked::Map) => Self::Map {
+                versions: map_asks::<R>(&[], Asked::Versions),
+                untyped: map_asks::<R>(&[], Asked::Untyped),
+            },
+            Some(Asked::Flattened) => Self::Flattened(Flattened(ask::<R>)),
+            Some(Asked::Untyped) => Self::Untyped,
+            Some(Asked::Column | Asked::Versions) | None => Self::Struct(Fields::of::<R>(&[])),
+        }
+    }
+
+    /// What is known of a type that is only written.
+    pub(crate) fn unknown() -> Self {
+        Self::Unknown(Written::default())
+    }
+
+    /// Whether the names of the fields are still to be seen: those of a type that is only written, the first time.
+    pub(super) fn awaits_names(&self) -> bool {
+        matches!(self, Self::Unknown(Written(written)) if !written.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the names of the fields have been seen.
+    pub(super) fn names_are_seen(&self) {
+        if let Self::Unknown(Written(written)) = self {
+            written.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Fails for a row type of which no value can be written and be read back.
+    pub(crate) fn check(&self, family: &str) -> Result<(), RowError> {
+        self.fault().map_or(Ok(()), |fault| Err(fault.in_family(family)))
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        match self {
+            Self::Untyped => Some(Fault::no_row()),
+            Self::Struct(Fields { twice: Some((family, column)), .. }) => {
+                let fault = Fault::unsupported(
+                    "is the column of two fields of the row type, by `#[serde(rename)]` or `#[serde(alias)]`, and \
+                     holds one value; give each field a name of its own",
+                );
+                let fault = fault.in_column(column.as_bytes());
+                Some(family.iter().fold(fault, |fault, family| fault.of_family(family)))
             }
-            Some(Asked::Map) => Self::Map { versions: map_has_versions::<R>(&[]) },
-            Some(Asked::Flattened) => Self::Flattened,
-            Some(Asked::Column | Asked::Versions) | None => Self::Struct(Vec::new()),
+            Self::Struct(_) | Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether a column, of the table's own family or of another, is read without a type.
+    ///
+    /// Of a struct with a flattened field this is no fault by itself: it is read as text.
+    pub(super) fn is_untyped(&self, family: Option<&str>, column: &[u8]) -> bool {
+        match self {
+            Self::Struct(Fields { untyped, ask, .. }) => untyped.iter().any(|columns| match *columns {
+                Columns::Own(name) => family.is_none() && name.as_bytes() == column,
+                Columns::Of(of, name) => family == Some(of) && name.as_bytes() == column,
+                Columns::In(of) => family == Some(of) && is_asked(*ask, of, column),
+            }),
+            Self::Map { untyped, .. } => *untyped && family.is_none(),
+            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
+        }
+    }
+
+    /// Whether the name is that of a field which is a column, hence of none that is a family.
+    pub(super) fn is_column(&self, name: &str) -> bool {
+        let is_it = |field: &Field| matches!(field.kind, Kind::Column { .. }) && field.name == name;
+        self.fields().iter().any(is_it)
+    }
+
+    /// Whether the name is that of a field which is a family.
+    pub(super) fn is_family(&self, name: &[u8]) -> bool {
+        match (self, str::from_utf8(name)) {
+            (Self::Flattened(flattened), Ok(name)) => flattened.is_family(name),
+            _ => self.family(name).is_some(),
         }
     }
 
     /// The fields, where they are known.
     pub(crate) fn fields(&self) -> &[Field] {
         match self {
-            Self::Struct(fields) => fields,
-            Self::Map { .. } | Self::Flattened | Self::Unknown => &[],
+            Self::Struct(fields) => &fields.all,
+            Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => &[],
         }
     }
 
@@ -72,10 +177,10 @@ impl Shape {
     pub(crate) fn own_versions(&self) -> bool {
         match self {
             Self::Struct(fields) => {
-                fields.iter().any(|field| matches!(field.kind, Kind::Column { versions: true }))
+                fields.all.iter().any(|field| matches!(field.kind, Kind::Column { versions: true }))
             }
-            Self::Map { versions } => *versions,
-            Self::Flattened | Self::Unknown => false,
+            Self::Map { versions, .. } => *versions,
+            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
         }
     }
 
@@ -84,11 +189,62 @@ impl Shape {
         self.own_versions() || self.families().any(|(_, versions)| versions)
     }
 
+    /// The field of the row, or of a field that is a struct, with this name.
+    pub(super) fn place(
+        &self,
+        family: Option<&str>,
+        name: &[u8],
+    ) -> Option<(Option<&'static str>, &'static str)> {
+        let Some(family) = family else {
+            let field = self.fields().iter().find(|field| field.name.as_bytes() == name)?;
+            return Some((None, field.name));
+        };
+        let field = self.family(family.as_bytes())?;
+        let Kind::Family { columns: Some(columns), .. } = &field.kind else { return None };
+        let column = columns.iter().find(|column| column.as_bytes() == name)?;
+        Some((Some(field.name), column))
+    }
+
+    /// Whether a row has, or may have, families beside its own.
+    pub(super) fn may_have_families(&self) -> bool {
+        match self {
+            Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
+            Self::Map { .. } | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) => true,
+        }
+    }
+
     /// The field of this name, where it is a family.
     pub(super) fn family(&self, name: &[u8]) -> Option<&Field> {
         let is_it =
             |field: &&Field| matches!(field.kind, Kind::Family { .. }) && field.name.as_bytes() == name;
         self.fields().iter().find(is_it)
+    }
+}
+
+impl Fields {
+    fn of<R: DeserializeOwned>(names: &'static [&'static str]) -> Self {
+        let all: Vec<_> = names.iter().map(|name| Field::of::<R>(name)).collect();
+        let own = repeated(names).map(|name| (None, name));
+        let twice = own.or_else(|| {
+            all.iter().find_map(|field| match &field.kind {
+                Kind::Family { columns: Some(columns), .. } => Some((Some(field.name), repeated(columns)?)),
+                Kind::Family { columns: None, .. } | Kind::Column { .. } => None,
+            })
+        });
+        let untyped = all.iter().flat_map(|field| field.untyped::<R>()).collect();
+        Self { all, untyped, ask: ask::<R>, twice }
+    }
+}
+
+impl Flattened {
+    /// Whether a field of this name is read without a type, as those of the flattened field are.
+    pub(super) fn is_untyped(&self, name: &str) -> bool {
+        (self.0)(&[name]).asked == Some(Asked::Untyped)
+    }
+
+    fn is_family(&self, name: &str) -> bool {
+        matches!((self.0)(&[name]).asked, Some(Asked::Struct(_) | Asked::Map | Asked::Flattened))
     }
 }
 
@@ -101,12 +257,29 @@ impl Field {
                 columns: Some(columns.to_vec()),
             },
             Some(Asked::Map | Asked::Flattened) => {
-                Kind::Family { columns: None, versions: map_has_versions::<R>(&[name]) }
+                Kind::Family { columns: None, versions: map_asks::<R>(&[name], Asked::Versions) }
             }
             Some(Asked::Versions) => Kind::Column { versions: true },
-            Some(Asked::Column) | None => Kind::Column { versions: false },
+            Some(Asked::Column | Asked::Untyped) | None => Kind::Column { versions: false },
         };
         Self { name, kind, optional }
+    }
+
+    /// Its columns that are read without a type.
+    fn untyped<R: DeserializeOwned>(&self) -> Vec<Columns> {
+        let asks = |path: &[&str]| ask::<R>(path).asked == Some(Asked::Untyped);
+        let name = self.name;
+        match &self.kind {
+            Kind::Column { .. } if asks(&[name]) => vec![Columns::Own(name)],
+            Kind::Family { columns: Some(columns), .. } => {
+                let untyped = columns.iter().filter(|column| asks(&[name, column]));
+                untyped.map(|column| Columns::Of(name, column)).collect()
+            }
+            Kind::Family { columns: None, .. } if map_asks::<R>(&[name], Asked::Untyped) => {
+                vec![Columns::In(name)]
+            }
+            Kind::Column { .. } | Kind::Family { columns: None, .. } => Vec::new(),
+        }
     }
 
     /// Whether a column of the family is of this field.
@@ -124,10 +297,22 @@ fn has_versions<R: DeserializeOwned>(path: &[&str]) -> bool {
     ask::<R>(path).asked == Some(Asked::Versions)
 }
 
-/// Whether the values of a map are versions. The key has to be one that the map's key type takes.
-fn map_has_versions<R: DeserializeOwned>(path: &[&str]) -> bool {
+/// Whether a column of a family with any column is read without a type.
+fn is_asked(ask: fn(&[&str]) -> Found, family: &str, column: &[u8]) -> bool {
+    str::from_utf8(column).is_ok_and(|column| ask(&[family, column]).asked == Some(Asked::Untyped))
+}
+
+/// The first name that comes twice.
+fn repeated(names: &[&'static str]) -> Option<&'static str> {
+    let mut sorted = names.to_vec();
+    sorted.sort_unstable();
+    sorted.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+}
+
+/// Whether the values of a map ask for this. The key has to be one that the map's key type takes.
+fn map_asks<R: DeserializeOwned>(path: &[&str], asked: Asked) -> bool {
     /// A number, a date, a time, an address, a UUID, each as text; enums are asked for the names of their variants.
     const KEYS: [&str; 5] =
         ["0", "2000-01-01", "2000-01-01T00:00:00Z", "127.0.0.1", "00000000-0000-0000-0000-000000000000"];
-    KEYS.iter().any(|key| has_versions::<R>(&[path, &[key]].concat()))
+    KEYS.iter().any(|key| ask::<R>(&[path, &[key]].concat()).asked == Some(asked))
 }

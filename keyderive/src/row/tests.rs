@@ -4,6 +4,8 @@ mod encodings;
 mod families;
 mod faults;
 mod flattened;
+mod lost;
+mod renamed;
 mod round_trip;
 mod shape;
 mod shapes;
@@ -22,7 +24,7 @@ const FAMILY: &str = "cf";
 const NOW: i64 = 1_700_000_000_000_000;
 
 fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
-    write_as(row, &Shape::Unknown, false)
+    write_as(row, &Shape::unknown(), false)
 }
 
 /// The mutations of a row whose type is of this shape.

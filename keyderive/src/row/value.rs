@@ -83,13 +83,18 @@ pub(super) fn read_boolean(value: &[u8]) -> Result<bool, Fault> {
 /// The timestamp of a cell, which is written as an integer.
 pub(super) fn read_timestamp(value: &[u8]) -> Result<i64, Fault> {
     let micros = read_i64(value, "i64")?;
-    if micros >= 0 && micros % MILLISECOND == 0 {
+    if is_timestamp(micros) {
         return Ok(micros);
     }
     Err(Fault::unsupported(format_args!(
         "has the timestamp {micros}; Bigtable stores whole milliseconds from 0 on, given in microseconds: write {}",
         micros.max(0) / MILLISECOND * MILLISECOND
     )))
+}
+
+/// Whether a cell can have this timestamp, in microseconds.
+pub(super) fn is_timestamp(micros: i64) -> bool {
+    micros >= 0 && micros % MILLISECOND == 0
 }
 
 /// A millisecond in microseconds.

@@ -99,7 +99,7 @@ impl<T> Timestamped<T> {
 ///
 /// A row type that has such a field is read with every version of all its columns. How many are there is decided by the
 /// garbage collection rule of the family: [`Table::create`](crate::Table::create) declares one that deletes none for a
-/// family with such fields, unless it is told otherwise.
+/// family with such fields, and refuses one that keeps a single version, as [`Table::verify`](crate::Table::verify) does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Versions<T>(Vec<Timestamped<T>>);
 
@@ -114,6 +114,23 @@ impl<T> Versions<T> {
     #[must_use]
     pub fn newest(&self) -> Option<&T> {
         self.0.first().map(|version| &version.value)
+    }
+
+    /// Whether there is no version.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many versions there are.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The versions, the newest first.
+    pub fn iter(&self) -> slice::Iter<'_, Timestamped<T>> {
+        self.0.iter()
     }
 
     /// Adds a version at its place; before those of the same timestamp.
@@ -161,6 +178,14 @@ impl<T, const N: usize> From<[Timestamped<T>; N]> for Versions<T> {
 impl<T> FromIterator<Timestamped<T>> for Versions<T> {
     fn from_iter<I: IntoIterator<Item = Timestamped<T>>>(versions: I) -> Self {
         versions.into_iter().collect::<Vec<_>>().into()
+    }
+}
+
+/// Each at its place.
+impl<T> Extend<Timestamped<T>> for Versions<T> {
+    fn extend<I: IntoIterator<Item = Timestamped<T>>>(&mut self, versions: I) {
+        self.0.extend(versions);
+        self.0.sort_by_key(|version| std::cmp::Reverse(version.timestamp_micros));
     }
 }
 

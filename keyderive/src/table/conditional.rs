@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::Table;
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::row::{Condition, Mutation};
+use crate::row::{Condition, Mutation, RowFilter};
 
 impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), where the row is as the condition says; whether it was.
@@ -34,7 +34,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// error that [`is_retryable`](Error::is_retryable) leaves open whether the row was written.
     ///
     /// # Errors
-    /// When the key, the row or the condition's value cannot be encoded, or the write fails.
+    /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
+    /// fails.
     pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
     where
         R: Serialize,
@@ -68,11 +69,23 @@ impl<K: TableKey, R> Table<K, R> {
         mutations: Vec<Mutation>,
         condition: Condition,
     ) -> Result<bool, Error> {
-        let (filter, negated) =
-            condition.into_filter(&self.family).map_err(|error| Error::row(&self.name, &key, error))?;
+        let (filter, negated) = self.condition(&key, condition)?;
         let (then, otherwise) = if negated { (Vec::new(), mutations) } else { (mutations, Vec::new()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
+    }
+
+    /// Whether the row is as the condition says, where there is nothing to be written.
+    pub(super) async fn holds(&self, key: Bytes, condition: Condition) -> Result<bool, Error> {
+        let (filter, negated) = self.condition(&key, condition)?;
+        let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let row = self.client.read_row(&self.name, key, Some(RowFilter::chain(one))).await?;
+        Ok(row.is_some() != negated)
+    }
+
+    fn condition(&self, key: &Bytes, condition: Condition) -> Result<(Option<RowFilter>, bool), Error> {
+        let filter = condition.into_filter(&self.family, &self.shape);
+        filter.map_err(|error| Error::row(&self.name, key, error))
     }
 
     /// Adds to an integer column of a row, `name` or `family:name`; what it holds then. A column that the row does not

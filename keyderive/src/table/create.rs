@@ -12,6 +12,8 @@ use super::verify::{self, Expected};
 use super::{Table, VERSIONS, Verified, marker};
 use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
 use crate::key::{Schema, TableKey};
+use crate::plan::{IntoPlan, Plan};
+use crate::row::Shape;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Creates the table, as it is declared step by step.
@@ -35,7 +37,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// let declared = events
     ///     .create()
     ///     .family("raw", GcRule::max_age(Duration::from_secs(7 * 24 * 60 * 60)))
-    ///     .split_at(&EventKey { user_id: "m".into(), at: u64::from(u32::MAX) });
+    ///     .split_before(EventKey::scan().user_id_range("m"..));
     /// declared.clone().await?;
     /// declared.verify().await?; // at the next start, say
     /// # Ok(())
@@ -56,10 +58,15 @@ impl<K: TableKey, R> Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families(),
+            histories: self.histories(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
-            fault: None,
+            fault: self
+                .shape
+                .check(&self.family)
+                .err()
+                .map(|error| Error::definition(&self.name, error.to_string())),
             key: PhantomData,
         }
     }
@@ -72,7 +79,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// is.
     ///
     /// # Errors
-    /// When the table can be neither created nor found; when it exists without one of the column families.
+    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one of
+    /// the column families, or where a family of it keeps one version of what the row type has
+    /// [`Versions`](crate::row::Versions) of.
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         self.create().if_absent().await
     }
@@ -81,11 +90,24 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// A struct with a flattened field does not tell its names, and a type that is only written tells nothing.
     pub(super) fn families(&self) -> Vec<Family> {
-        let own = [(&*self.family, self.shape.own_versions())];
-        let others = self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) });
-        let families = own.into_iter().chain(others);
         let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(VERSIONS) };
-        families.map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
+        self.family_names().map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
+    }
+
+    /// The families of which the row type reads every version.
+    pub(super) fn histories(&self) -> Vec<String> {
+        self.family_names()
+            .filter(|(_, all_versions)| *all_versions)
+            .map(|(name, _)| name.to_owned())
+            .collect()
+    }
+
+    /// The families of the row type, each with whether every version is read. What a flattened field has is told by
+    /// [`every_version`](Self::every_version) alone.
+    fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
+        let told = self.every_version && matches!(*self.shape, Shape::Flattened(_));
+        let own = [(&*self.family, self.shape.own_versions() || told)];
+        own.into_iter().chain(self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) }))
     }
 }
 
@@ -96,13 +118,17 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// # Errors
 /// [`is_already_exists`](Error::is_already_exists) where there is such a table. Before anything is sent: where a family
-/// has a name or a rule that no family can have, or the name of a column of the row key schema; where a key to split at
+/// has a name or a rule that no family can have, a rule that keeps one version where the row type has
+/// [`Versions`](crate::row::Versions), or the name of a column of the row key schema; where two fields of the row type are
+/// one column, or it is none that can be a row; where a key to split at
 /// cannot be encoded.
 #[must_use = "a table is created when this is awaited, or by `if_absent`"]
 pub struct CreateTable<K> {
     client: Client,
     name: Arc<str>,
     families: Vec<Family>,
+    /// Those of which every version is read.
+    histories: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,
     has_marker: bool,
@@ -130,12 +156,45 @@ impl<K: TableKey> CreateTable<K> {
         self
     }
 
-    /// Has a tablet begin at this key, and at the same place in every other salt bucket.
+    /// Has a tablet begin at this key, and at the same place in every other salt bucket. [`split_before`](Self::split_before)
+    /// takes the first fields alone.
     pub fn split_at(mut self, key: &K) -> Self {
         match key.encode() {
             Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, key)),
             Err(error) => {
                 self.fault.get_or_insert_with(|| Error::key(&self.name, error));
+            }
+        }
+        self
+    }
+
+    /// Has a tablet begin where the rows of a scan begin, in every salt bucket: for a place by the first fields of a key.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, String>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let events = Client::embedded().table::<EventKey, Event>("events");
+    /// events
+    ///     .create()
+    ///     .split_before(EventKey::scan().user_id_range("m"..))
+    ///     .split_before(EventKey::scan().user_id("zoe").at_range(1_000_000..))
+    ///     .await?;
+    /// assert_eq!(events.partitions().await?.len(), 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Of several ranges, as those of `_any_of`, each begins one. A scan from the start of the table begins none, and
+    /// neither does one that no row can satisfy. Where the salt stands behind a field, only the buckets are split that the
+    /// scan reads.
+    pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
+        match scan.into_plan() {
+            Ok(plan) => self.splits.extend(starts(K::SCHEMA, &plan)),
+            Err(error) => {
+                self.fault.get_or_insert_with(|| Error::plan(&self.name, error));
             }
         }
         self
@@ -166,13 +225,15 @@ impl<K: TableKey> CreateTable<K> {
     ///
     /// # Errors
     /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one
-    /// of the column families, or with the marker of another layout.
+    /// of the column families, with one that keeps one version where the row type has
+    /// [`Versions`](crate::row::Versions), or with the marker of another layout.
     pub async fn if_absent(self) -> Result<bool, Error> {
         match self.send().await {
             Ok(()) => Ok(true),
             Err(error) if error.is_already_exists() => {
                 let info = self.client.table_info(&self.name).await?;
                 verify::has_families(&info, &self.families)?;
+                verify::keeps_histories(&info, &self.histories)?;
                 if self.has_marker {
                     marker::write::<K>(&self.client, &info).await?;
                 }
@@ -213,6 +274,7 @@ impl<K: TableKey> CreateTable<K> {
         let expected = Expected {
             families: &self.families,
             rules: true,
+            histories: &self.histories,
             schema: self.schema(),
             marker: self.has_marker,
         };
@@ -248,6 +310,12 @@ impl<K: TableKey> CreateTable<K> {
         if let Some(error) = &self.fault {
             return Err(error.shared());
         }
+        let lossy = |family: &&Family| {
+            family.gc_rule().keeps_one() && self.histories.iter().any(|name| name == family.name())
+        };
+        if let Some(family) = self.families.iter().find(lossy) {
+            return Err(Error::definition(&self.name, verify::lost_history(family.name(), family.gc_rule())));
+        }
         if self.has_marker {
             marker::check::<K>(&self.name)?;
             if self.families.iter().any(|family| family.name() == marker::FAMILY) {
@@ -276,6 +344,24 @@ impl<K: TableKey> CreateTable<K> {
     }
 }
 
+/// Where the ranges and keys of a plan begin, but for the start of the table.
+fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
+    let mut starts = Vec::new();
+    for request in plan.requests() {
+        let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
+        let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
+        match schema.salt() {
+            // What begins behind its bucket does so in each; behind a field, it may end in front of the salt.
+            Some(salt) if salt.fields_left() == 0 => {
+                starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
+            }
+            _ => starts.extend(of_request.map(Bytes::from)),
+        }
+    }
+    starts.retain(|start| !start.is_empty());
+    starts
+}
+
 /// The keys of all buckets at the place of `key`.
 fn in_every_bucket(schema: &Schema, key: Vec<u8>) -> Vec<Bytes> {
     let Some(salt) = schema.salt() else { return vec![key.into()] };
@@ -298,6 +384,7 @@ impl<K> Clone for CreateTable<K> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families.clone(),
+            histories: self.histories.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,

@@ -15,10 +15,13 @@ use super::scan::Scan;
 use super::{Next, Table};
 use crate::client::Error;
 use crate::key::TableKey;
-use crate::plan::{IntoPlan, Plan};
+use crate::plan::{Explain, IntoPlan, KeyRange, Plan};
 
 /// How many partitions are read at a time, unless it is said.
 const PARALLEL: usize = 8;
+
+/// How many partitions are printed before the rest is counted.
+const SHOWN: usize = 8;
 
 impl<K: TableKey, R: 'static> Table<K, R> {
     /// All rows that a plan selects, read from several partitions of the table at a time, in no order.
@@ -132,6 +135,47 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         Export { table, parts, parallel, scan: Arc::new(move |part| change(scan(part))) }
     }
 
+    /// What the export will read, in words: its scan, and the partitions that it is cut into. The service is asked for
+    /// the samples; no row is read.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let events = Client::embedded().table::<EventKey, Event>("events");
+    /// # events.create_if_absent().await?;
+    /// let told = events.export(EventKey::scan()).parallel(2).explain().await?.to_string();
+    /// assert!(told.ends_with(
+    ///     "
+    ///   partitions   4, 2 at a time
+    ///                [start of table, 1#)
+    ///                [1#, 2#)
+    ///                [2#, 3#)
+    ///                [3#, end of table)"
+    /// ));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Another export may be cut elsewhere, as tablets are split and merged.
+    ///
+    /// # Errors
+    /// As those of the [`stream`](Self::stream) before its first row.
+    pub async fn explain(&self) -> Result<ExplainExport, Error> {
+        let (scan, parts) = match &self.parts {
+            Ok(Parts::Of(plan)) => {
+                let scan = (self.scan)(Plan::clone(plan)).explain()?;
+                (Some(scan), self.table.partitions_of(Plan::clone(plan)).await?)
+            }
+            Ok(Parts::Given(parts)) => (None, parts.clone()),
+            Err(error) => return Err(error.shared()),
+        };
+        let windows = parts.iter().map(|part| part.window().cloned()).collect();
+        Ok(ExplainExport { key_type: K::SCHEMA.key_type(), scan, windows, parallel: self.parallel })
+    }
+
     /// Runs the export. Nothing is sent before the stream is first polled; dropping it cancels what runs.
     ///
     /// An error is the stream's last item: of the plan, of the request for the partitions, or of the scan of one.
@@ -148,6 +192,47 @@ impl<K: TableKey, R: 'static> Export<K, R> {
             }
         };
         Exported { parallel, scan, state: State::Cutting(Box::pin(cut)) }
+    }
+}
+
+/// An export in words, from [`Export::explain`]; print it with `{}`.
+///
+/// The text is for people: its wording may change in any release.
+#[derive(Clone, Debug)]
+pub struct ExplainExport {
+    key_type: &'static str,
+    /// The scan that is cut, where it is cut here.
+    scan: Option<Explain>,
+    /// The stored keys that each partition looks at; none where that is all of them.
+    windows: Vec<Option<KeyRange>>,
+    parallel: usize,
+}
+
+impl ExplainExport {
+    /// How many partitions are read.
+    #[must_use]
+    pub fn partitions(&self) -> usize {
+        self.windows.len()
+    }
+}
+
+impl fmt::Display for ExplainExport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.scan {
+            Some(scan) => write!(f, "{scan}")?,
+            None => write!(f, "parts of {}", self.key_type)?,
+        }
+        write!(f, "\n  {:<12} {}, {} at a time", "partitions", self.windows.len(), self.parallel)?;
+        for window in self.windows.iter().take(SHOWN) {
+            match window {
+                Some(window) => write!(f, "\n  {:<12} {window}", "")?,
+                None => write!(f, "\n  {:<12} all of the table", "")?,
+            }
+        }
+        match self.windows.len().saturating_sub(SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n  {:<12} and {more} more", ""),
+        }
     }
 }
 

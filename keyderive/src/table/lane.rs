@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use super::marker;
 use crate::client::{Client, Error, Page, PageRows, PageSize, ReadRows, RowStream, Streams};
-use crate::key::{DecodeError, TableKey};
+use crate::key::TableKey;
 use crate::plan::Request;
 use crate::row::{Row, RowFilter};
 
@@ -27,13 +27,6 @@ pub(super) struct Reader<K: TableKey> {
 
 /// Decides by its key whether a row is wanted.
 pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
-
-/// The key of a row, or what is wrong with it: a foreign row fails the scan when its turn comes, behind all rows in
-/// front of it.
-pub(super) struct Found<K: TableKey> {
-    pub(super) key: Result<K::Stored, DecodeError>,
-    pub(super) bucket: Option<i32>,
-}
 
 /// How a lane asks for its rows.
 #[derive(Clone, Debug)]
@@ -132,23 +125,29 @@ impl<K: TableKey> Lane<K> {
         Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended }
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call. Nothing is sent before the first.
-    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one. Nothing
+    /// is sent before the first.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.wanted > 0 {
             let more = ready!(self.poll_row(cx)).map_err(|error| {
                 self.end();
                 Error::in_scan(self.bucket, error)
             })?;
             if !more {
-                return Poll::Ready(None);
+                return Poll::Ready(Ok(false));
             }
-            if let Some(found) = self.accept() {
+            if self.accepts() {
                 self.wanted -= 1;
-                return Poll::Ready(Some(Ok(found)));
+                return Poll::Ready(Ok(true));
             }
         }
         self.end();
-        Poll::Ready(None)
+        Poll::Ready(Ok(false))
+    }
+
+    /// The bucket that it reads, where it is one alone.
+    pub(super) fn bucket(&self) -> Option<i32> {
+        self.bucket
     }
 
     /// The row that was gone on to last.
@@ -162,19 +161,21 @@ impl<K: TableKey> Lane<K> {
         self.open = None;
     }
 
-    /// The key of the row; none for a row that is to be left out.
-    fn accept(&self) -> Option<Found<K>> {
+    /// Whether the row is to be handed out. A foreign one that is not left out is, and fails the scan when its turn comes,
+    /// behind all rows in front of it.
+    fn accepts(&self) -> bool {
         let Reader { keep, skip_foreign, skipped, .. } = &*self.reader;
-        let key = K::stored(self.row()?.key());
-        match &key {
-            Ok(key) if keep.as_ref().is_some_and(|keep| !keep(key)) => return None,
-            Err(_) if *skip_foreign => {
-                skipped.fetch_add(1, Ordering::Relaxed);
-                return None;
-            }
-            _ => {}
+        if keep.is_none() && !skip_foreign {
+            return true;
         }
-        Some(Found { key, bucket: self.bucket })
+        match self.row().map(|row| K::stored(row.key())) {
+            Some(Ok(key)) => keep.as_ref().is_none_or(|keep| keep(&key)),
+            Some(Err(_)) if *skip_foreign => {
+                skipped.fetch_add(1, Ordering::Relaxed);
+                false
+            }
+            Some(Err(_)) | None => true,
+        }
     }
 
     /// Goes on to the next row that is stored, and says whether there is one.

@@ -3,9 +3,11 @@
 //! [`Table::load`] is where one begins; [`Load`] says how it runs.
 
 mod account;
+mod again;
 mod ahead;
 mod checkpoint;
 mod item;
+mod low_water;
 mod portion;
 mod report;
 mod run;
@@ -47,7 +49,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// let loaded = events
     ///     .load(rows)
     ///     .workers(4)
-    ///     .on_progress(|progress| println!("{} rows in {:?}", progress.written, progress.elapsed))
+    ///     .on_progress(|progress| println!("{} rows read, {} written", progress.read, progress.written))
     ///     .await?
     ///     .all_written()?;
     /// assert_eq!(loaded.written, 1000);
@@ -165,16 +167,23 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// [`on_checkpoint`](Self::on_checkpoint) is given a [`Checkpoint`] once before the first row is sent, and then each
 /// time that so many further items are dealt with. [`resume`](Self::resume) leaves out the first items of the same
-/// input. After the death of a process, rows behind the checkpoint may have been written already. They are written
+/// input, but for those that had failed: the checkpoint has the [places](Checkpoint::failed) of up to 1000 of them, and
+/// these are tried again as they come by, so that a load whose input was mended, or whose server takes the rows now, ends
+/// with all of them. Beyond 1000 the checkpoint stays in front of the next row that failed. A failed row is left out where
+/// a later one of its key has been written, since the later one counts.
+///
+/// After the death of a process, rows behind the checkpoint may have been written already. They are written
 /// again, with the same timestamps, since all cells of a load have the time at which it first began: what is written
 /// twice is the same cell, also where a family keeps several versions. A column that others have put since the load
 /// began is newer, and stays; columns that a loaded row leaves absent are deleted, as by [`Table::put`].
+///
+/// [`Checkpoint`](Checkpoint#what-it-is-of) says which tables take it.
 ///
 /// # Failures
 ///
 /// A row that cannot be encoded, is above a limit of Bigtable, or is refused by the server for itself is a
 /// [`FailedRow`] of the report, with its place, its key and the reason, and the load goes on until there are more than
-/// `max_failures`.
+/// `max_failures`. A resumed load counts anew, and those that fail again too.
 ///
 /// A failure that would be that of every row ends the load: a server that cannot be reached for as long as the settings
 /// allow, a table or a family that is not there, a caller that may not write, a client that is closed. The rows on the
@@ -273,6 +282,10 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     }
 
     /// Calls this with how far the load is, at most 10 times a second, and at its end.
+    ///
+    /// A progress bar over the items of the input shows [`read`](Progress::read) and
+    /// [`left_out`](Progress::left_out) together: it moves while the look-ahead is filled and nothing is written yet, and
+    /// while a resumed load reads what is in front of its checkpoint. What is kept is [`written`](Progress::written).
     pub fn on_progress(mut self, tell: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(tell));
         self
@@ -282,17 +295,19 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// [`checkpoint_every`](Self::checkpoint_every), and at the end, also of a load that fails. A load that fails before it
     /// reads a row, as for a table that is not there, calls it not at all.
     ///
-    /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed.
+    /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed. Where it
+    /// cannot be stored, the one before it is as right: what is behind that is written again.
     pub fn on_checkpoint(mut self, store: impl FnMut(&Checkpoint) + Send + 'a) -> Self {
         self.on_checkpoint = Some(Box::new(store));
         self
     }
 
     /// Goes on behind a checkpoint: the first [items](Checkpoint::items) of the input, which is the same one in the same
-    /// order, are read and left out. Without a checkpoint the load begins at the beginning.
+    /// order, are read and left out, but for the [failed](Checkpoint::failed) ones, which are tried again. Without a
+    /// checkpoint the load begins at the beginning.
     ///
-    /// A checkpoint of another table or key type, and one that is behind the end of the input, are errors of the load;
-    /// [`Error::is_mismatch`](crate::Error::is_mismatch) tells.
+    /// A checkpoint of [another table](Checkpoint#what-it-is-of) or key type, and one that is behind the end of the input,
+    /// are errors of the load; [`Error::is_mismatch`](crate::Error::is_mismatch) tells.
     pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
         self.resume = checkpoint.into();
         self

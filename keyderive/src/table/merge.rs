@@ -5,7 +5,7 @@ mod heap;
 use std::task::{Context, Poll, ready};
 
 use self::heap::{Head, Heap};
-use super::lane::{Found, Lane};
+use super::lane::Lane;
 use crate::client::Error;
 use crate::key::TableKey;
 use crate::row::Row;
@@ -28,7 +28,6 @@ impl<K: TableKey> Merge<K> {
         Self::Ordered(Ordered {
             awaited: (0..lanes.len()).collect(),
             heap: Heap::new(K::SCHEMA, reversed, lanes.len()),
-            found: lanes.iter().map(|_| None).collect(),
             taken: None,
             lanes,
         })
@@ -38,8 +37,8 @@ impl<K: TableKey> Merge<K> {
         Self::Unordered(Unordered { lanes, next: 0 })
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call.
-    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match self {
             Self::One(lane) => lane.poll_advance(cx),
             Self::Ordered(lanes) => lanes.poll_advance(cx),
@@ -49,10 +48,20 @@ impl<K: TableKey> Merge<K> {
 
     /// The row that was gone on to last.
     pub(super) fn row(&self) -> Option<&Row> {
+        self.lane()?.row()
+    }
+
+    /// The bucket that it is of, where its lane reads one alone.
+    pub(super) fn bucket(&self) -> Option<i32> {
+        self.lane()?.bucket()
+    }
+
+    /// The lane that has the row that was gone on to last.
+    fn lane(&self) -> Option<&Lane<K>> {
         match self {
-            Self::One(lane) => lane.row(),
-            Self::Ordered(Ordered { lanes, taken, .. }) => lanes.get((*taken)?)?.row(),
-            Self::Unordered(Unordered { lanes, next }) => lanes.get(*next)?.row(),
+            Self::One(lane) => Some(lane),
+            Self::Ordered(Ordered { lanes, taken, .. }) => lanes.get((*taken)?),
+            Self::Unordered(Unordered { lanes, next }) => lanes.get(*next),
         }
     }
 }
@@ -65,28 +74,23 @@ pub(super) struct Ordered<K: TableKey> {
     lanes: Vec<Lane<K>>,
     /// The lanes whose first row is not known yet.
     awaited: Vec<usize>,
-    /// What the lanes in the heap have next.
-    found: Vec<Option<Found<K>>>,
     heap: Heap,
     /// The lane whose row has been handed out last, which is still at the top of the heap.
     taken: Option<usize>,
 }
 
 impl<K: TableKey> Ordered<K> {
-    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         ready!(self.poll_awaited(cx))?;
-        let Self { lanes, found, heap, taken, .. } = self;
+        let Self { lanes, heap, taken, .. } = self;
         if let Some(lane) = *taken {
             match ready!(lanes[lane].poll_advance(cx)?) {
-                Some(next) => {
-                    found[lane] = Some(next);
-                    heap.replace_top(Head::new(lane, &lanes[lane], heap.schema()), lanes);
-                }
-                None => heap.remove_top(lanes),
+                true => heap.replace_top(Head::new(lane, &lanes[lane], heap.schema()), lanes),
+                false => heap.remove_top(lanes),
             }
         }
         *taken = heap.top();
-        Poll::Ready(taken.and_then(|lane| found[lane].take()).map(Ok))
+        Poll::Ready(Ok(taken.is_some()))
     }
 
     /// Asks all awaited lanes, so that their requests run side by side.
@@ -95,19 +99,18 @@ impl<K: TableKey> Ordered<K> {
             return Poll::Ready(Ok(()));
         }
         let mut failed = None;
-        let Self { lanes, awaited, found, heap, .. } = self;
+        let Self { lanes, awaited, heap, .. } = self;
         awaited.retain(|lane| match lanes[*lane].poll_advance(cx) {
             Poll::Pending => true,
-            Poll::Ready(Some(Ok(next))) => {
-                found[*lane] = Some(next);
+            Poll::Ready(Ok(true)) => {
                 heap.push(Head::new(*lane, &lanes[*lane], heap.schema()), lanes);
                 false
             }
-            Poll::Ready(Some(Err(error))) => {
+            Poll::Ready(Err(error)) => {
                 failed.get_or_insert(error);
                 false
             }
-            Poll::Ready(None) => false,
+            Poll::Ready(Ok(false)) => false,
         });
         match failed {
             Some(error) => Poll::Ready(Err(error)),
@@ -126,7 +129,7 @@ pub(super) struct Unordered<K: TableKey> {
 
 impl<K: TableKey> Unordered<K> {
     /// Asks one lane after the other until one has a row, so that their requests run side by side.
-    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Found<K>, Error>>> {
+    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let mut pending = 0;
         while pending < self.lanes.len() {
             if self.next >= self.lanes.len() {
@@ -137,10 +140,10 @@ impl<K: TableKey> Unordered<K> {
                     pending += 1;
                     self.next += 1;
                 }
-                Poll::Ready(None) => drop(self.lanes.swap_remove(self.next)),
+                Poll::Ready(Ok(false)) => drop(self.lanes.swap_remove(self.next)),
                 row => return row,
             }
         }
-        if self.lanes.is_empty() { Poll::Ready(None) } else { Poll::Pending }
+        if self.lanes.is_empty() { Poll::Ready(Ok(false)) } else { Poll::Pending }
     }
 }

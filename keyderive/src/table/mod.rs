@@ -19,6 +19,7 @@ mod run;
 mod scan;
 mod update;
 mod verify;
+mod visit;
 mod write;
 mod writer;
 
@@ -32,13 +33,14 @@ use serde::de::DeserializeOwned;
 
 pub use both::{Held, PutBothError, PutSide, put_both};
 pub use create::CreateTable;
-pub use export::{Export, Exported};
+pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 pub use update::Update;
 pub use verify::Verified;
+pub use visit::RowRef;
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};
@@ -101,7 +103,8 @@ const VERSIONS: u32 = 1;
 ///
 /// Where a call takes the name of a column, `name` is a column of the table's family, `family:name` one of another
 /// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. Where it takes several, `family:` is
-/// all columns of a family.
+/// all columns of a family. The bare name of a family of the row type is an error, but in [`update`](Self::update), which
+/// takes whole fields.
 pub struct Table<K, R> {
     client: Client,
     name: Arc<str>,
@@ -153,7 +156,7 @@ impl Client {
     /// [`Table::create`] declares the table's own family alone.
     #[must_use]
     pub fn write_only_table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
-        self.table_of(name, Shape::Unknown)
+        self.table_of(name, Shape::unknown())
     }
 
     fn table_of<K, R>(&self, name: &str, shape: Shape) -> Table<K, R> {

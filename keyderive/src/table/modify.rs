@@ -72,7 +72,7 @@ impl<K: TableKey, R> Modify<K, R> {
     }
 
     fn with(mut self, column: &str, rule: impl FnOnce(Arc<str>, Bytes) -> ReadModifyWrite) -> Self {
-        match Path::new(column.to_owned()).one(&self.table.family) {
+        match Path::new(column.to_owned()).one_column(&self.table.family, &self.table.shape) {
             Ok((family, column)) => self.rules.push(rule(family, column)),
             Err(error) => _ = self.fault.get_or_insert(error),
         }

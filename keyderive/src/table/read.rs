@@ -127,7 +127,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family.
+    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. What names none of
+    /// these, as the bare name of a family of the row type does, is an error of the reads.
     ///
     /// Reads alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
     /// lacks, where [`merge`](Self::merge) and [`update`](Self::update) leave them.
@@ -178,7 +179,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// The same table, whose reads ask for every version of each column.
     ///
     /// A row type with [`Versions`](crate::row::Versions) asks for them by itself. A struct with a flattened field does
-    /// not say what it has, and is read from the newest version of each column without this.
+    /// not say what it has, and is read from the newest version of each column without this; a table of such rows that is
+    /// [created](Self::create) behind it keeps every version.
     #[must_use]
     pub fn every_version(&self) -> Self {
         Self { every_version: true, ..self.clone() }
@@ -195,7 +197,7 @@ impl<K: TableKey, R> Table<K, R> {
         match &self.reads {
             Reads::Everything => None,
             Reads::OfRows => self.columns_of_rows(),
-            Reads::Named(paths) => Some(row::filter_of(&**paths, &self.family)),
+            Reads::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
         }
     }
 

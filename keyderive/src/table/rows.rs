@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
@@ -11,7 +12,7 @@ use serde::de::DeserializeOwned;
 use super::run::Run;
 use super::{Next, Table};
 use crate::client::Error;
-use crate::key::TableKey;
+use crate::key::{DecodeError, TableKey};
 use crate::row::{Row, RowFilter};
 
 /// What a scan makes of a row: a pair of its key and an `R` by serde, or of its key and the [`Row`] as it is stored, or
@@ -137,21 +138,44 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
-    fn poll_key(&mut self, cx: &mut Context<'_>) -> Next<K::Stored> {
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match &mut self.state {
             State::Running(run) => run.poll_advance(cx),
             State::Failed(_) => Poll::Ready(match std::mem::replace(&mut self.state, State::Ended(0)) {
-                State::Failed(error) => Some(Err(error)),
-                State::Running(_) | State::Ended(_) => None,
+                State::Failed(error) => Err(error),
+                State::Running(_) | State::Ended(_) => Ok(false),
             }),
-            State::Ended(_) => Poll::Ready(None),
+            State::Ended(_) => Poll::Ready(Ok(false)),
         }
     }
 
-    fn row(&self) -> Option<&Row> {
+    /// The row that was gone on to last, and its table.
+    pub(super) fn row(&self) -> Option<(&Row, &Table<K, R>)> {
         match &self.state {
-            State::Running(run) => run.row(),
+            State::Running(run) => run.row().map(|row| (row, &self.table)),
             State::Failed(_) | State::Ended(_) => None,
+        }
+    }
+
+    /// Notes that the row has been handed out.
+    pub(super) fn handed_out(&mut self) {
+        if let State::Running(run) = &mut self.state {
+            run.handed_out();
+        }
+    }
+
+    /// Ends the scan at a row that cannot be handed out.
+    pub(super) fn end(&mut self) {
+        self.state = State::Ended(self.foreign_skipped());
+    }
+
+    /// Ends the scan at a row whose key is not of the key type.
+    pub(super) fn foreign(&mut self, error: DecodeError) -> Error {
+        let table = Arc::clone(&self.table.name);
+        match &mut self.state {
+            State::Running(run) => run.foreign(error),
+            State::Failed(_) | State::Ended(_) => Error::foreign(&table, error),
         }
     }
 
@@ -173,11 +197,19 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
-        let Some(key) = ready!(self.poll_key(cx)?) else { return Poll::Ready(None) };
-        let Some(row) = self.row() else { return Poll::Ready(None) };
-        let item = R::read(&self.table, key, row);
-        if item.is_err() {
-            self.state = State::Ended(self.foreign_skipped());
+        match ready!(self.poll_advance(cx)) {
+            Ok(true) => {}
+            Ok(false) => return Poll::Ready(None),
+            Err(error) => return Poll::Ready(Some(Err(error))),
+        }
+        let Some((row, table)) = self.row() else { return Poll::Ready(None) };
+        let item = match K::stored(row.key()) {
+            Ok(key) => R::read(table, key, row),
+            Err(error) => Err(self.foreign(error)),
+        };
+        match item {
+            Ok(_) => self.handed_out(),
+            Err(_) => self.end(),
         }
         Poll::Ready(Some(item))
     }

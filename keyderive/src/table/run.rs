@@ -6,11 +6,10 @@ use std::task::{Context, Poll, ready};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::Next;
-use super::lane::{Found, Lane, Pace, Reader};
+use super::lane::{Lane, Pace, Reader};
 use super::merge::Merge;
 use crate::client::{Error, PageSize};
-use crate::key::TableKey;
+use crate::key::{DecodeError, TableKey};
 use crate::plan::{Request, Waves};
 use crate::row::Row;
 
@@ -60,32 +59,24 @@ impl<K: TableKey> Run<K> {
         self.reader.skipped.load(Ordering::Relaxed)
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call.
-    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Next<K::Stored> {
+    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             let Some(merge) = &mut self.merge else {
                 self.begin_wave();
                 continue;
             };
-            match ready!(merge.poll_advance(cx)).map(|found| self.check(found?)) {
-                Some(Ok(key)) => {
+            match ready!(merge.poll_advance(cx)) {
+                Ok(true) => {
                     self.remaining -= 1;
-                    self.last.clear();
-                    if let Some(row) = self.merge.as_ref().and_then(Merge::row) {
-                        self.last.extend_from_slice(row.key());
-                    }
-                    return Poll::Ready(Some(Ok(key)));
+                    return Poll::Ready(Ok(true));
                 }
-                Some(Err(error)) => {
-                    self.end();
-                    let last = Some(&self.last).filter(|key| !key.is_empty());
-                    return Poll::Ready(Some(Err(error.behind_row(last.map(|key| key.clone().into())))));
-                }
-                None => self.merge = None,
+                Ok(false) => self.merge = None,
+                Err(error) => return Poll::Ready(Err(self.failed(error))),
             }
         }
         self.end();
-        Poll::Ready(None)
+        Poll::Ready(Ok(false))
     }
 
     /// The row that was gone on to last.
@@ -93,15 +84,29 @@ impl<K: TableKey> Run<K> {
         self.merge.as_ref().and_then(Merge::row)
     }
 
-    /// Its key.
+    /// Notes that the row has been handed out.
+    pub(super) fn handed_out(&mut self) {
+        self.last.clear();
+        if let Some(row) = self.merge.as_ref().and_then(Merge::row) {
+            self.last.extend_from_slice(row.key());
+        }
+    }
+
+    /// The key of the row that was handed out last.
     pub(super) fn last_key(&self) -> &[u8] {
         &self.last
     }
 
-    /// Fails for a row that is not of the key type.
-    fn check(&self, found: Found<K>) -> Result<K::Stored, Error> {
-        let Found { key, bucket } = found;
-        key.map_err(|error| Error::in_scan(bucket, Error::foreign(&self.reader.table, error)))
+    /// Ends the scan at a row that is not of the key type.
+    pub(super) fn foreign(&mut self, error: DecodeError) -> Error {
+        let bucket = self.merge.as_ref().and_then(Merge::bucket);
+        self.failed(Error::in_scan(bucket, Error::foreign(&self.reader.table, error)))
+    }
+
+    fn failed(&mut self, error: Error) -> Error {
+        self.end();
+        let last = Some(&self.last).filter(|key| !key.is_empty());
+        error.behind_row(last.map(|key| key.clone().into()))
     }
 
     /// Ends the scan: every lane is dropped, which cancels its request.

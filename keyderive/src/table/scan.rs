@@ -11,7 +11,7 @@ use super::rows::{ReadRow, Rows};
 use super::run::Run;
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::Error;
-use crate::key::TableKey;
+use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, Limit, Manner, Plan, PlanError, VersionsRead};
 use crate::row::{Path, Row, RowFilter, filter_of};
 
@@ -109,7 +109,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// the first leaves out, the second cannot bring back.
     pub fn columns<Q: AsRef<[u8]>>(self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths: Vec<_> = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        let columns = filter_of(&paths, &self.table.family);
+        let columns = filter_of(&paths, &self.table.family, &self.table.shape);
         self.filter(columns)
     }
 
@@ -174,6 +174,22 @@ impl<K: TableKey, R> Scan<K, R> {
     /// scan is an error when this one runs.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
+    }
+
+    /// Fails for keys of another layout than the table's.
+    pub(super) fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
+        let (own, other) = (K::SCHEMA, B::SCHEMA);
+        if std::ptr::eq(own, other) || own.fingerprint() == other.fingerprint() {
+            return Ok(());
+        }
+        Err(Error::definition(
+            &self.table.name,
+            format!(
+                "its keys are `{}`, and `{}` has another layout; declare the same fields with the same attributes",
+                own.key_type(),
+                other.key_type(),
+            ),
+        ))
     }
 
     /// The plan, or what it has behind the page before.

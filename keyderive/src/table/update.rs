@@ -14,7 +14,7 @@ use crate::row::{self, Condition, Mutation, Path, RowError};
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
-/// Awaited, it is sent, in one mutation, in which changes apply in their order. Without a change nothing is sent.
+/// Awaited, it is sent, in one mutation, in which changes apply in their order. Without a change nothing is written.
 ///
 /// # Errors
 /// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails.
@@ -69,7 +69,8 @@ impl<K: TableKey, R> Update<K, R> {
     /// table's family or, where the value is a struct or a map, a family; `family:name` is a column of another family.
     /// `None` deletes it.
     ///
-    /// The value is to be of the field's type; what is not is found when the row is read.
+    /// The value is to be of the field's type; what is not is found when the row is read, but for a family that is set
+    /// to a value which is no struct and no map, and the other way round: that is an error.
     pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
         let table = self.table.clone();
         self.changed(|| {
@@ -88,9 +89,11 @@ impl<K: TableKey, R> Update<K, R> {
         let table = self.table.clone();
         self.changed(|| {
             let place = Path::new(path.to_owned());
+            place.has_family(&table.family)?;
             let Some(column) = place.column() else {
                 return Ok(vec![Mutation::delete_family(place.family(&table.family).clone())]);
             };
+            place.one(&table.family)?;
             match place.is_own() {
                 true => row::field_to_mutations(path, &None::<()>, table.writing(false)),
                 false => {
@@ -110,12 +113,16 @@ impl<K: TableKey, R> Update<K, R> {
 
     /// Makes the changes where the row is as the condition says; whether it was.
     ///
-    /// It is not sent again when its outcome is unknown, as [`put_if`](Table::put_if).
+    /// It is not sent again when its outcome is unknown, as [`put_if`](Table::put_if). Without a change nothing is
+    /// written, and the row is only read.
     ///
     /// # Errors
     /// As the update itself, and as `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
         let (table, (key, mutations)) = self.parts()?;
+        if mutations.is_empty() {
+            return table.holds(key, condition).await;
+        }
         table.mutate_if(key, mutations, condition).await
     }
 

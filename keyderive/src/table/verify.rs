@@ -1,7 +1,7 @@
 //! A table that exists, compared with what it is to be.
 
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, GcRule, TableInfo, TableSchema};
 use crate::key::TableKey;
 
 /// What was there to be compared, from [`Table::verify`] and [`CreateTable::verify`](super::CreateTable::verify).
@@ -21,6 +21,8 @@ pub(super) struct Expected<'a> {
     pub(super) families: &'a [Family],
     /// Whether the families' rules are declared.
     pub(super) rules: bool,
+    /// The families of which every version is read.
+    pub(super) histories: &'a [String],
     pub(super) schema: Option<TableSchema>,
     /// Whether there must be a marker.
     pub(super) marker: bool,
@@ -29,7 +31,8 @@ pub(super) struct Expected<'a> {
 impl<K: TableKey, R> Table<K, R> {
     /// Compares the table that exists with the key type, and changes nothing.
     ///
-    /// - The table has its column family, and those that the row type has beside it.
+    /// - The table has its column family, and those that the row type has beside it. Where the row type has
+    ///   [`Versions`](crate::row::Versions) in a family, its garbage collection rule leaves more than one.
     /// - Where it has a row key schema, this is that of the key type. A table without one is no fault, since it may
     ///   have been created so, and since the emulator keeps none.
     /// - Where it has a marker row for key types with this tag, the fingerprint there is that of the key type.
@@ -71,7 +74,9 @@ impl<K: TableKey, R> Table<K, R> {
     pub async fn verify(&self) -> Result<Verified, Error> {
         let families = self.families();
         let schema = K::row_key_schema().ok().map(|schema| (&schema).into());
-        let expected = Expected { families: &families, rules: false, schema, marker: false };
+        let histories = self.histories();
+        let expected =
+            Expected { families: &families, rules: false, histories: &histories, schema, marker: false };
         verify::<K>(&self.client, &self.name, expected).await
     }
 }
@@ -83,6 +88,7 @@ pub(super) async fn verify<K: TableKey>(
 ) -> Result<Verified, Error> {
     let info = client.table_info(name).await?;
     has_families(&info, expected.families)?;
+    keeps_histories(&info, expected.histories)?;
     if expected.rules {
         expected.families.iter().try_for_each(|family| is_as_declared(&info, family))?;
     }
@@ -101,20 +107,57 @@ pub(super) async fn verify<K: TableKey>(
     Ok(Verified { row_key_schema, marker })
 }
 
-/// Fails for a family that is not there.
+/// Fails for families that are not there, naming all of them. The first of `families` is the table's own.
 pub(super) fn has_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
-    match families.iter().find(|family| info.family(family.name()).is_none()) {
+    let is_missing = |family: &&Family| info.family(family.name()).is_none();
+    let missing: Vec<_> =
+        families.iter().filter(is_missing).map(|family| format!("`{}`", family.name())).collect();
+    let (noun, them) = match missing.len() {
+        0 => return Ok(()),
+        1 => ("family", "it"),
+        _ => ("families", "them"),
+    };
+    let lacks_own = families.first().as_ref().is_some_and(is_missing);
+    let own = match lacks_own {
+        true => "; or name another family for the table's own columns by `client.table(…).family(…)`",
+        false => "",
+    };
+    let lacks_others = missing.len() > usize::from(lacks_own);
+    let others = match lacks_others {
+        true => {
+            "; each field of the row type that is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
+        }
+        false => "",
+    };
+    Err(Error::mismatch(
+        info.name(),
+        format!(
+            "it exists, without the column {noun} {}; it has {}: add {them} to the table with `modify_families` and \
+             `FamilyChange::add`{own}{others}",
+            missing.join(", "),
+            info.family_names(),
+        ),
+    ))
+}
+
+/// Fails for a family that loses versions which the row type reads.
+pub(super) fn keeps_histories(info: &TableInfo, histories: &[String]) -> Result<(), Error> {
+    let lossy = |family: &&Family| family.gc_rule().keeps_one();
+    match histories.iter().find_map(|name| info.family(name).filter(lossy)) {
         None => Ok(()),
         Some(family) => Err(Error::mismatch(
             info.name(),
-            format!(
-                "it exists, without the column family `{}`; it has {}: name one with `.family(…)`, or add it to the \
-                 table with `modify_families`",
-                family.name(),
-                info.family_names(),
-            ),
+            format!("{}, with `modify_families`", lost_history(family.name(), family.gc_rule())),
         )),
     }
+}
+
+/// What is wrong with a rule for a family of which every version is read.
+pub(super) fn lost_history(family: &str, found: &GcRule) -> String {
+    format!(
+        "the row type has `Versions` in the column family `{family}`, whose garbage collection rule keeps one: found \
+         `{found}`; give the family a rule that keeps them, `GcRule::never()` or `GcRule::max_versions(…)` of more"
+    )
 }
 
 /// Fails for a family whose cells or rule are not the declared ones.

@@ -87,40 +87,43 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
+    /// The iterator is `Send`, and read as requests are made: the future can be spawned, also where its closures borrow.
+    ///
     /// # Errors
     /// For the first row that cannot be encoded, naming its place in the input, before any row of its request
     /// is sent; for the first row that the server refuses, naming its key.
-    pub async fn put_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error>
+    pub fn put_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
+        I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
         R: Serialize,
     {
-        self.write_all(rows, false).await
+        self.write_all(rows.into_iter(), false)
     }
 
     /// [`merge`](Self::merge) for many rows, as [`put_all`](Self::put_all) writes them.
     ///
     /// # Errors
     /// As `put_all`.
-    pub async fn merge_all(&self, rows: impl IntoIterator<Item: Borrow<(K, R)>>) -> Result<(), Error>
+    pub fn merge_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
+        I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
         R: Serialize,
     {
-        self.write_all(rows, true).await
+        self.write_all(rows.into_iter(), true)
     }
 
-    async fn write_all(
-        &self,
-        rows: impl IntoIterator<Item: Borrow<(K, R)>>,
-        merges: bool,
-    ) -> Result<(), Error>
+    async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
         R: Serialize,
     {
         let mut batch = Batch::default();
-        for (index, pair) in rows.into_iter().enumerate() {
-            let (key, row) = pair.borrow();
-            let (key, mutations) =
-                self.entry_of(key, row, merges).map_err(|error| Error::input(index, error))?;
+        // Each is read by a call of its own, so that none is held while a request is waited for.
+        let entry = |(index, pair): (usize, _)| {
+            let (key, row): &(K, R) = Borrow::borrow(&pair);
+            self.entry_of(key, row, merges).map_err(|error| Error::input(index, error))
+        };
+        for entry in rows.enumerate().map(entry) {
+            let (key, mutations) = entry?;
             if batch.is_full_for(&key, &mutations) {
                 self.send(batch.take()).await?;
             }

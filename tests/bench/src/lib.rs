@@ -4,13 +4,16 @@
 //!   hand, and by what else there is; and for plans.
 //! - `cargo run --release -p keyderive-bench --bin scans` prints rows a second and memory for scans of the embedded
 //!   Bigtable over 1 to 64 buckets, beside the same rows unsalted.
-//! - `cargo run --release -p keyderive-bench --bin wire` prints processor time a row for scans over a connection,
-//!   beside a floor that only counts what it receives.
+//! - `cargo run --release -p keyderive-bench --bin hot-paths` prints processor time and allocations for each row of
+//!   scans, ordered merges and bulk writes over a connection, and for each key, beside their peers and floors, with what
+//!   is required of them ([`hot_paths`]).
 //! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows a second of the
 //!   embedded Bigtable, beside Google's emulator, and the memory of 10,000,000 rows.
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
 
+pub mod allocations;
 pub mod hand;
+pub mod hot_paths;
 pub mod meter;
 pub mod naive;
 pub mod peers;

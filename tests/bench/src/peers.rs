@@ -9,7 +9,7 @@ use storekey::{BorrowDecode, Decode, Encode, EscapedStr};
 use crate::EventKey;
 
 /// For storekey's derive.
-#[derive(Encode, Decode)]
+#[derive(Decode, Encode)]
 pub struct StoreKey {
     user_id: String,
     site: String,

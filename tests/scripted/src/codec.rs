@@ -1,18 +1,15 @@
-//! Answers that are bytes already.
+//! Messages as their bytes, both ways.
 
-use bytes::{BufMut as _, Bytes};
-use prost::Message as _;
+use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-use crate::wire::data::ReadRowsRequest;
-
-/// Requests are messages; answers are sent as they are.
+/// Requests are handed over, and answers sent, as they are.
 pub(crate) struct Encoded;
 
 impl Codec for Encoded {
     type Encode = Bytes;
-    type Decode = ReadRowsRequest;
+    type Decode = Bytes;
     type Encoder = Self;
     type Decoder = Self;
 
@@ -36,11 +33,10 @@ impl Encoder for Encoded {
 }
 
 impl Decoder for Encoded {
-    type Item = ReadRowsRequest;
+    type Item = Bytes;
     type Error = Status;
 
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<ReadRowsRequest>, Status> {
-        let request = ReadRowsRequest::decode(message);
-        request.map(Some).map_err(|error| Status::internal(error.to_string()))
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
     }
 }

@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use prost::Message as _;
 use tokio::sync::oneshot;
 use tonic::body::Body;
 use tonic::server::Grpc;
@@ -31,10 +32,15 @@ const SETTLED: Duration = Duration::from_millis(20);
 /// The messages that answer one request, encoded.
 pub type Answers = Box<dyn Iterator<Item = Bytes> + Send>;
 
-/// What a server answers to a `ReadRows` request.
+/// What a server answers.
 pub trait Script: Send + Sync + 'static {
-    /// The answer to one request, made message by message as the client takes them.
+    /// The answer to one `ReadRows` request, made message by message as the client takes them.
     fn answer(&self, request: ReadRowsRequest) -> Answers;
+
+    /// The answer to one `MutateRows` request, which is handed over encoded; unless said, there are no outcomes in it.
+    fn answer_write(&self, _request: Bytes) -> Answers {
+        Box::new(std::iter::empty())
+    }
 }
 
 /// A running server. It ends with this value.
@@ -70,7 +76,7 @@ impl Server {
         let counts = Arc::new(Counts::default());
         let (stop, stopped) = oneshot::channel();
         let (tell, told) = std::sync::mpsc::channel();
-        let service = ReadRows { script: Arc::new(script), counts: Arc::clone(&counts) };
+        let service = Scripted { script: Arc::new(script), counts: Arc::clone(&counts) };
         let thread = thread::spawn(move || {
             begin();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -139,19 +145,20 @@ impl Drop for Server {
     }
 }
 
-/// The service; every path is taken for `ReadRows`.
-struct ReadRows<S> {
+/// The service. Of its RPCs, those that a script does not answer get one empty message: no row keys are sampled, and a
+/// connection is warm.
+struct Scripted<S> {
     script: Arc<S>,
     counts: Arc<Counts>,
 }
 
-impl<S> Clone for ReadRows<S> {
+impl<S> Clone for Scripted<S> {
     fn clone(&self) -> Self {
         Self { script: Arc::clone(&self.script), counts: Arc::clone(&self.counts) }
     }
 }
 
-impl<S: Script> Service<http::Request<Body>> for ReadRows<S> {
+impl<S: Script> Service<http::Request<Body>> for Scripted<S> {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, Infallible>> + Send>>;
@@ -161,14 +168,30 @@ impl<S: Script> Service<http::Request<Body>> for ReadRows<S> {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let method = Method(self.clone());
-        Box::pin(async move { Ok(Grpc::new(Encoded).server_streaming(method, request).await) })
+        let rpc = match request.uri().path().rsplit('/').next() {
+            Some("ReadRows") => Rpc::ReadRows,
+            Some("MutateRows") => Rpc::MutateRows,
+            _ => Rpc::Other,
+        };
+        let method = Method { rpc, service: self.clone() };
+        let mut server = Grpc::new(Encoded).max_decoding_message_size(usize::MAX);
+        Box::pin(async move { Ok(server.server_streaming(method, request).await) })
     }
 }
 
-struct Method<S>(ReadRows<S>);
+#[derive(Clone, Copy)]
+enum Rpc {
+    ReadRows,
+    MutateRows,
+    Other,
+}
 
-impl<S: Script> Service<Request<ReadRowsRequest>> for Method<S> {
+struct Method<S> {
+    rpc: Rpc,
+    service: Scripted<S>,
+}
+
+impl<S: Script> Service<Request<Bytes>> for Method<S> {
     type Response = Response<Answering>;
     type Error = Status;
     type Future = Ready<Result<Response<Answering>, Status>>;
@@ -177,12 +200,19 @@ impl<S: Script> Service<Request<ReadRowsRequest>> for Method<S> {
         Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, request: Request<ReadRowsRequest>) -> Self::Future {
-        let ReadRows { script, counts } = &self.0;
+    fn call(&mut self, request: Request<Bytes>) -> Self::Future {
+        let (request, Scripted { script, counts }) = (request.into_inner(), &self.service);
+        let answers = match self.rpc {
+            Rpc::ReadRows => match ReadRowsRequest::decode(request) {
+                Ok(request) => script.answer(request),
+                Err(error) => return ready(Err(Status::internal(error.to_string()))),
+            },
+            Rpc::MutateRows => script.answer_write(request),
+            Rpc::Other => Box::new(std::iter::once(Bytes::new())),
+        };
         let open = counts.open.fetch_add(1, Ordering::Relaxed) + 1;
         counts.most_open.fetch_max(open, Ordering::Relaxed);
         counts.requests.fetch_add(1, Ordering::Relaxed);
-        let answers = script.answer(request.into_inner());
         ready(Ok(Response::new(Answering { answers, counts: Arc::clone(counts) })))
     }
 }

@@ -70,26 +70,29 @@ impl Script for Table {
         let mut found = found.take(limit.unwrap_or(usize::MAX));
         let (keys, cells, rows) = (Arc::clone(&self.keys), Arc::clone(&self.cells), self.rows_a_message);
         Box::new(std::iter::from_fn(move || {
-            let message = encode_rows(found.by_ref().take(rows).map(|at| keys[at].clone()), &cells);
+            let message = encode_rows(found.by_ref().take(rows).map(|at| (keys[at].clone(), &cells)));
             (!message.is_empty()).then_some(message)
         }))
     }
 }
 
-/// One message with these rows, each with the same cells.
-pub fn encode_rows(keys: impl Iterator<Item = Bytes>, cells: &[Cell]) -> Bytes {
-    let chunks = keys.flat_map(|key| {
-        let last = cells.len().saturating_sub(1);
-        cells.iter().enumerate().map(move |(at, (qualifier, value))| CellChunk {
-            row_key: if at == 0 { key.clone() } else { Bytes::new() },
-            family_name: (at == 0).then(|| StringValue { value: FAMILY.to_owned() }),
-            qualifier: Some(BytesValue { value: qualifier.clone() }),
-            timestamp_micros: 1_500_000_000_000_000,
-            value: value.clone(),
-            row_status: (at == last).then_some(RowStatus::CommitRow(true)),
-            ..CellChunk::default()
-        })
-    });
+/// One message with these rows.
+pub fn encode_rows<C: AsRef<[Cell]>>(rows: impl Iterator<Item = (Bytes, C)>) -> Bytes {
+    let chunks = rows.flat_map(|(key, cells)| chunks(&key, cells.as_ref()));
     let message = ReadRowsResponse { chunks: chunks.collect(), last_scanned_row_key: Bytes::new() };
     message.encode_to_vec().into()
+}
+
+fn chunks(key: &Bytes, cells: &[Cell]) -> Vec<CellChunk> {
+    let last = cells.len().saturating_sub(1);
+    let chunk = |(at, (qualifier, value)): (usize, &Cell)| CellChunk {
+        row_key: if at == 0 { key.clone() } else { Bytes::new() },
+        family_name: (at == 0).then(|| StringValue { value: FAMILY.to_owned() }),
+        qualifier: Some(BytesValue { value: qualifier.clone() }),
+        timestamp_micros: 1_500_000_000_000_000,
+        value: value.clone(),
+        row_status: (at == last).then_some(RowStatus::CommitRow(true)),
+        ..CellChunk::default()
+    };
+    cells.iter().enumerate().map(chunk).collect()
 }

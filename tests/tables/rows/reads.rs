@@ -55,11 +55,22 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
     for error in [pages.create_if_absent().await.unwrap_err(), pages.verify().await.unwrap_err()] {
         assert!(error.is_mismatch());
         let text = error.to_string();
-        assert!(
-            text.contains("without the column family `stats`") && text.contains("modify_families"),
-            "{text}"
+        assert_eq!(
+            text,
+            "table `pages`: it exists, without the column families `stats`, `extra`, `daily`, `tags`, `series`; it has \
+             `cf`: add them to the table with `modify_families` and `FamilyChange::add`; each field of the row type that \
+             is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
         );
     }
+    let other =
+        client.table::<PageKey, Plain>("pages").family("main").verify().await.unwrap_err().to_string();
+    assert!(
+        other.ends_with(
+            "without the column family `main`; it has `cf`: add it to the table with `modify_families` and \
+             `FamilyChange::add`; or name another family for the table's own columns by `client.table(…).family(…)`"
+        ),
+        "{other}"
+    );
     let put = pages.put(&key("/"), &Page::default()).await.unwrap_err().to_string();
     let all = pages.put_all([(key("/"), Page::default())]).await.unwrap_err().to_string();
     let added = pages.increment(&key("/"), "daily:a", 1).await.unwrap_err().to_string();

@@ -150,6 +150,16 @@ impl GcRule {
         self.normal() == other.normal()
     }
 
+    /// Whether it removes all but the newest version, however young the others are.
+    pub(crate) fn keeps_one(&self) -> bool {
+        match self {
+            Self::Never | Self::MaxAge(_) => false,
+            Self::MaxVersions(versions) => *versions == 1,
+            Self::Union(rules) => rules.iter().any(Self::keeps_one),
+            Self::Intersection(rules) => !rules.is_empty() && rules.iter().all(Self::keeps_one),
+        }
+    }
+
     /// None for a rule that removes nothing.
     pub(super) fn message(&self) -> Option<admin::GcRule> {
         let inner = |rules: &[Self]| rules.iter().filter_map(Self::message).collect();
@@ -281,6 +291,19 @@ mod tests {
                 .contains("0 versions")
         );
         assert!(fault(GcRule::union((1..200).map(age))).contains("at most 500"));
+    }
+
+    #[test]
+    fn a_rule_that_keeps_one_version_is_told() {
+        let one = GcRule::max_versions(1);
+        for rule in [one.clone(), GcRule::union([age(60), one.clone()]), GcRule::intersection([one.clone()])]
+        {
+            assert!(rule.keeps_one(), "{rule}");
+        }
+        let young = GcRule::intersection([age(60), one]);
+        for rule in [GcRule::never(), age(60), GcRule::max_versions(2), GcRule::intersection([]), young] {
+            assert!(!rule.keeps_one(), "{rule}");
+        }
     }
 
     #[test]

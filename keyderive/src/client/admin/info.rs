@@ -74,9 +74,7 @@ impl TableInfo {
 
     /// The names of its families, as a person reads a list.
     pub(crate) fn family_names(&self) -> String {
-        match self.families.is_empty() {
-            true => "none".to_owned(),
-            false => self.families.iter().map(Family::name).collect::<Vec<_>>().join(", "),
-        }
+        let names: Vec<_> = self.families.iter().map(|family| format!("`{}`", family.name())).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     }
 }

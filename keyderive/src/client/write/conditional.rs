@@ -7,7 +7,7 @@ use super::message;
 use crate::client::error::Error;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, filter};
-use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, TooLarge};
+use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
 use crate::wire::data;
 
 impl Client {
@@ -51,6 +51,7 @@ impl Client {
         if rules.is_empty() {
             return Err(Error::limit(table, &key, "there is no rule by which to change the row".to_owned()));
         }
+        let counted: Vec<_> = rules.iter().filter_map(counted).collect();
         let operation = self.data_operation(Kind::ReadModifyWriteRow, table).replayed(Replay::IfUnsent);
         let message = data::ReadModifyWriteRowRequest {
             table_name: self.table_name(table),
@@ -63,12 +64,19 @@ impl Client {
                 call::data(transport).read_modify_write_row(request).await
             })
             .await
-            .map_err(|error| error.of_row(&key))?;
+            .map_err(|error| error.of_row(&key).of_increments(&counted))?;
         let row = row(response.row.unwrap_or_default(), &key);
         row.map_err(|TooLarge| {
             Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned())
         })
     }
+}
+
+/// The column that a rule counts up, as errors name it.
+fn counted(rule: &ReadModifyWrite) -> Option<String> {
+    let ReadModifyWrite { family, qualifier, rule } = rule;
+    let qualifier = String::from_utf8_lossy(qualifier);
+    matches!(rule, Rule::Increment(_)).then(|| format!("`{family}:{}`", qualifier.escape_debug()))
 }
 
 /// The cells of a row's message, under the key that was asked for.

@@ -27,7 +27,8 @@ pub(crate) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<
     }
     if mutations.len() > MAX_MUTATIONS {
         return refuse(format!(
-            "the write has {} mutations, and a request at most {MAX_MUTATIONS}",
+            "the write has {} mutations, and a request at most {MAX_MUTATIONS}: a row with so many columns is set in \
+             parts, with `merge` or `update`, or is better stored as several rows",
             mutations.len()
         ));
     }
@@ -44,7 +45,7 @@ pub(crate) fn check(table: &str, key: &Bytes, mutations: &[Mutation]) -> Result<
             let (len, shown) = (qualifier.len(), ShownKey(qualifier));
             return refuse(format!(
                 "the qualifier {shown} in the family `{family}` has {len} bytes, and at most {MAX_QUALIFIER_BYTES} \
-                 are allowed"
+                 are allowed: make the name or the map's key shorter, and store the long text as a value"
             ));
         }
         if value.len() > MAX_VALUE_BYTES {

@@ -87,3 +87,52 @@ fn every_start_of_a_character_is_judged_as_by_the_standard_library() {
         }
     }
 }
+
+proptest! {
+    #[test]
+    fn what_is_appended_is_the_bytes_and_what_is_forbidden_in_them(
+        parts in prop::collection::vec(edgy(), 0..5),
+        delimiter in 0..0x7f_u8,
+        room in 0..200_usize,
+    ) {
+        let mut vec = Vec::with_capacity(room);
+        vec.extend_from_slice(b"before");
+        let mut plain = vec.clone();
+        let mut buf = KeyBuf::new(&mut vec, 0);
+        for part in &parts {
+            let forbidden = buf.put_checked(part, delimiter);
+            prop_assert_eq!(forbidden, part.iter().any(|byte| *byte <= delimiter));
+            buf.push(delimiter);
+            buf.with_vec(|vec| vec.extend_from_slice(b"--"));
+            buf.put(part);
+            plain.extend([part.as_slice(), &[delimiter], b"--", part].concat());
+            prop_assert_eq!(buf.len(), plain.len());
+        }
+        prop_assert_eq!(buf.finish(), &plain);
+    }
+
+    #[test]
+    fn both_forms_check_words_the_same(words in prop::collection::vec(any::<u64>(), 1..8), delimiter in 0..0x7f_u8) {
+        let plain = words.iter().any(|word| word.to_le_bytes().iter().any(|byte| *byte <= delimiter));
+        let first = (Checked::new(words[0], delimiter), portable::Checked::new(words[0], delimiter));
+        let (fast, portable) = words.iter().fold(first, |(fast, portable), word| (fast.and(*word), portable.and(*word)));
+        prop_assert_eq!((fast.holds_forbidden(), portable.holds_forbidden()), (plain, plain));
+    }
+}
+
+/// Strings of every length around the words, in exactly their room and in front of other bytes.
+#[test]
+fn strings_of_every_length_are_copied_whole() {
+    let text: Vec<u8> = (0..90).map(|at| b'0' + at % 60).collect();
+    for len in 0..=text.len() {
+        let mut vec = Vec::new();
+        let mut buf = KeyBuf::new(&mut vec, len);
+        assert!(!buf.put_checked(&text[..len], b'#'));
+        assert_eq!(buf.finish(), &text[..len]);
+        for at in 0..len {
+            let mut text = text[..len].to_vec();
+            text[at] = b'#';
+            assert!(KeyBuf::new(&mut Vec::new(), 0).put_checked(&text, b'#'), "{at} of {len}");
+        }
+    }
+}

@@ -25,7 +25,8 @@ impl Bounds {
 
 impl Schema {
     /// The least number of bytes that a key has: its fixed widths and delimiters, its strings empty. In
-    /// the ordered layout an empty string between others is two bytes, and those at the end are none.
+    /// the ordered layout an empty string between others is two bytes, and those at the end are none. It is never 0, since
+    /// an empty key is refused: a string that is all of its key has a byte.
     #[must_use]
     pub const fn min_len(&self) -> usize {
         if let Layout::OrderedCode = self.layout {
@@ -37,7 +38,7 @@ impl Schema {
             len += self.fields[at].width().min();
             at += 1;
         }
-        len
+        if len == 0 { 1 } else { len }
     }
 
     /// Fields behind the last one that is never empty may be dropped.

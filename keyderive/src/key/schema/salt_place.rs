@@ -19,6 +19,19 @@ impl Schema {
         split.unwrap_or((key, &[]))
     }
 
+    /// The bucket that a key of this key type is written in; none without a salt.
+    pub(crate) fn bucket_of(&self, key: &[u8]) -> Option<i32> {
+        let salt = self.salt()?;
+        let rest = key.get(self.salt_start(salt, key)?..)?;
+        match self.layout() {
+            Layout::Delimited => Some(salt.read(rest)?.0),
+            Layout::OrderedCode => {
+                let (raw, _) = ordered::take_part(rest).ok()?;
+                ordered::read_int(&raw)?.try_into().ok()
+            }
+        }
+    }
+
     /// The key in `bucket` of what [`split_at_salt`](Self::split_at_salt) gives.
     pub(crate) fn join_at_salt(&self, bucket: Option<i32>, (front, behind): (&[u8], &[u8])) -> Vec<u8> {
         let mut key = front.to_vec();

@@ -340,6 +340,19 @@ proptest! {
     }
 }
 
+/// An empty key is refused, so that a lone string has a byte.
+#[test]
+fn the_shortest_key_is_not_empty() {
+    #[derive(RowKey)]
+    struct NameKey {
+        name: String,
+    }
+
+    assert!(NameKey { name: String::new() }.encode().is_err());
+    assert_eq!(NameKey { name: "a".into() }.encode().unwrap().len(), NameKey::SCHEMA.min_len());
+    assert!(NameKey::SCHEMA.to_string().contains("1 to 4096 bytes"), "{}", NameKey::SCHEMA);
+}
+
 #[test]
 fn the_shortest_and_the_longest_ordered_key() {
     let len = |pair, number| BoundedKey { open: true, pair, number }.encode().unwrap().len();

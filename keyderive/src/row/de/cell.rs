@@ -4,18 +4,17 @@ use serde::de::value::{BorrowedStrDeserializer, SeqDeserializer};
 use serde::de::{DeserializeSeed, Deserializer, IntoDeserializer, SeqAccess, Visitor};
 use serde_json::de::SliceRead;
 
-use super::Versions;
 use super::untyped::Untyped;
-use crate::row::Cell;
 use crate::row::error::Fault;
 use crate::row::flattened::NUMBER;
 use crate::row::value;
 use crate::row::versions::{TIMESTAMPED, VERSIONS};
+use crate::row::{Cell, Column};
 
 /// Gives the value of one column, as the type that its field asks for: the newest version, unless it asks for all.
 #[derive(Clone, Copy)]
 pub(super) struct ColumnDeserializer<'s, 'de> {
-    pub(super) versions: Versions<'de>,
+    pub(super) column: Column<'de>,
     /// Where it is noted when it is read without a type, where it may be.
     pub(super) untyped: Option<&'s Untyped<'de>>,
 }
@@ -24,7 +23,7 @@ type JsonDeserializer<'de> = serde_json::Deserializer<SliceRead<'de>>;
 
 impl<'de> ColumnDeserializer<'_, 'de> {
     fn newest(self) -> Cell<'de> {
-        self.versions.newest
+        self.column.newest()
     }
 
     fn value(self) -> &'de [u8] {
@@ -112,10 +111,7 @@ impl<'de> Deserializer<'de> for ColumnDeserializer<'_, 'de> {
     ) -> Result<V::Value, Fault> {
         match name {
             VERSIONS => {
-                let singly = self.versions.all.singly();
-                let versions = singly
-                    .zip(self.versions.all.iter())
-                    .map(|(all, newest)| Self { versions: Versions { newest, all }, ..self });
+                let versions = self.column.singly().map(|column| Self { column, ..self });
                 visitor.visit_newtype_struct(SeqDeserializer::new(versions))
             }
             NUMBER => visitor.visit_borrowed_bytes(self.value()),
@@ -176,11 +172,7 @@ impl<'de> Deserializer<'de> for ColumnDeserializer<'_, 'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         let Some(untyped) = self.untyped else {
-            return Err(Fault::unsupported(
-                "is read without a type, and bytes do not say theirs; give the field a concrete type in place of an \
-                 untagged or internally tagged enum or `serde_json::Value`, or store it as JSON with \
-                 `#[serde(with = \"keyderive::row::json\")]`",
-            ));
+            return Err(Fault::untyped());
         };
         untyped.read(self.newest());
         match str::from_utf8(self.value()) {

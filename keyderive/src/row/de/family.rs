@@ -6,14 +6,13 @@ use serde::forward_to_deserialize_any;
 use super::cell::ColumnDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Versions, next_column};
-use crate::row::CellSlice;
+use super::{Source, column};
 use crate::row::error::Fault;
+use crate::row::{CellSlice, Column};
 
 /// Gives the columns of one family, as the struct or the map that its field is.
 pub(super) struct FamilyDeserializer<'s, 'de> {
-    /// The cells of the row.
-    pub(super) cells: CellSlice<'de>,
+    pub(super) source: &'s Source<'de, 's>,
     pub(super) family: &'s str,
     /// Where columns are noted that are read without a type, where they may be.
     pub(super) untyped: Option<&'s Untyped<'de>>,
@@ -21,8 +20,12 @@ pub(super) struct FamilyDeserializer<'s, 'de> {
 
 impl<'s, 'de> FamilyDeserializer<'s, 'de> {
     fn columns(self) -> Columns<'s, 'de> {
-        let Self { cells, family, untyped } = self;
-        Columns { cells, family, untyped, next: None }
+        let Self { source, family, untyped } = self;
+        let cells = source.cells;
+        let names = source.aliases.iter().flat_map(|aliases| aliases.first(Some(family)));
+        let mut first: Vec<_> = names.filter_map(|name| column(cells, family, name)).collect();
+        first.reverse();
+        Columns { source, cells, family, untyped, first, next: None }
     }
 }
 
@@ -75,24 +78,34 @@ impl<'de> Deserializer<'de> for FamilyDeserializer<'_, 'de> {
 
 /// The columns of one family.
 struct Columns<'s, 'de> {
+    source: &'s Source<'de, 's>,
     /// The cells of the row that have not been given.
     cells: CellSlice<'de>,
     family: &'s str,
     untyped: Option<&'s Untyped<'de>>,
+    /// The columns that come before all others, the first of them last.
+    first: Vec<Column<'de>>,
     /// The column that was named last.
-    next: Option<Versions<'de>>,
+    next: Option<Column<'de>>,
 }
 
 impl<'de> Columns<'_, 'de> {
-    fn advance(&mut self) -> Option<Versions<'de>> {
-        self.next = loop {
-            let Some(column) = next_column(&mut self.cells) else { break None };
-            if column.newest.family_bytes() == self.family.as_bytes() && !column.newest.qualifier().is_empty()
-            {
-                break Some(column);
-            }
-        };
+    fn advance(&mut self) -> Option<Column<'de>> {
+        self.next = self.first.pop().or_else(|| self.next_column());
         self.next
+    }
+
+    fn next_column(&mut self) -> Option<Column<'de>> {
+        loop {
+            let column = self.cells.next_column()?;
+            let qualifier = column.newest().qualifier();
+            if column.newest().family_bytes() == self.family.as_bytes()
+                && !qualifier.is_empty()
+                && !self.source.leaves_out(Some(self.family), qualifier)
+            {
+                return Some(column);
+            }
+        }
     }
 }
 
@@ -100,17 +113,18 @@ impl<'de> MapAccess<'de> for Columns<'_, 'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        let Some(versions) = self.advance() else { return Ok(None) };
-        let qualifier = versions.newest.qualifier();
+        let Some(column) = self.advance() else { return Ok(None) };
+        let qualifier = column.newest().qualifier();
+        self.source.named(qualifier);
         let key = seed.deserialize(QualifierDeserializer { qualifier });
         key.map(Some).map_err(|fault| fault.in_column(qualifier))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let Some(versions) = self.next else {
+        let Some(column) = self.next else {
             return Err(Fault::custom("the row type asks for a column's value before its name"));
         };
-        let value = seed.deserialize(ColumnDeserializer { versions, untyped: self.untyped });
-        value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+        let value = seed.deserialize(ColumnDeserializer { column, untyped: self.untyped });
+        value.map_err(|fault| fault.in_column(column.newest().qualifier()))
     }
 }

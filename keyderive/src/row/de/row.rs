@@ -7,10 +7,10 @@ use super::cell::ColumnDeserializer;
 use super::family::FamilyDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
-use super::{Source, Versions, next_column};
-use crate::row::CellSlice;
+use super::{Source, column};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
+use crate::row::{CellSlice, Column};
 
 /// Gives the row as the struct, map or unit that is asked for.
 pub(super) struct RowDeserializer<'s, 'de> {
@@ -25,7 +25,9 @@ impl<'s, 'de> RowDeserializer<'s, 'de> {
             source: self.source,
             untyped: self.untyped,
             columns: cells,
+            own: &[],
             families: cells,
+            first: 0,
             empty: 0,
             next: None,
         }
@@ -73,10 +75,7 @@ impl<'de> Deserializer<'de> for RowDeserializer<'_, 'de> {
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Fault> {
-        Err(Fault::unsupported(
-            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; enums and \
-             `serde_json::Value` are not rows",
-        ))
+        Err(Fault::no_row())
     }
 
     forward_to_deserialize_any! {
@@ -91,8 +90,12 @@ struct Fields<'s, 'de> {
     untyped: &'s Untyped<'de>,
     /// The cells whose columns have not been given.
     columns: CellSlice<'de>,
+    /// The name of the row's own family, where the last column of it has it.
+    own: &'de [u8],
     /// The cells whose families have not been given.
     families: CellSlice<'de>,
+    /// How many of the fields that come before all others have been given.
+    first: usize,
     /// How many of the families without a cell have been given.
     empty: usize,
     /// What was named last.
@@ -101,30 +104,60 @@ struct Fields<'s, 'de> {
 
 #[derive(Clone, Copy)]
 enum Next<'s, 'de> {
-    Column(Versions<'de>),
+    Column(Column<'de>),
     Family(&'de str, Option<&'s Field>),
 }
 
 impl<'s, 'de> Fields<'s, 'de> {
+    #[inline]
     fn advance(&mut self) -> Option<Next<'s, 'de>> {
-        self.next =
-            self.next_column().map(Next::Column).or_else(|| self.next_family()).or_else(|| self.next_empty());
+        self.next = match self.next_first().or_else(|| self.next_column().map(Next::Column)) {
+            Some(next) => Some(next),
+            None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
+            None => None,
+        };
         self.next
     }
 
+    /// The next field that comes before all others.
+    #[inline]
+    fn next_first(&mut self) -> Option<Next<'s, 'de>> {
+        let Source { cells, family, shape, .. } = *self.source;
+        let name = self.source.aliases.as_ref()?.first(None).nth(self.first)?;
+        self.first += 1;
+        match shape.family(name.as_bytes()) {
+            Some(field) => Some(Next::Family(name, Some(field))),
+            None => column(cells, family, name).map(Next::Column),
+        }
+    }
+
     /// The next column of the row's own family, but for those whose name is that of a family.
-    fn next_column(&mut self) -> Option<Versions<'de>> {
-        let Source { family, shape, .. } = *self.source;
+    #[inline]
+    fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = next_column(&mut self.columns)?;
-            let qualifier = column.newest.qualifier();
-            if column.newest.family_bytes() == family.as_bytes()
+            let column = self.columns.next_column()?;
+            let qualifier = column.newest().qualifier();
+            if self.is_own(column.newest().family_bytes())
                 && !qualifier.is_empty()
-                && shape.family(qualifier).is_none()
+                && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
+                && !self.source.leaves_out(None, qualifier)
             {
                 return Some(column);
             }
         }
+    }
+
+    /// Whether a family is the row's own.
+    #[inline]
+    fn is_own(&mut self, family: &'de [u8]) -> bool {
+        if std::ptr::eq(family, self.own) {
+            return true;
+        }
+        let is_own = family == self.source.family.as_bytes();
+        if is_own {
+            self.own = family;
+        }
+        is_own
     }
 
     /// The next family beside the row's own that the row type has; any, where it has a flattened field.
@@ -137,9 +170,9 @@ impl<'s, 'de> Fields<'s, 'de> {
             let field = shape.family(name.as_bytes());
             let is_there = match field {
                 Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
-                None => *shape == Shape::Flattened,
+                None => matches!(shape, Shape::Flattened(_)),
             };
-            if name != family && is_there {
+            if name != family && is_there && !self.source.leaves_out(None, name.as_bytes()) {
                 return Some(Next::Family(name, field));
             }
         }
@@ -158,12 +191,14 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         match self.advance() {
             None => Ok(None),
-            Some(Next::Column(versions)) => {
-                let qualifier = versions.newest.qualifier();
+            Some(Next::Column(column)) => {
+                let qualifier = column.newest().qualifier();
+                self.source.named(qualifier);
                 let key = seed.deserialize(QualifierDeserializer { qualifier });
                 key.map(Some).map_err(|fault| fault.in_column(qualifier))
             }
             Some(Next::Family(name, _)) => {
+                self.source.named(name.as_bytes());
                 let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
                 key.map(Some).map_err(|fault| fault.of_family(name))
             }
@@ -173,14 +208,15 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         match self.next {
             None => Err(Fault::custom("the row type asks for a column's value before its name")),
-            Some(Next::Column(versions)) => {
-                let untyped = (*self.source.shape == Shape::Flattened).then_some(self.untyped);
-                let value = seed.deserialize(ColumnDeserializer { versions, untyped });
-                value.map_err(|fault| fault.in_column(versions.newest.qualifier()))
+            Some(Next::Column(column)) => {
+                let untyped = matches!(self.source.shape, Shape::Flattened(_)).then_some(self.untyped);
+                let value = seed.deserialize(ColumnDeserializer { column, untyped });
+                value.map_err(|fault| fault.in_column(column.newest().qualifier()))
             }
             Some(Next::Family(name, field)) => {
                 let untyped = field.is_none().then_some(self.untyped);
-                let family = FamilyDeserializer { cells: self.source.cells, family: name, untyped };
+                let source = self.source;
+                let family = FamilyDeserializer { source, family: name, untyped };
                 seed.deserialize(family).map_err(|fault| fault.of_family(name))
             }
         }

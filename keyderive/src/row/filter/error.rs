@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Sample(f64),
     /// A colon in a family's name, or in the regular expression for one.
     Family(String),
+    /// A name that is not that of a column, as the error of the row says.
+    Column(String),
     SinkInCondition,
     Depth,
     /// More bytes, as a message, than the service takes.
@@ -67,6 +69,7 @@ impl fmt::Display for FilterError {
                  by itself",
                 family.escape_debug()
             ),
+            Fault::Column(fault) => f.write_str(fault),
             Fault::SinkInCondition => {
                 f.write_str("a sink is in a condition, where the service takes none; put it into an interleave")
             }

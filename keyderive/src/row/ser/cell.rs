@@ -10,7 +10,9 @@ use super::changes::Changes;
 use super::compound::{Entries, Fields, TimestampedFields, VersionsOr};
 use super::family::{Columns, FamilyMap, FamilyStruct};
 use super::json::Json;
+use super::qualifier::Names;
 use crate::row::error::Fault;
+use crate::row::flattened::NUMBER;
 use crate::row::value;
 use crate::row::versions::{TIMESTAMPED, VERSIONS};
 
@@ -174,8 +176,10 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
         name: &'static str,
         value: &T,
     ) -> Result<Stored, Fault> {
-        if name == VERSIONS {
-            return value.serialize(ValueSerializer { place: Place::Versions });
+        match name {
+            VERSIONS => return value.serialize(ValueSerializer { place: Place::Versions }),
+            NUMBER => return value.serialize(self),
+            _ => {}
         }
         present(value.serialize(self)?, || {
             Fault::unsupported(format_args!(
@@ -229,9 +233,9 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
         Json::struct_variant(variant)
     }
 
-    fn serialize_map(self, _: Option<usize>) -> Result<Entries<'c, 'a>, Fault> {
+    fn serialize_map(self, entries: Option<usize>) -> Result<Entries<'c, 'a>, Fault> {
         Ok(match self.family()? {
-            Some(columns) => Entries::Family(FamilyMap::new(columns)),
+            Some(columns) => Entries::Family(FamilyMap::new(columns, Names::of_map(entries))),
             None => Entries::Json(Json::object()),
         })
     }
@@ -241,7 +245,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
             return Ok(Fields::Timestamped(TimestampedFields::default()));
         }
         Ok(match self.family()? {
-            Some(columns) => Fields::Family(FamilyStruct { columns }),
+            Some(columns) => Fields::Family(FamilyStruct::new(columns)),
             None => Fields::Json(Json::object()),
         })
     }

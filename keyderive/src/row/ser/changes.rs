@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::ser::Serialize;
 
-use super::{Stored, ValueSerializer, Write, named};
-use crate::row::Mutation;
+use super::{Stored, ValueSerializer, Write, named, to_stored};
 use crate::row::error::Fault;
-use crate::row::shape::{Field, Kind};
+use crate::row::shape::{Field, Kind, Shape};
+use crate::row::{Mutation, untyped};
 
 pub(super) struct Changes<'a> {
     pub(super) to: Write<'a>,
@@ -36,12 +36,53 @@ impl<'a> Changes<'a> {
     ) -> Result<(), Fault> {
         named(&qualifier)?;
         let stored = value.serialize(ValueSerializer::field(self, name));
+        let stored = stored.and_then(|stored| self.readable(name, value, stored));
         match stored.map_err(|fault| fault.in_column(&qualifier))? {
             Stored::Absent => self.absent(name, qualifier),
             Stored::Family => {}
             stored => self.write(self.to.family, &qualifier, stored),
         }
         Ok(())
+    }
+
+    /// What is stored of a field, where the row type reads it back.
+    fn readable<T: Serialize + ?Sized>(
+        &self,
+        name: &str,
+        value: &T,
+        stored: Stored,
+    ) -> Result<Stored, Fault> {
+        let shape = self.to.shape;
+        match (&stored, shape) {
+            (Stored::Absent, _) => {}
+            (_, Shape::Flattened(flattened)) if flattened.is_untyped(name) => untyped::check(value)?,
+            _ if shape.is_untyped(None, name.as_bytes()) => return Err(Fault::untyped()),
+            (Stored::Family, _) if shape.is_column(name) => {
+                return Err(Fault::unsupported(
+                    "is written as a struct or a map, hence a column family, and read as a column; store it as JSON \
+                     with `#[serde(with = \"keyderive::row::json\")]`",
+                ));
+            }
+            _ => {}
+        }
+        Ok(stored)
+    }
+
+    /// What a value is as this column, where the row type reads it back.
+    pub(super) fn stored<T: Serialize + ?Sized>(
+        &self,
+        family: &Arc<str>,
+        qualifier: &[u8],
+        value: &T,
+    ) -> Result<Stored, Fault> {
+        named(qualifier)?;
+        let other = (family != self.to.family).then_some(&**family);
+        match to_stored(value) {
+            Ok(stored) if !matches!(stored, Stored::Absent) && self.to.shape.is_untyped(other, qualifier) => {
+                Err(Fault::untyped().in_column(qualifier))
+            }
+            stored => stored.map_err(|fault| fault.in_column(qualifier)),
+        }
     }
 
     /// Deletes a field of the row, which is what its type says; a column, where it says nothing.

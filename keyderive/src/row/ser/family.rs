@@ -6,8 +6,7 @@ use bytes::Bytes;
 use serde::ser::Serialize;
 
 use super::changes::Changes;
-use super::qualifier::QualifierSerializer;
-use super::stored;
+use super::qualifier::{FieldNames, Names, QualifierSerializer};
 use crate::row::error::Fault;
 
 /// One family of a row, and whether it has a cell.
@@ -34,7 +33,15 @@ impl<'c, 'a> Columns<'c, 'a> {
 
 /// Takes the fields of a struct that is a family.
 pub(super) struct FamilyStruct<'c, 'a> {
-    pub(super) columns: Columns<'c, 'a>,
+    columns: Columns<'c, 'a>,
+    names: FieldNames,
+}
+
+impl<'c, 'a> FamilyStruct<'c, 'a> {
+    pub(super) fn new(columns: Columns<'c, 'a>) -> Self {
+        let names = FieldNames::of(columns.changes.to.shape);
+        Self { columns, names }
+    }
 }
 
 impl FamilyStruct<'_, '_> {
@@ -44,7 +51,9 @@ impl FamilyStruct<'_, '_> {
         value: &T,
     ) -> Result<(), Fault> {
         let Columns { changes, family, .. } = &mut self.columns;
-        let stored = stored(name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
+        self.names.add(name).map_err(|fault| fault.of_family(family))?;
+        let stored =
+            changes.stored(family, name.as_bytes(), value).map_err(|fault| fault.of_family(family))?;
         changes.write(family, &Bytes::from_static(name.as_bytes()), stored);
         Ok(())
     }
@@ -64,26 +73,27 @@ pub(super) struct FamilyMap<'c, 'a> {
     columns: Columns<'c, 'a>,
     /// The key whose value comes next.
     qualifier: Bytes,
+    names: Names,
 }
 
 impl<'c, 'a> FamilyMap<'c, 'a> {
-    pub(super) fn new(columns: Columns<'c, 'a>) -> Self {
+    pub(super) fn new(columns: Columns<'c, 'a>, names: Names) -> Self {
         columns.changes.delete_family(&columns.family);
-        Self { columns, qualifier: Bytes::new() }
+        Self { columns, qualifier: Bytes::new(), names }
     }
 }
 
 impl FamilyMap<'_, '_> {
     pub(super) fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Fault> {
-        self.qualifier =
-            key.serialize(QualifierSerializer).map_err(|fault| fault.of_family(&self.columns.family))?;
+        let key = key.serialize(QualifierSerializer).and_then(|key| self.names.add(key));
+        self.qualifier = key.map_err(|fault| fault.of_family(&self.columns.family))?;
         Ok(())
     }
 
     pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
         let qualifier = std::mem::take(&mut self.qualifier);
         let Columns { changes, family, .. } = &mut self.columns;
-        let stored = stored(&qualifier, value).map_err(|fault| fault.of_family(family))?;
+        let stored = changes.stored(family, &qualifier, value).map_err(|fault| fault.of_family(family))?;
         changes.set(family, &qualifier, stored);
         Ok(())
     }

@@ -8,6 +8,7 @@ use serde::ser::{
 
 use super::Stored;
 use crate::row::error::Fault;
+use crate::row::json::{Lost, check};
 
 /// JSON that is being written, element by element, into one buffer.
 ///
@@ -17,28 +18,30 @@ pub(super) struct Json {
     text: Vec<u8>,
     close: &'static [u8],
     empty: bool,
+    /// How many arrays and objects its elements are in.
+    depth: u8,
 }
 
 impl Json {
     pub(super) fn array() -> Self {
-        Self { text: vec![b'['], close: b"]", empty: true }
+        Self { text: vec![b'['], close: b"]", empty: true, depth: 1 }
     }
 
     pub(super) fn object() -> Self {
-        Self { text: vec![b'{'], close: b"}", empty: true }
+        Self { text: vec![b'{'], close: b"}", empty: true, depth: 1 }
     }
 
     pub(super) fn tuple_variant(name: &str) -> Result<Self, Fault> {
-        Ok(Self { text: member(name, b"[")?, close: b"]}", empty: true })
+        Ok(Self { text: member(name, b"[")?, close: b"]}", empty: true, depth: 2 })
     }
 
     pub(super) fn struct_variant(name: &str) -> Result<Self, Fault> {
-        Ok(Self { text: member(name, b"{")?, close: b"}}", empty: true })
+        Ok(Self { text: member(name, b"{")?, close: b"}}", empty: true, depth: 2 })
     }
 
     pub(super) fn newtype_variant<T: Serialize + ?Sized>(name: &str, value: &T) -> Result<Bytes, Fault> {
         let mut text = member(name, b"")?;
-        write(&mut text, value)?;
+        write(&mut text, value, 1)?;
         text.push(b'}');
         Ok(text.into())
     }
@@ -48,7 +51,7 @@ impl Json {
             self.text.push(b',');
         }
         self.empty = false;
-        write(&mut self.text, value)
+        write(&mut self.text, value, self.depth)
     }
 
     /// The name of a member, whose value comes next.
@@ -58,7 +61,7 @@ impl Json {
         }
         self.empty = false;
         let start = self.text.len();
-        write(&mut self.text, name)?;
+        write_name(&mut self.text, name)?;
         match self.text.get(start) {
             Some(b'"') => {}
             // JSON has names of text alone, so that numbers are written as text, as `serde_json` does.
@@ -74,7 +77,7 @@ impl Json {
 
     /// The value of the member that was named last.
     pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
-        write(&mut self.text, value)
+        write(&mut self.text, value, self.depth)
     }
 
     /// A member and its value.
@@ -92,14 +95,23 @@ impl Json {
 /// The start of an object whose one member is `name`.
 fn member(name: &str, open: &[u8]) -> Result<Vec<u8>, Fault> {
     let mut text = vec![b'{'];
-    write(&mut text, name)?;
+    write_name(&mut text, name)?;
     text.push(b':');
     text.extend_from_slice(open);
     Ok(text)
 }
 
-fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T) -> Result<(), Fault> {
-    serde_json::to_writer(text, value).map_err(Fault::unwritable_json)
+/// Writes a value that is `depth` arrays and objects deep.
+fn write<T: Serialize + ?Sized>(text: &mut Vec<u8>, value: &T, depth: u8) -> Result<(), Fault> {
+    match check(value, depth) {
+        // What has no form at all is told by the writer.
+        Ok(()) | Err(Lost::Other) => serde_json::to_writer(text, value).map_err(Fault::unwritable_json),
+        Err(lost) => Err(Fault::unsupported(lost)),
+    }
+}
+
+fn write_name<T: Serialize + ?Sized>(text: &mut Vec<u8>, name: &T) -> Result<(), Fault> {
+    serde_json::to_writer(text, name).map_err(Fault::unwritable_json)
 }
 
 macro_rules! elements {

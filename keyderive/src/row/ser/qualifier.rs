@@ -1,18 +1,68 @@
 //! From a map's key to a column qualifier.
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 use serde::ser::{Impossible, Serialize, Serializer};
 
 use super::refuse;
 use crate::row::error::Fault;
+use crate::row::shape::Shape;
 
 /// Takes the key of one entry of a map.
 pub(super) struct QualifierSerializer;
 
 fn not_a_name(found: &str) -> Fault {
     Fault::unsupported(format_args!(
-        "is a map whose key is {found}; keys are column names, which are strings"
+        "is a map whose key is {found}; keys are column names: strings, enums without data, and what serde writes as a \
+         string; write a number as text, as `format!(\"{{number:010}}\")` which keeps the order"
     ))
+}
+
+/// The names of the fields of a struct, where they are to be told apart.
+pub(super) struct FieldNames(Option<Vec<&'static str>>);
+
+impl FieldNames {
+    pub(super) fn of(shape: &Shape) -> Self {
+        Self(shape.awaits_names().then(Vec::new))
+    }
+
+    /// Fails for a name that is there already.
+    pub(super) fn add(&mut self, name: &'static str) -> Result<(), Fault> {
+        let Some(names) = &mut self.0 else { return Ok(()) };
+        if names.contains(&name) {
+            let fault = Fault::unsupported(
+                "comes twice: two fields have this name, by `#[serde(rename)]`, and a column holds one value; give each \
+                 field a name of its own",
+            );
+            return Err(fault.in_column(name.as_bytes()));
+        }
+        names.push(name);
+        Ok(())
+    }
+}
+
+/// The names in a struct with a flattened field, which has those of the field too.
+pub(super) struct Names(Option<HashSet<Bytes>>);
+
+impl Names {
+    /// Those of a map with so many entries. A struct with a flattened field does not say how many; a map's are distinct.
+    pub(super) fn of_map(entries: Option<usize>) -> Self {
+        Self(entries.is_none().then(HashSet::new))
+    }
+
+    /// The name, unless it is there already.
+    pub(super) fn add(&mut self, name: Bytes) -> Result<Bytes, Fault> {
+        if self.0.as_mut().is_none_or(|names| names.insert(name.clone())) {
+            return Ok(name);
+        }
+        let fault = Fault::unsupported(
+            "comes twice: a flattened map has an entry, or a flattened struct a field, with the name of another field, \
+             and a column holds one value; give the field another name with `#[serde(rename = \"…\")]`, or leave the \
+             entry out",
+        );
+        Err(fault.in_column(&name))
+    }
 }
 
 impl Serializer for QualifierSerializer {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use serde::ser::{Impossible, Serialize, SerializeMap, SerializeStruct, Serializer};
 
 use super::changes::Changes;
-use super::qualifier::QualifierSerializer;
-use super::{refuse, stored};
+use super::qualifier::{FieldNames, Names, QualifierSerializer};
+use super::refuse;
 use crate::row::error::Fault;
 
 /// Takes the value that is the row.
@@ -32,7 +32,8 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
 
     fn serialize_struct(self, _: &'static str, fields: usize) -> Result<RowStruct<'c, 'a>, Fault> {
         self.changes.reserve(fields);
-        Ok(RowStruct { changes: self.changes })
+        let names = FieldNames::of(self.changes.to.shape);
+        Ok(RowStruct { changes: self.changes, names })
     }
 
     /// A struct with a flattened field comes as a map that does not know its length, and its fields are fields; the
@@ -40,7 +41,8 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
     fn serialize_map(self, entries: Option<usize>) -> Result<RowMap<'c, 'a>, Fault> {
         self.changes.delete_family(self.changes.to.family);
         self.changes.reserve(entries.unwrap_or(0));
-        Ok(RowMap { changes: self.changes, flattened: entries.is_none(), qualifier: Bytes::new() })
+        let names = Names::of_map(entries);
+        Ok(RowMap { changes: self.changes, flattened: entries.is_none(), qualifier: Bytes::new(), names })
     }
 
     fn serialize_unit(self) -> Result<(), Fault> {
@@ -99,6 +101,7 @@ impl<'c, 'a> Serializer for RowSerializer<'c, 'a> {
 /// Takes the fields of a row that is a struct.
 pub(super) struct RowStruct<'c, 'a> {
     changes: &'c mut Changes<'a>,
+    names: FieldNames,
 }
 
 impl SerializeStruct for RowStruct<'_, '_> {
@@ -106,15 +109,18 @@ impl SerializeStruct for RowStruct<'_, '_> {
     type Error = Fault;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Fault> {
+        self.names.add(name)?;
         self.changes.field(name, Bytes::from_static(name.as_bytes()), value)
     }
 
     fn skip_field(&mut self, name: &'static str) -> Result<(), Fault> {
+        self.names.add(name)?;
         self.changes.absent(name, Bytes::from_static(name.as_bytes()));
         Ok(())
     }
 
     fn end(self) -> Result<(), Fault> {
+        self.changes.to.shape.names_are_seen();
         Ok(())
     }
 }
@@ -125,6 +131,7 @@ pub(super) struct RowMap<'c, 'a> {
     flattened: bool,
     /// The key whose value comes next.
     qualifier: Bytes,
+    names: Names,
 }
 
 impl SerializeMap for RowMap<'_, '_> {
@@ -132,7 +139,7 @@ impl SerializeMap for RowMap<'_, '_> {
     type Error = Fault;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Fault> {
-        self.qualifier = key.serialize(QualifierSerializer)?;
+        self.qualifier = self.names.add(key.serialize(QualifierSerializer)?)?;
         Ok(())
     }
 
@@ -143,7 +150,7 @@ impl SerializeMap for RowMap<'_, '_> {
         {
             return self.changes.field(name, qualifier, value);
         }
-        let stored = stored(&qualifier, value)?;
+        let stored = self.changes.stored(self.changes.to.family, &qualifier, value)?;
         self.changes.set(self.changes.to.family, &qualifier, stored);
         Ok(())
     }

@@ -6,6 +6,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{self, DeserializeOwned, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::row::flattened::NUMBER;
 use crate::row::versions::{TIMESTAMPED, VERSIONS};
 
 /// What a type, or a field in it, asks for.
@@ -20,6 +21,8 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Column,
+    /// Whatever there is, as serde's tagged and untagged enums do.
+    Untyped,
     Versions,
     Struct(&'static [&'static str]),
     Map,
@@ -50,8 +53,50 @@ impl Probe<'_> {
     }
 }
 
+/// Declares the methods of a `Deserializer` that ask for a column.
+macro_rules! columns {
+    ($($method:ident)*) => {$(
+        fn $method<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+            self.note(Asked::Column)
+        }
+    )*};
+}
+
 impl<'de> Deserializer<'de> for Probe<'_> {
     type Error = Stop;
+
+    columns! {
+        deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
+        deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
+        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit
+        deserialize_seq deserialize_identifier deserialize_ignored_any
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, _: V) -> Result<V::Value, Stop> {
+        self.note(Asked::Column)
+    }
+
+    fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Stop> {
+        self.note(Asked::Column)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: usize,
+        _: V,
+    ) -> Result<V::Value, Stop> {
+        self.note(Asked::Column)
+    }
+
+    fn deserialize_enum<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        _: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Stop> {
+        self.note(Asked::Column)
+    }
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -86,16 +131,15 @@ impl<'de> Deserializer<'de> for Probe<'_> {
         name: &'static str,
         visitor: V,
     ) -> Result<V::Value, Stop> {
-        if name == VERSIONS { self.note(Asked::Versions) } else { visitor.visit_newtype_struct(self) }
+        match name {
+            VERSIONS => self.note(Asked::Versions),
+            NUMBER => self.note(Asked::Column),
+            _ => visitor.visit_newtype_struct(self),
+        }
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        self.note(Asked::Column)
-    }
-
-    forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple
-        tuple_struct enum identifier ignored_any
+        self.note(Asked::Untyped)
     }
 }
 

@@ -84,9 +84,10 @@ fn a_number_that_is_not_marked_is_named() {
     let error = read::<Row>(store(write(&row).unwrap())).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "column `cf:count` holds string \"\\0\\0\\0\\0\\0\\0\\0*\"; the field expects u32; serde reads the fields of a \
-         flattened struct before it knows their types, as text: mark a number or a `bool` there with \
-         `#[serde(with = \"keyderive::row::flattened\")]`"
+        "column `cf:count` holds string \"\\0\\0\\0\\0\\0\\0\\0*\"; the field expects u32; serde reads flattened fields \
+         before it knows their types, as text: mark a number or a `bool` there with \
+         `#[serde(with = \"keyderive::row::flattened\")]`, and the numbers of a map by a type of their own, \
+         `struct Count(#[serde(with = \"keyderive::row::flattened\")] i64)`"
     );
     assert!(error.is_unsupported());
 }

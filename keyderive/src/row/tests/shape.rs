@@ -53,7 +53,8 @@ fn family(name: &'static str, columns: Option<&[&'static str]>, versions: bool) 
 
 #[test]
 fn a_struct_says_what_its_fields_are() {
-    let Shape::Struct(fields) = Shape::of::<Row>() else { panic!("a struct is none") };
+    let shape = Shape::of::<Row>();
+    let fields = shape.fields();
     let names: Vec<_> = fields.iter().map(|field| field.name).collect();
     let columns: &[&str] = &["clicks", "seen"];
     let expected = [
@@ -80,12 +81,21 @@ fn a_map_and_a_flattened_struct_name_no_columns() {
     #[expect(dead_code, reason = "the type is only asked for its shape")]
     struct Flattened {
         a: u8,
+        stats: Stats,
         #[serde(flatten)]
         rest: Stats,
     }
 
-    assert_eq!(Shape::of::<BTreeMap<String, u8>>(), Shape::Map { versions: false });
-    assert_eq!(Shape::of::<HashMap<Channel, Versions<u8>>>(), Shape::Map { versions: true });
-    assert_eq!(Shape::of::<Flattened>(), Shape::Flattened);
-    assert_eq!(Shape::of::<()>(), Shape::Struct(Vec::new()));
+    let map = Shape::of::<BTreeMap<String, u8>>();
+    assert!(matches!(map, Shape::Map { versions: false, untyped: false }), "{map:?}");
+    let map = Shape::of::<HashMap<Channel, Versions<u8>>>();
+    assert!(matches!(map, Shape::Map { versions: true, untyped: false }), "{map:?}");
+    let map = Shape::of::<BTreeMap<String, serde_json::Value>>();
+    assert!(matches!(map, Shape::Map { versions: false, untyped: true }), "{map:?}");
+    let flattened = Shape::of::<Flattened>();
+    assert!(matches!(flattened, Shape::Flattened(_)), "{flattened:?}");
+    assert!(!flattened.is_family(b"a") && !flattened.is_family(b"clicks") && flattened.is_family(b"stats"));
+    let unit = Shape::of::<()>();
+    assert!(matches!(unit, Shape::Struct(_)) && unit.fields().is_empty(), "{unit:?}");
+    assert!(matches!(Shape::of::<serde_json::Value>(), Shape::Untyped));
 }

@@ -127,3 +127,20 @@ fn a_version_is_inserted_at_its_place() {
     [3, 1, 2].into_iter().for_each(|millis| versions.insert(at(millis, millis)));
     assert_eq!(versions.iter().map(|version| version.value).collect::<Vec<_>>(), [3, 2, 1]);
 }
+
+#[test]
+fn versions_are_a_collection() {
+    #[derive(serde::Serialize)]
+    struct Row {
+        #[serde(skip_serializing_if = "Versions::is_empty")]
+        x: Versions<u8>,
+    }
+
+    let mut versions: Versions<u8> = [at(1, 1), at(3, 3)].into_iter().collect();
+    versions.extend([at(2, 2), at(4, 4)]);
+    assert!(!versions.is_empty() && versions.len() == 4 && versions.newest() == Some(&4));
+    assert_eq!(versions.first(), Some(&at(4, 4)));
+    assert!(versions.iter().map(|version| version.value).eq([4, 3, 2, 1]));
+    assert!((&versions).into_iter().eq(versions.clone().into_vec().iter()));
+    assert_eq!(serde_json::to_string(&Row { x: Versions::new() }).unwrap(), "{}");
+}

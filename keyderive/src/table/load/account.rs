@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 
-use super::checkpoint::LowWater;
+use super::low_water::LowWater;
 use super::portion::Place;
 use super::report::{LISTED, Reason};
 use super::{Checkpoint, FailedRow, LoadError, LoadReport, OnCheckpoint, OnProgress, Progress, Settings};
@@ -36,7 +36,7 @@ impl<'a> Account<'a> {
     ) -> Self {
         let begun = Instant::now();
         Self {
-            low: LowWater::behind(begin.items()),
+            low: LowWater::behind(begin.items(), begin.failed()),
             report: LoadReport {
                 table: Arc::clone(table),
                 progress: Progress::default(),
@@ -57,10 +57,31 @@ impl<'a> Account<'a> {
         &self.report.checkpoint
     }
 
+    /// The checkpoint is this one, of the same items.
+    pub(super) fn goes_on_from(&mut self, checkpoint: Checkpoint) {
+        self.report.checkpoint = checkpoint;
+    }
+
     /// Numbers the next item of the input.
     pub(super) fn read(&mut self) -> u64 {
         self.report.progress.read += 1;
         self.low.begin()
+    }
+
+    /// An item that had failed is read again.
+    pub(super) fn read_again(&mut self) {
+        self.report.progress.read += 1;
+    }
+
+    /// An item that had failed need not be written: a later one of its key has been.
+    pub(super) fn superseded(&mut self, index: u64) {
+        self.report.progress.left_out += 1;
+        self.low.settle(index);
+    }
+
+    /// An item is read that a run before has written.
+    pub(super) fn left_out(&mut self) {
+        self.report.progress.left_out += 1;
     }
 
     pub(super) fn sent(&mut self) {
@@ -76,7 +97,7 @@ impl<'a> Account<'a> {
     /// A row has failed; fails with the reason to end the load, where there is one.
     pub(super) fn failed(&mut self, index: u64, key: Option<Bytes>, error: Error) -> Result<(), Reason> {
         self.report.progress.failed += 1;
-        self.low.settle(index);
+        self.low.fail(index);
         if self.report.failed.len() < LISTED {
             self.report.failed.push(FailedRow { index, key, error });
         }
@@ -88,22 +109,26 @@ impl<'a> Account<'a> {
 
     /// Tells of the load's beginning, before anything is sent.
     pub(super) fn begins(&mut self) {
-        self.tell_checkpoint(self.low.items());
+        self.tell_checkpoint(self.now());
+    }
+
+    fn now(&self) -> Checkpoint {
+        self.report.checkpoint.at(self.low.items(), self.low.failed().collect())
     }
 
     /// Tells what is due.
     pub(super) fn tell(&mut self) {
-        let items = self.low.items();
-        if items - self.report.checkpoint.items() >= self.checkpoint_every {
-            self.tell_checkpoint(items);
+        let further = self.low.items().saturating_sub(self.report.checkpoint.items());
+        if further >= self.checkpoint_every {
+            self.tell_checkpoint(self.now());
         }
         if self.on_progress.is_some() && Instant::now() >= self.progress_at {
             self.tell_progress();
         }
     }
 
-    fn tell_checkpoint(&mut self, items: u64) {
-        self.report.checkpoint = self.report.checkpoint.at(items);
+    fn tell_checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.report.checkpoint = checkpoint;
         if let Some(tell) = &mut self.on_checkpoint {
             tell(&self.report.checkpoint);
         }
@@ -120,9 +145,9 @@ impl<'a> Account<'a> {
 
     /// Tells of the load's end, for this reason or for none.
     pub(super) fn end(mut self, reason: Option<Reason>) -> Result<LoadReport, LoadError> {
-        let items = self.low.items();
-        if items > self.report.checkpoint.items() {
-            self.tell_checkpoint(items);
+        let now = self.now();
+        if now != self.report.checkpoint {
+            self.tell_checkpoint(now);
         }
         self.tell_progress();
         match reason {

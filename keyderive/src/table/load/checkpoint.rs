@@ -8,8 +8,11 @@ use super::super::Table;
 use crate::client::Error;
 use crate::key::TableKey;
 
-/// How far a load has come: the first [`items`](Self::items) items of its input are all dealt with, each written or
-/// reported as failed. [`Load::resume`](super::Load::resume) goes on behind them.
+/// The form in which a checkpoint is stored. A release that reads another one reads this one too.
+const FORMAT: u32 = 1;
+
+/// How far a load has come: the first [`items`](Self::items) items of its input are all dealt with, each written or among
+/// the [`failed`](Self::failed) ones. [`Load::resume`](super::Load::resume) tries these again, and goes on behind them.
 ///
 /// ```
 /// # use keyderive::{Client, RowKey};
@@ -29,16 +32,78 @@ use crate::key::TableKey;
 /// # }
 /// ```
 ///
-/// It is data of serde, some 150 bytes of JSON: the number of items, the name of the table, the fingerprint of the key
-/// type, and the timestamp of the load's cells. A load into another table or by another key type refuses it. That the
-/// input is the same one, in the same order, is the caller's to see to.
+/// It is data of serde, some 250 bytes of JSON, and a few more for each failed row: the version of its form, the number of
+/// items, the places of the failed rows, the name of the table, the fingerprint of the key type, and the timestamp of the
+/// load's cells. A release that does not know the form refuses to deserialize it.
+///
+/// # What it is of
+///
+/// A load into another table, of another instance, or by another key type refuses it. The tables of an embedded Bigtable
+/// have a number of their own too, so that one which was deleted and made anew, or is in another
+/// [`Client::embedded`](crate::Client::embedded), is another table. The service and the emulator tell nothing of the kind:
+/// there, a table that was made anew under its name takes the checkpoint of the one before, and so does another emulator.
+/// Load such a table from the beginning.
+///
+/// That the input is the same one, in the same order, is the caller's to see to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "Stored", try_from = "Stored")]
 pub struct Checkpoint {
     items: u64,
+    failed: Vec<u64>,
     /// By its full name, so that a table of the same name in another instance is another one.
     table: String,
+    /// What tells it from others of its name, where something does.
+    table_id: Option<u64>,
     fingerprint: String,
     timestamp_micros: i64,
+}
+
+/// A checkpoint as it is stored.
+#[derive(Serialize, Deserialize)]
+struct Stored {
+    format: u32,
+    items: u64,
+    failed: Vec<u64>,
+    table: String,
+    /// In hexadecimal, since there are readers of JSON whose numbers are floats.
+    table_id: Option<String>,
+    fingerprint: String,
+    timestamp_micros: i64,
+}
+
+impl From<Checkpoint> for Stored {
+    fn from(checkpoint: Checkpoint) -> Self {
+        let Checkpoint { items, failed, table, table_id, fingerprint, timestamp_micros } = checkpoint;
+        let table_id = table_id.map(|id| format!("{id:016x}"));
+        Self { format: FORMAT, items, failed, table, table_id, fingerprint, timestamp_micros }
+    }
+}
+
+impl TryFrom<Stored> for Checkpoint {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let Stored { format, items, failed, table, table_id, fingerprint, timestamp_micros } = stored;
+        if format != FORMAT {
+            return Err(format!(
+                "the checkpoint has the form {format}, and this release of keyderive reads the form {FORMAT}; resume by \
+                 the release that stored it"
+            ));
+        }
+        if let Some(place) = failed.iter().find(|place| **place >= items) {
+            return Err(format!(
+                "the checkpoint is damaged: item {place} has failed, and only {items} were dealt with"
+            ));
+        }
+        let read_id = |id: String| {
+            u64::from_str_radix(&id, 16)
+                .map_err(|_| format!("the checkpoint is damaged: `{id}` is no number of a table"))
+        };
+        let table_id = table_id.map(read_id).transpose()?;
+        // In order, and each once, as they are written.
+        let failed = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
+        Ok(Self { items, failed, table, table_id, fingerprint, timestamp_micros })
+    }
 }
 
 impl Checkpoint {
@@ -46,21 +111,31 @@ impl Checkpoint {
     pub(super) fn begin<K: TableKey, R>(table: &Table<K, R>, timestamp_micros: i64) -> Self {
         Self {
             items: 0,
+            failed: Vec::new(),
             table: table.client.table_name(&table.name),
+            table_id: table.client.table_id(&table.name),
             fingerprint: K::fingerprint().to_string(),
             timestamp_micros,
         }
     }
 
-    /// The same load, when so many items are dealt with.
-    pub(super) fn at(&self, items: u64) -> Self {
-        Self { items, ..self.clone() }
+    /// The same load, when so many items are dealt with, of which these have failed.
+    pub(super) fn at(&self, items: u64, failed: Vec<u64>) -> Self {
+        Self { items, failed, ..self.clone() }
     }
 
-    /// How many items of the input are dealt with, from its first one on.
+    /// How many items of the input are dealt with, from its first one on: each is written, or among the
+    /// [`failed`](Self::failed) ones.
     #[must_use]
     pub fn items(&self) -> u64 {
         self.items
+    }
+
+    /// The places in the input, counted from 0 and in order, of the rows that failed and are to be tried again: the first
+    /// 1000. The checkpoint stays in front of the next one that fails, so that it forgets none.
+    #[must_use]
+    pub fn failed(&self) -> &[u64] {
+        &self.failed
     }
 
     /// When the load began, in microseconds since 1970: the timestamp of all cells that it writes.
@@ -69,7 +144,7 @@ impl Checkpoint {
         self.timestamp_micros
     }
 
-    /// Fails for a table that the checkpoint is not of.
+    /// Fails for a table that the checkpoint is not of, by its name or its key type.
     pub(super) fn check<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<(), Error> {
         let here = Self::begin(table, self.timestamp_micros);
         let differs = |what: &str, found: &str, expected: &str| {
@@ -77,7 +152,7 @@ impl Checkpoint {
                 &table.name,
                 format!(
                     "the checkpoint is of another load: expected {what} `{expected}`, found `{found}`; resume it \
-                     there, or begin this load without a checkpoint"
+                     there, or load this table from the beginning: leave `.resume(…)` out"
                 ),
             ))
         };
@@ -90,38 +165,19 @@ impl Checkpoint {
         }
         Ok(())
     }
-}
 
-/// Which items of the input are dealt with.
-///
-/// What it holds is bounded by the rows that are looked ahead at or on the way.
-pub(super) struct LowWater {
-    outstanding: BTreeSet<u64>,
-    /// The number of the next item.
-    next: u64,
-}
-
-impl LowWater {
-    pub(super) fn behind(items: u64) -> Self {
-        Self { outstanding: BTreeSet::new(), next: items }
-    }
-
-    /// Numbers the next item.
-    pub(super) fn begin(&mut self) -> u64 {
-        let index = self.next;
-        self.outstanding.insert(index);
-        self.next += 1;
-        index
-    }
-
-    /// An item is written, or reported as failed.
-    pub(super) fn settle(&mut self, index: u64) {
-        self.outstanding.remove(&index);
-    }
-
-    /// How many items from the first one on are dealt with, without a gap.
-    pub(super) fn items(&self) -> u64 {
-        self.outstanding.first().copied().unwrap_or(self.next)
+    /// The same, of the table that has this name now; fails where the rows in front of it went to another one.
+    pub(super) fn bound_to<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<Self, Error> {
+        let table_id = table.client.table_id(&table.name);
+        if self.items > 0 && self.table_id != table_id {
+            return Err(Error::mismatch(
+                &table.name,
+                "the checkpoint is of another table of this name: this one has been made since, or is in another \
+                 Bigtable, so that the rows in front of the checkpoint are not in it; load it from the beginning: leave \
+                 `.resume(…)` out",
+            ));
+        }
+        Ok(Self { table_id, ..self.clone() })
     }
 }
 
@@ -129,15 +185,28 @@ impl LowWater {
 mod tests {
     use super::*;
 
+    const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0","timestamp_micros":1700000000000000}"#;
+
+    /// What is stored by one release is read by the next.
     #[test]
-    fn a_gap_holds_the_mark() {
-        let mut low = LowWater::behind(10);
-        assert_eq!(low.items(), 10);
-        assert_eq!([low.begin(), low.begin(), low.begin()], [10, 11, 12]);
-        low.settle(12);
-        low.settle(11);
-        assert_eq!(low.items(), 10);
-        low.settle(10);
-        assert_eq!(low.items(), 13);
+    fn the_stored_form_stays() {
+        let checkpoint: Checkpoint = serde_json::from_str(STORED).unwrap();
+        assert_eq!((checkpoint.items(), checkpoint.failed()), (100, &[3, 7][..]));
+        assert_eq!(serde_json::to_string(&checkpoint).unwrap(), STORED);
+    }
+
+    #[test]
+    fn what_is_no_checkpoint_is_refused() {
+        let refused = |from: &str, to: &str| {
+            serde_json::from_str::<Checkpoint>(&STORED.replace(from, to)).unwrap_err().to_string()
+        };
+        let later = refused(r#""format":1"#, r#""format":2"#);
+        assert!(
+            later.starts_with("the checkpoint has the form 2, and this release of keyderive reads"),
+            "{later}"
+        );
+        assert!(refused("[3,7]", "[3,100]").contains("item 100 has failed, and only 100 were dealt with"));
+        assert!(refused("00000000000000ff", "x").contains("`x` is no number of a table"));
+        assert!(refused(r#""failed":[3,7],"#, "").contains("missing field `failed`"));
     }
 }

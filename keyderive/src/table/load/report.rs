@@ -18,11 +18,14 @@ pub(super) const LISTED: usize = 1000;
 /// How far a load is: what [`Load::on_progress`](super::Load::on_progress) is told, and in the end what
 /// [`LoadReport::all_written`] gives.
 ///
-/// All numbers are of this run: what a run before the checkpoint did is not in them.
+/// All numbers are of this run: what a run before the checkpoint did is not in them. Rows that failed then and are tried
+/// again are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Rows that were read from the input, those left out that a checkpoint had behind it.
+    /// Items that were read and left out, since the checkpoint of a resumed load is behind them.
+    pub left_out: u64,
+    /// Rows that were read from the input to be written. With those left out, it is how much of the input has been read.
     pub read: u64,
     /// Rows that were written.
     pub written: u64,
@@ -70,6 +73,8 @@ pub struct LoadError {
 /// Why a load ended before its input did.
 #[derive(Debug)]
 pub(super) enum Reason {
+    /// Before the first row: for a failure of the table or of the checkpoint.
+    NotBegun(Error),
     /// For a failure that is not that of a row.
     Failed(Error),
     /// For an item of the input that is an error.
@@ -81,7 +86,7 @@ pub(super) enum Reason {
 }
 
 impl LoadReport {
-    /// How many rows were read from the input, those left out that a checkpoint had behind it.
+    /// How many rows were read from the input to be written: not those left out that a checkpoint had behind it.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.progress.read
@@ -123,7 +128,8 @@ impl LoadReport {
         self.progress.failed
     }
 
-    /// How far the load has come. At the end of a whole load it is behind the last item.
+    /// How far the load has come. At the end of a whole load it is behind the last item, or in front of the first failed
+    /// row of which it has no room to keep the place. A load that is resumed from it tries the failed rows again.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
@@ -176,12 +182,14 @@ impl fmt::Display for FailedRow {
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Progress { written, failed, bytes, requests, elapsed, .. } = self.progress;
-        let seconds = elapsed.as_secs_f64();
         write!(
             f,
-            "{written} rows of {bytes} bytes written to table `{}` by {requests} requests in {seconds:.1} s, {failed} \
-             failed",
-            self.table
+            "{} of {} written to table `{}` by {} in {:.1} s, {failed} failed",
+            counted(written, "row"),
+            counted(bytes, "byte"),
+            self.table,
+            counted(requests, "request"),
+            elapsed.as_secs_f64(),
         )
     }
 }
@@ -207,7 +215,7 @@ impl LoadError {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         match &self.reason {
-            Reason::Failed(error) => Some(error),
+            Reason::NotBegun(error) | Reason::Failed(error) => Some(error),
             Reason::Input(_) | Reason::TooManyFailed { .. } | Reason::RowsFailed => None,
         }
     }
@@ -226,50 +234,85 @@ impl LoadError {
     }
 }
 
+/// What has ended the load, the first failed row where they have, and where to go on.
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LoadReport { table, progress, failed, checkpoint } = &*self.report;
-        let items = checkpoint.items();
+        let LoadReport { table, progress, failed, .. } = &*self.report;
         match &self.reason {
+            Reason::NotBegun(error) => write!(f, "the load of table `{table}` has not begun: {error}")?,
+            Reason::Failed(error) => write!(f, "the load of table `{table}` has ended early: {error}")?,
+            Reason::Input(error) => {
+                write!(f, "the load of table `{table}` has ended early: its input failed: {error}")?;
+            }
+            Reason::TooManyFailed { allowed } => write!(
+                f,
+                "the load of table `{table}` has ended early: {} not written, and {allowed} may be",
+                were(progress.failed, "row"),
+            )?,
             Reason::RowsFailed => {
-                let (failed, all) = (progress.failed, progress.read);
-                write!(f, "{failed} of {all} rows were not written to table `{table}`")?;
+                let verb = if progress.failed == 1 { "was" } else { "were" };
+                let read = counted(progress.read, "row");
+                write!(f, "{} of {read} {verb} not written to table `{table}`", progress.failed)?;
             }
-            _ => write!(f, "the load of table `{table}` has ended early")?,
-        }
-        match &self.reason {
-            Reason::Failed(error) => write!(f, ": {error}")?,
-            Reason::Input(error) => write!(f, ": its input failed: {error}")?,
-            Reason::TooManyFailed { allowed } => {
-                write!(f, ": {} rows were not written, and {allowed} may be", progress.failed)?;
-            }
-            Reason::RowsFailed => {}
         }
         if let (Some(first), Reason::TooManyFailed { .. } | Reason::RowsFailed) =
             (failed.first(), &self.reason)
         {
             write!(f, "; the first is {first}")?;
         }
+        self.write_remedy(f)
+    }
+}
+
+impl LoadError {
+    /// Where to go on, where what has failed does not say so itself.
+    fn write_remedy(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let checkpoint = &self.report.checkpoint;
+        let (items, failed) = (checkpoint.items(), checkpoint.failed().len() as u64);
         match &self.reason {
-            Reason::RowsFailed => f.write_str("; a resumed load leaves them out: put them by themselves"),
+            Reason::NotBegun(error) | Reason::Failed(error) if error.is_not_found() && items > 0 => {
+                return f.write_str(
+                    "; the rows in front of the checkpoint are not in a table that is made anew: create it, and load it \
+                     from the beginning: leave `.resume(…)` out",
+                );
+            }
+            Reason::NotBegun(_) => return Ok(()),
+            Reason::RowsFailed => {
+                return f.write_str("; a load that is resumed from the report's checkpoint tries them again");
+            }
+            Reason::Failed(_) | Reason::Input(_) | Reason::TooManyFailed { .. } => {}
+        }
+        match items {
+            0 => return f.write_str("; the checkpoint is at the beginning of the input"),
+            1 => f.write_str("; the first item is dealt with, and the checkpoint goes on behind it")?,
             _ => {
                 write!(
                     f,
                     "; the first {items} items are dealt with, and the checkpoint goes on behind them"
                 )?;
-                match progress.failed {
-                    0 => Ok(()),
-                    failed => write!(f, ", the {failed} that failed too: put these by themselves"),
-                }
             }
         }
+        match failed {
+            0 => Ok(()),
+            _ => write!(f, ", and tries the {} again that failed", counted(failed, "row")),
+        }
     }
+}
+
+/// A count with its noun.
+fn counted(count: u64, noun: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{count} {noun}{}", if count == 1 { "" } else { "s" }))
+}
+
+/// A count with its noun and the verb that goes with them.
+fn were(count: u64, noun: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{} {}", counted(count, noun), if count == 1 { "was" } else { "were" }))
 }
 
 impl StdError for LoadError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         match &self.reason {
-            Reason::Failed(error) => Some(error),
+            Reason::NotBegun(error) | Reason::Failed(error) => Some(error),
             Reason::Input(error) => Some(error.as_ref()),
             Reason::TooManyFailed { .. } | Reason::RowsFailed => {
                 self.report.failed.first().map(|row| &row.error as _)

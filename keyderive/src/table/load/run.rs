@@ -1,6 +1,7 @@
 //! A load that runs: it reads ahead, and sends in turn.
 
 use std::borrow::Borrow as _;
+use std::collections::HashSet;
 use std::future::{Future as _, poll_fn};
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
@@ -15,6 +16,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::Table;
 use super::account::Account;
+use super::again::{Again, Encoded};
 use super::ahead::LookAhead;
 use super::item::LoadItem;
 use super::portion::{Place, Portion, Waiting};
@@ -34,15 +36,14 @@ where
     S: Stream<Item: LoadItem<K, R>>,
 {
     let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
-    let begin = resume.clone().unwrap_or_else(|| Checkpoint::begin(&table, row::now_micros()));
-    let mut account = Account::new(&table.name, begin, &settings, on_progress, on_checkpoint);
-    let mut input = pin!(rows);
-    let starts = match begin_behind(resume.as_ref(), &table, input.as_mut()).await {
+    let resumes = resume.is_some();
+    let given = resume.unwrap_or_else(|| Checkpoint::begin(&table, row::now_micros()));
+    let mut account = Account::new(&table.name, given, &settings, on_progress, on_checkpoint);
+    let starts = match begin(&mut account, &table).await {
         Ok(starts) => starts,
-        Err(reason) => return account.end(Some(reason)),
+        Err(error) => return account.end(Some(Reason::NotBegun(error))),
     };
-    account.begins();
-    let loader = Loader {
+    let mut loader = Loader {
         ahead: LookAhead::new(starts, settings.sizes),
         patience: Patience { left: settings.patience, wait: None },
         table,
@@ -53,37 +54,20 @@ where
         is_impatient: false,
         reason: None,
     };
+    let mut input = pin!(rows);
+    if resumes && let Err(reason) = loader.leave_out(input.as_mut()).await {
+        return loader.account.end(Some(reason));
+    }
+    loader.account.begins();
     loader.run(input).await
 }
 
-/// Leaves out the items that a checkpoint has behind it; where the partitions begin.
-async fn begin_behind<K: TableKey, R, S: Stream<Item: LoadItem<K, R>>>(
-    checkpoint: Option<&Checkpoint>,
-    table: &Table<K, R>,
-    mut input: Pin<&mut S>,
-) -> Result<Vec<Bytes>, Reason> {
-    if let Some(checkpoint) = checkpoint {
-        checkpoint.check(table).map_err(Reason::Failed)?;
-    }
-    let starts = table.key_space_starts().await.map_err(Reason::Failed)?;
-    let items = checkpoint.map_or(0, Checkpoint::items);
-    for read in 0..items {
-        match poll_fn(|cx| input.as_mut().poll_next(cx)).await {
-            Some(item) => drop(item.into_row().map_err(Reason::Input)?),
-            None => {
-                return Err(Reason::Failed(Error::mismatch(
-                    &table.name,
-                    format!(
-                        "the checkpoint is behind {items} items, and the input has {read}; resume a load with the \
-                         whole of the input that it began with"
-                    ),
-                )));
-            }
-        }
-        if read % READ_AT_ONCE == 0 {
-            yield_now().await;
-        }
-    }
+/// Has the account go on from its checkpoint in this table; where the partitions begin.
+async fn begin<K: TableKey, R>(account: &mut Account<'_>, table: &Table<K, R>) -> Result<Vec<Bytes>, Error> {
+    account.checkpoint().check(table)?;
+    let starts = table.key_space_starts().await?;
+    // What tells the table from others is known of one that is there.
+    account.goes_on_from(account.checkpoint().bound_to(table)?);
     Ok(starts.into_iter().map(Bytes::from).collect())
 }
 
@@ -117,6 +101,62 @@ enum Event<T> {
 }
 
 impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
+    /// Reads the items that the checkpoint is behind and leaves them out, but for those that had failed.
+    async fn leave_out<S>(&mut self, mut input: Pin<&mut S>) -> Result<(), Reason>
+    where
+        S: Stream<Item: LoadItem<K, R>>,
+    {
+        let items = self.account.checkpoint().items();
+        let failed: HashSet<u64> = self.account.checkpoint().failed().iter().copied().collect();
+        let mut again = Again::default();
+        for index in 0..items {
+            match poll_fn(|cx| input.as_mut().poll_next(cx)).await {
+                Some(item) => self.pass(index, item, failed.contains(&index), &mut again)?,
+                None => {
+                    return Err(Reason::NotBegun(Error::mismatch(
+                        &self.table.name,
+                        format!(
+                            "the checkpoint is behind {items} items, and the input has {index}; resume with the whole \
+                             of the input that the load began with, or load from the beginning: leave `.resume(…)` out"
+                        ),
+                    )));
+                }
+            }
+            if index % READ_AT_ONCE == 0 {
+                self.account.tell();
+                yield_now().await;
+            }
+        }
+        for (index, row) in again.into_rows() {
+            self.account.read_again();
+            self.take_in(index, row);
+        }
+        Ok(())
+    }
+
+    /// One of the items that the checkpoint is behind.
+    fn pass(
+        &mut self,
+        index: u64,
+        item: impl LoadItem<K, R>,
+        has_failed: bool,
+        again: &mut Again,
+    ) -> Result<(), Reason> {
+        let item = item.into_row().map_err(Reason::Input)?;
+        let (key, row) = item.borrow();
+        if has_failed {
+            again.add(index, self.encode(index, key, row));
+            return Ok(());
+        }
+        self.account.left_out();
+        if !again.is_empty()
+            && let Ok(key) = key.encode()
+        {
+            again.supersede(&key).into_iter().for_each(|index| self.account.superseded(index));
+        }
+        Ok(())
+    }
+
     async fn run<S>(mut self, mut input: Pin<&mut S>) -> Result<LoadReport, LoadError>
     where
         S: Stream<Item: LoadItem<K, R>>,
@@ -209,13 +249,18 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         };
         let index = self.account.read();
         let (key, row) = item.borrow();
-        match self.encode(index, key, row) {
+        let row = self.encode(index, key, row);
+        self.take_in(index, row);
+    }
+
+    fn take_in(&mut self, index: u64, row: Encoded) {
+        match row {
             Ok(waiting) => self.ahead.push(waiting),
             Err((key, error)) => self.fail(index, key, error),
         }
     }
 
-    fn encode(&self, index: u64, key: &K, row: &R) -> Result<Waiting, (Option<Bytes>, Error)> {
+    fn encode(&self, index: u64, key: &K, row: &R) -> Encoded {
         let Table { name, family, shape, .. } = &self.table;
         let key = self.table.encode(key).map_err(|error| (None, error))?;
         let timestamp_micros = self.account.checkpoint().timestamp_micros();

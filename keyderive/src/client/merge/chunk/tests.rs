@@ -18,14 +18,14 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     let bytes = |span: Span| Bytes::copy_from_slice(span.of(message));
     let text = |span: Span| str::from_utf8(span.of(message)).expect("is checked").to_owned();
     let last_scanned_row_key = bytes(marker(message)?);
-    let (mut chunks, mut at) = (Vec::new(), 0);
-    while let Some(chunk) = next(message, &mut at)? {
+    let (mut chunks, mut at, mut chunk) = (Vec::new(), 0, Chunk::default());
+    while next(message, &mut at, &mut chunk)? {
         chunks.push(CellChunk {
             row_key: bytes(chunk.key),
             family_name: chunk.family.map(|family| StringValue { value: text(family) }),
             qualifier: chunk.qualifier.map(|qualifier| BytesValue { value: bytes(qualifier) }),
             timestamp_micros: chunk.timestamp_micros,
-            labels: chunk.labels.into_iter().map(text).collect(),
+            labels: chunk.labels.of(message).into_iter().map(text).collect(),
             value: bytes(chunk.value),
             value_size: chunk.value_size,
             row_status: match chunk.status {

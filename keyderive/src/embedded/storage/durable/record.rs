@@ -74,9 +74,10 @@ fn split(record: &[u8]) -> Result<(u64, &[u8]), Damage> {
 }
 
 pub(super) fn encode_definition(definition: &Definition) -> Vec<u8> {
-    let Definition { families, splits, row_key_schema, deletion_protection } = definition.clone();
+    let Definition { id, families, splits, row_key_schema, deletion_protection } = definition.clone();
     let families = families.into_iter().map(|(name, family)| (name.as_ref().to_owned(), family));
     let request = CreateTableRequest {
+        table_id: id.map(|id| format!("{id:016x}")).unwrap_or_default(),
         table: Some(Table {
             column_families: families.collect(),
             row_key_schema,
@@ -93,6 +94,7 @@ pub(super) fn decode_definition(body: &[u8]) -> Result<Definition, Damage> {
     let request = CreateTableRequest::decode(body).map_err(|_| Damage::Content)?;
     let table = request.table.ok_or(Damage::Content)?;
     Ok(Definition {
+        id: u64::from_str_radix(&request.table_id, 16).ok(),
         families: table.column_families.into_iter().map(|(name, family)| (name.into(), family)).collect(),
         splits: request.initial_splits.into_iter().map(|split| split.key).collect(),
         row_key_schema: table.row_key_schema,

@@ -1,0 +1,179 @@
+//! The rows of a scan, lent to a closure where they lie.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
+use serde::Deserialize;
+
+use super::rows::{ReadRow, Rows};
+use super::{Scan, Table};
+use crate::client::Error;
+use crate::key::{RowKey, TableKey};
+use crate::row::{self, Cell, Cells, Row, Shape};
+
+/// How many rows are visited before other tasks have a turn.
+const ROWS_A_TURN: usize = 1024;
+
+impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
+    /// Runs the scan and lends its rows to `visit`, each with its key; says how many there were.
+    ///
+    /// For folds over millions of rows: keys and rows are read where they lie in the answers, and where their types
+    /// borrow, nothing is allocated for a row. `B` is the table's key type, or one of the same layout whose fields are
+    /// borrowed; the row is read as whatever type the closure asks for.
+    ///
+    /// ```
+    /// use keyderive::{Client, Error, RowKey};
+    ///
+    /// #[derive(RowKey)]
+    /// struct ReadingKey {
+    ///     station: String,
+    ///     at: u64,
+    /// }
+    ///
+    /// /// The same key, borrowed.
+    /// #[derive(RowKey)]
+    /// struct LentKey<'a> {
+    ///     station: &'a str,
+    ///     at: u64,
+    /// }
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Reading<'a> {
+    ///     celsius: f64,
+    ///     sensor: &'a str,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// # let client = Client::embedded();
+    /// # client.table::<ReadingKey, ()>("readings").create_if_absent().await?;
+    /// # let lent = client.write_only_table::<ReadingKey, Reading<'_>>("readings");
+    /// # for at in 0..3 {
+    /// #     let key = ReadingKey { station: "north".into(), at };
+    /// #     lent.put(&key, &Reading { celsius: 20.5, sensor: "a" }).await?;
+    /// # }
+    /// let readings = client.table::<ReadingKey, OwnedReading>("readings");
+    /// # #[derive(serde::Deserialize)] struct OwnedReading { celsius: f64, sensor: String }
+    /// let mut sum = 0.0;
+    /// let rows = readings
+    ///     .scan(ReadingKey::scan())
+    ///     .visit::<LentKey<'_>, Error>(|key, row| {
+    ///         let reading: Reading<'_> = row.read()?;
+    ///         if key.station == "north" && reading.sensor == "a" {
+    ///             sum += reading.celsius;
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!((rows, sum), (3, 61.5));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The rows are those of [`stream`](Self::stream), in its order. Every key is checked as `B` before its row is lent.
+    ///
+    /// # Errors
+    /// The first one of the scan, of a key that is no `B`, or of `visit`, which ends it; when `B` has another layout than
+    /// the table's key type.
+    pub async fn visit<B, E>(
+        self,
+        mut visit: impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
+    ) -> Result<u64, E>
+    where
+        B: RowKey,
+        E: From<Error>,
+    {
+        self.check_layout::<B>()?;
+        let mut rows = self.stream();
+        let mut visited = 0;
+        poll_fn(|cx| {
+            for _ in 0..ROWS_A_TURN {
+                if !ready!(rows.poll_lend::<B, E>(cx, &mut visit))? {
+                    return Poll::Ready(Ok(visited));
+                }
+                visited += 1;
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
+    /// Lends the next row, and says whether there was one.
+    fn poll_lend<B: RowKey, E: From<Error>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
+    ) -> Poll<Result<bool, E>> {
+        if !ready!(self.poll_advance(cx)?) {
+            return Poll::Ready(Ok(false));
+        }
+        let Some((row, table)) = self.row() else { return Poll::Ready(Ok(false)) };
+        let lent = B::decode(row.key()).map(|key| visit(key, RowRef::new(row, table)));
+        let lent = lent.unwrap_or_else(|error| Err(self.foreign(error).into()));
+        match lent {
+            Ok(()) => self.handed_out(),
+            Err(_) => self.end(),
+        }
+        Poll::Ready(lent.map(|()| true))
+    }
+}
+
+/// A row of a scan that is lent to a closure, by [`Scan::visit`].
+///
+/// What it gives is borrowed from the answer that brought it, and lives as long as the closure's call.
+#[derive(Clone, Copy)]
+pub struct RowRef<'a> {
+    row: &'a Row,
+    table: &'a str,
+    family: &'a str,
+    shape: &'a Shape,
+}
+
+impl<'a> RowRef<'a> {
+    fn new<K, R>(row: &'a Row, table: &'a Table<K, R>) -> Self {
+        Self { row, table: &table.name, family: &table.family, shape: &table.shape }
+    }
+
+    /// The row by serde, as any type that reads the table's columns: its strings and bytes may be borrowed.
+    ///
+    /// # Errors
+    /// When the stored columns are no `S`.
+    pub fn read<S: Deserialize<'a>>(self) -> Result<S, Error> {
+        row::from_row(self.row, self.family, self.shape)
+            .map_err(|error| Error::row(self.table, self.row.key(), error))
+    }
+
+    /// The row key, as stored.
+    #[must_use]
+    pub fn key(self) -> &'a [u8] {
+        self.row.key()
+    }
+
+    /// The cells that were read, in the table's order.
+    #[must_use]
+    pub fn cells(self) -> Cells<'a> {
+        self.row.cells()
+    }
+
+    /// The newest cell of one column that was read.
+    #[must_use]
+    pub fn newest(self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<Cell<'a>> {
+        self.row.newest(family, qualifier)
+    }
+
+    /// The row by itself, to be kept: it shares the memory of the answer that brought it.
+    #[must_use]
+    pub fn to_row(self) -> Row {
+        self.row.clone()
+    }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.row.fmt(f)
+    }
+}

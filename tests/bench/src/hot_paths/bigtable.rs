@@ -1,0 +1,167 @@
+//! The peer: `bigtable_rs`, by its public API and as its documentation has it, against the scripted server as an
+//! emulator.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::pin::Pin;
+
+use bigtable_rs::bigtable::{BigTable, BigTableConnection, RowCell};
+use bigtable_rs::google::bigtable::v2::mutate_rows_request::Entry;
+use bigtable_rs::google::bigtable::v2::mutation::{Mutation as Change, SetCell};
+use bigtable_rs::google::bigtable::v2::row_range::StartKey;
+use bigtable_rs::google::bigtable::v2::{MutateRowsRequest, Mutation, ReadRowsRequest, RowRange, RowSet};
+use futures_util::{Stream, StreamExt as _};
+use keyderive::key::RowKey as _;
+
+use super::Failure;
+use super::data::{FAMILY, Outcome, Reading, Salted, Seen};
+use crate::EventKey;
+
+type Row = (Vec<u8>, Vec<RowCell>);
+type Rows = Pin<Box<dyn Stream<Item = Result<Row, bigtable_rs::bigtable::Error>>>>;
+
+pub(super) fn connect(host: &str) -> Result<BigTable, Failure> {
+    let connection = BigTableConnection::new_with_emulator(host, "keyderive", "local", false, 1, None)?;
+    Ok(connection.client())
+}
+
+async fn read(mut client: BigTable, start: Option<String>) -> Result<Rows, Failure> {
+    let start_key = start.map(|start| StartKey::StartKeyClosed(start.into_bytes()));
+    let request = ReadRowsRequest {
+        table_name: client.get_full_table_name("readings"),
+        rows: Some(RowSet { row_keys: Vec::new(), row_ranges: vec![RowRange { start_key, end_key: None }] }),
+        ..ReadRowsRequest::default()
+    };
+    Ok(Box::pin(client.stream_rows(request).await?))
+}
+
+/// The cells of a row as the typed row. The string is the one that was received.
+fn reading(cells: Vec<RowCell>) -> Result<Reading, Failure> {
+    let mut reading = Reading { celsius: 0.0, humidity: 0, station: String::new() };
+    for cell in cells {
+        match cell.qualifier.as_slice() {
+            b"celsius" => reading.celsius = f64::from_be_bytes(cell.value.as_slice().try_into()?),
+            b"humidity" => reading.humidity = i64::from_be_bytes(cell.value.as_slice().try_into()?),
+            b"station" => reading.station = String::from_utf8(cell.value)?,
+            _ => {}
+        }
+    }
+    Ok(reading)
+}
+
+/// Reads the table by one stream.
+pub(super) async fn scan(client: BigTable) -> Result<Outcome, Failure> {
+    let mut rows = read(client, None).await?;
+    let mut seen = Seen::default();
+    while let Some(row) = rows.next().await {
+        let (key, cells) = row?;
+        let (key, row) = (EventKey::decode(&key)?, reading(cells)?);
+        seen.row(&key.lend(), row.lend());
+    }
+    Ok(Outcome::Read(seen))
+}
+
+/// The next row of a bucket, which is less the later its key comes in the order of all buckets: that of the bytes behind
+/// the salt.
+struct Head {
+    row: Row,
+    salt_len: usize,
+    bucket: usize,
+}
+
+impl Head {
+    fn logical_key(&self) -> &[u8] {
+        self.row.0.get(self.salt_len..).unwrap_or_default()
+    }
+}
+
+impl PartialEq for Head {
+    fn eq(&self, other: &Self) -> bool {
+        self.logical_key() == other.logical_key()
+    }
+}
+
+impl Eq for Head {}
+
+impl PartialOrd for Head {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Head {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.logical_key().cmp(self.logical_key())
+    }
+}
+
+/// Merges the buckets, each read by the client of a connection of its own: by one connection for several of them, those
+/// that wait for their turn fill its window, and the merge hangs.
+pub(super) async fn merge<K: Salted>(clients: Vec<BigTable>) -> Result<Outcome, Failure> {
+    let mut buckets = Vec::new();
+    let mut heads = BinaryHeap::new();
+    for (bucket, client) in clients.into_iter().enumerate() {
+        let width = K::SALT_LEN - 1;
+        let mut rows = read(client, Some(format!("{bucket:0width$}#"))).await?;
+        if let Some(row) = rows.next().await {
+            heads.push(Head { row: row?, salt_len: K::SALT_LEN, bucket });
+        }
+        buckets.push(rows);
+    }
+    let mut seen = Seen::default();
+    while let Some(mut head) = heads.peek_mut() {
+        let row = match buckets[head.bucket].next().await {
+            Some(row) => std::mem::replace(&mut head.row, row?),
+            None => PeekMut::pop(head).row,
+        };
+        let (key, row) = (K::decode(&row.0)?, reading(row.1)?);
+        seen.row(&key.lend(), row.lend());
+    }
+    Ok(Outcome::Read(seen))
+}
+
+/// Writes the rows, so many with each request.
+pub(super) async fn write(
+    mut client: BigTable,
+    rows: &[(EventKey, Reading)],
+    rows_a_request: usize,
+    micros: i64,
+) -> Result<Outcome, Failure> {
+    let mut written = 0;
+    for rows in rows.chunks(rows_a_request) {
+        let entries = rows.iter().map(|(key, row)| entry(key, row, micros)).collect::<Result<_, _>>()?;
+        let request = MutateRowsRequest {
+            table_name: client.get_full_table_name("readings"),
+            entries,
+            ..MutateRowsRequest::default()
+        };
+        let mut answers = client.mutate_rows(request).await?;
+        while let Some(answer) = answers.message().await? {
+            for entry in answer.entries {
+                match entry.status {
+                    Some(status) if status.code != 0 => return Err(status.message.into()),
+                    _ => written += 1,
+                }
+            }
+        }
+    }
+    Ok(Outcome::Written(written))
+}
+
+fn entry(key: &EventKey, row: &Reading, timestamp_micros: i64) -> Result<Entry, Failure> {
+    let set = |qualifier: &str, value: Vec<u8>| Mutation {
+        mutation: Some(Change::SetCell(SetCell {
+            family_name: FAMILY.to_owned(),
+            column_qualifier: qualifier.as_bytes().to_vec(),
+            timestamp_micros,
+            value,
+        })),
+    };
+    let mutations = vec![
+        set("celsius", row.celsius.to_be_bytes().to_vec()),
+        set("humidity", row.humidity.to_be_bytes().to_vec()),
+        set("station", row.station.as_bytes().to_vec()),
+    ];
+    Ok(Entry { row_key: key.encode()?, mutations, ..Entry::default() })
+}

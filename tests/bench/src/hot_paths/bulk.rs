@@ -1,0 +1,114 @@
+//! Bulk writes from typed rows.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use keyderive::{Client, RowKey as _, Table as Rows};
+use tonic::transport::Channel;
+
+use super::data::{FAMILY, Outcome, Reading, cell_written, varied};
+use super::report::{Beside, Line, Required, Table};
+use super::server::{self, Taking, Written};
+use super::turns::{self, Path};
+use super::{Failure, Size, bigtable, raw, write_floor};
+use crate::EventKey;
+
+/// About 1 MB a request.
+const ROWS_A_REQUEST: usize = 5000;
+
+/// Measures them all.
+pub(super) fn measure(size: Size) -> Result<Table, Failure> {
+    let rows = varied(size.rows.div_ceil(4));
+    let written = Arc::new(Written::default());
+    let server = server::start(Taking::new(Arc::clone(&written)));
+    let runtime = turns::runtime()?;
+    let channel = runtime.block_on(raw::connect(&server.host()))?;
+    let client = runtime.block_on(Client::emulator(server.host()))?;
+    let table = client.table::<EventKey, Reading>("readings");
+    let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
+    let all = Outcome::Written(rows.len() as u64);
+    let paths = [
+        Path::new("`bigtable_rs`", all, || {
+            bigtable::write(peer.clone(), &rows, ROWS_A_REQUEST, now_micros())
+        }),
+        Path::new("by hand", all, || by_hand(&channel, &rows)),
+        Path::new("keyderive, `put_all`", all, || put_all(&table, &rows)),
+        Path::new("keyderive, `writer`", all, || writer(&table, &rows)),
+        Path::new("keyderive, `load`", all, || load(&table, &rows)),
+    ];
+
+    let expected = (rows.len() as u64, sum(&rows)?);
+    written.check(true);
+    for path in &paths {
+        path.run(&runtime)?;
+        let found = written.take();
+        if found != expected {
+            return Err(format!("{}: {found:?} rows and cells, and not {expected:?}", path.name).into());
+        }
+    }
+    written.check(false);
+
+    let costs = turns::least(&runtime, &paths, size.runs)?;
+    let ours = Beside {
+        peer: Some(0),
+        floor: Some(1),
+        required: Required { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Required::default() },
+    };
+    let lines = paths.iter().zip(costs).enumerate().map(|(at, (path, cost))| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        beside: if at < 2 { Beside::default() } else { ours },
+    });
+    Ok(Table {
+        title: "Bulk writes".to_owned(),
+        about: format!(
+            "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB, but for `put_all`, which \
+             has no setting and makes them of 8 MiB. The one by hand writes its requests as protobuf, for this key and \
+             this row alone.",
+            rows.len()
+        ),
+        unit: "row",
+        units: rows.len() as u64,
+        lines: lines.collect(),
+    })
+}
+
+fn sum(rows: &[(EventKey, Reading)]) -> Result<u64, Failure> {
+    let mut sum = 0_u64;
+    for (key, row) in rows {
+        let key = key.encode()?;
+        for (qualifier, value) in row.cells() {
+            sum = sum.wrapping_add(cell_written(&key, FAMILY.as_bytes(), qualifier.as_bytes(), &value));
+        }
+    }
+    Ok(sum)
+}
+
+/// The time of a write, in the whole milliseconds that tables keep.
+fn now_micros() -> i64 {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since_epoch.as_millis() as i64 * 1000
+}
+
+async fn by_hand(channel: &Channel, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
+    write_floor::write(channel, rows, ROWS_A_REQUEST, now_micros()).await
+}
+
+async fn put_all(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
+    table.put_all(rows).await?;
+    Ok(Outcome::Written(rows.len() as u64))
+}
+
+async fn writer(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
+    let writer = table.writer_with(|settings| settings.batch_entries = ROWS_A_REQUEST);
+    for (key, row) in rows {
+        writer.put(key, row).await?;
+    }
+    Ok(Outcome::Written(writer.close().await?))
+}
+
+async fn load(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
+    let report = table.load_iter(rows).batch_rows(ROWS_A_REQUEST).await?;
+    Ok(Outcome::Written(report.all_written()?.written))
+}

@@ -1,0 +1,148 @@
+//! Keys, without a table.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use keyderive::RowKey as _;
+
+use super::report::{Beside, Line, Required, Table};
+use super::turns::Cost;
+use super::{Failure, Size};
+use crate::allocations::counted;
+use crate::meter::processor_time;
+use crate::peers::{LentStoreKey, StoreKey};
+use crate::{EventKey, LentKey, hand, keys};
+
+/// How many keys there are; fewer where few rows are asked for.
+const KEYS: u32 = 10_000;
+/// How many times all keys are taken for one measurement, and how many measurements one run of the others stands for.
+const PASSES: u32 = 10;
+const ROUNDS: usize = 20;
+
+struct Path<'a> {
+    name: &'static str,
+    /// Goes over all keys, and says whether each was good.
+    run: Box<dyn FnMut() -> bool + 'a>,
+    beside: Beside,
+}
+
+/// Measures them all.
+pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
+    let count = KEYS.min(rows.div_ceil(10));
+    let events = keys(count as usize);
+    let lent: Vec<_> = events.iter().map(EventKey::lend).collect();
+    let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
+    let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
+    let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
+    let beside = |peer, floor: Option<usize>, less| Beside {
+        peer: Some(peer),
+        floor,
+        required: Required {
+            less_than_peer: Some(less),
+            of_floor: floor.map(|_| 1.15),
+            ..Required::default()
+        },
+    };
+    let one_allocation =
+        Beside { required: Required { allocations: Some(1.0), ..Required::default() }, ..Beside::default() };
+    let paths = vec![
+        path("encode, storekey", Beside::default(), || {
+            each_into(&stores, |key, out| storekey::encode(out, key).is_ok())
+        }),
+        path("encode, by hand", Beside::default(), || {
+            each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())
+        }),
+        path("encode, keyderive", beside(0, Some(1), 1.6), || {
+            each_into(&events, |key, out| key.encode_into(out).is_ok())
+        }),
+        path("encode into an owned key, keyderive", one_allocation, || {
+            each(&events, |key| key.encode().is_ok_and(|key| is_there(&key)))
+        }),
+        path("borrowed decode, storekey", Beside::default(), || {
+            each(&stored, |key| {
+                storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| is_there(&key))
+            })
+        }),
+        path("borrowed decode, by hand", Beside::default(), || {
+            each(&encoded, |key| hand::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+        path("borrowed decode, keyderive", beside(4, Some(5), 2.0), || {
+            each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+        path("owned decode, storekey", Beside::default(), || {
+            each(&stored, |key| {
+                storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| is_there(&key))
+            })
+        }),
+        path("owned decode, keyderive", beside(7, None, 2.0), || {
+            each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| is_there(&key)))
+        }),
+    ];
+    Ok(Table {
+        title: "Keys".to_owned(),
+        about: format!(
+            "{count} varied keys of the manual, salted; decoding checks the bucket. Encoding is into a buffer that is used \
+             again. `storekey` 0.11 writes bytes of its own, unsalted and unchecked. The one by hand is for this key \
+             alone: the same bytes, hash and checks."
+        ),
+        unit: "key",
+        units: u64::from(count) * u64::from(PASSES),
+        lines: least(paths, runs * ROUNDS)?,
+    })
+}
+
+fn path<'a>(name: &'static str, beside: Beside, run: impl FnMut() -> bool + 'a) -> Path<'a> {
+    Path { name, run: Box::new(run), beside }
+}
+
+fn least(mut paths: Vec<Path<'_>>, rounds: usize) -> Result<Vec<Line>, Failure> {
+    let mut costs = Vec::new();
+    for path in &mut paths {
+        let (good, allocations) = counted(|| passes(&mut path.run));
+        if !good {
+            return Err(format!("{}: a key was refused", path.name).into());
+        }
+        costs.push(Cost { time: Duration::MAX, allocations });
+    }
+    for _ in 0..rounds {
+        for (path, cost) in paths.iter_mut().zip(&mut costs) {
+            let before = processor_time()?;
+            passes(&mut path.run);
+            cost.time = cost.time.min(processor_time()? - before);
+        }
+    }
+    let line = |(path, cost): (Path<'_>, Cost)| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        beside: path.beside,
+    };
+    Ok(paths.into_iter().zip(costs).map(line).collect())
+}
+
+fn passes(run: &mut dyn FnMut() -> bool) -> bool {
+    (0..PASSES).all(|_| run())
+}
+
+#[inline]
+fn each<T>(inputs: &[T], mut run: impl FnMut(&T) -> bool) -> bool {
+    inputs.iter().fold(true, |good, input| good & run(black_box(input)))
+}
+
+#[inline]
+fn each_into<T>(inputs: &[T], mut run: impl FnMut(&T, &mut Vec<u8>) -> bool) -> bool {
+    let mut out = Vec::with_capacity(4096);
+    each(inputs, |input| {
+        out.clear();
+        let good = run(input, &mut out);
+        black_box(out.as_slice());
+        good
+    })
+}
+
+/// Makes a key count as used.
+#[inline]
+fn is_there<K>(key: &K) -> bool {
+    black_box(key);
+    true
+}

@@ -1,0 +1,57 @@
+//! The machine: its name, and which of its cores runs what.
+
+use std::fs;
+use std::process::Command;
+use std::thread::available_parallelism;
+
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
+use super::Size;
+
+/// Moves this thread, and those that it starts from now on, to the core of the client.
+pub(super) fn pin_client() {
+    pin_to(0);
+}
+
+/// Moves this thread to the core of the server.
+pub(super) fn pin_server() {
+    pin_to(1);
+}
+
+/// Where there is one core alone, or the system lets nobody choose, threads stay where they are.
+fn pin_to(core: usize) {
+    if available_parallelism().is_ok_and(|cores| cores.get() > 1) || core > 0 {
+        let mut cores = CpuSet::new();
+        let _ = cores.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));
+    }
+}
+
+/// What the figures are of, in one line.
+pub(super) fn describe(Size { rows, runs }: Size) -> String {
+    let processor = field("/proc/cpuinfo", "model name\t:").unwrap_or("unknown processor".into());
+    let cores = fs::read_to_string("/proc/cpuinfo").map_or(0, |text| text.matches("processor\t:").count());
+    let system = field("/etc/os-release", "PRETTY_NAME=").unwrap_or("unknown system".into());
+    let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!(
+        "{processor}, {cores} cores; {}, Linux {}; {}; {}. Processor time of the client's one thread, the least of \
+         {runs} runs in turn; {rows} rows of 3 small cells, 999 chunks a message.",
+        system.trim_matches('"'),
+        kernel.trim(),
+        compiler(),
+        jiff::Timestamp::now().strftime("%Y-%m-%d"),
+    )
+}
+
+fn compiler() -> String {
+    let name = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(name).arg("--version").output();
+    let version = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
+    version.map_or("unknown rustc".into(), |version| version.trim().to_owned())
+}
+
+/// What follows `name` in the first line of a file that begins with it.
+pub(super) fn field(file: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines().find_map(|line| line.strip_prefix(name)).map(|value| value.trim().to_owned())
+}

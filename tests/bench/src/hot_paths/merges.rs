@@ -1,0 +1,147 @@
+//! Ordered merges of 4, 16 and 64 buckets.
+
+use bytes::Bytes;
+use keyderive::{Client, Error};
+use tokio::runtime::Runtime;
+
+use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
+use super::report::{Beside, Line, Required, Table};
+use super::server::{self, Stored};
+use super::turns::{self, Path};
+use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
+use crate::EventKey;
+
+/// In MiB.
+const MOST_MEMORY: f64 = 25.0;
+
+const BIGTABLE_RS: &str = "`bigtable_rs`, owned typed rows";
+const BY_HAND: &str = "by hand, borrowed typed rows";
+const OWNED: &str = "keyderive, owned typed rows";
+const BORROWED: &str = "keyderive, borrowed typed rows";
+
+/// Measures them all, and hands over each table when it is there.
+pub(super) fn measure(size: Size, mut done: impl FnMut(Table)) -> Result<(), Failure> {
+    let rows = varied(size.rows);
+    done(measure_buckets::<EventKey>(&rows, size)?);
+    done(measure_buckets::<In16>(&rows, size)?);
+    done(measure_buckets::<In64>(&rows, size)?);
+    Ok(())
+}
+
+fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Result<Table, Failure> {
+    let (stored, expected) = store::<K>(rows)?;
+    let server = server::start(stored);
+    let runtime = turns::runtime()?;
+    let path = |name: &&'static str| path::<K>(name, &runtime, &server.host(), Outcome::Read(expected));
+    let paths = names::<K>().iter().map(path).collect::<Result<Vec<_>, _>>()?;
+    let costs = turns::least(&runtime, &paths, size.runs)?;
+    let mut lines = Vec::new();
+    for (path, cost) in paths.iter().zip(costs) {
+        let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
+        let beside = |less_than_peer, floor| Beside {
+            peer: Some(0),
+            floor,
+            required: Required { less_than_peer, memory: Some(MOST_MEMORY), ..Required::default() },
+        };
+        let beside = match path.name {
+            OWNED => beside(None, None),
+            BORROWED => beside(Some(6.0), paths.iter().position(|path| path.name == BY_HAND)),
+            _ => Beside::default(),
+        };
+        lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), beside });
+    }
+    Ok(Table {
+        title: format!("Ordered merge of {} buckets", K::BUCKETS),
+        about: format!(
+            "One stream for each bucket, merged by the key without its salt. There are {ROWS_A_NAME} rows of each user \
+             at a site, so that neighbours are of other buckets each {ROWS_A_NAME} rows. The merge over `bigtable_rs` keeps \
+             a heap of rows by the bytes of their keys, and has a connection for each bucket, without which it can hang. \
+             Memory is the most that a process had that did nothing else, its program included."
+        ),
+        unit: "row",
+        units: size.rows.into(),
+        lines,
+    })
+}
+
+/// Runs the path of this name once.
+pub(super) fn run_once<K: Salted>(name: &str, host: &str) -> Result<(), Failure> {
+    let runtime = turns::runtime()?;
+    let name = *names::<K>().iter().find(|one| **one == name).ok_or("there is no such path")?;
+    let path = path::<K>(name, &runtime, host, Outcome::Read(Seen::default()))?;
+    path.run(&runtime).map(drop)
+}
+
+/// The paths, the peer first.
+fn names<K: Salted>() -> &'static [&'static str] {
+    // The one by hand is for the key with 4 buckets alone.
+    match K::BUCKETS == EventKey::BUCKETS {
+        true => &[BIGTABLE_RS, BY_HAND, OWNED, BORROWED],
+        false => &[BIGTABLE_RS, OWNED, BORROWED],
+    }
+}
+
+fn path<K: Salted>(
+    name: &'static str,
+    runtime: &Runtime,
+    host: &str,
+    expected: Outcome,
+) -> Result<Path<'static>, Failure> {
+    Ok(match name {
+        BIGTABLE_RS => {
+            let connect = async { (0..K::BUCKETS).map(|_| bigtable::connect(host)).collect() };
+            let peers: Result<Vec<_>, Failure> = runtime.block_on(connect);
+            let peers = peers?;
+            Path::new(name, expected, move || bigtable::merge::<K>(peers.clone()))
+        }
+        BY_HAND => {
+            let channel = runtime.block_on(raw::connect(host))?;
+            Path::new(name, expected, move || merge_floor::merge(channel.clone()))
+        }
+        _ => {
+            let client = runtime.block_on(Client::emulator(host))?;
+            match name == OWNED {
+                true => Path::new(name, expected, move || owned::<K>(client.clone())),
+                false => Path::new(name, expected, move || borrowed::<K>(client.clone())),
+            }
+        }
+    })
+}
+
+/// The rows by bucket, and what is seen of them in the order of the keys.
+fn store<K: Salted>(rows: &[(EventKey, Reading)]) -> Result<(Stored, Seen), Failure> {
+    let mut buckets = vec![Vec::new(); K::BUCKETS];
+    let mut logical = Vec::with_capacity(rows.len());
+    for (at, (key, row)) in rows.iter().enumerate() {
+        let key = Bytes::from(K::from_event(key.clone()).encode()?);
+        let bucket: usize = str::from_utf8(&key[..K::SALT_LEN - 1])?.parse()?;
+        logical.push((key.slice(K::SALT_LEN..), at));
+        buckets[bucket].push((key, row));
+    }
+    for bucket in &mut buckets {
+        bucket.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+    }
+    logical.sort_unstable();
+    Ok((Stored::new(buckets), Seen::of(logical.iter().map(|(_, at)| &rows[*at]))))
+}
+
+async fn owned<K: Salted>(client: Client) -> Result<Outcome, Failure> {
+    let mut rows = client.table::<K, Reading>("readings").scan(K::full_scan()?).stream();
+    let mut seen = Seen::default();
+    while let Some(row) = rows.next().await {
+        let (key, row) = row?;
+        seen.row(&key.lend(), row.lend());
+    }
+    Ok(Outcome::Read(seen))
+}
+
+async fn borrowed<K: Salted>(client: Client) -> Result<Outcome, Failure> {
+    let mut seen = Seen::default();
+    let scan = client.table::<K, Reading>("readings").scan(K::full_scan()?);
+    scan.visit::<K::Lent, Error>(|key, row| {
+        seen.row(&K::view(key), row.read()?);
+        Ok(())
+    })
+    .await?;
+    Ok(Outcome::Read(seen))
+}

@@ -1,0 +1,87 @@
+//! The paths that carry most traffic, each beside its peer and its floor: scans, ordered merges, bulk writes, keys.
+//!
+//! Clients run on one thread, pinned to one core, against a scripted server on another core, whose answers are made
+//! beforehand: messages of 999 chunks, rows of 3 small cells. What counts is the processor time of the client's thread,
+//! user and system; all paths of a table run several times in turn, and the least time of each counts.
+//! Before they are timed, all are shown to read the same rows, and to write the same cells.
+
+mod bigtable;
+mod bulk;
+mod data;
+mod floor;
+mod keys;
+mod machine;
+mod memory;
+mod merge_floor;
+mod merges;
+mod raw;
+mod report;
+mod scans;
+mod server;
+mod turns;
+mod write_floor;
+
+use std::fmt;
+
+pub use self::memory::Peak;
+
+/// Whatever ends the benchmark.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Section {
+    Scans,
+    Merges,
+    Bulk,
+    Keys,
+}
+
+impl Section {
+    pub const ALL: [Self; 4] = [Self::Scans, Self::Merges, Self::Bulk, Self::Keys];
+
+    /// The section of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|section| section.to_string() == name)
+    }
+}
+
+impl fmt::Display for Section {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Scans => "scans",
+            Self::Merges => "merges",
+            Self::Bulk => "bulk",
+            Self::Keys => "keys",
+        })
+    }
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Size {
+    /// The rows of each scan and of each merge; a bulk write takes a quarter of them, and of keys there are a tenth, up
+    /// to 10,000.
+    pub rows: u32,
+    /// How many times each path is timed.
+    pub runs: usize,
+}
+
+/// Measures these sections, and prints each as a table in Markdown.
+///
+/// # Errors
+/// When a path fails, hangs, or reads or writes anything else than the others do.
+pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
+    machine::pin_client();
+    println!("{}\n", machine::describe(size));
+    for section in sections {
+        match section {
+            Section::Scans => println!("{}", scans::measure(size)?),
+            Section::Merges => merges::measure(size, |table| println!("{table}"))?,
+            Section::Bulk => println!("{}", bulk::measure(size)?),
+            Section::Keys => println!("{}", keys::measure(size)?),
+        }
+    }
+    Ok(())
+}

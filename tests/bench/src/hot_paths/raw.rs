@@ -1,0 +1,91 @@
+//! Raw tonic: a connection with the client's own options, and a codec that hands over a message's bytes.
+
+use bytes::{Buf as _, BufMut as _, Bytes};
+use http::uri::PathAndQuery;
+use prost::Message as _;
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status, Streaming};
+
+use keyderive_scripted::data::row_range::StartKey;
+use keyderive_scripted::data::{ReadRowsRequest, RowRange, RowSet};
+
+use super::Failure;
+
+pub(super) const TABLE: &str = "projects/keyderive/instances/local/tables/readings";
+
+/// A connection with the windows that no scan has to wait for.
+pub(super) async fn connect(host: &str) -> Result<Channel, Failure> {
+    let endpoint = Endpoint::from_shared(format!("http://{host}"))?
+        .initial_stream_window_size(1 << 20)
+        .initial_connection_window_size((1 << 31) - 1)
+        .tcp_nodelay(true);
+    Ok(endpoint.connect().await?)
+}
+
+/// The whole table, or the rows from a key on: the scripted server tells buckets by it.
+pub(super) fn read_request(start: Option<String>) -> ReadRowsRequest {
+    let start_key = start.map(|start| StartKey::StartKeyClosed(start.into()));
+    let range = RowRange { start_key, ..RowRange::default() };
+    let rows = RowSet { row_ranges: vec![range], ..RowSet::default() };
+    ReadRowsRequest { table_name: TABLE.to_owned(), rows: Some(rows), ..ReadRowsRequest::default() }
+}
+
+/// The messages of an answer.
+pub(super) async fn read_rows(
+    channel: &Channel,
+    request: &ReadRowsRequest,
+) -> Result<Streaming<Bytes>, Failure> {
+    call(channel, "/google.bigtable.v2.Bigtable/ReadRows", request.encode_to_vec().into()).await
+}
+
+/// Sends an encoded `MutateRows` request.
+pub(super) async fn mutate_rows(channel: &Channel, request: Bytes) -> Result<Streaming<Bytes>, Failure> {
+    call(channel, "/google.bigtable.v2.Bigtable/MutateRows", request).await
+}
+
+async fn call(channel: &Channel, path: &'static str, request: Bytes) -> Result<Streaming<Bytes>, Failure> {
+    let mut client = Grpc::new(channel.clone())
+        .max_decoding_message_size(usize::MAX)
+        .max_encoding_message_size(usize::MAX);
+    client.ready().await?;
+    let path = PathAndQuery::from_static(path);
+    Ok(client.server_streaming(Request::new(request), path, Raw).await?.into_inner())
+}
+
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+}

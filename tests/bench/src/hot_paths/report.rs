@@ -1,0 +1,157 @@
+//! Tables in Markdown, with what is required beside what is.
+
+use std::fmt;
+
+use super::turns::Cost;
+
+/// A table of paths.
+pub(super) struct Table {
+    pub(super) title: String,
+    /// What is compared, in sentences.
+    pub(super) about: String,
+    /// What a cost is divided by, as in "CPU a row".
+    pub(super) unit: &'static str,
+    /// How many of them a path's cost is for.
+    pub(super) units: u64,
+    pub(super) lines: Vec<Line>,
+}
+
+/// A path and its cost.
+pub(super) struct Line {
+    pub(super) path: String,
+    pub(super) cost: Cost,
+    /// The most memory that the path's process had, in MiB, where that is measured.
+    pub(super) memory: Option<f64>,
+    pub(super) beside: Beside,
+}
+
+/// What a path is compared with, by the places of the lines, and what is required of it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Beside {
+    pub(super) peer: Option<usize>,
+    pub(super) floor: Option<usize>,
+    pub(super) required: Required,
+}
+
+/// What must hold, where there is a number.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Required {
+    /// At least so many times less time than the peer.
+    pub(super) less_than_peer: Option<f64>,
+    /// At most so many times the time of the floor.
+    pub(super) of_floor: Option<f64>,
+    /// At most so many allocations a unit.
+    pub(super) allocations: Option<f64>,
+    /// At most so many MiB.
+    pub(super) memory: Option<f64>,
+}
+
+impl Table {
+    fn allocations(&self, line: &Line) -> f64 {
+        line.cost.allocations as f64 / self.units as f64
+    }
+
+    fn write_line(&self, line: &Line, has_memory: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Beside { peer, floor, required } = line.beside;
+        let time = line.cost.time.as_secs_f64();
+        let time_of = |line: usize| self.lines[line].cost.time.as_secs_f64();
+        let peer = peer.map(|peer| time_of(peer) / time);
+        let floor = floor.map(|floor| time / time_of(floor));
+        let allocations = self.allocations(line);
+        let measured = [
+            (required.less_than_peer, peer, Relation::AtLeast, " x less"),
+            (required.of_floor, floor, Relation::AtMost, " x the floor"),
+            (required.allocations, Some(allocations), Relation::AtMost, " allocations"),
+            (required.memory, line.memory, Relation::AtMost, " MiB"),
+        ];
+        let judged = measured.into_iter().filter_map(|(bound, value, relation, unit)| {
+            let (bound, value) = (bound?, value.unwrap_or(f64::NAN));
+            let (sign, is_met) = match relation {
+                Relation::AtLeast => ('≥', value >= bound),
+                Relation::AtMost => ('≤', value <= bound),
+            };
+            let asked = format!("{sign} {bound}{unit}");
+            Some(if is_met { asked } else { format!("**{asked}: missed**") })
+        });
+        let judged = judged.collect::<Vec<_>>().join(", ");
+
+        let nanos = time * 1e9 / self.units as f64;
+        write!(f, "| {} | {nanos:.1} ns | {allocations:.2} | ", line.path)?;
+        if has_memory {
+            write!(f, "{} | ", shown(line.memory, 1, " MiB"))?;
+        }
+        writeln!(f, "{} | {} | {judged} |", shown(peer, 1, " x less"), shown(floor, 2, " x"))
+    }
+}
+
+enum Relation {
+    AtLeast,
+    AtMost,
+}
+
+fn shown(value: Option<f64>, digits: usize, unit: &str) -> String {
+    value.map_or(String::new(), |value| format!("{value:.digits$}{unit}"))
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { title, about, unit, lines, .. } = self;
+        let has_memory = lines.iter().any(|line| line.memory.is_some());
+        let (memory, rule) = if has_memory { (" memory |", "---|") } else { ("", "") };
+        writeln!(f, "### {title}\n\n{about}\n")?;
+        writeln!(
+            f,
+            "| path | CPU a {unit} | allocations a {unit} |{memory} than its peer | of its floor | required |"
+        )?;
+        writeln!(f, "|---|---|---|{rule}---|---|---|")?;
+        lines.iter().try_for_each(|line| self.write_line(line, has_memory, f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_is_missed_is_marked() {
+        let line = |path: &str, micros, beside| Line {
+            path: path.to_owned(),
+            cost: Cost { time: Duration::from_micros(micros), allocations: 1000 },
+            memory: None,
+            beside,
+        };
+        let required = |less, of| Required {
+            less_than_peer: Some(less),
+            of_floor: Some(of),
+            allocations: Some(1.0),
+            memory: None,
+        };
+        let beside = |required| Beside { peer: Some(0), floor: Some(1), required };
+        let table = Table {
+            title: "Scans".to_owned(),
+            about: "All read the same.".to_owned(),
+            unit: "row",
+            units: 1000,
+            lines: vec![
+                line("peer", 800, Beside::default()),
+                line("floor", 100, Beside::default()),
+                line("good", 200, beside(required(4.0, 2.0))),
+                line("bad", 250, beside(required(4.0, 2.0))),
+            ],
+        };
+        let lines: Vec<_> = table.to_string().lines().map(str::to_owned).skip(4).collect();
+        assert_eq!(
+            lines,
+            [
+                "| path | CPU a row | allocations a row | than its peer | of its floor | required |",
+                "|---|---|---|---|---|---|",
+                "| peer | 800.0 ns | 1.00 |  |  |  |",
+                "| floor | 100.0 ns | 1.00 |  |  |  |",
+                "| good | 200.0 ns | 1.00 | 4.0 x less | 2.00 x | ≥ 4 x less, ≤ 2 x the floor, ≤ 1 allocations |",
+                "| bad | 250.0 ns | 1.00 | 3.2 x less | 2.50 x | **≥ 4 x less: missed**, **≤ 2 x the floor: missed**, ≤ 1 allocations |",
+            ]
+        );
+    }
+}

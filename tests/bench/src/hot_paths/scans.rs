@@ -1,0 +1,152 @@
+//! One stream of rows.
+
+use bytes::Bytes;
+use keyderive::{Client, Error, RowKey as _};
+use keyderive_scripted::data::bigtable_client::BigtableClient;
+use keyderive_scripted::data::read_rows_response::cell_chunk::RowStatus;
+use tonic::transport::Channel;
+
+use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
+use super::report::{Beside, Line, Required, Table};
+use super::server::{self, Stored};
+use super::turns::{self, Path};
+use super::{Failure, Size, bigtable, floor, raw};
+use crate::{EventKey, LentKey, hand};
+
+/// Measures them all.
+pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
+    let stored = one_bucket(rows);
+    let keys = stored.iter().map(|(key, row)| Ok((Bytes::from(key.encode()?), row)));
+    let messages = Stored::new([keys.collect::<Result<Vec<_>, Failure>>()?]);
+    let bytes = Outcome::Bytes(messages.bytes());
+    let (read, count) = (Outcome::Read(Seen::of(&stored)), Outcome::Counted(rows.into()));
+    drop(stored);
+
+    let server = server::start(messages);
+    let runtime = turns::runtime()?;
+    let channel = runtime.block_on(raw::connect(&server.host()))?;
+    let client = runtime.block_on(Client::emulator(server.host()))?;
+    let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
+    let paths = [
+        Path::new("`bigtable_rs`, owned typed rows", read, || bigtable::scan(peer.clone())),
+        Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
+        Path::new("by hand, borrowed typed rows", read, || by_hand_borrowed(&channel)),
+        Path::new("by hand, owned typed rows", read, || by_hand_owned(&channel)),
+        Path::new("generated messages, chunks counted", count, || generated(&channel)),
+        Path::new("keyderive, owned typed rows", read, || owned(&client)),
+        Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
+    ];
+    let owned = Beside {
+        peer: Some(0),
+        floor: Some(3),
+        required: Required { less_than_peer: Some(3.0), allocations: Some(4.0), ..Required::default() },
+    };
+    let borrowed = Beside {
+        peer: Some(0),
+        floor: Some(2),
+        required: Required {
+            less_than_peer: Some(6.0),
+            of_floor: Some(1.5),
+            allocations: Some(0.1),
+            ..Required::default()
+        },
+    };
+    let none = Beside::default();
+    let beside = [none, none, none, none, none, owned, borrowed];
+    let costs = turns::least(&runtime, &paths, runs)?;
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        beside,
+    });
+    Ok(Table {
+        title: "Scans".to_owned(),
+        about: "One stream of one bucket's rows. Keys are those of the manual, salted and checked: `bigtable_rs` and \
+                keyderive decode them by the derive, the two by hand with code for this key alone. Every path of typed \
+                rows decodes all fields of the key and all 3 cells."
+            .to_owned(),
+        unit: "row",
+        units: rows.into(),
+        lines: lines.collect(),
+    })
+}
+
+async fn transport_only(channel: &Channel) -> Result<Outcome, Failure> {
+    let mut messages = raw::read_rows(channel, &raw::read_request(None)).await?;
+    let mut bytes = 0;
+    while let Some(message) = messages.message().await? {
+        bytes += message.len() as u64;
+    }
+    Ok(Outcome::Bytes(bytes))
+}
+
+async fn by_hand_borrowed(channel: &Channel) -> Result<Outcome, Failure> {
+    let mut messages = raw::read_rows(channel, &raw::read_request(None)).await?;
+    let mut seen = Seen::default();
+    while let Some(message) = messages.message().await? {
+        let mut rest = message.as_ref();
+        while let Some(row) = floor::next_row(&mut rest)? {
+            let key = hand::decode(row.key).map_err(|_| floor::Refused)?;
+            seen.row(&key, row.reading);
+        }
+    }
+    Ok(Outcome::Read(seen))
+}
+
+async fn by_hand_owned(channel: &Channel) -> Result<Outcome, Failure> {
+    let mut messages = raw::read_rows(channel, &raw::read_request(None)).await?;
+    let mut seen = Seen::default();
+    while let Some(message) = messages.message().await? {
+        let mut rest = message.as_ref();
+        while let Some(row) = floor::next_row(&mut rest)? {
+            let key = hand::decode(row.key).map_err(|_| floor::Refused)?;
+            let key = EventKey {
+                user_id: key.user_id.to_owned(),
+                site: key.site.to_owned(),
+                at: key.at,
+                seq: key.seq,
+            };
+            let row = row.reading.to_owned();
+            seen.row(&key.lend(), row.lend());
+        }
+    }
+    Ok(Outcome::Read(seen))
+}
+
+async fn generated(channel: &Channel) -> Result<Outcome, Failure> {
+    let mut client = BigtableClient::new(channel.clone()).max_decoding_message_size(usize::MAX);
+    let mut messages = client.read_rows(raw::read_request(None)).await?.into_inner();
+    let mut rows = 0;
+    while let Some(message) = messages.message().await? {
+        for chunk in &message.decoded()?.chunks {
+            rows += u64::from(chunk.row_status == Some(RowStatus::CommitRow(true)));
+        }
+    }
+    Ok(Outcome::Counted(rows))
+}
+
+async fn owned(client: &Client) -> Result<Outcome, Failure> {
+    let table = client.table::<EventKey, Reading>("readings");
+    let mut rows = table.scan(EventKey::scan().user_id(USER_ID).site(SITE)).stream();
+    let mut seen = Seen::default();
+    while let Some(row) = rows.next().await {
+        let (key, row) = row?;
+        seen.row(&key.lend(), row.lend());
+    }
+    Ok(Outcome::Read(seen))
+}
+
+async fn borrowed(client: &Client) -> Result<Outcome, Failure> {
+    let table = client.table::<EventKey, Reading>("readings");
+    let mut seen = Seen::default();
+    let plan = EventKey::scan().user_id(USER_ID).site(SITE);
+    table
+        .scan(plan)
+        .visit::<LentKey<'_>, Error>(|key, row| {
+            seen.row(&key, row.read()?);
+            Ok(())
+        })
+        .await?;
+    Ok(Outcome::Read(seen))
+}

@@ -1,0 +1,81 @@
+//! Paths that are run in turn, on one thread.
+
+use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use super::Failure;
+use super::data::Outcome;
+use crate::allocations::counted;
+use crate::meter::processor_time;
+
+/// A run that takes longer has hung.
+const MOST_TIME: Duration = Duration::from_secs(300);
+
+type Run<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + 'a>> + 'a>;
+
+/// A way to do the same.
+pub(super) struct Path<'a> {
+    pub(super) name: &'static str,
+    /// What it must have seen.
+    expected: Outcome,
+    run: Run<'a>,
+}
+
+impl<'a> Path<'a> {
+    pub(super) fn new<F>(name: &'static str, expected: Outcome, run: impl Fn() -> F + 'a) -> Self
+    where
+        F: Future<Output = Result<Outcome, Failure>> + 'a,
+    {
+        Self { name, expected, run: Box::new(move || Box::pin(run())) }
+    }
+
+    /// Runs it once.
+    pub(super) fn run(&self, runtime: &Runtime) -> Result<Outcome, Failure> {
+        let outcome = runtime.block_on(async { timeout(MOST_TIME, (self.run)()).await });
+        let outcome = outcome.map_err(|_| format!("{}: hangs", self.name))?;
+        outcome.map_err(|error| format!("{}: {error}", self.name).into())
+    }
+
+    /// Runs it once, and checks what it has seen.
+    fn run_checked(&self, runtime: &Runtime) -> Result<(), Failure> {
+        let Self { name, expected, .. } = self;
+        match self.run(runtime)? {
+            outcome if outcome == *expected => Ok(()),
+            outcome => Err(format!("{name}: {outcome:?} and not {expected:?}").into()),
+        }
+    }
+}
+
+/// What a path costs in all.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Cost {
+    pub(super) time: Duration,
+    pub(super) allocations: u64,
+}
+
+/// A runtime of this one thread.
+pub(super) fn runtime() -> Result<Runtime, Failure> {
+    Ok(Builder::new_current_thread().enable_all().build()?)
+}
+
+/// The least cost of each path, over `runs` runs in turn. A run before them warms up and counts the allocations.
+pub(super) fn least(runtime: &Runtime, paths: &[Path<'_>], runs: usize) -> Result<Vec<Cost>, Failure> {
+    let mut costs = Vec::with_capacity(paths.len());
+    for path in paths {
+        path.run_checked(runtime)?;
+        let (result, allocations) = counted(|| path.run_checked(runtime));
+        costs.push(Cost { time: Duration::MAX, allocations });
+        result?;
+    }
+    for _ in 0..runs {
+        for (path, cost) in paths.iter().zip(&mut costs) {
+            let before = processor_time()?;
+            path.run_checked(runtime)?;
+            cost.time = cost.time.min(processor_time()? - before);
+        }
+    }
+    Ok(costs)
+}

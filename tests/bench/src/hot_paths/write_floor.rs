@@ -1,0 +1,141 @@
+//! `MutateRows` requests by hand, for this key and this row and no others: each in one buffer, of a size that is known
+//! before a byte is written.
+
+use tonic::transport::Channel;
+
+use super::data::{FAMILY, Outcome, Reading};
+use super::floor::{self, BYTES, Refused};
+use super::{Failure, raw};
+use crate::{EventKey, hand};
+
+const TABLE_NAME: u8 = 1 << 3 | BYTES as u8;
+const ENTRIES: u8 = 2 << 3 | BYTES as u8;
+
+const ROW_KEY: u8 = 1 << 3 | BYTES as u8;
+const MUTATIONS: u8 = 2 << 3 | BYTES as u8;
+
+const SET_CELL: u8 = 1 << 3 | BYTES as u8;
+
+const FAMILY_NAME: u8 = 1 << 3 | BYTES as u8;
+const COLUMN_QUALIFIER: u8 = 2 << 3 | BYTES as u8;
+const TIMESTAMP_MICROS: u8 = 3 << 3;
+const VALUE: u8 = 4 << 3 | BYTES as u8;
+
+/// Room for a request of so many rows; a buffer that is too small grows.
+const BYTES_A_ROW: usize = 256;
+
+/// Writes the rows, so many with each request.
+pub(super) async fn write(
+    channel: &Channel,
+    rows: &[(EventKey, Reading)],
+    rows_a_request: usize,
+    micros: i64,
+) -> Result<Outcome, Failure> {
+    let mut written = 0;
+    let mut key = Vec::new();
+    for rows in rows.chunks(rows_a_request) {
+        let mut request = Vec::with_capacity(raw::TABLE.len() + BYTES_A_ROW * rows.len());
+        field(TABLE_NAME, raw::TABLE.as_bytes(), &mut request);
+        for (event, row) in rows {
+            key.clear();
+            hand::encode_into(&event.lend(), &mut key).map_err(|_| Refused)?;
+            entry(&key, row, micros.cast_unsigned(), &mut request);
+        }
+        let mut answers = raw::mutate_rows(channel, request.into()).await?;
+        while let Some(answer) = answers.message().await? {
+            written += count_good(&answer)?;
+        }
+    }
+    Ok(Outcome::Written(written))
+}
+
+#[inline]
+fn entry(key: &[u8], row: &Reading, micros: u64, out: &mut Vec<u8>) {
+    let time = varint_len(micros);
+    let number = set_cell_len(b"celsius", 8, time);
+    let humidity = set_cell_len(b"humidity", 8, time);
+    let station = set_cell_len(b"station", row.station.len(), time);
+    let mutations = [number, humidity, station].map(|len| field_len(field_len(len))).iter().sum::<usize>();
+    out.push(ENTRIES);
+    varint((field_len(key.len()) + mutations) as u64, out);
+    field(ROW_KEY, key, out);
+    set_cell(number, b"celsius", &row.celsius.to_be_bytes(), micros, out);
+    set_cell(humidity, b"humidity", &row.humidity.to_be_bytes(), micros, out);
+    set_cell(station, b"station", row.station.as_bytes(), micros, out);
+}
+
+fn set_cell_len(qualifier: &[u8], value: usize, time: usize) -> usize {
+    field_len(FAMILY.len()) + field_len(qualifier.len()) + 1 + time + field_len(value)
+}
+
+#[inline]
+fn set_cell(len: usize, qualifier: &[u8], value: &[u8], micros: u64, out: &mut Vec<u8>) {
+    out.push(MUTATIONS);
+    varint(field_len(len) as u64, out);
+    out.push(SET_CELL);
+    varint(len as u64, out);
+    field(FAMILY_NAME, FAMILY.as_bytes(), out);
+    field(COLUMN_QUALIFIER, qualifier, out);
+    out.push(TIMESTAMP_MICROS);
+    varint(micros, out);
+    field(VALUE, value, out);
+}
+
+#[inline]
+fn field(tag: u8, bytes: &[u8], out: &mut Vec<u8>) {
+    out.push(tag);
+    varint(bytes.len() as u64, out);
+    out.extend_from_slice(bytes);
+}
+
+#[inline]
+fn varint(mut value: u64, out: &mut Vec<u8>) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// The bytes of a field with so many, tag and length included.
+fn field_len(len: usize) -> usize {
+    1 + varint_len(len as u64) + len
+}
+
+fn varint_len(value: u64) -> usize {
+    (70 - (value | 1).leading_zeros() as usize) / 7
+}
+
+/// How many entries of an answer are good, when all are.
+fn count_good(mut answer: &[u8]) -> Result<u64, Refused> {
+    const STATUS: u64 = 2 << 3 | BYTES;
+    const CODE: u64 = 1 << 3;
+    let mut count = 0;
+    while !answer.is_empty() {
+        let tag = floor::varint(&mut answer)?;
+        if tag != (1 << 3 | BYTES) {
+            floor::skip(tag, &mut answer)?;
+            continue;
+        }
+        let mut entry = floor::bytes(&mut answer)?;
+        while !entry.is_empty() {
+            let tag = floor::varint(&mut entry)?;
+            if tag != STATUS {
+                floor::skip(tag, &mut entry)?;
+                continue;
+            }
+            let mut status = floor::bytes(&mut entry)?;
+            while !status.is_empty() {
+                let tag = floor::varint(&mut status)?;
+                if tag == CODE && floor::varint(&mut status)? != 0 {
+                    return Err(Refused);
+                }
+                if tag != CODE {
+                    floor::skip(tag, &mut status)?;
+                }
+            }
+        }
+        count += 1;
+    }
+    Ok(count)
+}
