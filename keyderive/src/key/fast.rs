@@ -76,10 +76,9 @@ impl<'a> Marked<'a> {
     /// of the key.
     #[inline(always)]
     pub(super) fn find_forbidden(&self, start: usize, delimiter: u8) -> usize {
-        let marked = self.forbidden & !below(start);
-        match marked {
-            0 => find_behind(self.key, self.reach.max(start), delimiter).unwrap_or(self.key.len()),
-            marked => marked.trailing_zeros() as usize,
+        match self.forbidden >> (start % 64) {
+            marked if marked != 0 && start < 64 => start + marked.trailing_zeros() as usize,
+            _ => find_behind(self.key, self.reach.max(start), delimiter).unwrap_or(self.key.len()),
         }
     }
 
@@ -87,19 +86,15 @@ impl<'a> Marked<'a> {
     #[inline(always)]
     pub(super) fn ascii(&self, start: usize, end: usize) -> Option<&'a str> {
         let bytes = self.key.get(start..end)?;
-        if end > self.reach || self.not_ascii & below(end) & !below(start) != 0 {
+        let ascii_from_start = (self.not_ascii >> (start % 64)).trailing_zeros() as usize;
+        if end > self.reach || ascii_from_start < bytes.len() {
             return None;
         }
-        // SAFETY: `not_ascii` has the bit of each byte above 127 among the first `reach` bytes of `key`; `end` is
-        // within them, and none of the bits from `start` to `end` is set. So all of `bytes` is ASCII, which is UTF-8.
+        // SAFETY: `not_ascii` has the bit of each byte above 127 among the first `reach` bytes of `key`, which are 64 at
+        // most, and `end` is within them. So `start` is below 64, or `bytes` is empty; and as many bytes from `start` on
+        // as `bytes` has are ASCII, which is UTF-8.
         Some(unsafe { str::from_utf8_unchecked(bytes) })
     }
-}
-
-/// The bits of the first `count` bytes.
-#[inline(always)]
-fn below(count: usize) -> u64 {
-    if count < 64 { (1 << count) - 1 } else { u64::MAX }
 }
 
 /// The 32 bytes behind the first ones, or the last 32 of a key that ends before.
