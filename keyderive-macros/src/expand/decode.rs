@@ -40,18 +40,18 @@ pub(super) fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
     let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
     let name = &key.input.ident;
-    let fields = key.fields.iter().map(|field| {
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
         let ident = field.ident;
         let ty = field.type_at(&syn::parse_quote!('_));
         let codec = field.codec.tokens(private);
         let width = key_field(field, "WIDTH", private);
-        let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key)?));
+        let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key, #at)?));
         // The constant in front is the error where the type has no format: without it, the runtime's
         // bounds would be reported too.
         match (key.first_hashed(), field.is_hashed()) {
             (None, _) => quote!(#ident: { let _ = #width; #read }),
             (Some(_), false) => quote!({ let _ = #width; #read };),
-            (Some(_), true) => quote!(#private::KeyReader::hashed_field(__key)?;),
+            (Some(_), true) => quote!(#private::KeyReader::hashed_field(__key, #at)?;),
         }
     });
     let read = match key.first_hashed() {

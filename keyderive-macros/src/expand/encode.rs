@@ -8,7 +8,7 @@ use crate::model::Key;
 
 pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let count = key.fields.len();
-    let fields = key.fields.iter().map(|field| {
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
         let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
         let codec = field.codec.tokens(private);
         let width = key_field(field, "WIDTH", private);
@@ -19,10 +19,17 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
                 false => quote!(#private::KeyWriter::field::<#codec,),
             },
             &ty,
-            quote!(>(__key, &self.#ident)?),
+            quote!(>(__key, #at, &self.#ident)?),
         );
         // The constant in front: see `decode`.
         quote!(let _ = #width; #write;)
+    });
+    let lens = key.fields.iter().map(|field| {
+        let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
+        let codec = field.codec.tokens(private);
+        let width = key_field(field, "WIDTH", private);
+        let len = on_type(field, quote!(#private::written_len::<#codec,), &ty, quote!(>(&self.#ident)));
+        quote!({ let _ = #width; #len })
     });
     quote! {
         #[inline]
@@ -30,7 +37,7 @@ pub(super) fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
             &self,
             __out: &mut #private::Vec<#private::core::primitive::u8>,
         ) -> #private::core::result::Result<(), #private::EncodeError> {
-            #private::encode_fields::<Self, #count>(__out, |__key| {
+            #private::encode_fields::<Self, #count>(__out, [#(#lens),*], |__key| {
                 #(#fields)*
                 #private::core::result::Result::Ok(())
             })

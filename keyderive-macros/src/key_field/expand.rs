@@ -78,12 +78,17 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             }
 
             #[inline]
-            fn write_delimited(
+            fn written_len(value: #arg<'_>) -> #private::core::primitive::usize {
+                #inner_as::written_len(value)
+            }
+
+            #[inline]
+            fn append(
                 value: #arg<'_>,
                 delimiter: #private::core::primitive::u8,
-                out: &mut #private::Vec<#private::core::primitive::u8>,
+                out: &mut #private::KeyBuf<'_>,
             ) -> #private::core::result::Result<#private::core::primitive::bool, #private::FieldError> {
-                #inner_as::write_delimited(value, delimiter, out)
+                #inner_as::append(value, delimiter, out)
             }
 
             #[inline]

@@ -74,32 +74,32 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     }
     let (head, eights) = digits.as_rchunks::<8>();
     let mut value = 0_u64;
-    let mut all_digits = !digits.is_empty();
+    let mut others = 0;
     if !head.is_empty() {
         let mut eight = [b'0'; 8];
         eight[8 - head.len()..].copy_from_slice(head);
-        (value, all_digits) = read_eight_digits(eight);
+        (value, others) = read_eight_digits(eight);
     }
     for eight in eights {
-        let (eight, digits) = read_eight_digits(*eight);
-        all_digits &= digits;
+        let (eight, others_of_eight) = read_eight_digits(*eight);
+        others |= others_of_eight;
         // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
         value = value.wrapping_mul(TEN_TO_8).wrapping_add(eight);
     }
-    all_digits.then_some(value)
+    (others == 0 && !digits.is_empty()).then_some(value)
 }
 
-/// [`eight_digits`] backwards, and whether all are digits; of other bytes the value means nothing.
+/// [`eight_digits`] backwards, and a bit for each byte that is no digit; with such a byte the value means nothing.
 #[inline]
-fn read_eight_digits(digits: [u8; 8]) -> (u64, bool) {
+fn read_eight_digits(digits: [u8; 8]) -> (u64, u64) {
     let word = u64::from_be_bytes(digits);
     let ones = word.wrapping_sub(ZEROS);
     // A byte above `9` carries into its high bit, one below `0` borrows from it.
     let above = word.wrapping_add(0x4646_4646_4646_4646);
-    let all_digits = (ones | above) & 0x8080_8080_8080_8080 == 0;
+    let others = (ones | above) & 0x8080_8080_8080_8080;
     let twos = (ones >> 8).wrapping_mul(10).wrapping_add(ones) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos >> 16).wrapping_mul(100).wrapping_add(twos) & 0x0000_ffff_0000_ffff;
-    ((fours >> 32).wrapping_mul(10_000).wrapping_add(fours) & 0xffff_ffff, all_digits)
+    ((fours >> 32).wrapping_mul(10_000).wrapping_add(fours) & 0xffff_ffff, others)
 }
 
 /// [`parse`] for 128 bits.

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use super::codec::{Ordered, Text};
-use super::encode::{forbidden_in, holds_forbidden};
 use super::error::{DecodeError, DecodeKind, FieldError};
+use super::fast::Marked;
 use super::field::KeyField;
 use super::format::Width;
 use super::ordered::Malformed;
@@ -23,16 +23,14 @@ type Md5 = [u8; 16];
 /// The bytes of a key of type `K` on their way into its fields; `N` is how many there are.
 ///
 /// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`.
+/// `K`; the derive says which field it is at, so that this is known to the compiler too.
 #[derive(Debug)]
 pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
-    /// The key up to behind its strings, where that is UTF-8: one check is faster than one for each string.
-    text: Option<&'a str>,
+    marked: Marked<'a>,
     /// The bucket that the key says it is in.
     bucket: Option<i32>,
     spans: [Span; N],
-    next: usize,
     /// Where the unread bytes begin.
     at: usize,
     /// Whether a separator of the ordered layout has just been read, so that a part must follow.
@@ -50,10 +48,9 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     fn new(key: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Self {
             key,
-            text: None,
+            marked: Marked::without(key),
             bucket: None,
             spans: [Span::default(); N],
-            next: 0,
             at: 0,
             separated: false,
             key_type: PhantomData,
@@ -64,8 +61,8 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         if let Layout::OrderedCode = Self::LAYOUT {
             return reader.ordered_head();
         }
-        if let Some(behind) = const { K::SCHEMA.len_behind_strings() } {
-            reader.text = str::from_utf8(up_to_block(key, key.len().saturating_sub(behind))).ok();
+        if const { K::SCHEMA.has_delimited_field() } {
+            reader.marked = Marked::new(key, Self::DELIMITER);
         }
         reader.salt_if_at(SaltPlace::Front)?;
         if let Some(tag) = K::SCHEMA.tag() {
@@ -116,11 +113,11 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(part)
     }
 
-    fn ordered_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, FieldError> {
+    fn ordered_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, FieldError> {
         let start = self.at;
         let part = self.take_part().map_err(Malformed::into_error)?;
         let end = self.at - if self.separated { ordered::SEPARATOR.len() } else { 0 };
-        self.spans[self.next] = Span { start, end };
+        self.spans[at] = Span { start, end };
         T::read(part)
     }
 
@@ -139,18 +136,16 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(())
     }
 
-    /// Reads the next field.
+    /// Reads the field at this index, the next one.
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
     #[inline(always)]
-    pub fn field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
+    pub fn field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         match Self::LAYOUT {
-            Layout::Delimited => self.text_field::<C, T>(),
+            Layout::Delimited => self.text_field::<C, T>(at),
             Layout::OrderedCode => {
-                let at = self.next;
-                let read = self.ordered_field::<C, T>();
-                self.next = at + 1;
+                let read = self.ordered_field::<C, T>(at);
                 read.map_err(|error| {
                     let name = K::SCHEMA.fields()[at].name();
                     self.error(DecodeKind::Field { name, error })
@@ -159,26 +154,23 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
     }
 
-    /// Checks the next field, which is a hash and so gives no value back.
+    /// Checks the field at this index, the next one, which is a hash and so gives no value back.
     ///
     /// # Errors
     /// When the bytes are no hash.
-    pub fn hashed_field(&mut self) -> Result<(), DecodeError> {
+    pub fn hashed_field(&mut self, at: usize) -> Result<(), DecodeError> {
         match Self::LAYOUT {
-            Layout::Delimited => self.field::<Text, Md5>(),
-            Layout::OrderedCode => self.field::<Ordered, Md5>(),
+            Layout::Delimited => self.field::<Text, Md5>(at),
+            Layout::OrderedCode => self.field::<Ordered, Md5>(at),
         }
         .map(drop)
     }
 
     #[inline(always)]
-    fn text_field<C, T: KeyField<C>>(&mut self) -> Result<T::Decoded<'a>, DecodeError> {
-        let at = self.next;
-        self.next = at + 1;
-        let rest = &self.key[self.at..];
+    fn text_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let last = at + 1 == N;
-        let read = take_field(T::WIDTH, rest, last, Self::DELIMITER).and_then(|bytes| {
-            let text = self.text.and_then(|text| text.get(self.at..self.at + bytes.len()));
+        let read = self.take_field(T::WIDTH, last).and_then(|bytes| {
+            let text = self.marked.ascii(self.at, self.at + bytes.len());
             Ok((bytes.len(), T::read_lent(bytes, text)?))
         });
         match read {
@@ -193,6 +185,35 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
                 let name = K::SCHEMA.fields()[at].name();
                 Err(self.error(DecodeKind::Field { name, error }))
             }
+        }
+    }
+
+    /// The bytes of the next field.
+    ///
+    /// A field but the last has a delimiter behind it; the last one may have anything behind a fixed width,
+    /// which [`finish`](Self::finish) refuses.
+    #[inline(always)]
+    fn take_field(&self, width: Width, last: bool) -> Result<&'a [u8], FieldError> {
+        let (rest, delimiter) = (&self.key[self.at..], Self::DELIMITER);
+        if let Width::Fixed(width) = width {
+            let Some(bytes) = rest.get(..width) else {
+                return Err(too_short(rest, width));
+            };
+            if !last && rest.get(width) != Some(&delimiter) {
+                return Err(no_delimiter(&rest[width..], width, delimiter));
+            }
+            return Ok(bytes);
+        }
+        let end = self.marked.find_forbidden(self.at, delimiter);
+        let Some(bytes) = self.key.get(self.at..end) else {
+            return Err(unended(rest, delimiter));
+        };
+        match self.key.get(end) {
+            None if last => Ok(bytes),
+            None => Err(unended(rest, delimiter)),
+            Some(_) if last => Err(forbidden(rest, delimiter)),
+            Some(found) if *found == delimiter => Ok(bytes),
+            Some(_) => Err(forbidden(&self.key[self.at..=end], delimiter)),
         }
     }
 
@@ -215,82 +236,6 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     fn error(&self, kind: DecodeKind) -> DecodeError {
         DecodeError::new(K::SCHEMA.key_type(), self.key, kind)
     }
-}
-
-/// The first `len` bytes, and those behind them that fill up a block of 16.
-///
-/// The check of UTF-8 goes over such a block in one step while all is ASCII, and over what is left behind the last
-/// whole one byte by byte.
-#[inline(always)]
-fn up_to_block(bytes: &[u8], len: usize) -> &[u8] {
-    bytes.get(..len.next_multiple_of(16)).unwrap_or(bytes)
-}
-
-/// The bytes of the field that `rest` begins with.
-///
-/// A field but the last has a delimiter behind it; the last one may have anything behind a fixed width,
-/// which [`KeyReader::finish`] refuses.
-#[inline(always)]
-fn take_field(width: Width, rest: &[u8], last: bool, delimiter: u8) -> Result<&[u8], FieldError> {
-    match width {
-        Width::Fixed(width) => {
-            let Some(bytes) = rest.get(..width) else {
-                return Err(too_short(rest, width));
-            };
-            if !last && rest.get(width) != Some(&delimiter) {
-                return Err(no_delimiter(&rest[width..], width, delimiter));
-            }
-            Ok(bytes)
-        }
-        Width::Delimited | Width::Between(..) if last => {
-            if holds_forbidden(rest, delimiter) {
-                return Err(forbidden(rest, delimiter));
-            }
-            Ok(rest)
-        }
-        Width::Delimited | Width::Between(..) => match find_forbidden(rest, delimiter) {
-            Some(end) if rest[end] == delimiter => Ok(&rest[..end]),
-            Some(end) => Err(forbidden(&rest[..=end], delimiter)),
-            None => Err(unended(rest, delimiter)),
-        },
-    }
-}
-
-/// Where the first byte at or below the delimiter is.
-#[inline(always)]
-fn find_forbidden(bytes: &[u8], delimiter: u8) -> Option<usize> {
-    match bytes.split_first_chunk() {
-        Some((block, rest)) => find_in_block(block, delimiter)
-            .or_else(|| find_in_words(rest, delimiter).map(|at| block.len() + at)),
-        None => find_in_words(bytes, delimiter),
-    }
-}
-
-/// Finds in the first 32 bytes, where most fields end, without a branch that depends on the place.
-#[inline(always)]
-fn find_in_block(block: &[u8; 32], delimiter: u8) -> Option<usize> {
-    let words = block.as_chunks::<8>().0.iter().rev();
-    let found = words.fold(0_u32, |found, word| found << 8 | side_by_side(forbidden_in(*word, delimiter)));
-    (found != 0).then_some(found.trailing_zeros() as usize)
-}
-
-#[inline]
-fn find_in_words(bytes: &[u8], delimiter: u8) -> Option<usize> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    for (at, word) in words.iter().enumerate() {
-        let found = forbidden_in(*word, delimiter);
-        if found != 0 {
-            return Some(at * 8 + found.trailing_zeros() as usize / 8);
-        }
-    }
-    let at = rest.iter().position(|byte| *byte <= delimiter)?;
-    Some(words.len() * 8 + at)
-}
-
-/// The high bits of eight bytes as the bits of one, in the same order.
-#[inline(always)]
-fn side_by_side(high_bits: u64) -> u32 {
-    ((high_bits >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
 }
 
 #[cold]

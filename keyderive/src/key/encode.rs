@@ -9,8 +9,8 @@ use md5::{Digest as _, Md5};
 
 use super::codec::write_hex;
 use super::error::{EncodeError, FieldError};
+use super::fast::{KeyBuf, append_to};
 use super::field::KeyField;
-use super::format::Width;
 use super::row_key::RowKey;
 use super::salt::{Salt, SaltPlace, Span, bucket_of};
 use super::schema::{Layout, Schema};
@@ -20,12 +20,11 @@ use super::{MAX_KEY_LEN, ordered};
 /// The fields of a key of type `K` on their way into its bytes; `N` is how many there are.
 ///
 /// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`.
+/// `K`; the derive says which field it is at, so that this is known to the compiler too.
 #[derive(Debug)]
 pub struct KeyWriter<'a, K, const N: usize> {
-    out: &'a mut Vec<u8>,
+    out: KeyBuf<'a>,
     spans: [Span; N],
-    next: usize,
     /// Where the salt stands in `out`.
     salt_at: usize,
     key_type: PhantomData<K>,
@@ -36,16 +35,20 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     const SALT: Option<&'static Salt> = K::SCHEMA.salt();
 
     #[inline(always)]
-    fn new(out: &'a mut Vec<u8>) -> Self {
+    fn new(out: &'a mut Vec<u8>, room: usize) -> Self {
         let salt_at = out.len();
-        Self { out, spans: [Span::default(); N], next: 0, salt_at, key_type: PhantomData }
+        let out = KeyBuf::new(out, room);
+        Self { out, spans: [Span::default(); N], salt_at, key_type: PhantomData }
     }
 
     /// Writes what stands before the fields.
     #[inline(always)]
     fn head(&mut self) {
         self.salt_if_at(SaltPlace::Front);
-        K::SCHEMA.write_tag(self.out);
+        if let Some(tag) = K::SCHEMA.tag() {
+            self.out.put(tag.as_bytes());
+            self.out.push(const { K::SCHEMA.delimiter() });
+        }
         self.salt_if_at(SaltPlace::BeforeFields);
     }
 
@@ -58,7 +61,10 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         };
         self.salt_at = self.out.len();
         if salt.is_padded() {
-            K::SCHEMA.write_salt(salt, 0, self.out);
+            for _ in 0..salt.width() {
+                self.out.push(b'0');
+            }
+            self.out.put(K::SCHEMA.salt_end(salt));
         }
     }
 
@@ -66,6 +72,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     #[inline(always)]
     fn finish(self) {
         let Self { out, spans, salt_at, .. } = self;
+        let out = out.finish();
         let Some(salt) = Self::SALT else {
             return;
         };
@@ -80,47 +87,51 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         }
     }
 
-    /// Writes the next field.
+    /// Writes the field at this index, the next one.
     ///
     /// # Errors
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline(always)]
-    pub fn field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        let start = self.begin_field();
-        let written = write_field::<C, T>(value.arg(), K::SCHEMA, self.out);
-        self.end_field(start, written)
+    pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
+        let start = self.begin_field(at);
+        let written = append_field::<C, T>(value.arg(), K::SCHEMA, &mut self.out);
+        self.end_field(at, start, written)
     }
 
-    /// Writes the hash of the next field.
+    /// Writes the hash of the field at this index, the next one.
     ///
     /// # Errors
     /// When the field's format cannot hold the value that is hashed.
-    pub fn hashed_field<C, T: KeyField<C>>(&mut self, value: &T) -> Result<(), EncodeError> {
-        let start = self.begin_field();
-        let written = write_hashed::<C, T>(value.arg(), K::SCHEMA, self.out);
-        self.end_field(start, written)
+    pub fn hashed_field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
+        let start = self.begin_field(at);
+        let written = self.out.with_vec(|out| write_hashed::<C, T>(value.arg(), K::SCHEMA, out));
+        self.end_field(at, start, written)
     }
 
     /// Writes what stands in front of the next field; where that begins.
     #[inline(always)]
-    fn begin_field(&mut self) -> usize {
-        if self.next > 0 {
+    fn begin_field(&mut self, at: usize) -> usize {
+        if at > 0 {
             match Self::LAYOUT {
                 Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
-                Layout::OrderedCode => self.out.extend_from_slice(&ordered::SEPARATOR),
+                Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
-            self.salt_if_at(SaltPlace::After { field: self.next - 1 });
+            self.salt_if_at(SaltPlace::After { field: at - 1 });
         }
         self.out.len()
     }
 
     #[inline(always)]
-    fn end_field(&mut self, start: usize, written: Result<(), FieldError>) -> Result<(), EncodeError> {
+    fn end_field(
+        &mut self,
+        at: usize,
+        start: usize,
+        written: Result<(), FieldError>,
+    ) -> Result<(), EncodeError> {
         if let Err(error) = written {
-            return Err(field_error(K::SCHEMA, self.next, error));
+            return Err(field_error(K::SCHEMA, at, error));
         }
-        self.spans[self.next] = Span { start, end: self.out.len() };
-        self.next += 1;
+        self.spans[at] = Span { start, end: self.out.len() };
         Ok(())
     }
 }
@@ -152,77 +163,36 @@ pub(crate) fn write_hashed<C, T: KeyField<C>>(
 
 /// Appends one field as it stands in a key: checked against the delimiter where that is what ends it, escaped
 /// in the ordered layout.
-#[inline(always)]
 pub(crate) fn write_field<C, T: KeyField<C>>(
     value: T::Arg<'_>,
     schema: &Schema,
     out: &mut Vec<u8>,
 ) -> Result<(), FieldError> {
+    append_to(out, |out| append_field::<C, T>(value, schema, out))
+}
+
+#[inline(always)]
+fn append_field<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    schema: &Schema,
+    out: &mut KeyBuf<'_>,
+) -> Result<(), FieldError> {
     let start = out.len();
     match schema.layout() {
-        Layout::OrderedCode => {
+        Layout::OrderedCode => out.with_vec(|out| {
             T::write(value, out)?;
             ordered::escape_from(out, start);
-        }
-        Layout::Delimited if !matches!(T::WIDTH, Width::Fixed(_)) => {
+            Ok(())
+        }),
+        Layout::Delimited => {
             let delimiter = schema.delimiter();
-            if T::write_delimited(value, delimiter, out)? {
-                return Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter));
+            if T::append(value, delimiter, out)? {
+                return out
+                    .with_vec(|out| Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter)));
             }
-        }
-        Layout::Delimited => T::write(value, out)?,
-    }
-    Ok(())
-}
-
-/// Whether some byte is at or below the delimiter, which is ASCII.
-///
-/// Fields are short, and what costs is a branch that goes another way for each length: so eight bytes at a time, and
-/// the last eight once more.
-#[inline]
-pub(crate) fn holds_forbidden(bytes: &[u8], delimiter: u8) -> bool {
-    let Some(last) = bytes.last_chunk::<8>() else {
-        return bytes.iter().any(|byte| *byte <= delimiter);
-    };
-    forbidden_in(*last, delimiter) != 0
-        || bytes.as_chunks::<8>().0.iter().any(|word| forbidden_in(*word, delimiter) != 0)
-}
-
-/// Appends `bytes`; whether some byte of them is at or below the delimiter.
-///
-/// Up to 32 bytes go as four words that overlap where there are fewer, so that no branch depends on the length.
-#[inline(always)]
-pub(crate) fn append_checked(bytes: &[u8], delimiter: u8, out: &mut Vec<u8>) -> bool {
-    const BLOCK: usize = 32;
-    let len = bytes.len();
-    if !(8..=BLOCK).contains(&len) {
-        out.extend_from_slice(bytes);
-        return holds_forbidden(bytes, delimiter);
-    }
-    let end = out.len() + len;
-    out.extend_from_slice(&[0; BLOCK]);
-    let mut found = 0;
-    if let Some(block) = out.last_chunk_mut::<BLOCK>() {
-        for at in [0, 8, 16, 24] {
-            let at = at.min(len - 8);
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            found |= forbidden_in(word, delimiter);
-            block[at..at + 8].copy_from_slice(&word);
+            Ok(())
         }
     }
-    out.truncate(end);
-    found != 0
-}
-
-/// The bytes at or below the delimiter, each by its high bit; exact up to the first of them.
-#[inline]
-pub(crate) fn forbidden_in(bytes: [u8; 8], delimiter: u8) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    // The first byte is the lowest, so that what it borrows reaches only those behind it.
-    #[allow(clippy::little_endian_bytes)]
-    let word = u64::from_le_bytes(bytes);
-    word.wrapping_sub(ONES * (u64::from(delimiter) + 1)) & !word & (ONES << 7)
 }
 
 /// The error for a delimited field that holds a byte at or below the delimiter.
@@ -241,18 +211,27 @@ fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> Fie
     ))
 }
 
+/// How many bytes a field takes, for [`encode`].
+#[inline(always)]
+pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
+    T::written_len(value.arg())
+}
+
 /// Appends the key that `fields` writes to `out`; on an error `out` is as it was.
+///
+/// The `lens` are those of its fields, so that `out` grows once at most.
 ///
 /// # Errors
 /// Those of the fields; a key that is empty or too long.
 #[inline]
 pub fn encode<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
+    lens: [usize; N],
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let base = out.len();
     let result = match const { K::SCHEMA.layout() } {
-        Layout::Delimited => encode_text(out, fields),
+        Layout::Delimited => encode_text(out, lens, fields),
         Layout::OrderedCode => encode_ordered(out, base, fields),
     };
     let result = result.and_then(|()| check_len(K::SCHEMA, out.len() - base));
@@ -265,10 +244,13 @@ pub fn encode<K: RowKey, const N: usize>(
 #[inline(always)]
 fn encode_text<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
+    lens: [usize; N],
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    out.reserve(const { K::SCHEMA.min_len() });
-    let mut writer = KeyWriter::new(out);
+    // A sum over the limit is refused with the key, so it need not be exact.
+    let beside = const { K::SCHEMA.head_len(None) + N.saturating_sub(1) };
+    let room = lens.iter().fold(beside, |room, len| room.saturating_add(*len));
+    let mut writer = KeyWriter::new(out, room.min(MAX_KEY_LEN));
     writer.head();
     fields(&mut writer)?;
     writer.finish();
@@ -282,9 +264,10 @@ fn encode_ordered<K: RowKey, const N: usize>(
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
     let schema = K::SCHEMA;
-    let mut writer = KeyWriter::new(out);
+    let mut writer = KeyWriter::new(out, 0);
     fields(&mut writer)?;
     let KeyWriter { out, spans, .. } = writer;
+    let out = out.finish();
     let bucket = schema.salt().map(|salt| bucket_of(salt, out, &spans, schema));
     out.truncate(ordered_end(out, &spans).unwrap_or(base));
     let mut head = Vec::with_capacity(16);

@@ -14,6 +14,7 @@ const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
 /// The 64-bit FarmHash fingerprint of `bytes`; the same on every machine and in every release.
 #[must_use]
+#[inline]
 pub fn fingerprint64(bytes: &[u8]) -> u64 {
     match bytes.len() {
         0..=16 => hash_up_to_16(bytes),
@@ -147,6 +148,7 @@ fn weak_hash(block: &[u8], at: usize, a: u64, b: u64) -> (u64, u64) {
     (a.wrapping_add(last), b.wrapping_add(a.rotate_right(44)).wrapping_add(first))
 }
 
+#[inline(never)]
 fn hash_long(s: &[u8]) -> u64 {
     const SEED: u64 = 81;
     let y = SEED.wrapping_mul(K1).wrapping_add(113);

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::encode::holds_forbidden;
 use super::error::FieldError;
+use super::fast::{KeyBuf, holds_forbidden};
 use super::format::{FieldOrder, Format, Width};
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
@@ -132,18 +132,34 @@ pub trait KeyField<C> {
     /// appended by then is the caller's to remove.
     fn write(value: Self::Arg<'_>, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
-    /// Appends as [`write`](Self::write) does; whether a byte at or below the delimiter is among what was appended.
+    /// How many bytes [`write`](Self::write) appends for `value`, or about as many.
+    ///
+    /// Here so that the room for a whole key is made once.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn written_len(_value: Self::Arg<'_>) -> usize {
+        match Self::WIDTH {
+            Width::Fixed(width) | Width::Between(_, width) => width,
+            Width::Delimited => 32,
+        }
+    }
+
+    /// Appends as [`write`](Self::write) does; whether a byte at or below the delimiter is among what was appended,
+    /// where that is what ends the field.
     ///
     /// Here so that a format that appends bytes as they are can look at them on the way.
     ///
     /// # Errors
     /// Those of `write`.
     #[doc(hidden)]
-    #[inline]
-    fn write_delimited(value: Self::Arg<'_>, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
-        let start = out.len();
-        Self::write(value, out)?;
-        Ok(holds_forbidden(&out[start..], delimiter))
+    #[inline(always)]
+    fn append(value: Self::Arg<'_>, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        out.with_vec(|out| {
+            let start = out.len();
+            Self::write(value, out)?;
+            let is_delimited = !matches!(Self::WIDTH, Width::Fixed(_));
+            Ok(is_delimited && holds_forbidden(&out[start..], delimiter))
+        })
     }
 
     /// Reads a value back from exactly the bytes of its encoding.
@@ -154,7 +170,7 @@ pub trait KeyField<C> {
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
 
-    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be UTF-8.
+    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be ASCII.
     ///
     /// Here so that strings need not be checked again.
     ///

@@ -56,12 +56,15 @@ pub trait RowKey {
     /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
     fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// The row key as bytes of its own.
+    /// The row key as bytes of its own; in the text layout one allocation, of its length.
     ///
     /// # Errors
     /// Those of [`encode_into`](Self::encode_into).
     fn encode(&self) -> Result<Vec<u8>, EncodeError> {
-        let mut out = Vec::with_capacity(64);
+        let mut out = match Self::SCHEMA.layout() {
+            Layout::Delimited => Vec::new(),
+            Layout::OrderedCode => Vec::with_capacity(64),
+        };
         self.encode_into(&mut out)?;
         Ok(out)
     }

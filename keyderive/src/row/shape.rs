@@ -224,7 +224,7 @@ impl Shape {
 
 impl Fields {
     fn of<R: DeserializeOwned>(names: &'static [&'static str]) -> Self {
-        let all: Vec<_> = names.iter().map(|name| Field::of::<R>(name)).collect();
+        let all: Vec<_> = names.iter().copied().map(Field::of::<R>).collect();
         let own = repeated(names).map(|name| (None, name));
         let twice = own.or_else(|| {
             all.iter().find_map(|field| match &field.kind {
@@ -232,7 +232,7 @@ impl Fields {
                 Kind::Family { columns: None, .. } | Kind::Column { .. } => None,
             })
         });
-        let untyped = all.iter().flat_map(|field| field.untyped::<R>()).collect();
+        let untyped = all.iter().flat_map(Field::untyped::<R>).collect();
         Self { all, untyped, ask: ask::<R>, twice }
     }
 }

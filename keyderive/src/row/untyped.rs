@@ -18,8 +18,7 @@ struct Check;
 
 fn number(found: &str) -> Fault {
     Fault::unsupported(format_args!(
-        "is {found} in a flattened field, which serde reads as text: {}",
-        MARK_NUMBERS
+        "is {found} in a flattened field, which serde reads as text: {MARK_NUMBERS}"
     ))
 }
 

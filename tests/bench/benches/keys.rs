@@ -118,3 +118,38 @@ mod decode {
         each(bencher, &encoded(), |key| consume(&naive::decode(key).unwrap()));
     }
 }
+
+/// Into bytes of its own.
+#[divan::bench_group(sample_count = 400, sample_size = 1)]
+mod encode_owned {
+    use super::*;
+
+    #[divan::bench]
+    fn keyderive(bencher: Bencher<'_, '_>) {
+        each(bencher, &keys(KEYS), |key| consume(&key.encode().unwrap()));
+    }
+
+    #[divan::bench]
+    fn storekey(bencher: Bencher<'_, '_>) {
+        let keys: Vec<_> = keys(KEYS).iter().map(StoreKey::from).collect();
+        each(bencher, &keys, |key| consume(&storekey::encode_vec(key).unwrap()));
+    }
+}
+
+/// Into strings of its own.
+#[divan::bench_group(sample_count = 400, sample_size = 1)]
+mod decode_owned {
+    use super::*;
+
+    #[divan::bench]
+    fn keyderive(bencher: Bencher<'_, '_>) {
+        each(bencher, &encoded(), |key| consume(&EventKey::decode(key).unwrap()));
+    }
+
+    #[divan::bench]
+    fn storekey(bencher: Bencher<'_, '_>) {
+        let encoded: Vec<_> =
+            keys(KEYS).iter().map(|key| storekey::encode_vec(&StoreKey::from(key)).unwrap()).collect();
+        each(bencher, &encoded, |key| consume(&storekey::decode::<_, StoreKey>(key.as_slice()).unwrap()));
+    }
+}

@@ -1,6 +1,9 @@
-//! The key of the manual by hand, for these fields and no others: the best that safe code seems to allow.
+//! The key of the manual by hand, for these fields and no others: the best that we know to write.
 //!
-//! The same bytes, hash and checks as keyderive's, and errors that say nothing.
+//! The same bytes, hash and checks as keyderive's, and errors that say nothing. On x86-64 sixteen bytes are looked at in
+//! one step; elsewhere a bit is made for each byte.
+
+#![allow(unsafe_code)]
 
 use keyderive::key::{MAX_KEY_LEN, fingerprint64};
 
@@ -9,8 +12,11 @@ use crate::LentKey;
 /// `#`, 19 digits, `#`, 6 digits.
 const TAIL: usize = 27;
 const DELIMITER: u8 = b'#';
-/// Names up to this long are written without a branch that depends on their length.
+/// Names of 4 to this many bytes are copied without a branch that depends on their length.
+const COPIED: usize = 48;
+/// Half of the bytes that are looked at for the ends of the names, without a branch on what they are.
 const BLOCK: usize = 32;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 /// What no key holds, or no such key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,32 +30,36 @@ pub struct Refused;
 pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> {
     let (user, site) = (key.user_id.as_bytes(), key.site.as_bytes());
     let reversed = (i64::MAX as u64).checked_sub(key.at).ok_or(Refused)?;
-    let len = 2 + user.len() + 1 + site.len() + TAIL;
+    let salted = user.len() + 1 + site.len();
+    let len = 2 + salted + TAIL;
     if key.seq >= 1_000_000 || len > MAX_KEY_LEN {
         return Err(Refused);
     }
-    out.reserve(len + BLOCK);
+    // What is copied in words may be up to one more than the name.
+    out.reserve(len + 8);
     let base = out.len();
-    out.extend_from_slice(b"0#");
-    let mut forbidden = append_checked(user, out);
-    out.push(DELIMITER);
-    forbidden |= append_checked(site, out);
-    if forbidden {
-        out.truncate(base);
-        return Err(Refused);
-    }
-    let head = out.len();
-    let mut tail = [DELIMITER; TAIL];
     let (high, low) = (reversed / 10_000_000_000_000_000, reversed % 10_000_000_000_000_000);
-    tail[1] = b'0' + (high / 100) as u8;
-    tail[2] = b'0' + (high / 10 % 10) as u8;
-    tail[3] = b'0' + (high % 10) as u8;
-    tail[4..12].copy_from_slice(&eight_digits(low / 100_000_000));
-    tail[12..20].copy_from_slice(&eight_digits(low % 100_000_000));
-    tail[21..].copy_from_slice(&eight_digits(key.seq.into())[2..]);
-    out.extend_from_slice(&tail);
-    // Last, when the names have left the store buffer, from which words at other places cannot be read.
-    out[base] = b'0' + bucket(&out[base + 2..head]);
+    let top = eight_digits(high);
+    // SAFETY: there is room for `len` bytes and a word behind `base`, and all of the `len` are written.
+    unsafe {
+        let start = out.as_mut_ptr().add(base);
+        let names = start.add(2);
+        start.add(1).write(DELIMITER);
+        let mut forbidden = copy_checked(user, names);
+        names.add(user.len()).write(DELIMITER);
+        forbidden |= copy_checked(site, names.add(user.len() + 1));
+        if forbidden {
+            return Err(Refused);
+        }
+        let tail = names.add(salted);
+        tail.cast::<[u8; 4]>().write([DELIMITER, top[5], top[6], top[7]]);
+        tail.add(4).cast::<[u8; 8]>().write(eight_digits(low / 100_000_000));
+        tail.add(12).cast::<[u8; 8]>().write(eight_digits(low % 100_000_000));
+        let [.., s0, s1, s2, s3, s4, s5] = eight_digits(key.seq.into());
+        tail.add(20).cast::<[u8; 7]>().write([DELIMITER, s0, s1, s2, s3, s4, s5]);
+        start.write(b'0' + bucket(std::slice::from_raw_parts(names, salted)));
+        out.set_len(base + len);
+    }
     Ok(())
 }
 
@@ -60,96 +70,233 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
 #[inline]
 pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     let (head, tail) = key.split_last_chunk::<TAIL>().ok_or(Refused)?;
-    let [bucket_digit, DELIMITER, names @ ..] = head else {
-        return Err(Refused);
+    let (first, overlap) = key.first_chunk().zip(key.len().checked_sub(BLOCK)).ok_or(Refused)?;
+    // A bit for each of the first 64 bytes, from two blocks that overlap where the key is shorter.
+    let shift = overlap.min(BLOCK);
+    let second = key[shift..].first_chunk().ok_or(Refused)?;
+    let ((ends, not_ascii), (ends_behind, not_ascii_behind)) = (marks(first), marks(second));
+    let ends = u64::from(ends) | u64::from(ends_behind) << shift;
+    let not_ascii = u64::from(not_ascii) | u64::from(not_ascii_behind) << shift;
+    let find = |start: usize| match ends & u64::MAX.checked_shl(start as u32).unwrap_or(0) {
+        0 => find_behind(key, start.max(2 * BLOCK)),
+        marked => marked.trailing_zeros() as usize,
     };
-    let end = find_forbidden(&key[2..]).ok_or(Refused)?;
+    let end = find(2);
     let [DELIMITER, t0, t1, t2, times @ .., DELIMITER, s0, s1, s2, s3, s4, s5] = tail else {
         return Err(Refused);
     };
-    let (times, _) = times.as_chunks::<8>();
-    let [high, middle, low, seq] = [
-        &[b'0', b'0', b'0', b'0', b'0', *t0, *t1, *t2],
-        &times[0],
-        &times[1],
-        &[b'0', b'0', *s0, *s1, *s2, *s3, *s4, *s5],
-    ]
-    .map(|digits| read_eight_digits(*digits));
-    let reversed = high? * 10_000_000_000_000_000 + middle? * 100_000_000 + low?;
-    let at = (i64::MAX as u64).checked_sub(reversed).ok_or(Refused)?;
-    if names.get(end) != Some(&DELIMITER)
+    if key[1] != DELIMITER
         || key.len() > MAX_KEY_LEN
-        || holds_forbidden(&names[end + 1..])
-        || *bucket_digit != b'0' + bucket(names)
+        || end >= head.len()
+        || key[end] != DELIMITER
+        || find(end + 1) != head.len()
     {
         return Err(Refused);
     }
-    // One check for both, to the end of its last step of 16 bytes, since what is left of a step goes one by one.
-    let text = str::from_utf8(&key[..head.len().next_multiple_of(16)]).map_err(|_| Refused)?;
-    let user_id = text.get(2..end + 2).ok_or(Refused)?;
-    let site = text.get(end + 3..head.len()).ok_or(Refused)?;
-    Ok(LentKey { user_id, site, at, seq: seq? as u32 })
+    let (times, _) = times.as_chunks::<8>();
+    let (high, wrong_high) = read_eight_digits([b'0', b'0', b'0', b'0', b'0', *t0, *t1, *t2]);
+    let (middle, wrong_middle) = read_eight_digits(times[0]);
+    let (low, wrong_low) = read_eight_digits(times[1]);
+    let (seq, wrong_seq) = read_eight_digits([b'0', b'0', *s0, *s1, *s2, *s3, *s4, *s5]);
+    if (wrong_high | wrong_middle | wrong_low | wrong_seq) & HIGH_BITS != 0 {
+        return Err(Refused);
+    }
+    let reversed = high * 10_000_000_000_000_000 + middle * 100_000_000 + low;
+    let at = (i64::MAX as u64).checked_sub(reversed).ok_or(Refused)?;
+    let names = &head[2..];
+    if key[0] != b'0' + bucket(names) {
+        return Err(Refused);
+    }
+    let is_ascii = head.len() <= 2 * BLOCK && not_ascii & (u64::MAX >> (2 * BLOCK - head.len())) == 0;
+    if !is_ascii && !(is_utf8(&names[..end - 2]) && is_utf8(&head[end + 1..])) {
+        return Err(Refused);
+    }
+    // SAFETY: both are ASCII or have been found to be UTF-8.
+    let (user_id, site) =
+        unsafe { (str::from_utf8_unchecked(&names[..end - 2]), str::from_utf8_unchecked(&head[end + 1..])) };
+    Ok(LentKey { user_id, site, at, seq: seq as u32 })
 }
 
-/// Appends `bytes`; whether some byte of them is forbidden. Those of 8 to 32 bytes go as four words, which overlap.
-#[inline]
-fn append_checked(bytes: &[u8], out: &mut Vec<u8>) -> bool {
+/// Copies `bytes`; whether some byte of them is forbidden.
+///
+/// # Safety
+/// There is room at `to` for all of them, and for 8.
+#[inline(always)]
+unsafe fn copy_checked(bytes: &[u8], to: *mut u8) -> bool {
     let len = bytes.len();
-    if !(8..=BLOCK).contains(&len) {
-        out.extend_from_slice(bytes);
+    if !(4..=COPIED).contains(&len) {
+        // SAFETY: as the caller says.
+        unsafe { to.copy_from_nonoverlapping(bytes.as_ptr(), len) };
         return holds_forbidden(bytes);
     }
-    let end = out.len() + len;
-    out.extend_from_slice(&[0; BLOCK]);
-    let mut found = 0;
-    if let Some(block) = out.last_chunk_mut::<BLOCK>() {
-        for at in [0, 8, 16, 24] {
-            let at = at.min(len - 8);
-            let mut word = [0; 8];
-            word.copy_from_slice(&bytes[at..at + 8]);
-            found |= forbidden_in(word);
-            block[at..at + 8].copy_from_slice(&word);
+    let mut first = [0; 4];
+    let mut last = [0; 4];
+    first.copy_from_slice(&bytes[..4]);
+    last.copy_from_slice(&bytes[len - 4..]);
+    let halves = u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32;
+    let mut checked = Checked::new(halves);
+    // Less than a word goes as its halves.
+    let words = if len < 8 { &[u8::MAX; 8] } else { bytes };
+    let last_word = words.len() - 8;
+    for at in [0, 8, 16, 24, 32, 40] {
+        let at = last_word.min(at);
+        // SAFETY: `at + 8` is at most the length of the words, and 8 or that of `bytes`.
+        unsafe {
+            let word = words.as_ptr().add(at).cast::<u64>().read_unaligned();
+            to.add(at).cast::<u64>().write_unaligned(word);
+            checked = checked.and(word);
         }
     }
-    out.truncate(end);
-    found != 0
+    // SAFETY: as the caller says.
+    unsafe {
+        to.cast::<[u8; 4]>().write(first);
+        to.add(len - 4).cast::<[u8; 4]>().write(last);
+    }
+    checked.holds_forbidden()
 }
 
 #[inline]
 fn bucket(bytes: &[u8]) -> u8 {
-    fingerprint64(bytes).cast_signed().rem_euclid(4) as u8
+    (fingerprint64(bytes) & 3) as u8
 }
 
-#[inline]
+#[inline(never)]
 fn holds_forbidden(bytes: &[u8]) -> bool {
-    let Some(last) = bytes.last_chunk::<8>() else {
-        return bytes.iter().any(|byte| *byte <= DELIMITER);
-    };
-    bytes.as_chunks::<8>().0.iter().fold(forbidden_in(*last), |found, word| found | forbidden_in(*word)) != 0
+    bytes.iter().fold(false, |found, byte| found | (*byte <= DELIMITER))
 }
 
-/// The high bits of the bytes at or below the delimiter; exact up to the first of them.
-#[inline]
-fn forbidden_in(word: [u8; 8]) -> u64 {
-    let word = u64::from_le_bytes(word);
-    word.wrapping_sub(0x2424_2424_2424_2424) & !word & 0x8080_8080_8080_8080
+#[inline(never)]
+fn find_behind(key: &[u8], start: usize) -> usize {
+    let found = key.get(start..).and_then(|rest| rest.iter().position(|byte| *byte <= DELIMITER));
+    found.map_or(key.len(), |at| start + at)
 }
 
-/// Where the first forbidden byte is, most often in the first block.
-#[inline]
-fn find_forbidden(bytes: &[u8]) -> Option<usize> {
-    let Some((block, rest)) = bytes.split_first_chunk::<BLOCK>() else {
-        return bytes.iter().position(|byte| *byte <= DELIMITER);
+/// Whether each byte may stand behind the three before it; without a branch for each character.
+#[inline(never)]
+fn is_utf8(bytes: &[u8]) -> bool {
+    let mut window = [0; 67];
+    let mut wrong = 0;
+    let (steps, rest) = bytes.as_chunks::<64>();
+    let mut judge = |window: &[u8; 67]| {
+        for at in 3..window.len() {
+            let (byte, first, second, third) = (window[at], window[at - 1], window[at - 2], window[at - 3]);
+            let continues = byte & 0xc0 == 0x80;
+            let must_continue = (first >= 0xc0) | (second >= 0xe0) | (third >= 0xf0);
+            let never = (byte == 0xc0) | (byte == 0xc1) | (byte >= 0xf5);
+            let low = (first == 0xe0) & (byte < 0xa0) | (first == 0xf0) & (byte < 0x90);
+            let high = (first == 0xed) & (byte >= 0xa0) | (first == 0xf4) & (byte >= 0x90);
+            wrong |= u8::from((continues != must_continue) | never | low | high);
+        }
     };
-    let words = block.as_chunks::<8>().0.iter().rev();
-    let found = words.fold(0_u32, |found, word| {
-        let high_bits_side_by_side = (forbidden_in(*word) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56;
-        found << 8 | high_bits_side_by_side as u32
-    });
-    if found != 0 {
-        return Some(found.trailing_zeros() as usize);
+    for step in steps {
+        window[3..].copy_from_slice(step);
+        judge(&window);
+        window.copy_within(64.., 0);
     }
-    Some(BLOCK + rest.iter().position(|byte| *byte <= DELIMITER)?)
+    window[3..][..rest.len()].copy_from_slice(rest);
+    window[3 + rest.len()..].fill(0);
+    judge(&window);
+    wrong == 0
+}
+
+#[cfg(target_arch = "x86_64")]
+use sse2::{Checked, marks};
+#[cfg(not(target_arch = "x86_64"))]
+use words::{Checked, marks};
+
+/// Each block of `unsafe` needs SSE2, which every processor of x86-64 has, and memory that a reference stands for.
+#[cfg(target_arch = "x86_64")]
+mod sse2 {
+    use std::arch::x86_64::{
+        __m128i, _mm_cmpeq_epi8, _mm_cvtsi64_si128, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
+        _mm_set1_epi8,
+    };
+
+    use super::{BLOCK, DELIMITER};
+
+    /// A bit for each forbidden byte, and for each that is not ASCII.
+    #[inline(always)]
+    pub(super) fn marks(block: &[u8; BLOCK]) -> (u32, u32) {
+        let [low, high] = [0, 1].map(|half| {
+            let bytes: &[u8; 16] = &block.as_chunks().0[half];
+            // SAFETY: see the module.
+            unsafe {
+                let bytes = _mm_loadu_si128(bytes.as_ptr().cast());
+                (forbidden_in(bytes), _mm_movemask_epi8(bytes).cast_unsigned())
+            }
+        });
+        (low.0 | high.0 << 16, low.1 | high.1 << 16)
+    }
+
+    #[inline(always)]
+    fn forbidden_in(bytes: __m128i) -> u32 {
+        // SAFETY: see the module.
+        unsafe {
+            let not_above = _mm_min_epu8(bytes, _mm_set1_epi8(DELIMITER.cast_signed()));
+            _mm_movemask_epi8(_mm_cmpeq_epi8(not_above, bytes)).cast_unsigned()
+        }
+    }
+
+    /// The least byte in each place of the words so far.
+    pub(super) struct Checked(__m128i);
+
+    impl Checked {
+        #[inline(always)]
+        pub(super) fn new(word: u64) -> Self {
+            // SAFETY: see the module.
+            Self(unsafe { _mm_cvtsi64_si128(word.cast_signed()) })
+        }
+
+        #[inline(always)]
+        pub(super) fn and(self, word: u64) -> Self {
+            // SAFETY: see the module.
+            Self(unsafe { _mm_min_epu8(self.0, Self::new(word).0) })
+        }
+
+        #[inline(always)]
+        pub(super) fn holds_forbidden(self) -> bool {
+            forbidden_in(self.0) & 0xff != 0
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod words {
+    use super::{BLOCK, HIGH_BITS};
+
+    #[inline(always)]
+    pub(super) fn marks(block: &[u8; BLOCK]) -> (u32, u32) {
+        block.as_chunks::<8>().0.iter().rev().fold((0, 0), |(forbidden, not_ascii), word| {
+            let word = u64::from_le_bytes(*word);
+            let above = (word & !HIGH_BITS) + 0x5c5c_5c5c_5c5c_5c5c | word;
+            (forbidden << 8 | side_by_side(!above), not_ascii << 8 | side_by_side(word))
+        })
+    }
+
+    #[inline(always)]
+    fn side_by_side(word: u64) -> u32 {
+        (((word & HIGH_BITS) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u32
+    }
+
+    /// The high bits of the forbidden bytes.
+    pub(super) struct Checked(u64);
+
+    impl Checked {
+        #[inline(always)]
+        pub(super) fn new(word: u64) -> Self {
+            Self(word.wrapping_sub(0x2424_2424_2424_2424) & !word & HIGH_BITS)
+        }
+
+        #[inline(always)]
+        pub(super) fn and(self, word: u64) -> Self {
+            Self(self.0 | Self::new(word).0)
+        }
+
+        #[inline(always)]
+        pub(super) fn holds_forbidden(self) -> bool {
+            self.0 != 0
+        }
+    }
 }
 
 /// The digits of a number below 10^8, each in a lane of its own: 2 of 4 digits, 4 of 2, 8 of 1.
@@ -162,15 +309,13 @@ fn eight_digits(value: u64) -> [u8; 8] {
     ((tens << 8) | (twos - 10 * tens) | 0x3030_3030_3030_3030).to_be_bytes()
 }
 
+/// The number, and bytes with a high bit where one of the digits is none.
 #[inline]
-fn read_eight_digits(digits: [u8; 8]) -> Result<u64, Refused> {
+fn read_eight_digits(digits: [u8; 8]) -> (u64, u64) {
     let word = u64::from_le_bytes(digits);
     let above = word.wrapping_add(0x4646_4646_4646_4646);
     let ones = word.wrapping_sub(0x3030_3030_3030_3030);
-    if (above | ones) & 0x8080_8080_8080_8080 != 0 {
-        return Err(Refused);
-    }
-    let twos = (ones * 10 + (ones >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let twos = ones.wrapping_mul(10).wrapping_add(ones >> 8) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos * 100 + (twos >> 16)) & 0x0000_ffff_0000_ffff;
-    Ok((fours * 10_000 + (fours >> 32)) & 0xffff_ffff)
+    (fours.wrapping_mul(10_000).wrapping_add(fours >> 32) & 0xffff_ffff, above | ones)
 }

@@ -24,7 +24,7 @@ const FAMILY: &str = "column `cf:stats` is not a column: `stats` is a column fam
                       for one of its columns";
 
 #[track_caller]
-fn refused(error: Error, text: &str) {
+fn refused(error: &Error, text: &str) {
     assert!(error.to_string().contains(text), "{error}");
     assert_eq!(error.attempts(), 0, "{error}");
 }
@@ -34,19 +34,19 @@ async fn the_bare_name_of_a_family_is_no_column(client: Client) {
     let key = key("/");
     let exists = |name: &'static str| Condition::column_exists(name);
     let all = format!("{FAMILY}, and `stats:` for all of them");
-    refused(pages.put_if(&key, &Page::default(), exists("stats").not()).await.unwrap_err(), &all);
-    refused(pages.delete_if(&key, Condition::column_equals("stats", "x")).await.unwrap_err(), FAMILY);
-    refused(pages.delete_if(&key, Condition::column_version("stats", 1000)).await.unwrap_err(), FAMILY);
-    refused(pages.update(&key).set("title", "t").only_if(exists("stats")).await.unwrap_err(), FAMILY);
+    refused(&pages.put_if(&key, &Page::default(), exists("stats").not()).await.unwrap_err(), &all);
+    refused(&pages.delete_if(&key, Condition::column_equals("stats", "x")).await.unwrap_err(), FAMILY);
+    refused(&pages.delete_if(&key, Condition::column_version("stats", 1000)).await.unwrap_err(), FAMILY);
+    refused(&pages.update(&key).set("title", "t").only_if(exists("stats")).await.unwrap_err(), FAMILY);
     let error = pages.increment(&key, "stats", 1).await.unwrap_err();
     assert!(error.is_row() && error.row_key().is_some());
-    refused(error, FAMILY);
-    refused(pages.append(&key, "stats", "x").await.unwrap_err(), FAMILY);
-    refused(pages.columns(["title", "stats"]).get(&key).await.unwrap_err(), &all);
-    refused(pages.columns(["stats"]).get_many([key.clone()]).await.unwrap_err(), &all);
-    refused(pages.columns(["stats"]).scan(PageKey::scan()).collect().await.unwrap_err(), &all);
-    refused(pages.scan(PageKey::scan()).columns(["stats"]).collect().await.unwrap_err(), &all);
-    refused(pages.scan(PageKey::scan()).columns(["stats"]).explain().unwrap_err(), &all);
+    refused(&error, FAMILY);
+    refused(&pages.append(&key, "stats", "x").await.unwrap_err(), FAMILY);
+    refused(&pages.columns(["title", "stats"]).get(&key).await.unwrap_err(), &all);
+    refused(&pages.columns(["stats"]).get_many([key.clone()]).await.unwrap_err(), &all);
+    refused(&pages.columns(["stats"]).scan(PageKey::scan()).collect().await.unwrap_err(), &all);
+    refused(&pages.scan(PageKey::scan()).columns(["stats"]).collect().await.unwrap_err(), &all);
+    refused(&pages.scan(PageKey::scan()).columns(["stats"]).explain().unwrap_err(), &all);
     // With its family before it, a column has any name.
     assert!(!pages.delete_if(&key, exists("cf:stats")).await.unwrap());
     assert!(!pages.delete_if(&key, exists("stats:")).await.unwrap());
@@ -57,29 +57,29 @@ async fn a_column_has_a_family_and_a_name(client: Client) {
     let pages = pages(&client).await;
     let key = key("/");
     let text = "column `:title` has no family; write `title` for the column of the family `cf`";
-    refused(pages.delete_if(&key, Condition::column_exists(":title")).await.unwrap_err(), text);
-    refused(pages.columns([":title"]).get(&key).await.unwrap_err(), text);
-    refused(pages.increment(&key, ":title", 1).await.unwrap_err(), text);
-    refused(pages.update(&key).set(":title", "t").await.unwrap_err(), text);
-    refused(pages.update(&key).delete(":title").await.unwrap_err(), text);
+    refused(&pages.delete_if(&key, Condition::column_exists(":title")).await.unwrap_err(), text);
+    refused(&pages.columns([":title"]).get(&key).await.unwrap_err(), text);
+    refused(&pages.increment(&key, ":title", 1).await.unwrap_err(), text);
+    refused(&pages.update(&key).set(":title", "t").await.unwrap_err(), text);
+    refused(&pages.update(&key).delete(":title").await.unwrap_err(), text);
     let text = "column `cf:` has no name; name one column: `visits` in the family `cf`";
-    refused(pages.delete_if(&key, Condition::column_exists("")).await.unwrap_err(), text);
-    refused(pages.columns([""]).get(&key).await.unwrap_err(), text);
-    refused(pages.increment(&key, "", 1).await.unwrap_err(), text);
-    refused(pages.update(&key).set("", "t").await.unwrap_err(), text);
-    refused(pages.update(&key).delete("").await.unwrap_err(), text);
+    refused(&pages.delete_if(&key, Condition::column_exists("")).await.unwrap_err(), text);
+    refused(&pages.columns([""]).get(&key).await.unwrap_err(), text);
+    refused(&pages.increment(&key, "", 1).await.unwrap_err(), text);
+    refused(&pages.update(&key).set("", "t").await.unwrap_err(), text);
+    refused(&pages.update(&key).delete("").await.unwrap_err(), text);
     let text = "column `daily:` has no name";
-    refused(pages.delete_if(&key, Condition::column_equals("daily:", &1)).await.unwrap_err(), text);
-    refused(pages.delete_if(&key, Condition::column_version("daily:", 1000)).await.unwrap_err(), text);
+    refused(&pages.delete_if(&key, Condition::column_equals("daily:", &1)).await.unwrap_err(), text);
+    refused(&pages.delete_if(&key, Condition::column_version("daily:", 1000)).await.unwrap_err(), text);
 }
 
 async fn a_family_is_set_to_columns_alone(client: Client) {
     let pages = pages(&client).await;
     let text = "column `cf:stats` is not a column: `stats` is a column family of the row type; set it to a struct or a map";
-    refused(pages.update(&key("/")).set("stats", "none").await.unwrap_err(), text);
+    refused(&pages.update(&key("/")).set("stats", "none").await.unwrap_err(), text);
     let text =
         "column `cf:title` is written as a struct or a map, hence a column family, and read as a column";
-    refused(pages.update(&key("/")).set("title", &Stats::default()).await.unwrap_err(), text);
+    refused(&pages.update(&key("/")).set("title", &Stats::default()).await.unwrap_err(), text);
     pages.update(&key("/")).set("stats", &Stats::default()).set("title", "t").await.unwrap();
     assert_eq!(pages.get(&key("/")).await.unwrap(), Some(Page { title: "t".into(), ..Page::default() }));
 }
@@ -104,7 +104,7 @@ async fn a_condition_on_a_timestamp_that_no_version_has_is_refused(client: Clien
             "column `cf:title` is compared with the timestamp {at}, which no version has; Bigtable stores whole \
              milliseconds from 0 on, given in microseconds"
         );
-        refused(error, &text);
+        refused(&error, &text);
     }
 }
 
@@ -133,7 +133,7 @@ async fn a_family_that_keeps_one_version_is_refused(client: Client) {
     assert!(!users.create_if_absent().await.unwrap());
 
     let declared = client.table::<PageKey, History>("others").create().family("cf", GcRule::max_versions(1));
-    refused(declared.await.unwrap_err(), text);
+    refused(&declared.await.unwrap_err(), text);
 }
 
 #[expect(unreachable_patterns, reason = "the second field is never read, which is what is refused")]
@@ -148,9 +148,9 @@ async fn one_column_of_two_fields_is_refused(client: Client) {
 
     let twice = client.table::<PageKey, Twice>("twice");
     let text = "column `cf:n` is the column of two fields of the row type";
-    refused(twice.create_if_absent().await.unwrap_err(), text);
+    refused(&twice.create_if_absent().await.unwrap_err(), text);
     let error = twice.put(&key("/"), &Twice { visits: 1, clicks: 2 }).await.unwrap_err();
     let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<RowError>());
     assert!(source.is_some_and(RowError::is_unsupported), "{error:?}");
-    refused(error, text);
+    refused(&error, text);
 }

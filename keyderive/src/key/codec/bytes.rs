@@ -103,6 +103,11 @@ macro_rules! bytes_type {
                 Ok(())
             }
 
+            #[inline]
+            fn written_len(value: Self::Arg<'_>) -> usize {
+                value.len() * C::WIDTH_OF_BYTE
+            }
+
             fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError> {
                 let $read = C::read(bytes)?;
                 $take

@@ -69,6 +69,10 @@ impl StrCodec for Escape {
         Ok(())
     }
 
+    fn written_len(value: &str) -> usize {
+        value.len() + 2 * value.bytes().filter(|byte| *byte <= ESCAPE).count()
+    }
+
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
         if !bytes.iter().any(|byte| *byte <= ESCAPE) {
             return <Text as StrCodec>::read(bytes);

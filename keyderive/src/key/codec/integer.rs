@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use super::super::decimal;
 use super::super::error::FieldError;
+use super::super::fast::{KeyBuf, append_to};
 use super::super::field::{Cut, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, Format, Width};
 use super::super::show::Readable;
@@ -60,6 +61,11 @@ macro_rules! integer {
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                append_to(out, |out| <Self as KeyField<Pad<N>>>::append(value, 0, out))
+            }
+
+            #[inline(always)]
+            fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
                 // Where 10^N is over the type's range, every value has N digits at most.
                 if const { $wide::checked_pow(10, N as u32) }.is_some_and(|limit| digits >= limit) {
@@ -67,8 +73,8 @@ macro_rules! integer {
                 }
                 let mut buffer = [b'0'; N];
                 decimal::$fill(&mut buffer, digits);
-                out.extend_from_slice(&buffer);
-                Ok(())
+                out.put(&buffer);
+                Ok(false)
             }
 
             #[inline(always)]
@@ -107,6 +113,11 @@ macro_rules! integer {
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                append_to(out, |out| <Self as KeyField<ReverseTs<MAX>>>::append(value, 0, out))
+            }
+
+            #[inline(always)]
+            fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let reversed = u64::try_from(value).ok().and_then(|value| MAX.checked_sub(value));
                 let Some(reversed) = reversed else {
                     return Err(not_reversible(value, MAX));
@@ -114,8 +125,8 @@ macro_rules! integer {
                 // 20 digits hold every u64.
                 let mut buffer = [b'0'; 20];
                 decimal::fill(&mut buffer, reversed);
-                out.extend_from_slice(&buffer[20 - const { decimal::width(MAX as u128) }..]);
-                Ok(())
+                out.put(&buffer[20 - const { decimal::width(MAX as u128) }..]);
+                Ok(false)
             }
 
             #[inline(always)]
@@ -175,10 +186,15 @@ macro_rules! unsigned {
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                append_to(out, |out| <Self as KeyField<Text>>::append(value, 0, out))
+            }
+
+            #[inline(always)]
+            fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let mut buffer = [b'0'; const { decimal::width($type::MAX as u128) }];
                 decimal::$fill(&mut buffer, $wide::from(value));
-                out.extend_from_slice(&buffer);
-                Ok(())
+                out.put(&buffer);
+                Ok(false)
             }
 
             #[inline(always)]
@@ -210,6 +226,11 @@ macro_rules! signed {
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                append_to(out, |out| <Self as KeyField<Text>>::append(value, 0, out))
+            }
+
+            #[inline(always)]
+            fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
                 // `!v` is `-v - 1`, and never negative for a negative `v`.
                 let magnitude = if value < 0 { !value } else { value };
@@ -217,8 +238,8 @@ macro_rules! signed {
                 if value < 0 {
                     complement(&mut buffer);
                 }
-                out.extend_from_slice(&buffer);
-                Ok(())
+                out.put(&buffer);
+                Ok(false)
             }
 
             #[inline(always)]

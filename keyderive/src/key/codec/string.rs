@@ -5,8 +5,8 @@
 
 use std::borrow::Cow;
 
-use super::super::encode::{append_checked, holds_forbidden};
 use super::super::error::FieldError;
+use super::super::fast::{self, KeyBuf, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
@@ -18,13 +18,13 @@ const PADDING: u8 = b' ';
 /// Reads UTF-8, or says where it is not.
 #[inline(always)]
 fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
-    str::from_utf8(bytes).map_err(|error| {
-        FieldError::new(format_args!(
-            "`{}` is not UTF-8 from byte {} of the field on",
-            Readable(bytes),
-            error.valid_up_to(),
-        ))
-    })
+    fast::utf8(bytes).ok_or_else(|| not_utf8(bytes))
+}
+
+#[cold]
+fn not_utf8(bytes: &[u8]) -> FieldError {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    FieldError::new(format_args!("`{}` is not UTF-8 from byte {valid} of the field on", Readable(bytes)))
 }
 
 /// Checks a string against `#[pad(width)]`.
@@ -109,16 +109,26 @@ pub trait StrCodec {
     /// When the format cannot hold it.
     fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
+    /// How many bytes `write` appends for `value`.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn written_len(value: &str) -> usize {
+        value.len()
+    }
+
     /// Appends as `write` does; whether a byte at or below the delimiter is among what was appended.
     ///
     /// # Errors
     /// Those of `write`.
     #[doc(hidden)]
     #[inline(always)]
-    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
-        let start = out.len();
-        Self::write(value, out)?;
-        Ok(holds_forbidden(&out[start..], delimiter))
+    fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        out.with_vec(|out| {
+            let start = out.len();
+            Self::write(value, out)?;
+            let is_delimited = !matches!(Self::WIDTH, Width::Fixed(_));
+            Ok(is_delimited && holds_forbidden(&out[start..], delimiter))
+        })
     }
 
     /// Reads a string back, borrowed where its bytes stand in the key as they are.
@@ -164,8 +174,8 @@ impl StrCodec for Text {
     }
 
     #[inline(always)]
-    fn write_delimited(value: &str, delimiter: u8, out: &mut Vec<u8>) -> Result<bool, FieldError> {
-        Ok(append_checked(value.as_bytes(), delimiter, out))
+    fn append(value: &str, delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
+        Ok(out.put_checked(value.as_bytes(), delimiter))
     }
 
     #[inline(always)]
@@ -252,13 +262,21 @@ macro_rules! string_type {
             }
 
             #[inline(always)]
-            fn write_delimited(
+            fn written_len(value: &str) -> usize {
+                match C::WIDTH {
+                    Width::Fixed(width) | Width::Between(_, width) => width,
+                    Width::Delimited => C::written_len(value),
+                }
+            }
+
+            #[inline(always)]
+            fn append(
                 $value: &str,
                 delimiter: u8,
-                out: &mut Vec<u8>,
+                out: &mut KeyBuf<'_>,
             ) -> Result<bool, FieldError> {
                 $check?;
-                C::write_delimited($value, delimiter, out)
+                C::append($value, delimiter, out)
             }
 
             #[inline(always)]

@@ -41,21 +41,6 @@ impl Schema {
         if len == 0 { 1 } else { len }
     }
 
-    /// How many bytes at least stand behind the last delimited string; none where there is no such field.
-    pub(crate) const fn len_behind_strings(&self) -> Option<usize> {
-        let mut len = 0;
-        let mut at = self.fields.len();
-        while at > 0 {
-            at -= 1;
-            let field = &self.fields[at];
-            if matches!((field.format(), field.width()), (Format::Utf8, Width::Delimited)) {
-                return Some(len);
-            }
-            len += 1 + field.width().min();
-        }
-        None
-    }
-
     /// Fields behind the last one that is never empty may be dropped.
     const fn ordered_min_len(&self) -> usize {
         let mut len = match self.tag {
