@@ -282,9 +282,11 @@ impl Gathering {
         let (full, begun) = {
             let state = &mut *self.state();
             self.enter(state, &entry.key)?;
-            let is_full = state.batch.is_full_for(&entry.key, &entry.mutations)
-                || state.batch.bytes() + entry.bytes() > batch_bytes;
-            let before = if is_full { self.cut(state) } else { None };
+            let before = if state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes) {
+                self.cut(state)
+            } else {
+                None
+            };
             if let Some(before) = &before {
                 state.pass = before.pass.clone();
             }
@@ -403,6 +405,7 @@ impl Sending {
         for (place, told) in outcomes.into_iter().enumerate() {
             state.outcome.add(told, settings.failures_kept, || entries.key(place));
         }
+        state.batch.reuse(entries);
     }
 }
 

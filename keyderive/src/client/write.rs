@@ -20,7 +20,7 @@ use super::operation::Kind;
 use crate::row::Mutation;
 use crate::wire::data;
 
-pub(crate) use self::batch::{Batch, Entries, Packed, is_too_large};
+pub(crate) use self::batch::{Batch, Entries, Packed, REQUEST_BYTES, is_too_large};
 use self::limits::check;
 pub(crate) use self::mutations::Mutations;
 
@@ -98,7 +98,7 @@ impl Client {
                 outcomes[place] = Err(error);
                 continue;
             }
-            if batch.is_full_for(key, &mutations) {
+            if batch.is_full_for(key, &mutations, REQUEST_BYTES) {
                 self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
             }
             batch.add(key, &mutations);

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 
 use super::{OnForeign, Table};
-use crate::client::{Batch, Error, Mutations};
+use crate::client::{Batch, Error, Mutations, REQUEST_BYTES};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 
@@ -47,7 +47,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut deleted = 0;
         let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
         while rows.next().await.transpose()?.is_some() {
-            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion) {
+            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
                 deleted += self.delete_batch(&mut batch).await?;
             }
             batch.add(rows.last_key(), &deletion);
@@ -57,7 +57,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
         let rows = batch.len() as u64;
-        self.send(batch.take()).await.map(|()| rows)
+        self.send(batch).await.map(|()| rows)
     }
 
     /// Drops all rows of a plan at once, by the prefixes of their keys: far cheaper than

@@ -8,8 +8,12 @@ use super::mutations::Mutations;
 use crate::client::operation::Replay;
 use crate::client::protobuf::{Reader, begin, bytes, bytes_len};
 
-/// How many bytes are sent in one request: well under what the service receives.
-const BATCH_BYTES: usize = 8 * 1024 * 1024;
+/// How many bytes of several entries a request has at most: well under what the service receives.
+const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// How many bytes of several entries a request has where nothing else is said: thousands of small rows, which take a
+/// server far longer than the way there, and few enough that a request stays in a processor's caches.
+pub(crate) const REQUEST_BYTES: usize = 1024 * 1024;
 
 /// The number of the entries in a request, and of the key in an entry.
 const ENTRIES: u8 = 2;
@@ -21,8 +25,8 @@ pub(crate) struct Batch {
     bytes: Vec<u8>,
     places: Vec<Place>,
     mutations: usize,
-    /// How many bytes and entries the batch before had.
-    before: (usize, usize),
+    /// Memory that batches before have left.
+    spare: (Vec<u8>, Vec<Place>),
 }
 
 /// Where an entry begins, and whether it may be sent again when it may have been applied.
@@ -34,7 +38,7 @@ struct Place {
 
 /// Whether so much is too much for a request of several entries.
 pub(crate) fn is_too_large(mutations: usize, bytes: usize) -> bool {
-    mutations > MAX_MUTATIONS || bytes > BATCH_BYTES
+    mutations > MAX_MUTATIONS || bytes > MAX_BYTES
 }
 
 impl Batch {
@@ -43,20 +47,15 @@ impl Batch {
         Self { bytes: Vec::with_capacity(bytes), places: Vec::with_capacity(entries), ..Self::default() }
     }
 
-    /// Whether a request would be too large with another entry.
-    pub(crate) fn is_full_for(&self, key: &[u8], mutations: &Mutations) -> bool {
-        !self.places.is_empty()
-            && is_too_large(
-                self.mutations + mutations.count(),
-                self.bytes.len() + entry_bytes(key, mutations),
-            )
+    /// Whether a request would be too large with another entry, or have more than so many bytes.
+    pub(crate) fn is_full_for(&self, key: &[u8], mutations: &Mutations, most: usize) -> bool {
+        let bytes = self.bytes.len() + entry_bytes(key, mutations);
+        !self.places.is_empty() && (bytes > most || is_too_large(self.mutations + mutations.count(), bytes))
     }
 
     pub(crate) fn add(&mut self, key: &[u8], mutations: &Mutations) {
         if self.places.is_empty() {
-            let (bytes, entries) = self.before;
-            self.bytes.reserve(bytes);
-            self.places.reserve(entries);
+            self.begin();
         }
         self.places.push(Place { start: self.bytes.len(), replay: mutations.replay() });
         self.mutations += mutations.count();
@@ -81,10 +80,29 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// Takes memory that is left, where it has none.
+    fn begin(&mut self) {
+        if self.bytes.capacity() == 0 {
+            (self.bytes, self.places) = std::mem::take(&mut self.spare);
+        }
+    }
+
+    /// Keeps the memory of entries whose request has been answered for later ones.
+    pub(crate) fn reuse(&mut self, Entries { bytes, mut places }: Entries) {
+        if self.spare.0.capacity() == 0
+            && let Ok(bytes) = bytes.try_into_mut()
+        {
+            let mut bytes = Vec::from(bytes);
+            bytes.clear();
+            places.clear();
+            self.spare = (bytes, places);
+        }
+    }
+
     /// Ends the batch, and begins the next one.
     pub(crate) fn take(&mut self) -> Entries {
-        let Self { bytes, places, .. } = std::mem::take(self);
-        self.before = (bytes.len(), places.len());
+        self.mutations = 0;
+        let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
         Entries { bytes: bytes.into(), places }
     }
 }

@@ -192,8 +192,11 @@ fn mutations_that_add_are_applied_once() {
     assert_eq!(replay(Mutation::delete_row()), Replay::Always);
 }
 
+/// What has been said of an entry.
+type Outcome = Option<(Code, String)>;
+
 /// What the generated message says of entries, as `answer::read` does.
-fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Option<(Code, String)>> {
+fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Outcome> {
     let mut told = vec![None; entries];
     for mutate_rows_response::Entry { index, status } in message.entries.clone() {
         let status = status.unwrap_or_default();
@@ -207,7 +210,7 @@ fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Option<(Code, St
     told
 }
 
-fn told(answer: &[u8], entries: usize) -> Option<(Vec<Option<(Code, String)>>, Option<RateLimitInfo>)> {
+fn told(answer: &[u8], entries: usize) -> Option<(Vec<Outcome>, Option<RateLimitInfo>)> {
     let mut told = vec![Told::Nothing; entries];
     let info = answer::read(answer, &mut told).ok()?;
     let text = |told| match told {
@@ -239,7 +242,7 @@ fn answers_are_read_as_the_generated_messages_are() {
     let mut rng = Rng::with_seed(0x61_6e_73);
     for _ in 0..ROUNDS {
         let message = any_answer(&mut rng);
-        let expected = (told_by(&message, ENTRIES), message.rate_limit_info.clone());
+        let expected = (told_by(&message, ENTRIES), message.rate_limit_info);
         assert_eq!(told(&message.encode_to_vec(), ENTRIES), Some(expected));
     }
 }
@@ -263,7 +266,7 @@ fn answers_of_any_bytes_are_no_panic() {
         let message = MutateRowsResponse::decode(Bytes::from(bytes.clone()));
         // The generated message refuses text that is not UTF-8, and what is in details.
         if let (Ok(message), read) = (message, told(&bytes, 4)) {
-            assert_eq!(read, Some((told_by(&message, 4), message.rate_limit_info.clone())), "{bytes:?}");
+            assert_eq!(read, Some((told_by(&message, 4), message.rate_limit_info)), "{bytes:?}");
         }
     }
 }

@@ -81,13 +81,13 @@ impl LookAhead {
             turns.insert((partition.turn, place));
         }
         self.bytes -= portion.bytes;
-        portion.rows.iter().for_each(|row| sending.begins(row.key()));
+        portion.rows.iter().for_each(|row| sending.begins(row));
         Some(portion)
     }
 
     /// A row is no longer on the way.
-    pub(super) fn landed(&mut self, key: &[u8]) {
-        self.sending.ends(key);
+    pub(super) fn landed(&mut self, row: &Waiting) {
+        self.sending.ends(row);
     }
 }
 
@@ -104,7 +104,7 @@ impl Partition {
     fn next(&mut self, count: usize, sizes: Sizes, sending: &Sending) -> Option<Portion> {
         if self.portions.is_empty() {
             self.portions = cut(&mut self.waiting, count, sizes, sending);
-            self.waiting_bytes = self.waiting.iter().map(|row| row.bytes()).sum();
+            self.waiting_bytes = self.waiting.iter().map(Waiting::bytes).sum();
         }
         self.portions.pop()
     }
@@ -119,8 +119,8 @@ mod tests {
     const MIB: usize = 1 << 20;
     const SIZES: Sizes = Sizes { bytes: 64 << 10, rows: 10_000 };
 
-    fn row(index: u64, key: String) -> Waiting {
-        Waiting { index, entry: packed(&key, Mutation::set("cf", "q", 1_000, vec![0; 220])) }
+    fn row(index: u64, key: &str) -> Waiting {
+        Waiting::new(index, packed(key, Mutation::set("cf", "q", 1_000, vec![0; 220])))
     }
 
     fn starts(count: usize) -> Vec<Bytes> {
@@ -136,13 +136,13 @@ mod tests {
             while ahead.bytes() < look_ahead
                 && let Some((index, partition)) = rows.next()
             {
-                ahead.push(row(index as u64, format!("{partition:03}-{index:09}")));
+                ahead.push(row(index as u64, &format!("{partition:03}-{index:09}")));
             }
             let Some(portion) = ahead.take() else { return requests };
             let of = |key: &[u8]| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
             let partition: usize = of(portion.rows[0].key());
             assert!(portion.rows.iter().all(|row| of(row.key()) == partition));
-            portion.rows.iter().for_each(|row| ahead.landed(row.key()));
+            portion.rows.iter().for_each(|row| ahead.landed(row));
             requests.push((partition, portion.bytes));
         }
     }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn sorted_rows_of_one_partition_do_not_go_in_order() {
         let mut ahead = LookAhead::new(starts(1), SIZES);
-        (0..3_000).for_each(|index| ahead.push(row(index, format!("{index:09}"))));
+        (0..3_000).for_each(|index| ahead.push(row(index, &format!("{index:09}"))));
         let first = |portion: Portion| portion.rows[0].key().to_vec();
         let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
         assert!(
@@ -213,11 +213,11 @@ mod tests {
     fn a_key_that_is_on_the_way_holds_the_next_row_of_it() {
         let mut ahead = LookAhead::new(starts(2), SIZES);
         let keys = ["001", "000", "001"];
-        keys.iter().enumerate().for_each(|(index, key)| ahead.push(row(index as u64, (*key).to_owned())));
+        keys.iter().enumerate().for_each(|(index, key)| ahead.push(row(index as u64, key)));
         let take = |ahead: &mut LookAhead| ahead.take().map(|mut portion| portion.rows.remove(0));
         let first = [take(&mut ahead).unwrap(), take(&mut ahead).unwrap()];
         assert!(take(&mut ahead).is_none() && !ahead.is_empty());
-        first.iter().for_each(|row| ahead.landed(row.key()));
+        first.iter().for_each(|row| ahead.landed(row));
         assert_eq!(take(&mut ahead).unwrap().index, 2);
         assert!(ahead.is_empty());
     }

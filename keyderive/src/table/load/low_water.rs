@@ -1,6 +1,7 @@
 //! Which items of the input are dealt with.
 
-use std::collections::BTreeSet;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How many failed rows are kept to be tried again. It is the number that may fail unless the caller says otherwise, and
 /// some kilobytes of a checkpoint.
@@ -10,7 +11,8 @@ pub(super) const KEPT: usize = 1000;
 ///
 /// What it holds is bounded by the rows that are looked ahead at or on the way, and by [`KEPT`].
 pub(super) struct LowWater {
-    outstanding: BTreeSet<u64>,
+    /// The items that are not dealt with: a bit for each, in words by the number of the word.
+    outstanding: BTreeMap<u64, u64>,
     /// The first failed rows.
     failed: BTreeSet<u64>,
     /// The first one that failed and is not kept.
@@ -23,27 +25,38 @@ impl LowWater {
     /// Behind so many items, of which these have failed.
     pub(super) fn behind(items: u64, failed: &[u64]) -> Self {
         let failed = failed.iter().copied().collect();
-        Self { outstanding: BTreeSet::new(), failed, first_dropped: None, next: items }
+        Self { outstanding: BTreeMap::new(), failed, first_dropped: None, next: items }
     }
 
     /// Numbers the next item.
     pub(super) fn begin(&mut self) -> u64 {
         let index = self.next;
-        self.outstanding.insert(index);
+        let (word, bit) = place(index);
+        *self.outstanding.entry(word).or_default() |= bit;
         self.next += 1;
         index
     }
 
     /// An item is written, or need not be.
     pub(super) fn settle(&mut self, index: u64) {
-        self.outstanding.remove(&index);
+        self.deal_with(index);
         self.failed.remove(&index);
+    }
+
+    fn deal_with(&mut self, index: u64) {
+        let (word, bit) = place(index);
+        if let Entry::Occupied(mut bits) = self.outstanding.entry(word) {
+            *bits.get_mut() &= !bit;
+            if *bits.get() == 0 {
+                bits.remove();
+            }
+        }
     }
 
     /// An item has failed. Where there is no room for all of them the first ones are kept, and the mark stays in front of
     /// the others.
     pub(super) fn fail(&mut self, index: u64) {
-        self.outstanding.remove(&index);
+        self.deal_with(index);
         self.failed.insert(index);
         if self.failed.len() > KEPT
             && let Some(dropped) = self.failed.pop_last()
@@ -54,7 +67,8 @@ impl LowWater {
 
     /// How many items from the first one on are dealt with: each is written, or among the [`failed`](Self::failed) ones.
     pub(super) fn items(&self) -> u64 {
-        let first = self.outstanding.first().copied();
+        let first = self.outstanding.first_key_value();
+        let first = first.map(|(word, bits)| word * WORD + u64::from(bits.trailing_zeros()));
         [first, self.first_dropped].into_iter().flatten().min().unwrap_or(self.next)
     }
 
@@ -62,6 +76,13 @@ impl LowWater {
     pub(super) fn failed(&self) -> impl Iterator<Item = u64> {
         self.failed.range(..self.items()).copied()
     }
+}
+
+const WORD: u64 = u64::BITS as u64;
+
+/// The word of an item, and its bit there.
+fn place(index: u64) -> (u64, u64) {
+    (index / WORD, 1 << (index % WORD))
 }
 
 #[cfg(test)]

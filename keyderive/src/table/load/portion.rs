@@ -1,5 +1,6 @@
 //! The rows of one request, and how those of a partition are cut into them.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
 
@@ -12,9 +13,29 @@ pub(super) struct Waiting {
     /// Its place in the input.
     pub(super) index: u64,
     pub(super) entry: Packed,
+    /// The first bytes of the key, which tell most keys apart without a look into the memory of the entry.
+    prefix: u128,
+    fingerprint: u64,
 }
 
 impl Waiting {
+    pub(super) fn new(index: u64, entry: Packed) -> Self {
+        let key = entry.key();
+        let mut prefix = [0; size_of::<u128>()];
+        prefix.iter_mut().zip(key).for_each(|(to, from)| *to = *from);
+        Self { index, prefix: u128::from_be_bytes(prefix), fingerprint: fingerprint64(key), entry }
+    }
+
+    /// Orders rows by their keys, and those of one key by their places in the input.
+    fn order(&self, other: &Self) -> Ordering {
+        let prefixes = self.prefix.cmp(&other.prefix);
+        prefixes.then_with(|| (self.key(), self.index).cmp(&(other.key(), other.index)))
+    }
+
+    fn has_key_of(&self, other: &Self) -> bool {
+        self.fingerprint == other.fingerprint && self.key() == other.key()
+    }
+
     pub(super) fn key(&self) -> &[u8] {
         self.entry.key()
     }
@@ -76,12 +97,12 @@ impl Portion {
 pub(super) struct Sending(HashMap<u64, u32>);
 
 impl Sending {
-    pub(super) fn begins(&mut self, key: &[u8]) {
-        *self.0.entry(fingerprint64(key)).or_default() += 1;
+    pub(super) fn begins(&mut self, row: &Waiting) {
+        *self.0.entry(row.fingerprint).or_default() += 1;
     }
 
-    pub(super) fn ends(&mut self, key: &[u8]) {
-        if let Slot::Occupied(mut rows) = self.0.entry(fingerprint64(key)) {
+    pub(super) fn ends(&mut self, row: &Waiting) {
+        if let Slot::Occupied(mut rows) = self.0.entry(row.fingerprint) {
             *rows.get_mut() -= 1;
             if *rows.get() == 0 {
                 rows.remove();
@@ -89,8 +110,8 @@ impl Sending {
         }
     }
 
-    fn contains(&self, key: &[u8]) -> bool {
-        !self.0.is_empty() && self.0.contains_key(&fingerprint64(key))
+    fn contains(&self, row: &Waiting) -> bool {
+        !self.0.is_empty() && self.0.contains_key(&row.fingerprint)
     }
 }
 
@@ -101,7 +122,7 @@ impl Sending {
 /// counts, and requests at the same time have no order, nor have the rows of one.
 pub(super) fn cut(rows: &mut Vec<Waiting>, count: usize, sizes: Sizes, sending: &Sending) -> Vec<Portion> {
     let free = take_free(rows, sending);
-    let total: usize = free.iter().map(|row| row.bytes()).sum();
+    let total: usize = free.iter().map(Waiting::bytes).sum();
     let mut portions: Vec<Portion> = Vec::with_capacity(count);
     let (mut sum, mut enough) = (0, 0);
     for row in free {
@@ -129,11 +150,11 @@ pub(super) fn cut(rows: &mut Vec<Waiting>, count: usize, sizes: Sizes, sending: 
 /// The rows in the order of their keys, without those that are to wait for others.
 fn take_free(rows: &mut Vec<Waiting>, sending: &Sending) -> Vec<Waiting> {
     let mut all = std::mem::take(rows);
-    all.sort_unstable_by(|one, other| (one.key(), one.index).cmp(&(other.key(), other.index)));
+    all.sort_unstable_by(Waiting::order);
     let mut free: Vec<Waiting> = Vec::with_capacity(all.len());
     for row in all {
-        let is_second = free.last().is_some_and(|last| last.key() == row.key());
-        match is_second || sending.contains(row.key()) {
+        let is_second = free.last().is_some_and(|last| last.has_key_of(&row));
+        match is_second || sending.contains(&row) {
             true => rows.push(row),
             false => free.push(row),
         }
@@ -170,9 +191,9 @@ pub(super) mod tests {
     const SIZES: Sizes = Sizes { bytes: 1000, rows: 1000 };
 
     fn rows(keys: impl IntoIterator<Item = u32>) -> Vec<Waiting> {
-        let row = |(index, key): (usize, u32)| Waiting {
-            index: index as u64,
-            entry: packed(&format!("{key:03}"), Mutation::delete_column("cf", "a name of 18 bytes")),
+        let row = |(index, key): (usize, u32)| {
+            let name = Mutation::delete_column("cf", "a name of 18 bytes");
+            Waiting::new(index as u64, packed(&format!("{key:03}"), name))
         };
         keys.into_iter().enumerate().map(row).collect()
     }
@@ -237,7 +258,7 @@ pub(super) mod tests {
     fn the_second_row_of_a_key_waits() {
         let mut waiting = rows([5, 7, 5, 6, 5]);
         let mut sending = Sending::default();
-        sending.begins(b"006");
+        sending.begins(&rows([6])[0]);
         assert_eq!(sent(cut(&mut waiting, 1, SIZES, &sending)), [["005", "007"]]);
         let mut held: Vec<u64> = waiting.iter().map(|row| row.index).collect();
         held.sort_unstable();

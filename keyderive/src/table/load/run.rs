@@ -269,7 +269,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         let Table { family, shape, .. } = &*table;
         let writing = Write { family, shape, timestamp_micros, merges: false };
         match table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)) {
-            Ok(()) => Ok(Waiting { index, entry: Packed::new(scratch) }),
+            Ok(()) => Ok(Waiting::new(index, Packed::new(scratch))),
             Err(error) => {
                 let key = Bytes::copy_from_slice(&scratch.key);
                 Err((Some(key).filter(|key| !key.is_empty()), error))
@@ -297,7 +297,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             },
         };
         for (row, outcome) in rows.into_iter().zip(outcomes) {
-            self.ahead.landed(row.key());
+            self.ahead.landed(&row);
             match outcome {
                 Ok(()) => self.account.written(&row),
                 Err(error) if is_of_every_row(&error) => self.stop(error),
