@@ -93,6 +93,8 @@ impl Default for WriterSettings {
 /// nobody was told of are a warning.
 pub struct RawWriter {
     gathering: Arc<Gathering>,
+    /// Memory in which entries are encoded.
+    scratch: Mutex<Entry>,
 }
 
 /// What a writer shares with its timers and with the batches that are on the way.
@@ -111,8 +113,6 @@ struct Gathering {
 #[derive(Default)]
 struct State {
     batch: Batch,
-    /// Memory in which an entry was encoded.
-    spare: Option<Entry>,
     /// What the batch's rows have taken of the room.
     taken: Taken,
     /// Leave to send the batch, whenever the client is closed.
@@ -133,6 +133,13 @@ struct Sending {
     entries: Entries,
     taken: Taken,
     pass: Option<Arc<Pass>>,
+}
+
+/// The runtime in which a batch is sent.
+fn runtime() -> Result<Handle, Error> {
+    Handle::try_current().map_err(|_| {
+        Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
+    })
 }
 
 /// How much may be gathered or on the way.
@@ -166,6 +173,12 @@ impl Room {
         Self { all, left: Semaphore::new(all) }
     }
 
+    /// Leave for so much, if there is room.
+    #[inline]
+    fn permit(&self, wanted: usize) -> Option<SemaphorePermit<'_>> {
+        self.left.try_acquire_many(self.share(wanted)).ok()
+    }
+
     /// What there is to be taken for so much. One row that is larger than all that is allowed goes alone.
     fn share(&self, wanted: usize) -> u32 {
         u32::try_from(wanted.min(self.all)).unwrap_or(u32::MAX)
@@ -184,6 +197,7 @@ impl RawWriter {
                 state: Mutex::default(),
                 ended: Notify::new(),
             }),
+            scratch: Mutex::default(),
         }
     }
 
@@ -195,42 +209,48 @@ impl RawWriter {
     /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
     /// the write itself are told by [`flush`](Self::flush) and [`close`](Self::close).
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
-        let mut entry = self.entry();
-        entry.key.extend_from_slice(&key.into());
-        mutations.iter().for_each(|mutation| entry.mutations.push(mutation));
-        self.take(entry).await
+        let key = key.into();
+        self.take(|entry| {
+            entry.key.extend_from_slice(&key);
+            mutations.iter().for_each(|mutation| entry.mutations.push(mutation));
+            Ok(())
+        })
+        .await
     }
 
-    /// An entry without a key and changes, in memory that entries before it have left.
-    pub(crate) fn entry(&self) -> Entry {
-        let mut entry = self.gathering.state().spare.take().unwrap_or_default();
-        entry.clear();
-        entry
-    }
-
-    /// As [`write`](Self::write), of what is encoded.
-    pub(crate) async fn take(&self, entry: Entry) -> Result<(), Error> {
-        entry.check(&self.gathering.table)?;
-        let runtime = Handle::try_current().map_err(|_| {
-            Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
-        })?;
+    /// Takes a write that is encoded by `fill`, which is given an empty entry.
+    pub(crate) async fn take(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<(), Error> {
+        let Some(entry) = self.take_now(fill)? else { return Ok(()) };
         let Gathering { entries, bytes, .. } = &*self.gathering;
         let permits = [self.permit(entries, 1).await, self.permit(bytes, entry.bytes()).await];
-        self.gathering.take(&runtime, entry, permits)
+        self.gathering.take(&entry, permits)
+    }
+
+    /// Takes a write if there is room for it now; what is to be taken, if there is none.
+    fn take_now(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<Option<Entry>, Error> {
+        let (mut kept, mut own) = (self.scratch.try_lock(), Entry::default());
+        // Who encodes at the same time has the memory that is kept.
+        let entry = kept.as_deref_mut().unwrap_or(&mut own);
+        entry.reset();
+        fill(entry)?;
+        entry.check(&self.gathering.table)?;
+        let Gathering { entries, bytes, .. } = &*self.gathering;
+        let permits = [entries.permit(1), bytes.permit(entry.bytes())];
+        if permits.iter().any(Option::is_none) {
+            return Ok(Some(std::mem::take(entry)));
+        }
+        self.gathering.take(entry, permits).map(|()| None)
     }
 
     /// Leave for so much to be on the way.
     async fn permit<'a>(&'a self, room: &'a Room, wanted: usize) -> Option<SemaphorePermit<'a>> {
-        let wanted = room.share(wanted);
-        match room.left.try_acquire_many(wanted) {
-            Ok(permit) => Some(permit),
-            Err(_) => {
-                // What is gathered may be what there is no room beside.
-                self.gathering.send();
-                // The semaphore is never closed.
-                room.left.acquire_many(wanted).await.ok()
-            }
+        if let Some(permit) = room.permit(wanted) {
+            return Some(permit);
         }
+        // What is gathered may be what there is no room beside.
+        self.gathering.send();
+        // The semaphore is never closed.
+        room.left.acquire_many(room.share(wanted)).await.ok()
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written
@@ -272,34 +292,31 @@ impl Gathering {
     ///
     /// # Errors
     /// When the client is closed.
-    fn take(
-        self: &Arc<Self>,
-        runtime: &Handle,
-        entry: Entry,
-        permits: [Option<SemaphorePermit<'_>>; 2],
-    ) -> Result<(), Error> {
+    fn take(self: &Arc<Self>, entry: &Entry, permits: [Option<SemaphorePermit<'_>>; 2]) -> Result<(), Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
         let (full, begun) = {
             let state = &mut *self.state();
-            self.enter(state, &entry.key)?;
-            let before = if state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes) {
-                self.cut(state)
-            } else {
-                None
+            let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
+            let fills = state.batch.len() + 1 >= batch_entries;
+            // Those between the first and the last of a batch need none.
+            let runtime = match is_full || fills || state.batch.is_empty() {
+                true => Some(runtime()?),
+                false => None,
             };
+            self.enter(state, &entry.key)?;
+            let before = if is_full { self.cut(state) } else { None };
             if let Some(before) = &before {
                 state.pass = before.pass.clone();
             }
             let begins = state.batch.is_empty();
             state.batch.add(&entry.key, &entry.mutations);
-            state.spare = Some(entry).filter(Entry::is_small);
             state.taken.add(permits);
             let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
-            let begun = (begins && after.is_none()).then_some(state.sent);
+            let begun = runtime.filter(|_| begins && after.is_none()).map(|runtime| (runtime, state.sent));
             ([before, after], begun)
         };
         full.into_iter().flatten().for_each(Sending::send);
-        if let Some(number) = begun {
+        if let Some((runtime, number)) = begun {
             let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
             runtime.spawn(async move {
                 // Who closes the client waits for the batch.

@@ -170,8 +170,8 @@ impl RawTable {
         self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
-    /// Changes many rows, each as a whole and independently of the others, in requests of about 1 MiB, one after the other.
-    /// What became of each is in the order of `entries`.
+    /// Changes many rows, each as a whole and independently of the others, in as few requests as Bigtable's limits
+    /// allow. What became of each is in the order of `entries`.
     pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
         self.client.mutate_rows(&self.name, entries).await
     }

@@ -20,6 +20,7 @@ use super::operation::Kind;
 use crate::row::Mutation;
 use crate::wire::data;
 
+use self::batch::MAX_BYTES;
 pub(crate) use self::batch::{Batch, Entries, Packed, REQUEST_BYTES, is_too_large};
 use self::limits::check;
 pub(crate) use self::mutations::Mutations;
@@ -32,6 +33,7 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.key.clear();
         self.mutations.clear();
@@ -42,10 +44,13 @@ impl Entry {
         batch::entry_bytes(&self.key, &self.mutations)
     }
 
-    /// Whether it takes so little memory that it is worth keeping for another one.
-    pub(crate) fn is_small(&self) -> bool {
+    /// Ends its use, and keeps its memory for another one unless that is large.
+    pub(crate) fn reset(&mut self) {
         const MOST: usize = 64 * 1024;
-        self.key.capacity() + self.mutations.capacity() <= MOST
+        match self.key.capacity() + self.mutations.capacity() <= MOST {
+            true => self.clear(),
+            false => *self = Self::default(),
+        }
     }
 
     /// Fails for what Bigtable would refuse, naming it.
@@ -98,7 +103,7 @@ impl Client {
                 outcomes[place] = Err(error);
                 continue;
             }
-            if batch.is_full_for(key, &mutations, REQUEST_BYTES) {
+            if batch.is_full_for(key, &mutations, MAX_BYTES) {
                 self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
             }
             batch.add(key, &mutations);

@@ -135,6 +135,7 @@ impl Condition {
                 match value.map_err(|fault| fault.in_family(of))? {
                     Stored::Absent => (Some(newest), !negated),
                     Stored::Value(value) => {
+                        let value = *value;
                         let equal = RowFilter::value_range(value.clone()..=value);
                         (Some(RowFilter::chain([newest, equal])), negated)
                     }

@@ -89,6 +89,7 @@ pub(super) fn to_stored<V: Serialize + ?Sized>(value: &V) -> Result<Stored, Faul
 }
 
 /// Refuses the empty name.
+#[inline]
 fn named(qualifier: &[u8]) -> Result<(), Fault> {
     if qualifier.is_empty() {
         return Err(Fault::unsupported(

@@ -97,11 +97,13 @@ impl Shape {
     }
 
     /// Whether the names of the fields are still to be seen: those of a type that is only written, the first time.
+    #[inline]
     pub(super) fn awaits_names(&self) -> bool {
         matches!(self, Self::Unknown(Written(written)) if !written.load(Ordering::Relaxed))
     }
 
     /// Notes that the names of the fields have been seen.
+    #[inline]
     pub(super) fn names_are_seen(&self) {
         if let Self::Unknown(Written(written)) = self {
             written.store(true, Ordering::Relaxed);
@@ -125,6 +127,17 @@ impl Shape {
                 Some(family.iter().fold(fault, |fault, family| fault.of_family(family)))
             }
             Self::Struct(_) | Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) => None,
+        }
+    }
+
+    /// Whether there is no column that is read without a type.
+    #[inline]
+    pub(super) fn reads_all(&self) -> bool {
+        match self {
+            Self::Struct(Fields { untyped, .. }) => untyped.is_empty(),
+            Self::Map { untyped, .. } => !untyped,
+            Self::Unknown(_) => true,
+            Self::Flattened(_) | Self::Untyped => false,
         }
     }
 

@@ -66,9 +66,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Serialize,
     {
-        let mut entry = self.raw.entry();
-        self.table.fill(&mut entry, key, row, self.table.writing(false))?;
-        self.raw.take(entry).await
+        self.raw.take(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
     }
 
     /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is on the way.
@@ -76,10 +74,12 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        let mut entry = self.raw.entry();
-        self.table.encode_into(key, &mut entry.key)?;
-        entry.mutations.push(&Mutation::delete_row());
-        self.raw.take(entry).await
+        self.raw
+            .take(|entry| {
+                entry.mutations.push(&Mutation::delete_row());
+                self.table.encode_into(key, &mut entry.key)
+            })
+            .await
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written

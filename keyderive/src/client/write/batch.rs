@@ -9,7 +9,7 @@ use crate::client::operation::Replay;
 use crate::client::protobuf::{Reader, begin, bytes, bytes_len};
 
 /// How many bytes of several entries a request has at most: well under what the service receives.
-const MAX_BYTES: usize = 8 * 1024 * 1024;
+pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
 
 /// How many bytes of several entries a request has where nothing else is said: thousands of small rows, which take a
 /// server far longer than the way there, and few enough that a request stays in a processor's caches.
@@ -76,7 +76,8 @@ impl Batch {
         self.places.len()
     }
 
-    pub(crate) fn bytes(&self) -> usize {
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
     }
 

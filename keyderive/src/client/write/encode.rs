@@ -2,7 +2,7 @@
 //!
 //! Field numbers are those of `Mutation` in `wire/proto/data.proto`. What is empty or 0 is left out, but in a `oneof`.
 
-use crate::client::protobuf::{begin, bytes, bytes_len, int, int_len};
+use crate::client::protobuf::{LENGTH, begin, bytes, bytes_len, int, int_len};
 use crate::row::{Change, Mutation};
 
 /// The number of the mutations in an entry of a request for many rows.
@@ -20,10 +20,11 @@ const FAMILY: u8 = 1;
 const QUALIFIER: u8 = 2;
 
 /// Writes a mutation of an entry.
-pub(super) fn mutation(mutation: &Mutation, out: &mut Vec<u8>) {
+pub(super) fn mutation(mutation: &Mutation, time: &mut Time, out: &mut Vec<u8>) {
     match &mutation.0 {
         Change::SetCell { family, qualifier, timestamp_micros, value } => {
-            set_cell(family, qualifier, *timestamp_micros, value, out);
+            time.set(*timestamp_micros);
+            set_cell(family, qualifier, time, value, out);
         }
         Change::AddToCell { family, qualifier, timestamp_micros, value } => {
             aggregate(ADD_TO_CELL, family, qualifier, *timestamp_micros, &Value::Int(*value), out);
@@ -39,23 +40,87 @@ pub(super) fn mutation(mutation: &Mutation, out: &mut Vec<u8>) {
     }
 }
 
+/// The timestamp of cells as a field, which those of a row have in common.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Time {
+    micros: i64,
+    field: Vec<u8>,
+}
+
+impl Time {
+    #[inline]
+    pub(super) fn set(&mut self, micros: i64) {
+        if self.micros != micros {
+            self.set_other(micros);
+        }
+    }
+
+    fn set_other(&mut self, micros: i64) {
+        const TIMESTAMP: u8 = 3;
+        self.micros = micros;
+        self.field.clear();
+        number(TIMESTAMP, micros, &mut self.field);
+    }
+}
+
 #[inline]
-pub(super) fn set_cell(
-    family: &str,
-    qualifier: &[u8],
-    timestamp_micros: i64,
-    value: &[u8],
-    out: &mut Vec<u8>,
-) {
-    const TIMESTAMP: u8 = 3;
+pub(super) fn set_cell(family: &str, qualifier: &[u8], time: &Time, value: &[u8], out: &mut Vec<u8>) {
     const VALUE: u8 = 4;
-    let len =
-        given_len(family.as_bytes()) + given_len(qualifier) + number_len(timestamp_micros) + given_len(value);
+    let family = family.as_bytes();
+    let len = given_len(family) + given_len(qualifier) + time.field.len() + given_len(value);
+    if let Some(lengths) = Lengths::of(len, family, qualifier, value) {
+        // As below, with all lengths in one byte.
+        out.extend_from_slice(&[
+            MUTATIONS << 3 | LENGTH,
+            lengths.mutation,
+            SET_CELL << 3 | LENGTH,
+            lengths.set_cell,
+            FAMILY << 3 | LENGTH,
+            lengths.family,
+        ]);
+        out.extend_from_slice(family);
+        out.extend_from_slice(&[QUALIFIER << 3 | LENGTH, lengths.qualifier]);
+        out.extend_from_slice(qualifier);
+        out.extend_from_slice(&time.field);
+        out.extend_from_slice(&[VALUE << 3 | LENGTH, lengths.value]);
+        out.extend_from_slice(value);
+        return;
+    }
     begin_mutation(SET_CELL, len, out);
-    given(FAMILY, family.as_bytes(), out);
+    given(FAMILY, family, out);
     given(QUALIFIER, qualifier, out);
-    number(TIMESTAMP, timestamp_micros, out);
+    out.extend_from_slice(&time.field);
     given(VALUE, value, out);
+}
+
+/// The lengths in a mutation that sets a cell, where each has one byte and no field is left out.
+struct Lengths {
+    mutation: u8,
+    set_cell: u8,
+    family: u8,
+    qualifier: u8,
+    value: u8,
+}
+
+impl Lengths {
+    #[inline]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "each is less than the whole, which is less than 128"
+    )]
+    fn of(set_cell: usize, family: &[u8], qualifier: &[u8], value: &[u8]) -> Option<Self> {
+        let mutation = bytes_len(set_cell);
+        if mutation >= 128 || family.is_empty() || qualifier.is_empty() || value.is_empty() {
+            return None;
+        }
+        Some(Self {
+            mutation: mutation as u8,
+            set_cell: set_cell as u8,
+            family: family.len() as u8,
+            qualifier: qualifier.len() as u8,
+            value: value.len() as u8,
+        })
+    }
 }
 
 /// Of the versions from one timestamp to before another, or to the end; of all, where there is no such range.

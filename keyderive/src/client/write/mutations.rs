@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::encode;
+use super::encode::{self, Time};
 use super::limits::{self, Large};
 use crate::client::operation::Replay;
 use crate::client::protobuf::{LENGTH, Reader};
@@ -19,6 +19,8 @@ pub(crate) struct Mutations {
     once: bool,
     /// Those that are too large, or larger than is advised.
     large: Vec<Large>,
+    /// The time that the last cell was set to.
+    time: Time,
     /// What is deleted by the change that is being written.
     deletes: Vec<u8>,
 }
@@ -58,7 +60,7 @@ impl Mutations {
             Change::DeleteFamily { .. } | Change::DeleteRow => true,
         };
         if is_taken {
-            encode::mutation(mutation, &mut self.bytes);
+            encode::mutation(mutation, &mut self.time, &mut self.bytes);
         }
     }
 
@@ -159,7 +161,8 @@ impl Sink for Ordered<'_> {
         mutations.count += 1;
         mutations.once |= timestamp_micros == SERVER_TIME;
         if mutations.takes(family, qualifier, value) {
-            encode::set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
+            mutations.time.set(timestamp_micros);
+            encode::set_cell(family, qualifier, &mutations.time, value, &mut mutations.bytes);
         }
     }
 

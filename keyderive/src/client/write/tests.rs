@@ -115,7 +115,7 @@ fn any_entries(rng: &mut Rng) -> Vec<(Entry, data::mutate_rows_request::Entry)> 
 
 #[test]
 fn entries_are_those_of_the_generated_messages() {
-    let mut rng = Rng::with_seed(0x77_72_69_74_65);
+    let mut rng = Rng::with_seed(0x7772_6974);
     for _ in 0..ROUNDS {
         let all = any_entries(&mut rng);
         let (mut batch, mut packed) = (Batch::default(), Batch::default());
@@ -144,7 +144,7 @@ fn entries_are_those_of_the_generated_messages() {
 
 #[test]
 fn mutations_of_one_row_are_those_of_the_generated_messages() {
-    let mut rng = Rng::with_seed(0x72_6f_77);
+    let mut rng = Rng::with_seed(0x726f_7773);
     for _ in 0..ROUNDS {
         let (entry, message) = any_entries(&mut rng).remove(0);
         let mutations = message.mutations;
@@ -239,7 +239,7 @@ fn any_answer(rng: &mut Rng) -> MutateRowsResponse {
 #[test]
 fn answers_are_read_as_the_generated_messages_are() {
     const ENTRIES: usize = 4;
-    let mut rng = Rng::with_seed(0x61_6e_73);
+    let mut rng = Rng::with_seed(0x616e_7377);
     for _ in 0..ROUNDS {
         let message = any_answer(&mut rng);
         let expected = (told_by(&message, ENTRIES), message.rate_limit_info);
@@ -249,7 +249,7 @@ fn answers_are_read_as_the_generated_messages_are() {
 
 #[test]
 fn answers_of_any_bytes_are_no_panic() {
-    let mut rng = Rng::with_seed(0x62_61_64);
+    let mut rng = Rng::with_seed(0x6162_6364);
     for _ in 0..20 * ROUNDS {
         let mut bytes = any_answer(&mut rng).encode_to_vec();
         for _ in 0..rng.usize(1..4) {

@@ -15,19 +15,29 @@ use crate::row::flattened::NUMBER;
 use crate::row::value;
 use crate::row::versions::{TIMESTAMPED, VERSIONS};
 
-/// What is to be stored of a value.
+/// What is to be stored of a value. It is small, since it is what each field is asked for.
 #[derive(Debug)]
 pub(in crate::row) enum Stored {
     /// Nothing: the column is absent.
     Absent,
     /// One cell, with the timestamp of the write.
-    Value(Bytes),
+    Value(Box<Bytes>),
     /// Cells with timestamps of their own, and none beside them.
-    Versions(Vec<(i64, Bytes)>),
+    Versions(Box<Cells>),
     /// One cell, with the timestamp of the write, which has been set already.
     Set,
     /// The columns of a family, which have been taken already.
     Family,
+}
+
+/// Cells with timestamps of their own.
+#[derive(Debug)]
+pub(in crate::row) struct Cells(pub(super) Vec<(i64, Bytes)>);
+
+impl Stored {
+    pub(super) fn value(value: Bytes) -> Self {
+        Self::Value(Box::new(value))
+    }
 }
 
 /// Takes one value.
@@ -70,7 +80,7 @@ impl<'c, 'a> ValueSerializer<'c, 'a> {
                 changes.set_value(family, qualifier, value);
                 Stored::Set
             }
-            Place::Cell | Place::Versions => Stored::Value(Bytes::copy_from_slice(value)),
+            Place::Cell | Place::Versions => Stored::value(Bytes::copy_from_slice(value)),
         }
     }
 
@@ -218,7 +228,7 @@ impl<'c, 'a> Serializer for ValueSerializer<'c, 'a> {
         variant: &'static str,
         value: &T,
     ) -> Result<Stored, Fault> {
-        Json::newtype_variant(variant, value).map(Stored::Value)
+        Json::newtype_variant(variant, value).map(Stored::value)
     }
 
     fn serialize_seq(self, versions: Option<usize>) -> Result<VersionsOr, Fault> {

@@ -10,19 +10,25 @@ use crate::row::{Sink, untyped};
 pub(super) struct Changes<'a> {
     pub(super) to: Write<'a>,
     sink: &'a mut dyn Sink,
+    /// Whether a plain value is read back in whatever field it is.
+    reads_all: bool,
     /// How many cells are set.
     cells: usize,
 }
 
 impl<'a> Changes<'a> {
+    #[inline]
     pub(super) fn new(to: Write<'a>, sink: &'a mut dyn Sink) -> Self {
-        Self { to, sink, cells: 0 }
+        Self { to, sink, reads_all: to.shape.reads_all(), cells: 0 }
     }
 
     /// Makes a field of the row equal to `value`: a column of the row's own family, or a family. Says which it is.
     pub(super) fn field<T: Serialize + ?Sized>(&mut self, name: &str, value: &T) -> Result<Stored, Fault> {
         named(name.as_bytes())?;
         let stored = value.serialize(ValueSerializer::field(self, name));
+        if self.reads_all && matches!(stored, Ok(Stored::Set)) {
+            return stored;
+        }
         let stored = stored.and_then(|stored| self.readable(name, value, stored));
         let stored = stored.map_err(|fault| fault.in_column(name.as_bytes()))?;
         match &stored {
@@ -65,6 +71,7 @@ impl<'a> Changes<'a> {
         named(qualifier)?;
         let other = (family != self.to.family).then_some(family);
         match value.serialize(ValueSerializer::column(self, family, qualifier)) {
+            Ok(Stored::Set) if self.reads_all => Ok(Stored::Set),
             Ok(stored) if !matches!(stored, Stored::Absent) && self.to.shape.is_untyped(other, qualifier) => {
                 Err(Fault::untyped().in_column(qualifier))
             }
@@ -101,8 +108,8 @@ impl<'a> Changes<'a> {
             Stored::Absent | Stored::Set | Stored::Family => {}
             Stored::Value(value) => self.set_value(family, qualifier, value),
             Stored::Versions(versions) => {
-                self.cells += versions.len();
-                for (at, value) in versions {
+                self.cells += versions.0.len();
+                for (at, value) in &versions.0 {
                     self.sink.set(family, qualifier, *at, value);
                 }
             }
@@ -139,6 +146,7 @@ impl<'a> Changes<'a> {
     }
 
     /// Ends a whole row, which exists by one cell at least.
+    #[inline]
     pub(super) fn end_row(&mut self) {
         if self.cells == 0 {
             self.mark(self.to.family);

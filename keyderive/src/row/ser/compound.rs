@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use serde::ser::{Serialize, SerializeMap, SerializeSeq, SerializeStruct};
 
+use super::cell::Cells;
 use super::family::{FamilyMap, FamilyStruct};
 use super::json::Json;
 use super::{Stored, to_stored};
@@ -24,7 +25,7 @@ impl SerializeSeq for VersionsOr {
             Self::Json(json) => json.serialize_element(value),
             Self::Versions(versions) => {
                 if let Stored::Versions(version) = to_stored(value)? {
-                    versions.extend(version);
+                    versions.extend(version.0);
                 }
                 Ok(())
             }
@@ -40,7 +41,7 @@ impl SerializeSeq for VersionsOr {
         let mut times: Vec<_> = versions.iter().map(|(at, _)| *at).collect();
         times.sort_unstable();
         match times.windows(2).find(|pair| pair[0] == pair[1]) {
-            None => Ok(Stored::Versions(versions)),
+            None => Ok(Stored::Versions(Box::new(Cells(versions)))),
             Some(pair) => Err(Fault::unsupported(format_args!(
                 "has two versions with the timestamp {}, of which Bigtable keeps one; give each its own",
                 pair[0]
@@ -79,7 +80,7 @@ impl SerializeMap for Entries<'_, '_> {
                 family.end();
                 Ok(Stored::Family)
             }
-            Self::Json(json) => Ok(Stored::Value(json.finish())),
+            Self::Json(json) => Ok(Stored::value(json.finish())),
         }
     }
 }
@@ -117,7 +118,7 @@ impl SerializeStruct for Fields<'_, '_> {
                 Ok(Stored::Family)
             }
             Self::Timestamped(fields) => Ok(fields.end()),
-            Self::Json(json) => Ok(Stored::Value(json.finish())),
+            Self::Json(json) => Ok(Stored::value(json.finish())),
         }
     }
 }
@@ -135,7 +136,7 @@ impl TimestampedFields {
             Stored::Value(stored) if self.timestamp_micros.is_none() => {
                 self.timestamp_micros = Some(value::read_timestamp(&stored)?);
             }
-            Stored::Value(stored) => self.value = Some(stored),
+            Stored::Value(stored) => self.value = Some(*stored),
             Stored::Absent => {
                 return Err(Fault::unsupported(
                     "is a `None` inside `Timestamped` or `Versions`, which would not be read back; put the `Option` \
@@ -153,7 +154,9 @@ impl TimestampedFields {
 
     fn end(self) -> Stored {
         match self {
-            Self { timestamp_micros: Some(at), value: Some(value) } => Stored::Versions(vec![(at, value)]),
+            Self { timestamp_micros: Some(at), value: Some(value) } => {
+                Stored::Versions(Box::new(Cells(vec![(at, value)])))
+            }
             Self { .. } => Stored::Absent,
         }
     }

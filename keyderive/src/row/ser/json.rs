@@ -125,7 +125,7 @@ macro_rules! elements {
             }
 
             fn end(self) -> Result<Stored, Fault> {
-                Ok(Stored::Value(self.finish()))
+                Ok(Stored::value(self.finish()))
             }
         }
     )*};
@@ -147,6 +147,6 @@ impl SerializeStructVariant for Json {
     }
 
     fn end(self) -> Result<Stored, Fault> {
-        Ok(Stored::Value(self.finish()))
+        Ok(Stored::value(self.finish()))
     }
 }

@@ -23,13 +23,21 @@ fn not_a_name(found: &str) -> Fault {
 pub(super) struct FieldNames(Option<Vec<&'static str>>);
 
 impl FieldNames {
+    #[inline]
     pub(super) fn of(shape: &Shape) -> Self {
         Self(shape.awaits_names().then(Vec::new))
     }
 
     /// Fails for a name that is there already.
+    #[inline]
     pub(super) fn add(&mut self, name: &'static str) -> Result<(), Fault> {
-        let Some(names) = &mut self.0 else { return Ok(()) };
+        match &mut self.0 {
+            None => Ok(()),
+            Some(names) => Self::add_to(names, name),
+        }
+    }
+
+    fn add_to(names: &mut Vec<&'static str>, name: &'static str) -> Result<(), Fault> {
         if names.contains(&name) {
             let fault = Fault::unsupported(
                 "comes twice: two fields have this name, by `#[serde(rename)]`, and a column holds one value; give each \
