@@ -1,7 +1,9 @@
 //! Writes of many rows in the background: gathered into batches, several at a time, within bounds.
 
 mod outcome;
+mod room;
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +11,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
-use tokio::sync::{Notify, Semaphore, SemaphorePermit};
+use tokio::sync::Notify;
 use tokio::time::timeout;
 
 use self::outcome::Outcome;
 pub use self::outcome::{FailedWrite, WriteErrors};
+use self::room::{Room, Share};
 use super::failure::name;
 use super::gate::Pass;
 use super::operation::Kind;
@@ -93,8 +96,6 @@ impl Default for WriterSettings {
 /// nobody was told of are a warning.
 pub struct RawWriter {
     gathering: Arc<Gathering>,
-    /// Memory in which entries are encoded.
-    scratch: Mutex<Entry>,
 }
 
 /// What a writer shares with its timers and with the batches that are on the way.
@@ -113,8 +114,9 @@ struct Gathering {
 #[derive(Default)]
 struct State {
     batch: Batch,
-    /// What the batch's rows have taken of the room.
-    taken: Taken,
+    /// What the batch's rows have taken of the room for entries, and of that for bytes.
+    entries: Share,
+    bytes: Share,
     /// Leave to send the batch, whenever the client is closed.
     pass: Option<Arc<Pass>>,
     /// How many batches have been sent.
@@ -131,7 +133,8 @@ struct Sending {
     gathering: Arc<Gathering>,
     number: u64,
     entries: Entries,
-    taken: Taken,
+    /// What there was taken of the room, in entries and in bytes.
+    taken: (usize, usize),
     pass: Option<Arc<Pass>>,
 }
 
@@ -142,62 +145,18 @@ fn runtime() -> Result<Handle, Error> {
     })
 }
 
-/// How much may be gathered or on the way.
-struct Room {
-    all: usize,
-    left: Semaphore,
-}
-
-/// How much entries and bytes have taken of the room.
-#[derive(Clone, Copy, Debug, Default)]
-struct Taken {
-    entries: usize,
-    bytes: usize,
-}
-
-impl Taken {
-    /// Keeps what was taken until it is given back.
-    fn add(&mut self, [entries, bytes]: [Option<SemaphorePermit<'_>>; 2]) {
-        for (sum, permit) in [(&mut self.entries, entries), (&mut self.bytes, bytes)] {
-            if let Some(permit) = permit {
-                *sum += permit.num_permits();
-                permit.forget();
-            }
-        }
-    }
-}
-
-impl Room {
-    fn new(all: usize) -> Self {
-        let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
-        Self { all, left: Semaphore::new(all) }
-    }
-
-    /// Leave for so much, if there is room.
-    #[inline]
-    fn permit(&self, wanted: usize) -> Option<SemaphorePermit<'_>> {
-        self.left.try_acquire_many(self.share(wanted)).ok()
-    }
-
-    /// What there is to be taken for so much. One row that is larger than all that is allowed goes alone.
-    fn share(&self, wanted: usize) -> u32 {
-        u32::try_from(wanted.min(self.all)).unwrap_or(u32::MAX)
-    }
-}
-
 impl RawWriter {
     pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
         Self {
             gathering: Arc::new(Gathering {
                 client,
                 table,
-                entries: Room::new(settings.entries_in_flight),
-                bytes: Room::new(settings.bytes_in_flight),
+                entries: Room::new(settings.entries_in_flight, 64),
+                bytes: Room::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
                 state: Mutex::default(),
                 ended: Notify::new(),
             }),
-            scratch: Mutex::default(),
         }
     }
 
@@ -221,36 +180,44 @@ impl RawWriter {
     /// Takes a write that is encoded by `fill`, which is given an empty entry.
     pub(crate) async fn take(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<(), Error> {
         let Some(entry) = self.take_now(fill)? else { return Ok(()) };
+        // What is gathered may be what there is no room beside.
+        self.gathering.send();
         let Gathering { entries, bytes, .. } = &*self.gathering;
-        let permits = [self.permit(entries, 1).await, self.permit(bytes, entry.bytes()).await];
-        self.gathering.take(&entry, permits)
+        let permits = (entries.permit(1).await, bytes.permit(entry.bytes()).await);
+        let room = |state: &mut State| {
+            state.entries.take_permit(permits.0);
+            state.bytes.take_permit(permits.1);
+            true
+        };
+        self.gathering.take(&entry, room).map(drop)
     }
 
     /// Takes a write if there is room for it now; what is to be taken, if there is none.
     fn take_now(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<Option<Entry>, Error> {
-        let (mut kept, mut own) = (self.scratch.try_lock(), Entry::default());
-        // Who encodes at the same time has the memory that is kept.
-        let entry = kept.as_deref_mut().unwrap_or(&mut own);
-        entry.reset();
-        fill(entry)?;
-        entry.check(&self.gathering.table)?;
-        let Gathering { entries, bytes, .. } = &*self.gathering;
-        let permits = [entries.permit(1), bytes.permit(entry.bytes())];
-        if permits.iter().any(Option::is_none) {
-            return Ok(Some(std::mem::take(entry)));
+        thread_local! {
+            /// Memory in which entries are encoded.
+            static SCRATCH: RefCell<Entry> = RefCell::default();
         }
-        self.gathering.take(entry, permits).map(|()| None)
+        SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+            Ok(mut entry) => self.take_filled(&mut entry, fill),
+            // A row that is being encoded writes another one.
+            Err(_) => self.take_filled(&mut Entry::default(), fill),
+        })
     }
 
-    /// Leave for so much to be on the way.
-    async fn permit<'a>(&'a self, room: &'a Room, wanted: usize) -> Option<SemaphorePermit<'a>> {
-        if let Some(permit) = room.permit(wanted) {
-            return Some(permit);
-        }
-        // What is gathered may be what there is no room beside.
-        self.gathering.send();
-        // The semaphore is never closed.
-        room.left.acquire_many(room.share(wanted)).await.ok()
+    fn take_filled(
+        &self,
+        entry: &mut Entry,
+        fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
+    ) -> Result<Option<Entry>, Error> {
+        let Gathering { table, entries, bytes, .. } = &*self.gathering;
+        entry.reset();
+        fill(entry)?;
+        entry.check(table)?;
+        let size = entry.bytes();
+        let room = |state: &mut State| state.entries.take(entries, 1) && state.bytes.take(bytes, size);
+        let is_taken = self.gathering.take(entry, room)?;
+        Ok((!is_taken).then(|| std::mem::take(entry)))
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written
@@ -288,13 +255,13 @@ impl Gathering {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts a row into the batch, and sends what is full.
+    /// Puts a row into the batch where there is room for it, and sends what is full; whether there was room.
     ///
     /// # Errors
-    /// When the client is closed.
-    fn take(self: &Arc<Self>, entry: &Entry, permits: [Option<SemaphorePermit<'_>>; 2]) -> Result<(), Error> {
+    /// When the client is closed, or no tokio runtime is running.
+    fn take(self: &Arc<Self>, entry: &Entry, room: impl FnOnce(&mut State) -> bool) -> Result<bool, Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
-        let (full, begun) = {
+        let (full, begun, is_taken) = {
             let state = &mut *self.state();
             let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
             let fills = state.batch.len() + 1 >= batch_entries;
@@ -303,17 +270,21 @@ impl Gathering {
                 true => Some(runtime()?),
                 false => None,
             };
-            self.enter(state, &entry.key)?;
+            let pass = self.pass(state, &entry.key)?;
             let before = if is_full { self.cut(state) } else { None };
-            if let Some(before) = &before {
-                state.pass = before.pass.clone();
+            match room(state) {
+                false => ([before, None], None, false),
+                true => {
+                    let pass = || pass.or_else(|| before.as_ref()?.pass.clone());
+                    state.pass = state.pass.take().or_else(pass);
+                    let begins = state.batch.is_empty();
+                    state.batch.add(&entry.key, &entry.mutations);
+                    let is_done = state.batch.len() >= batch_entries;
+                    let after = if is_done { self.cut(state) } else { None };
+                    let begun = runtime.filter(|_| begins && after.is_none());
+                    ([before, after], begun.map(|runtime| (runtime, state.sent)), true)
+                }
             }
-            let begins = state.batch.is_empty();
-            state.batch.add(&entry.key, &entry.mutations);
-            state.taken.add(permits);
-            let after = (state.batch.len() >= batch_entries).then(|| self.cut(state)).flatten();
-            let begun = runtime.filter(|_| begins && after.is_none()).map(|runtime| (runtime, state.sent));
-            ([before, after], begun)
         };
         full.into_iter().flatten().for_each(Sending::send);
         if let Some((runtime, number)) = begun {
@@ -326,22 +297,22 @@ impl Gathering {
                 }
             });
         }
-        Ok(())
+        Ok(is_taken)
     }
 
-    /// Gets leave to send the batch, for an entry with this key.
+    /// Leave to send the batch for an entry with this key, where the batch has none.
     ///
     /// # Errors
     /// When the client is closed.
-    fn enter(&self, state: &mut State, key: &[u8]) -> Result<(), Error> {
-        if state.pass.is_none() || self.client.inner.gate.is_closed() {
-            let pass = self.client.pass_if_open().ok_or_else(|| {
-                let operation = self.client.data_operation(Kind::MutateRows, &self.table);
-                Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
-            })?;
-            state.pass.get_or_insert(pass);
+    fn pass(&self, state: &State, key: &[u8]) -> Result<Option<Arc<Pass>>, Error> {
+        if state.pass.is_some() && !self.client.inner.gate.is_closed() {
+            return Ok(None);
         }
-        Ok(())
+        let pass = self.client.pass_if_open().ok_or_else(|| {
+            let operation = self.client.data_operation(Kind::MutateRows, &self.table);
+            Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
+        });
+        pass.map(Some)
     }
 
     /// Sends what is gathered.
@@ -362,9 +333,12 @@ impl Gathering {
     /// Ends the batch; it is to be sent when the state is not locked.
     fn cut(self: &Arc<Self>, state: &mut State) -> Option<Sending> {
         if state.batch.is_empty() {
+            state.entries.give_back_ahead(&self.entries);
+            state.bytes.give_back_ahead(&self.bytes);
             return None;
         }
-        let (entries, taken) = (state.batch.take(), std::mem::take(&mut state.taken));
+        let taken = (state.entries.end(&self.entries), state.bytes.end(&self.bytes));
+        let entries = state.batch.take();
         let number = state.sent;
         state.sent += 1;
         state.on_the_way.insert(number);
@@ -429,8 +403,8 @@ impl Sending {
 impl Drop for Sending {
     fn drop(&mut self) {
         let Self { gathering, entries, taken, .. } = self;
-        gathering.entries.left.add_permits(taken.entries);
-        gathering.bytes.left.add_permits(taken.bytes);
+        gathering.entries.give_back(taken.0);
+        gathering.bytes.give_back(taken.1);
         let state = &mut *gathering.state();
         // Entries are left where the runtime has ended before the request had.
         if !entries.is_empty() {

@@ -255,6 +255,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Versions<T> {
 /// The time in microseconds, in the whole milliseconds that Bigtable stores.
 pub(crate) fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    i64::try_from(since_epoch.as_millis()).map_or(i64::MAX / 1000, |millis| millis.min(i64::MAX / 1000))
-        * 1000
+    // Behind this second there are no microseconds in 64 bits.
+    const LAST: u64 = (i64::MAX / 1_000_000 - 1).cast_unsigned();
+    let seconds = since_epoch.as_secs().min(LAST).cast_signed();
+    seconds * 1_000_000 + i64::from(since_epoch.subsec_millis()) * 1000
 }
