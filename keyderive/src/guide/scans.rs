@@ -145,3 +145,6 @@
 //! [`Scan::stream`](crate::Scan::stream) gives [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Memory is
 //! bounded whatever the number of rows, and a stream that is dropped cancels its requests. An error is its last item;
 //! [`Error::last_row_key`](crate::Error::last_row_key) is the row behind which a new scan can go on.
+//!
+//! [`Scan::visit`](crate::Scan::visit) lends each row to a closure instead, where it lies in the answer: for folds over
+//! millions of rows, which then allocate nothing for a row whose key and row types borrow their strings.
