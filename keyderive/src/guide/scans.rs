@@ -69,7 +69,8 @@
 //! # What a scan may ask for
 //!
 //! Values are given as the field's argument type, so that literals work: `"alice"` for a `String`, `1000` for a `u64`.
-//! Ranges are any of the standard library's, in the field's own terms: on a reversed field they are written forwards.
+//! Ranges are any of the standard library's, in the field's own terms: on a reversed field they are written forwards. Those of
+//! text are of `&str`: `name.as_str()..` where `name` is a `String`.
 //!
 //! A bound or a prefix is a cut and not a value. What the field cannot hold is clamped, or matches nothing: a range of
 //! a padded number that ends above its digits ends with the greatest number. A fixed value that no key can hold is an
