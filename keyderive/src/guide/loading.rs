@@ -59,7 +59,10 @@
 //! # Resuming
 //!
 //! [`on_checkpoint`](crate::load::Load::on_checkpoint) hands out a [`Checkpoint`](crate::load::Checkpoint), data of serde,
-//! before the first row and then every 10,000. Store it; after the death of the process give it to
+//! before the first row, and then whenever 10,000 further rows, from the beginning of the input, are all dealt with. Rows are
+//! sent out of order within the look-ahead, so checkpoints come once the input is well beyond it, of 64 MiB unless set: a load
+//! of less has one at its end, and a smaller [`look_ahead`](crate::load::Load::look_ahead) has them sooner. Store it; after
+//! the death of the process give it to
 //! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows behind it that had been written are
 //! written again with the same timestamps, and are the same cells.
 //!

@@ -84,8 +84,12 @@
 //! what to do: values that serde reads without a type, such as untagged enums and `serde_json::Value`, unless they are
 //! [`json`](crate::row::json); numbers in a flattened field, unless they are marked as [`flattened`](crate::row::flattened)
 //! shows; NaN and infinity inside a sequence or another value that is JSON; two fields with one name. A row with a column
-//! under the name of its field and another under its `alias` is read, by the name:
+//! under the name of its field and another under its `alias` is read, by the name, unless a field is flattened:
 //! [`row`](crate::row#attributes-of-serde) has the rest.
+//!
+//! Single columns are named as they are stored, not as the Rust field is, and written as they are given: a name that the row
+//! type does not have is another column, and an `f64` column that is set to `&3`, or incremented, holds the eight bytes of an
+//! integer, which read as another number.
 //!
 //! # What is atomic
 //!

@@ -69,7 +69,8 @@
 //! # What a scan may ask for
 //!
 //! Values are given as the field's argument type, so that literals work: `"alice"` for a `String`, `1000` for a `u64`.
-//! Ranges are any of the standard library's, in the field's own terms: on a reversed field they are written forwards.
+//! Ranges are any of the standard library's, in the field's own terms: on a reversed field they are written forwards. Those of
+//! text are of `&str`: `name.as_str()..` where `name` is a `String`.
 //!
 //! A bound or a prefix is a cut and not a value. What the field cannot hold is clamped, or matches nothing: a range of
 //! a padded number that ends above its digits ends with the greatest number. A fixed value that no key can hold is an
@@ -145,3 +146,6 @@
 //! [`Scan::stream`](crate::Scan::stream) gives [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Memory is
 //! bounded whatever the number of rows, and a stream that is dropped cancels its requests. An error is its last item;
 //! [`Error::last_row_key`](crate::Error::last_row_key) is the row behind which a new scan can go on.
+//!
+//! [`Scan::visit`](crate::Scan::visit) lends each row to a closure instead, where it lies in the answer: for folds over
+//! millions of rows, which then allocate nothing for a row whose key and row types borrow their strings.

@@ -108,8 +108,8 @@ impl Fault {
     /// The row type is none that a row is read as.
     pub(super) fn no_row() -> Self {
         Self::unsupported(
-            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; enums and \
-             `serde_json::Value` are not rows",
+            "is read into a type that is neither a struct, nor a map with string keys, nor `()`; make it the field of a \
+             struct, an enum or a `serde_json::Value` with `#[serde(with = \"keyderive::row::json\")]`",
         )
     }
 
@@ -118,7 +118,8 @@ impl Fault {
         Self::unsupported(
             "is read without a type, and bytes do not say theirs; give the field a concrete type in place of a tagged \
              or untagged enum or `serde_json::Value`, or store it as JSON with \
-             `#[serde(with = \"keyderive::row::json\")]`",
+             `#[serde(with = \"keyderive::row::json\")]`, the values of a map by a type of their own that has it on its \
+             field; and flatten nothing into a struct that is a family",
         )
     }
 

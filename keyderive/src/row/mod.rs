@@ -109,9 +109,13 @@
 //! An `alias` is read; what is written has the name. A row can have both columns then, as after a write over what an older
 //! program has written: the name counts, and the alias's column is left out. It stays in the row, and is read again where the
 //! field becomes `None`, until `table.update(&key).delete("mail")` deletes it. Two aliases without the name are an error. A
-//! family that has an alias is created under both names.
+//! family that has an alias is created under both names. Reads of whole rows alone know of aliases: `increment`, `merge`,
+//! [`columns`](crate::Table::columns) and conditions take the column that they name, and begin at nothing where the value is
+//! still under the alias. Move such rows by `get` and `put` first. Beside a flattened field, a row with both columns is an
+//! error, and an entry of a flattened map with the name of an alias is not seen when it is written: have no aliases there.
 //!
-//! `flatten` turns a struct into a map for serde, which has three consequences. It owns the whole family, so that `put`
+//! `flatten` is for the row itself: a struct that is a family has no flattened field that can be read. It turns the row into a
+//! map for serde, which has three consequences. It owns the whole family, so that `put`
 //! deletes the columns that it does not have. It does not tell its names: [`Table::create`](crate::Table::create) has to be
 //! told of the families, a `None` is taken for a column, and
 //! [`Table::every_version`](crate::Table::every_version) says that it has [`Versions`]. And the columns of the flattened

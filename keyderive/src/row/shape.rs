@@ -23,8 +23,8 @@ pub(crate) enum Shape {
     Flattened(Flattened),
     /// The type is only written, and nothing is known of it.
     Unknown(Written),
-    /// A type that is read without a type is no row.
-    Untyped,
+    /// The type is that of a column, an option, or one that is read without a type.
+    NoRow,
 }
 
 /// The fields of a row type that is a struct.
@@ -79,15 +79,17 @@ pub(crate) enum Kind {
 
 impl Shape {
     pub(crate) fn of<R: DeserializeOwned>() -> Self {
-        match ask::<R>(&[]).asked {
+        let Found { asked, optional } = ask::<R>(&[]);
+        match asked {
+            _ if optional => Self::NoRow,
             Some(Asked::Struct(names)) => Self::Struct(Fields::of::<R>(names)),
             Some(Asked::Map) => Self::Map {
                 versions: map_asks::<R>(&[], Asked::Versions),
                 untyped: map_asks::<R>(&[], Asked::Untyped),
             },
             Some(Asked::Flattened) => Self::Flattened(Flattened(ask::<R>)),
-            Some(Asked::Untyped) => Self::Untyped,
-            Some(Asked::Column | Asked::Versions) | None => Self::Struct(Fields::of::<R>(&[])),
+            Some(Asked::Column | Asked::Versions | Asked::Untyped) => Self::NoRow,
+            Some(Asked::Nothing) | None => Self::Struct(Fields::of::<R>(&[])),
         }
     }
 
@@ -117,7 +119,7 @@ impl Shape {
 
     fn fault(&self) -> Option<Fault> {
         match self {
-            Self::Untyped => Some(Fault::no_row()),
+            Self::NoRow => Some(Fault::no_row()),
             Self::Struct(Fields { twice: Some((family, column)), .. }) => {
                 let fault = Fault::unsupported(
                     "is the column of two fields of the row type, by `#[serde(rename)]` or `#[serde(alias)]`, and \
@@ -152,7 +154,7 @@ impl Shape {
                 Columns::In(of) => family == Some(of) && is_asked(*ask, of, column),
             }),
             Self::Map { untyped, .. } => *untyped && family.is_none(),
-            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) | Self::NoRow => false,
         }
     }
 
@@ -174,7 +176,7 @@ impl Shape {
     pub(crate) fn fields(&self) -> &[Field] {
         match self {
             Self::Struct(fields) => &fields.all,
-            Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => &[],
+            Self::Map { .. } | Self::Flattened(_) | Self::Unknown(_) | Self::NoRow => &[],
         }
     }
 
@@ -193,7 +195,7 @@ impl Shape {
                 fields.all.iter().any(|field| matches!(field.kind, Kind::Column { versions: true }))
             }
             Self::Map { versions, .. } => *versions,
-            Self::Flattened(_) | Self::Unknown(_) | Self::Untyped => false,
+            Self::Flattened(_) | Self::Unknown(_) | Self::NoRow => false,
         }
     }
 
@@ -222,7 +224,7 @@ impl Shape {
     pub(super) fn may_have_families(&self) -> bool {
         match self {
             Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
-            Self::Map { .. } | Self::Untyped => false,
+            Self::Map { .. } | Self::NoRow => false,
             Self::Flattened(_) | Self::Unknown(_) => true,
         }
     }
@@ -273,7 +275,7 @@ impl Field {
                 Kind::Family { columns: None, versions: map_asks::<R>(&[name], Asked::Versions) }
             }
             Some(Asked::Versions) => Kind::Column { versions: true },
-            Some(Asked::Column | Asked::Untyped) | None => Kind::Column { versions: false },
+            Some(Asked::Column | Asked::Nothing | Asked::Untyped) | None => Kind::Column { versions: false },
         };
         Self { name, kind, optional }
     }

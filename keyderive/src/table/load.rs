@@ -268,8 +268,11 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
         self
     }
 
-    /// How many further items are dealt with before [`on_checkpoint`](Self::on_checkpoint) is called again. 0 counts as
-    /// 1.
+    /// How many further items are dealt with, all from the beginning of the input, before
+    /// [`on_checkpoint`](Self::on_checkpoint) is called again. 0 counts as 1.
+    ///
+    /// Rows within the [look-ahead](Self::look_ahead) are sent out of order, so an input that is no larger has no checkpoint
+    /// before its end: a smaller look-ahead has them sooner.
     pub fn checkpoint_every(mut self, items: u64) -> Self {
         self.settings.checkpoint_every = items.max(1);
         self

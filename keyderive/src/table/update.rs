@@ -69,8 +69,9 @@ impl<K: TableKey, R> Update<K, R> {
     /// table's family or, where the value is a struct or a map, a family; `family:name` is a column of another family.
     /// `None` deletes it.
     ///
-    /// The value is to be of the field's type; what is not is found when the row is read, but for a family that is set
-    /// to a value which is no struct and no map, and the other way round: that is an error.
+    /// The value is to be of the field's type, which is not checked: `&3` for an `f64` is stored as an integer, whose eight
+    /// bytes are read as another number. A family that is set to a value which is no struct and no map is an error, and
+    /// so is the other way round.
     pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
         let table = self.table.clone();
         self.changed(|sink| {

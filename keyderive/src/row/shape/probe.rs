@@ -21,6 +21,8 @@ pub(super) struct Found {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Asked {
     Column,
+    /// Nothing, as a row without columns does.
+    Nothing,
     /// Whatever there is, as serde's tagged and untagged enums do.
     Untyped,
     Versions,
@@ -68,12 +70,20 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     columns! {
         deserialize_bool deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_i128 deserialize_u8
         deserialize_u16 deserialize_u32 deserialize_u64 deserialize_u128 deserialize_f32 deserialize_f64
-        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_unit
-        deserialize_seq deserialize_identifier deserialize_ignored_any
+        deserialize_char deserialize_str deserialize_string deserialize_bytes deserialize_byte_buf deserialize_seq
+        deserialize_identifier
+    }
+
+    fn deserialize_unit<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        self.note(Asked::Nothing)
     }
 
     fn deserialize_unit_struct<V: Visitor<'de>>(self, _: &'static str, _: V) -> Result<V::Value, Stop> {
-        self.note(Asked::Column)
+        self.note(Asked::Nothing)
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
+        self.note(Asked::Nothing)
     }
 
     fn deserialize_tuple<V: Visitor<'de>>(self, _: usize, _: V) -> Result<V::Value, Stop> {

@@ -100,7 +100,8 @@ fn a_row_is_a_struct_or_a_map() {
         refused(shape, &text("an enum"));
     }
     let text = "the row in family `cf` is read into a type that is neither a struct, nor a map with string keys, \
-                nor `()`; enums and `serde_json::Value` are not rows";
+                nor `()`; make it the field of a struct, an enum or a `serde_json::Value` with \
+                `#[serde(with = \"keyderive::row::json\")]`";
     unreadable::<u8>(text);
     unreadable::<Shape>(text);
     unreadable::<Option<One<u8>>>(text);
@@ -249,7 +250,8 @@ enum Untagged {
 fn a_value_without_a_type_is_refused() {
     let text = "column `cf:x` is read without a type, and bytes do not say theirs; give the field a concrete type \
                 in place of a tagged or untagged enum or `serde_json::Value`, or store it as JSON with \
-                `#[serde(with = \"keyderive::row::json\")]`";
+                `#[serde(with = \"keyderive::row::json\")]`, the values of a map by a type of their own that has it on \
+                its field; and flatten nothing into a struct that is a family";
     unreadable::<One<Untagged>>(text);
     unreadable::<One<serde_json::Value>>(text);
 }

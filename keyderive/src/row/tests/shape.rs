@@ -97,5 +97,9 @@ fn a_map_and_a_flattened_struct_name_no_columns() {
     assert!(!flattened.is_family(b"a") && !flattened.is_family(b"clicks") && flattened.is_family(b"stats"));
     let unit = Shape::of::<()>();
     assert!(matches!(unit, Shape::Struct(_)) && unit.fields().is_empty(), "{unit:?}");
-    assert!(matches!(Shape::of::<serde_json::Value>(), Shape::Untyped));
+    assert!(matches!(Shape::of::<serde_json::Value>(), Shape::NoRow));
+    assert!(matches!(Shape::of::<Vec<i64>>(), Shape::NoRow));
+    assert!(matches!(Shape::of::<Channel>(), Shape::NoRow));
+    assert!(matches!(Shape::of::<Option<BTreeMap<String, i64>>>(), Shape::NoRow));
+    assert!(Shape::of::<()>().check("cf").is_ok());
 }

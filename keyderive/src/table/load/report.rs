@@ -246,7 +246,8 @@ impl fmt::Display for LoadError {
             }
             Reason::TooManyFailed { allowed } => write!(
                 f,
-                "the load of table `{table}` has ended early: {} not written, and {allowed} may be",
+                "the load of table `{table}` has ended early: {} not written, more than the {allowed} that `max_failures` \
+                 allows",
                 were(progress.failed, "row"),
             )?,
             Reason::RowsFailed => {

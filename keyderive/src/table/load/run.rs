@@ -119,7 +119,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                     return Err(Reason::NotBegun(Error::mismatch(
                         &self.table.name,
                         format!(
-                            "the checkpoint is behind {items} items, and the input has {index}; resume with the whole \
+                            "the checkpoint was made after {items} items, and the input has {index}; resume with the whole \
                              of the input that the load began with, or load from the beginning: leave `.resume(…)` out"
                         ),
                     )));
