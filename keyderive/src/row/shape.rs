@@ -139,7 +139,7 @@ impl Shape {
             Self::Struct(Fields { untyped, .. }) => untyped.is_empty(),
             Self::Map { untyped, .. } => !untyped,
             Self::Unknown(_) => true,
-            Self::Flattened(_) | Self::Untyped => false,
+            Self::Flattened(_) | Self::NoRow => false,
         }
     }
 
