@@ -90,7 +90,7 @@ async fn a_checkpoint_is_of_one_load() {
     refused(error, "tables/others");
 
     let error = table.load_iter((0..99).map(reading)).resume(checkpoint.clone()).await.unwrap_err();
-    refused(error, "behind 100 items, and the input has 99");
+    refused(error, "made after 100 items, and the input has 99");
 
     let mut told = Vec::new();
     let load = table.load_iter((0..100).map(reading)).resume(checkpoint);

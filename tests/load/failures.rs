@@ -72,7 +72,9 @@ async fn too_many_failed_rows_end_the_load() {
         let rows = if failed == 1 { "1 row was" } else { "5 rows were" };
         let told = error.to_string();
         assert!(
-            told.contains(&format!(" has ended early: {rows} not written, and {allowed} may be; ")),
+            told.contains(&format!(
+                " has ended early: {rows} not written, more than the {allowed} that `max_failures` allows; "
+            )),
             "{told}"
         );
         assert!(told.ends_with("; the checkpoint is at the beginning of the input"), "{told}");

@@ -38,8 +38,8 @@ const FORMAT: u32 = 1;
 ///
 /// # What it is of
 ///
-/// A load into another table, of another instance, or by another key type refuses it, once it has a row in it. The tables of an embedded Bigtable
-/// have a number of their own too, so that one which was deleted and made anew, or is in another
+/// A load into another table, of another instance, or by another key type refuses it, once it has a row in it. The tables
+/// of an embedded Bigtable have a number of their own too, so that one which was deleted and made anew, or is in another
 /// [`Client::embedded`](crate::Client::embedded), is another table. The service and the emulator tell nothing of the kind:
 /// there, a table that was made anew under its name takes the checkpoint of the one before, and so does another emulator.
 /// Load such a table from the beginning.
