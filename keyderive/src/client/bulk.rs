@@ -215,7 +215,14 @@ impl RawWriter {
         fill(entry)?;
         entry.check(table)?;
         let size = entry.bytes();
-        let room = |state: &mut State| state.entries.take(entries, 1) && state.bytes.take(bytes, size);
+        let room = |state: &mut State| {
+            let has_room = state.entries.take(entries, 1);
+            let is_taken = has_room && state.bytes.take(bytes, size);
+            if has_room && !is_taken {
+                state.entries.keep(1);
+            }
+            is_taken
+        };
         let is_taken = self.gathering.take(entry, room)?;
         Ok((!is_taken).then(|| std::mem::take(entry)))
     }

@@ -62,6 +62,12 @@ impl Share {
         true
     }
 
+    /// Keeps for rows to come what was taken for one that has not come.
+    pub(super) fn keep(&mut self, taken: usize) {
+        self.used -= taken;
+        self.ahead += taken;
+    }
+
     fn take_ahead(&mut self, room: &Room, missing: usize) -> bool {
         let taken = [missing.max(room.step), missing].into_iter().find(|wanted| room.take(*wanted));
         self.ahead += taken.unwrap_or(0);
@@ -105,6 +111,11 @@ mod tests {
         let used = share.end(&room);
         assert_eq!((used, room.left.available_permits()), (100, 0));
         room.give_back(used);
+        // What was not used is given back with what was taken ahead.
+        assert!(share.take(&room, 10));
+        share.keep(10);
+        share.give_back_ahead(&room);
+        assert_eq!(room.left.available_permits(), 100);
         // More than there is goes alone.
         assert!(share.take(&room, 1000) && room.left.available_permits() == 0);
         assert_eq!(share.end(&room), 100);

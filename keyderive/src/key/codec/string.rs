@@ -112,6 +112,7 @@ pub trait StrCodec {
     /// How many bytes `write` appends for `value`.
     #[doc(hidden)]
     #[inline(always)]
+    #[must_use]
     fn written_len(value: &str) -> usize {
         value.len()
     }

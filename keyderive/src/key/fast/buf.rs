@@ -5,6 +5,9 @@ use super::{Checked, holds_forbidden};
 /// The longest string that is copied in words.
 const COPIED: usize = 40;
 
+/// A word without a byte at or below any delimiter.
+static NO_TEXT: [u8; 8] = [u8::MAX; 8];
+
 /// A vector with its end at hand, for parts of a few bytes each.
 ///
 /// A `Vec` keeps its length in memory, where each part would wait for the one before it. This keeps it in a register,
@@ -78,7 +81,7 @@ impl<'a> KeyBuf<'a> {
         // Four to seven bytes are no word, and their halves do: the words are some others then, and go elsewhere.
         let mut aside = [0; 8];
         let (from, to) = match len < 8 {
-            true => ([u8::MAX; 8].as_ptr(), aside.as_mut_ptr()),
+            true => (NO_TEXT.as_ptr(), aside.as_mut_ptr()),
             false => (bytes.as_ptr(), end),
         };
         let last_word = len.max(8) - 8;
