@@ -108,7 +108,7 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
         return Err(Refused);
     }
     let is_ascii = head.len() <= 2 * BLOCK && not_ascii & (u64::MAX >> (2 * BLOCK - head.len())) == 0;
-    if !is_ascii && !(is_utf8(&names[..end - 2]) && is_utf8(&head[end + 1..])) {
+    if !(is_ascii || is_utf8(&names[..end - 2]) && is_utf8(&head[end + 1..])) {
         return Err(Refused);
     }
     // SAFETY: both are ASCII or have been found to be UTF-8.
