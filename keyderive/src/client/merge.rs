@@ -9,12 +9,14 @@
 //! is copied as it comes.
 
 mod chunk;
+mod usual;
 
 use std::mem;
 
 use bytes::Bytes;
 
-use self::chunk::{Chunk, Status};
+use self::chunk::{Chunk, Part, Status};
+use self::usual::UsualCell;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge};
 
 /// What an answer that breaks the rules is told.
@@ -28,10 +30,12 @@ pub(super) struct RowMerger {
     /// The key of the last row that was committed otherwise, or that the server says it has scanned; empty before the
     /// first.
     last_key: Vec<u8>,
+    /// Whether no row was open when the present message came, and `last_key` is from before.
+    is_before: bool,
     /// The last message, and how far it has been read.
     message: Bytes,
     at: usize,
-    /// A scan marker that belongs behind the message's rows, or nothing.
+    /// The key that the message says has been scanned; empty where it has said nothing by now.
     marker: Span,
     /// The last row, whole or not.
     row: Row,
@@ -63,6 +67,7 @@ impl RowMerger {
             reversed,
             last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
+            is_before: true,
             message: Bytes::new(),
             at: 0,
             marker: Span::default(),
@@ -90,32 +95,133 @@ impl RowMerger {
             self.last_key.clear();
             self.last_key.extend_from_slice(key.of(&self.message));
         }
-        let marker = chunk::marker(&message)?;
+        if u32::try_from(message.len()).is_err() {
+            return Err("a message has more than 4 GiB".to_owned());
+        }
+        self.is_before = matches!(self.open, Open::None);
         (self.message, self.at, self.marker) = (message, 0, Span::default());
-        let key = marker.of(&self.message);
-        if key.is_empty() {
-            return Ok(());
-        }
-        if self.is_scanned_first(key)? {
-            return self.scanned(marker);
-        }
-        self.marker = marker;
         Ok(())
     }
 
     /// Whether there is a further row in the message, which is [`row`](Self::row) then.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, Broken> {
-        let mut chunk = Chunk::default();
-        while chunk::next(&self.message, &mut self.at, &mut chunk)? {
-            if self.push(&chunk)? {
-                return Ok(true);
+        if self.advance_as_usual() { Ok(true) } else { self.advance_otherwise() }
+    }
+
+    fn advance_otherwise(&mut self) -> Result<bool, Broken> {
+        loop {
+            match chunk::next(&self.message, &mut self.at)? {
+                Part::Chunk(chunk) => {
+                    if self.push(&chunk)? || self.advance_as_usual() {
+                        return Ok(true);
+                    }
+                }
+                Part::Scanned(marker) => self.marker = marker,
+                Part::End => return self.end_message().map(|()| false),
             }
         }
-        match mem::take(&mut self.marker) {
-            marker if marker.is_empty() => Ok(false),
-            marker => self.scanned(marker).map(|()| false),
+    }
+
+    /// Takes what is said of the scan, when the rows of the message have been taken.
+    fn end_message(&mut self) -> Result<(), Broken> {
+        let marker = mem::take(&mut self.marker);
+        if marker.is_empty() {
+            return Ok(());
         }
+        match self.is_before && self.is_scanned_first(marker.of(&self.message))? {
+            // The rows have gone on from there.
+            true if self.last.is_some() => self.check_order_behind(&self.last_key, marker.of(&self.message)),
+            true => Ok(()),
+            false => self.scanned(marker),
+        }
+    }
+
+    /// Lends the row that has been advanced to, and those behind it that come as usual, `most` in all, up to one of which
+    /// `lend` says no. Says how many it has advanced.
+    #[inline]
+    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row) -> bool) -> u64 {
+        let mut advanced = 0;
+        while lend(&self.row) && advanced + 1 < most && self.advance_as_usual() {
+            advanced += 1;
+        }
+        advanced
+    }
+
+    /// Takes cells of a row in the present message as long as they come as usual; whether one of them commits the row.
+    /// Whatever is not to be taken so, for any reason, is left to [`push`](Self::push).
+    #[inline]
+    fn advance_as_usual(&mut self) -> bool {
+        match self.open {
+            Open::None => {}
+            Open::Shared => {
+                let Some(CellSpans { family, qualifier, .. }) = self.row.cells.last() else { return false };
+                let is_committed = self.take_further_cells((*family, *qualifier));
+                if is_committed {
+                    self.open = Open::None;
+                    self.last = Some(self.row.key);
+                }
+                return is_committed;
+            }
+            Open::Copied(_) | Open::Split(_) => return false,
+        }
+        let Some((cell, end)) = usual::cell(&self.message, self.at) else { return false };
+        let Some(column) = self.begins_row(&cell) else { return false };
+        self.begin_row(cell.key);
+        self.add_usual(&cell, column, end);
+        let is_committed = cell.is_committed || self.take_further_cells(column);
+        match is_committed {
+            true => self.last = Some(self.row.key),
+            false => self.open = Open::Shared,
+        }
+        is_committed
+    }
+
+    /// Takes further cells of a row, the last of which was of this column, as long as they come as usual; whether one of
+    /// them commits the row.
+    #[inline(always)]
+    fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
+        while let Some((cell, end)) = usual::cell(&self.message, self.at)
+            && let Some(next) = self.column_behind(column, &cell)
+        {
+            column = next;
+            self.add_usual(&cell, column, end);
+            if cell.is_committed {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The column of the first cell of a row, if the row may come here.
+    #[inline(always)]
+    fn begins_row(&self, cell: &UsualCell) -> Option<(Span, Span)> {
+        let key = cell.key.of(&self.message);
+        let (family, qualifier) = (cell.family?, cell.qualifier?);
+        let may_come = !key.is_empty() && self.is_in_order(self.last_seen(), key);
+        (may_come && chunk::is_text(family.of(&self.message))).then_some((family, qualifier))
+    }
+
+    /// The column of a further cell of a row, if the cell may come behind one of the column that is given.
+    #[inline(always)]
+    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &UsualCell) -> Option<(Span, Span)> {
+        match (cell.family, cell.qualifier) {
+            _ if !cell.key.is_empty() => None,
+            (None, new) => Some((last, new.unwrap_or(qualifier))),
+            (Some(family), Some(qualifier)) => {
+                let is_known = family.is_same_in(last, &self.message);
+                (is_known || chunk::is_text(family.of(&self.message)))
+                    .then_some((if is_known { last } else { family }, qualifier))
+            }
+            (Some(_), None) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn add_usual(&mut self, cell: &UsualCell, (family, qualifier): (Span, Span), end: usize) {
+        let UsualCell { timestamp_micros, value, .. } = *cell;
+        self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
+        self.at = end;
     }
 
     /// The row that has been advanced to.
@@ -133,26 +239,7 @@ impl RowMerger {
     }
 
     /// Takes the next chunk; whether it commits a row.
-    #[inline]
     fn push(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
-        let is_whole_cell = chunk.value_size == 0 && chunk.status != Status::Reset;
-        match self.open {
-            Open::None if is_whole_cell => self.begin(chunk)?,
-            Open::Shared if is_whole_cell => self.check_key(chunk)?,
-            _ => return self.push_otherwise(chunk),
-        }
-        self.share_cell(chunk)?;
-        if chunk.status != Status::Commit {
-            return Ok(false);
-        }
-        self.open = Open::None;
-        self.last = Some(self.row.key);
-        Ok(true)
-    }
-
-    /// Takes a chunk that is not a whole cell of a row in the present message.
-    #[cold]
-    fn push_otherwise(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
         if chunk.status == Status::Reset {
             return self.reset(chunk).map(|()| false);
         }
@@ -171,13 +258,19 @@ impl RowMerger {
                 self.begin_cell(chunk)?;
             }
         }
-        if commit && let Open::Copied(row) = mem::replace(&mut self.open, Open::None) {
-            self.row = row.build();
-            self.last = None;
-            self.last_key.clear();
-            self.last_key.extend_from_slice(self.row.key());
+        if !commit {
+            return Ok(false);
         }
-        Ok(commit)
+        match mem::replace(&mut self.open, Open::None) {
+            Open::Copied(row) => {
+                self.row = row.build();
+                (self.last, self.is_before) = (None, false);
+                self.last_key.clear();
+                self.last_key.extend_from_slice(self.row.key());
+            }
+            _ => self.last = Some(self.row.key),
+        }
+        Ok(true)
     }
 
     /// The key of the row that is open.
@@ -190,7 +283,6 @@ impl RowMerger {
     }
 
     /// Fails for a chunk of another row than the one that is open.
-    #[inline]
     fn check_key(&self, chunk: &Chunk) -> Result<(), Broken> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() || key == self.open_key() {
@@ -213,18 +305,20 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Whether the scan comes to `key` before it comes to the row that the message begins with. Of a response with
+    /// Whether the scan came to `key` before it came to the row that the message begins with. Of a response with
     /// both, Google's clients do not agree which is first.
     fn is_scanned_first(&self, key: &[u8]) -> Result<bool, Broken> {
-        if !matches!(self.open, Open::None) {
-            return Ok(false);
+        let mut at = 0;
+        loop {
+            match chunk::next(&self.message, &mut at)? {
+                Part::Chunk(chunk) => {
+                    let first = chunk.key.of(&self.message);
+                    return Ok(if self.reversed { key > first } else { key < first });
+                }
+                Part::Scanned(_) => {}
+                Part::End => return Ok(false),
+            }
         }
-        let mut chunk = Chunk::default();
-        if !chunk::next(&self.message, &mut 0, &mut chunk)? {
-            return Ok(false);
-        }
-        let first = chunk.key.of(&self.message);
-        Ok(if self.reversed { key > first } else { key < first })
     }
 
     fn reset(&mut self, chunk: &Chunk) -> Result<(), Broken> {
@@ -239,7 +333,6 @@ impl RowMerger {
         Ok(())
     }
 
-    #[inline]
     fn begin(&mut self, chunk: &Chunk) -> Result<(), Broken> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() {
@@ -252,21 +345,33 @@ impl RowMerger {
         if chunk.qualifier.is_none() {
             return Err(format!("the first chunk of row {} has no qualifier", Shown(key)));
         }
-        if self.row.bytes.as_ptr() != self.message.as_ptr() || self.row.bytes.len() != self.message.len() {
-            self.row.bytes = self.message.clone();
-        }
-        self.row.key = chunk.key;
-        self.row.cells.clear();
-        self.row.labels.clear();
+        self.begin_row(chunk.key);
         self.open = Open::Shared;
         Ok(())
     }
 
+    /// Begins a row that is in the present message.
     #[inline]
+    fn begin_row(&mut self, key: Span) {
+        if self.row.bytes.as_ptr() != self.message.as_ptr() || self.row.bytes.len() != self.message.len() {
+            self.row.bytes = self.message.clone();
+        }
+        self.row.key = key;
+        self.row.cells.clear();
+        self.row.labels.clear();
+    }
+
+    #[inline]
+    fn is_in_order(&self, last: &[u8], key: &[u8]) -> bool {
+        last.is_empty() || if self.reversed { key < last } else { key > last }
+    }
+
     fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
-        let last = self.last_seen();
-        let in_order = if self.reversed { key < last } else { key > last };
-        if in_order || last.is_empty() {
+        self.check_order_behind(self.last_seen(), key)
+    }
+
+    fn check_order_behind(&self, last: &[u8], key: &[u8]) -> Result<(), Broken> {
+        if self.is_in_order(last, key) {
             return Ok(());
         }
         let rule = if self.reversed { "strictly decreasing" } else { "strictly increasing" };
@@ -274,7 +379,6 @@ impl RowMerger {
     }
 
     /// Fails for a cell of another family whose column is not said.
-    #[inline]
     fn check_column(&self, chunk: &Chunk) -> Result<(), Broken> {
         let (Some(family), None) = (chunk.family, chunk.qualifier) else { return Ok(()) };
         let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
@@ -282,7 +386,6 @@ impl RowMerger {
     }
 
     /// A whole cell of the row that is in the present message.
-    #[inline]
     fn share_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
         self.check_column(chunk)?;
         let last = self.row.cells.last();

@@ -66,9 +66,10 @@ impl Watch {
         }
     }
 
-    /// A row has come.
-    pub(super) fn row(&mut self) {
-        self.rows += 1;
+    /// So many rows have come.
+    #[inline]
+    pub(super) fn rows(&mut self, count: u64) {
+        self.rows += count;
     }
 
     /// Rows go, or bytes come or go.

@@ -187,7 +187,7 @@ mod portable {
         block.as_chunks::<8>().0.iter().rev().fold((0, 0), |(forbidden, not_ascii), word| {
             let word = u64::from_le_bytes(*word);
             // A high bit for each byte that is above the delimiter; without the high bits, no byte carries.
-            let above = (word & !HIGH_BITS) + repeated(0x7f - delimiter) | word;
+            let above = ((word & !HIGH_BITS) + repeated(0x7f - delimiter)) | word;
             (forbidden << 8 | side_by_side(!above), not_ascii << 8 | side_by_side(word))
         })
     }
@@ -254,6 +254,28 @@ mod sse2 {
             }
         });
         (low.0 | high.0 << 16, low.1 | high.1 << 16)
+    }
+}
+
+/// The bytes as text, where they are UTF-8, quickly where they are few and ASCII, as names are.
+#[inline]
+pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
+    if is_short_ascii(bytes) {
+        // SAFETY: ASCII is UTF-8.
+        return Some(unsafe { str::from_utf8_unchecked(bytes) });
+    }
+    str::from_utf8(bytes).ok()
+}
+
+/// Whether the bytes are sixteen at most, and all ASCII.
+#[inline]
+fn is_short_ascii(bytes: &[u8]) -> bool {
+    if let (Some(first), Some(last), ..=16) = (bytes.first_chunk(), bytes.last_chunk(), bytes.len()) {
+        (u64::from_le_bytes(*first) | u64::from_le_bytes(*last)) & HIGH_BITS == 0
+    } else if let (Some(first), Some(last), ..=7) = (bytes.first_chunk(), bytes.last_chunk(), bytes.len()) {
+        u64::from(u32::from_le_bytes(*first) | u32::from_le_bytes(*last)) & HIGH_BITS == 0
+    } else {
+        bytes.len() < 4 && bytes.iter().all(u8::is_ascii)
     }
 }
 

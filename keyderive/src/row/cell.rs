@@ -1,6 +1,7 @@
 //! A row as the table stores it: cells under families and qualifiers.
 
 use std::fmt;
+use std::ptr;
 
 use bytes::Bytes;
 
@@ -35,8 +36,7 @@ impl CellSpans {
     /// Whether two cells of these bytes are of the same column.
     #[inline]
     fn is_of_column_of(&self, other: &Self, bytes: &[u8]) -> bool {
-        let is_same = |one: Span, other: Span| one == other || one.of(bytes) == other.of(bytes);
-        is_same(self.qualifier, other.qualifier) && is_same(self.family, other.family)
+        self.qualifier.is_same_in(other.qualifier, bytes) && self.family.is_same_in(other.family, bytes)
     }
 }
 
@@ -72,8 +72,7 @@ impl Row {
     /// The cells, as a slice.
     #[inline]
     pub(crate) fn cell_slice(&self) -> CellSlice<'_> {
-        // A row with so many cells has more than 4 GiB.
-        CellSlice { row: self, numbers: Span::new(0, u32::try_from(self.cells.len()).unwrap_or(u32::MAX)) }
+        CellSlice { row: self, cells: &self.cells }
     }
 
     /// About how much memory it takes.
@@ -101,8 +100,7 @@ impl fmt::Debug for Row {
 #[derive(Clone, Copy)]
 pub(crate) struct CellSlice<'a> {
     row: &'a Row,
-    /// The numbers of the cells in the row.
-    numbers: Span,
+    cells: &'a [CellSpans],
 }
 
 impl<'a> CellSlice<'a> {
@@ -113,53 +111,83 @@ impl<'a> CellSlice<'a> {
 
     #[inline]
     pub(crate) fn first(self) -> Option<Cell<'a>> {
-        self.iter().next()
+        let Self { row, cells } = self;
+        Some(Cell { row, spans: cells.first()? })
     }
 
-    /// Those in front of the first that is as `is_end` says, and the rest.
-    pub(crate) fn split_where(self, is_end: impl Fn(Cell<'a>) -> bool) -> (Self, Self) {
-        let front = self.iter().take_while(|cell| !is_end(*cell)).last();
-        self.split_at(front.map_or(self.numbers.start(), |cell| cell.number + 1))
+    /// Those behind the first ones, of which there are so many.
+    pub(crate) fn behind(self, count: usize) -> Self {
+        Self { cells: self.cells.get(count..).unwrap_or_default(), ..self }
     }
 
-    /// Takes the cells of the first one's column.
+    /// The first ones, as long as they are as `is_one` says.
+    pub(crate) fn front_where(self, is_one: impl FnMut(Cell<'a>) -> bool) -> Self {
+        let count = self.iter().map(is_one).take_while(|is_one| *is_one).count();
+        Self { cells: &self.cells[..count], ..self }
+    }
+
+    /// The columns that they are of.
     #[inline]
-    pub(crate) fn next_column(&mut self) -> Option<Column<'a>> {
-        let Row { bytes, cells, .. } = self.row;
-        let Cell { number: first, .. } = self.first()?;
-        let mut end = first + 1;
-        while end < self.numbers.end() && cells[end as usize].is_of_column_of(&cells[first as usize], bytes) {
-            end += 1;
+    pub(crate) fn columns(self) -> Columns<'a> {
+        Columns { left: self, last: None }
+    }
+}
+
+/// The columns of some cells.
+#[derive(Clone, Copy)]
+pub(crate) struct Columns<'a> {
+    left: CellSlice<'a>,
+    /// The newest cell of the last column.
+    last: Option<&'a CellSpans>,
+}
+
+impl<'a> Columns<'a> {
+    /// The column that was given last.
+    #[inline]
+    pub(crate) fn given(&self) -> Option<Column<'a>> {
+        let newest = Cell { row: self.left.row, spans: self.last? };
+        Some(Column { newest, is_alone: false })
+    }
+}
+
+impl<'a> Iterator for Columns<'a> {
+    type Item = Column<'a>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Column<'a>> {
+        let CellSlice { row, .. } = self.left;
+        loop {
+            let (spans, rest) = self.left.cells.split_first()?;
+            self.left.cells = rest;
+            if !self.last.is_some_and(|last| spans.is_of_column_of(last, &row.bytes)) {
+                self.last = Some(spans);
+                return Some(Column { newest: Cell { row, spans }, is_alone: false });
+            }
         }
-        let (column, rest) = self.split_at(end);
-        *self = rest;
-        Some(Column(column))
-    }
-
-    /// Those in front of a number, which is one of theirs or the end, and the rest.
-    #[inline]
-    fn split_at(self, number: u32) -> (Self, Self) {
-        let Self { row, numbers } = self;
-        let (front, rest) = (Span::new(numbers.start(), number), Span::new(number, numbers.end()));
-        (Self { row, numbers: front }, Self { row, numbers: rest })
     }
 }
 
 /// The cells of one column, one at least, the newest first.
 #[derive(Clone, Copy)]
-pub(crate) struct Column<'a>(CellSlice<'a>);
+pub(crate) struct Column<'a> {
+    newest: Cell<'a>,
+    /// Whether it stands for its newest cell alone.
+    is_alone: bool,
+}
 
 impl<'a> Column<'a> {
     #[inline]
     pub(crate) fn newest(self) -> Cell<'a> {
-        let CellSlice { row, numbers } = self.0;
-        Cell { row, number: numbers.start() }
+        self.newest
     }
 
     /// Each version by itself.
     pub(crate) fn singly(self) -> impl Iterator<Item = Self> {
-        let alone = |Cell { row, number }| Self(CellSlice { row, numbers: Span::new(number, number + 1) });
-        self.0.iter().map(alone)
+        let Cell { row, spans } = self.newest;
+        let cells = row.cells.get(self.newest.number()..).unwrap_or_default();
+        let versions = cells.iter().take_while(|cell| cell.is_of_column_of(spans, &row.bytes));
+        let versions = versions.take(if self.is_alone { 1 } else { usize::MAX });
+        versions.map(|spans| Self { newest: Cell { row, spans }, is_alone: true })
     }
 }
 
@@ -172,28 +200,24 @@ impl<'a> Iterator for Cells<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Cell<'a>> {
-        let CellSlice { row, numbers } = self.0;
-        if numbers.is_empty() {
-            return None;
-        }
-        self.0.numbers = Span::new(numbers.start() + 1, numbers.end());
-        Some(Cell { row, number: numbers.start() })
+        let CellSlice { row, cells } = self.0;
+        let (spans, rest) = cells.split_first()?;
+        self.0.cells = rest;
+        Some(Cell { row, spans })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = self.0.numbers.len();
+        let left = self.0.cells.len();
         (left, Some(left))
     }
 }
 
 impl DoubleEndedIterator for Cells<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let CellSlice { row, numbers } = self.0;
-        if numbers.is_empty() {
-            return None;
-        }
-        self.0.numbers = Span::new(numbers.start(), numbers.end() - 1);
-        Some(Cell { row, number: numbers.end() - 1 })
+        let CellSlice { row, cells } = self.0;
+        let (spans, rest) = cells.split_last()?;
+        self.0.cells = rest;
+        Some(Cell { row, spans })
     }
 }
 
@@ -209,17 +233,11 @@ impl fmt::Debug for Cells<'_> {
 #[derive(Clone, Copy)]
 pub struct Cell<'a> {
     row: &'a Row,
-    number: u32,
+    /// Where its parts are: one of the row's own.
+    spans: &'a CellSpans,
 }
 
 impl<'a> Cell<'a> {
-    /// Where its parts are.
-    #[inline]
-    fn spans(self) -> &'a CellSpans {
-        // Numbers come from the row's own cells.
-        &self.row.cells[self.number as usize]
-    }
-
     /// The column family's name.
     #[must_use]
     pub fn family(self) -> &'a str {
@@ -227,35 +245,47 @@ impl<'a> Cell<'a> {
         str::from_utf8(self.family_bytes()).unwrap_or_default()
     }
 
+    /// Where the family and the qualifier are.
+    #[inline]
+    pub(crate) fn column(self) -> (Span, Span) {
+        (self.spans.family, self.spans.qualifier)
+    }
+
     #[inline]
     pub(crate) fn family_bytes(self) -> &'a [u8] {
-        self.spans().family.of(&self.row.bytes)
+        self.spans.family.of(&self.row.bytes)
     }
 
     /// The column qualifier; it may be empty.
     #[inline]
     #[must_use]
     pub fn qualifier(self) -> &'a [u8] {
-        self.spans().qualifier.of(&self.row.bytes)
+        self.spans.qualifier.of(&self.row.bytes)
     }
 
     /// The version's timestamp in microseconds since the epoch. Bigtable stores whole milliseconds.
     #[must_use]
     pub fn timestamp_micros(self) -> i64 {
-        self.spans().timestamp_micros
+        self.spans.timestamp_micros
     }
 
     /// The value's bytes.
     #[inline]
     #[must_use]
     pub fn value(self) -> &'a [u8] {
-        self.spans().value.of(&self.row.bytes)
+        self.spans.value.of(&self.row.bytes)
+    }
+
+    /// Its number in the row.
+    fn number(self) -> usize {
+        let offset = ptr::from_ref(self.spans).addr() - self.row.cells.as_ptr().addr();
+        offset / size_of::<CellSpans>()
     }
 
     /// The labels that a filter put on the cell.
     pub fn labels(self) -> impl Iterator<Item = &'a str> {
-        let Self { row, number, .. } = self;
-        let own = row.labels.iter().filter(move |(cell, _)| *cell == number as usize);
+        let (row, number) = (self.row, self.number());
+        let own = row.labels.iter().filter(move |(cell, _)| *cell == number);
         own.map(|(_, label)| str::from_utf8(label.of(&row.bytes)).unwrap_or_default())
     }
 }

@@ -26,8 +26,7 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
     shape: &Shape,
 ) -> Result<R, RowError> {
     let has_families = shape.may_have_families();
-    let cells = row.cell_slice();
-    let mut source = Source { cells, family, shape, has_families, empty: Vec::new(), aliases: None };
+    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, again: None };
     loop {
         let untyped = Untyped::default();
         let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
@@ -36,7 +35,7 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
         };
         // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
         if let Some(field) = source.missing_family(&fault) {
-            source.empty.push(field.name);
+            source.again().empty.push(field.name);
             continue;
         }
         match fault.duplicate() {
@@ -57,27 +56,45 @@ struct Source<'de, 'f> {
     shape: &'f Shape,
     /// Whether the row type has, or may have, families beside the row's own.
     has_families: bool,
+    /// What makes it another source, where the row is read again.
+    again: Option<Box<Again<'de>>>,
+}
+
+/// What reading a row has failed for, and need not fail for again.
+#[derive(Default)]
+struct Again<'de> {
     /// The families that are given although they have no cell.
     empty: Vec<&'static str>,
     /// None until a field has come a second time.
     aliases: Option<Aliases<'de>>,
 }
 
-impl<'f> Source<'_, 'f> {
+impl<'de, 'f> Source<'de, 'f> {
+    fn again(&mut self) -> &mut Again<'de> {
+        self.again.get_or_insert_default()
+    }
+
+    /// The families that are given although they have no cell.
+    fn empty(&self) -> &[&'static str] {
+        self.again.as_ref().map_or(&[], |again| &again.empty)
+    }
+
+    #[inline]
+    fn aliases(&self) -> Option<&Aliases<'de>> {
+        self.again.as_ref()?.aliases.as_ref()
+    }
+
     /// The family that the value fails for want of, and could have without a cell.
     fn missing_family(&self, fault: &Fault) -> Option<&'f Field> {
         let field = self.shape.family(fault.missing_column()?)?;
-        (!field.optional && !self.empty.contains(&field.name)).then_some(field)
+        (!field.optional && !self.empty().contains(&field.name)).then_some(field)
     }
 }
 
 /// The column of this name.
-fn column<'de>(mut cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Column<'de>> {
-    loop {
-        let column = cells.next_column()?;
+fn column<'de>(cells: CellSlice<'de>, family: &str, qualifier: &str) -> Option<Column<'de>> {
+    cells.columns().find(|column| {
         let newest = column.newest();
-        if newest.family_bytes() == family.as_bytes() && newest.qualifier() == qualifier.as_bytes() {
-            return Some(column);
-        }
-    }
+        newest.family_bytes() == family.as_bytes() && newest.qualifier() == qualifier.as_bytes()
+    })
 }

@@ -96,6 +96,7 @@ enum Kind {
 }
 
 impl Fault {
+    #[cold]
     fn new(kind: Kind, message: String) -> Self {
         Self(Box::new(Inner { kind, family: None, column: None, message, found: None, source: None }))
     }
@@ -124,6 +125,7 @@ impl Fault {
     }
 
     /// The column holds `found`, which is not what its field is stored as.
+    #[cold]
     pub(super) fn malformed(found: impl Display, expected: impl Display) -> Self {
         Self::new(Kind::Malformed, format!(" holds {found}; {expected}"))
     }
@@ -155,6 +157,7 @@ impl Fault {
     }
 
     /// Says which column it is about, unless that is known already.
+    #[cold]
     pub(super) fn in_column(mut self, qualifier: &[u8]) -> Self {
         if self.0.family.is_none() {
             self.0.column.get_or_insert_with(|| Bytes::copy_from_slice(qualifier));
@@ -163,6 +166,7 @@ impl Fault {
     }
 
     /// Says that it is about a family of its own, unless that is known already.
+    #[cold]
     pub(super) fn of_family(mut self, family: &str) -> Self {
         self.0.family.get_or_insert_with(|| family.into());
         self
@@ -193,6 +197,7 @@ impl Fault {
         self
     }
 
+    #[cold]
     pub(super) fn in_family(self, family: &str) -> RowError {
         RowError { family: family.into(), fault: self }
     }

@@ -151,7 +151,7 @@ mod versions;
 
 pub(crate) use build::{RowBuilder, TooLarge};
 pub use cell::{Cell, Cells, Row};
-pub(crate) use cell::{CellSlice, CellSpans, Column, Shown};
+pub(crate) use cell::{CellSlice, CellSpans, Column, Columns, Shown};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;

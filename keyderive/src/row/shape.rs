@@ -32,6 +32,7 @@ pub(crate) enum Shape {
 pub(crate) struct Fields {
     /// Under every name that they are read by.
     all: Vec<Field>,
+    has_families: bool,
     /// The columns that are read without a type, hence cannot be.
     untyped: Vec<Columns>,
     /// Tells which columns of a family with any column are.
@@ -221,9 +222,10 @@ impl Shape {
     }
 
     /// Whether a row has, or may have, families beside its own.
+    #[inline]
     pub(super) fn may_have_families(&self) -> bool {
         match self {
-            Self::Struct(fields) => fields.all.iter().any(|field| matches!(field.kind, Kind::Family { .. })),
+            Self::Struct(fields) => fields.has_families,
             Self::Map { .. } | Self::NoRow => false,
             Self::Flattened(_) | Self::Unknown(_) => true,
         }
@@ -248,7 +250,8 @@ impl Fields {
             })
         });
         let untyped = all.iter().flat_map(Field::untyped::<R>).collect();
-        Self { all, untyped, ask: ask::<R>, twice }
+        let has_families = all.iter().any(|field| matches!(field.kind, Kind::Family { .. }));
+        Self { all, has_families, untyped, ask: ask::<R>, twice }
     }
 }
 

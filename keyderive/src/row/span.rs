@@ -15,6 +15,9 @@ impl Span {
         Self(u64::from(end) << 32 | u64::from(start))
     }
 
+    /// Of no bytes that there are.
+    pub(crate) const NOWHERE: Self = Self(u64::MAX);
+
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
     pub(crate) fn start(self) -> u32 {
@@ -30,6 +33,12 @@ impl Span {
     #[inline]
     pub(crate) fn of(self, bytes: &[u8]) -> &[u8] {
         bytes.get(self.start() as usize..self.end() as usize).unwrap_or_default()
+    }
+
+    /// Whether the part of `bytes` that it names is equal to the other's.
+    #[inline]
+    pub(crate) fn is_same_in(self, other: Self, bytes: &[u8]) -> bool {
+        self == other || self.len() == other.len() && self.of(bytes) == other.of(bytes)
     }
 
     /// The part of `bytes` up to its end.

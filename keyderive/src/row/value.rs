@@ -1,6 +1,7 @@
 //! The bytes of one cell, as [the module above](super) lists them.
 
 use super::error::{Excerpt, Fault, Hex};
+use crate::key::as_text;
 
 pub(super) fn integer(value: i64) -> [u8; 8] {
     value.to_be_bytes()
@@ -48,14 +49,19 @@ integers! {
     u8 u8::MAX; u16 u16::MAX; u32 u32::MAX; u64 i64::MAX;
 }
 
+#[inline]
 pub(super) fn read_integer<T: Integer>(value: &[u8]) -> Result<T, Fault> {
     let number = read_i64(value, T::NAME)?;
-    T::try_from(number).map_err(|_| {
-        let expected = format_args!("`{}` is {} to {}", T::NAME, T::MIN, T::MAX);
-        Fault::malformed(format_args!("the integer {number}"), expected)
-    })
+    T::try_from(number).map_err(|_| outside::<T>(number))
 }
 
+#[cold]
+fn outside<T: Integer>(number: i64) -> Fault {
+    let expected = format_args!("`{}` is {} to {}", T::NAME, T::MIN, T::MAX);
+    Fault::malformed(format_args!("the integer {number}"), expected)
+}
+
+#[inline]
 pub(super) fn read_boolean(value: &[u8]) -> Result<bool, Fault> {
     match read_i64(value, "bool")? {
         0 => Ok(false),
@@ -87,29 +93,42 @@ pub(super) fn is_timestamp(micros: i64) -> bool {
 /// A millisecond in microseconds.
 const MILLISECOND: i64 = 1000;
 
+#[inline]
 fn read_i64(value: &[u8], name: &str) -> Result<i64, Fault> {
-    value.try_into().map(i64::from_be_bytes).map_err(|_| {
-        Fault::malformed(Hex(value), format_args!("`{name}` is stored as an integer of 8 bytes, big-endian"))
-    })
+    value.try_into().map(i64::from_be_bytes).map_err(|_| not_an_integer(value, name))
 }
 
+#[cold]
+fn not_an_integer(value: &[u8], name: &str) -> Fault {
+    Fault::malformed(Hex(value), format_args!("`{name}` is stored as an integer of 8 bytes, big-endian"))
+}
+
+#[inline]
 pub(super) fn read_float(value: &[u8]) -> Result<f32, Fault> {
-    value
-        .try_into()
-        .map(f32::from_be_bytes)
-        .map_err(|_| Fault::malformed(Hex(value), "`f32` is stored as 4 bytes, IEEE 754 big-endian"))
+    value.try_into().map(f32::from_be_bytes).map_err(|_| not_a_float(value, "f32", 4))
 }
 
+#[inline]
 pub(super) fn read_double(value: &[u8]) -> Result<f64, Fault> {
-    value
-        .try_into()
-        .map(f64::from_be_bytes)
-        .map_err(|_| Fault::malformed(Hex(value), "`f64` is stored as 8 bytes, IEEE 754 big-endian"))
+    value.try_into().map(f64::from_be_bytes).map_err(|_| not_a_float(value, "f64", 8))
 }
 
+#[cold]
+fn not_a_float(value: &[u8], name: &str, bytes: usize) -> Fault {
+    Fault::malformed(Hex(value), format_args!("`{name}` is stored as {bytes} bytes, IEEE 754 big-endian"))
+}
+
+#[inline]
 pub(super) fn read_text(value: &[u8]) -> Result<&str, Fault> {
-    str::from_utf8(value)
-        .map_err(|error| Fault::malformed(Hex(value), format_args!("text is stored as UTF-8: {error}")))
+    as_text(value).ok_or_else(|| not_text(value))
+}
+
+#[cold]
+fn not_text(value: &[u8]) -> Fault {
+    match str::from_utf8(value) {
+        Ok(_) => Fault::malformed(Hex(value), "text is stored as UTF-8"),
+        Err(error) => Fault::malformed(Hex(value), format_args!("text is stored as UTF-8: {error}")),
+    }
 }
 
 pub(super) fn read_char(value: &[u8]) -> Result<char, Fault> {

@@ -75,20 +75,27 @@ struct ReadPage {
     cut: bool,
 }
 
+impl Answer {
+    /// The next row of a page.
+    #[inline(never)]
+    fn poll_page(&mut self, cx: &mut Context<'_>) -> Poll<Result<Option<&Row>, Error>> {
+        if let Self::Page(page) = self {
+            let PageRows { rows, cut } = ready!(page.poll_rows(cx))?;
+            *self = Self::Rows(ReadPage { rows: rows.into_iter(), row: None, cut });
+        }
+        let Self::Rows(page) = self else { return Poll::Ready(Ok(None)) };
+        page.row = page.rows.next();
+        Poll::Ready(Ok(page.row.as_ref()))
+    }
+}
+
 impl Open {
     /// Goes on to the next row, and says whether there is one.
+    #[inline]
     fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
-        if let Answer::Page(page) = &mut self.answer {
-            let PageRows { rows, cut } = ready!(page.poll_rows(cx))?;
-            self.answer = Answer::Rows(ReadPage { rows: rows.into_iter(), row: None, cut });
-        }
         let row = match &mut self.answer {
             Answer::Stream(rows) => ready!(rows.poll_row(cx)?),
-            Answer::Rows(page) => {
-                page.row = page.rows.next();
-                page.row.as_ref()
-            }
-            Answer::Page(_) => None,
+            Answer::Page(_) | Answer::Rows(_) => ready!(self.answer.poll_page(cx))?,
         };
         if let (Some(row), Some(_)) = (row, self.limit) {
             self.received += 1;
@@ -98,6 +105,7 @@ impl Open {
         Poll::Ready(Ok(row.is_some()))
     }
 
+    #[inline]
     fn row(&self) -> Option<&Row> {
         match &self.answer {
             Answer::Stream(rows) => rows.row(),
@@ -127,22 +135,34 @@ impl<K: TableKey> Lane<K> {
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one. Nothing
     /// is sent before the first.
+    #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.wanted > 0 {
-            let more = ready!(self.poll_row(cx)).map_err(|error| {
-                self.end();
-                Error::in_scan(self.bucket, error)
-            })?;
-            if !more {
+            if !ready!(self.poll_row(cx)).map_err(|error| self.failed(error))? {
                 return Poll::Ready(Ok(false));
             }
             if self.accepts() {
-                self.wanted -= 1;
+                // Without a limit, all are wanted.
+                self.wanted -= u64::from(self.wanted < u64::MAX);
                 return Poll::Ready(Ok(true));
             }
         }
         self.end();
         Poll::Ready(Ok(false))
+    }
+
+    /// Lends the row that was gone on to last, and those behind it that have come, `most` in all, up to one of which
+    /// `lend` says no.
+    #[inline]
+    pub(super) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
+        // A limit is looked at with each row, and so is a key that may not be wanted.
+        let takes_all = self.wanted == u64::MAX && self.reader.keep.is_none() && !self.reader.skip_foreign;
+        match &mut self.open {
+            Some(Open { answer: Answer::Stream(rows), limit: None, .. }) if takes_all => {
+                rows.lend(most, lend)
+            }
+            open => _ = open.as_ref().and_then(Open::row).map(lend),
+        }
     }
 
     /// The bucket that it reads, where it is one alone.
@@ -151,8 +171,15 @@ impl<K: TableKey> Lane<K> {
     }
 
     /// The row that was gone on to last.
+    #[inline]
     pub(super) fn row(&self) -> Option<&Row> {
         self.open.as_ref().and_then(Open::row)
+    }
+
+    #[cold]
+    fn failed(&mut self, error: Error) -> Error {
+        self.end();
+        Error::in_scan(self.bucket, error)
     }
 
     /// Asks for nothing more; drops the open request, which cancels it.
@@ -163,11 +190,14 @@ impl<K: TableKey> Lane<K> {
 
     /// Whether the row is to be handed out. A foreign one that is not left out is, and fails the scan when its turn comes,
     /// behind all rows in front of it.
+    #[inline]
     fn accepts(&self) -> bool {
+        self.reader.keep.is_none() && !self.reader.skip_foreign || self.accepts_key()
+    }
+
+    #[inline(never)]
+    fn accepts_key(&self) -> bool {
         let Reader { keep, skip_foreign, skipped, .. } = &*self.reader;
-        if keep.is_none() && !skip_foreign {
-            return true;
-        }
         match self.row().map(|row| K::stored(row.key())) {
             Some(Ok(key)) => keep.as_ref().is_none_or(|keep| keep(&key)),
             Some(Err(_)) if *skip_foreign => {
@@ -179,6 +209,7 @@ impl<K: TableKey> Lane<K> {
     }
 
     /// Goes on to the next row that is stored, and says whether there is one.
+    #[inline]
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while !self.ended {
             let Some(open) = &mut self.open else {
@@ -193,6 +224,7 @@ impl<K: TableKey> Lane<K> {
         Poll::Ready(Ok(false))
     }
 
+    #[cold]
     fn send(&mut self) {
         // Foreign rows and those that are not kept count for a limit too. Of those that are kept nothing is known
         // before they are read, and each time that the others have used a limit up, the next one is twice as great.
@@ -214,6 +246,7 @@ impl<K: TableKey> Lane<K> {
     }
 
     /// The answer has ended. Then either the lane has too, or what is left of it is to be asked for again.
+    #[cold]
     fn answered(&mut self) {
         self.ended = true;
         let Some(Open { answer, limit: Some(limit), received, last }) = self.open.take() else { return };

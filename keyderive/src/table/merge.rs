@@ -38,6 +38,7 @@ impl<K: TableKey> Merge<K> {
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match self {
             Self::One(lane) => lane.poll_advance(cx),
@@ -47,8 +48,22 @@ impl<K: TableKey> Merge<K> {
     }
 
     /// The row that was gone on to last.
+    #[inline]
     pub(super) fn row(&self) -> Option<&Row> {
         self.lane()?.row()
+    }
+
+    /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
+    /// of which `lend` says no.
+    #[inline]
+    pub(super) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
+        match self {
+            Self::One(lane) => lane.lend(most, lend),
+            Self::Unordered(Unordered { lanes, next }) => {
+                lanes.get_mut(*next).map(|lane| lane.lend(most, lend));
+            }
+            Self::Ordered(_) => _ = self.row().map(lend),
+        }
     }
 
     /// The bucket that it is of, where its lane reads one alone.
@@ -57,6 +72,7 @@ impl<K: TableKey> Merge<K> {
     }
 
     /// The lane that has the row that was gone on to last.
+    #[inline]
     fn lane(&self) -> Option<&Lane<K>> {
         match self {
             Self::One(lane) => Some(lane),

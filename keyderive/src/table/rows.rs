@@ -139,18 +139,26 @@ impl<K: TableKey, R> Rows<K, R> {
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match &mut self.state {
             State::Running(run) => run.poll_advance(cx),
-            State::Failed(_) => Poll::Ready(match std::mem::replace(&mut self.state, State::Ended(0)) {
-                State::Failed(error) => Err(error),
-                State::Running(_) | State::Ended(_) => Ok(false),
-            }),
-            State::Ended(_) => Poll::Ready(Ok(false)),
+            State::Failed(_) | State::Ended(_) => Poll::Ready(self.not_begun()),
+        }
+    }
+
+    /// That there are no rows, or why there are none.
+    #[cold]
+    fn not_begun(&mut self) -> Result<bool, Error> {
+        let ended = State::Ended(self.foreign_skipped());
+        match std::mem::replace(&mut self.state, ended) {
+            State::Failed(error) => Err(error),
+            State::Running(_) | State::Ended(_) => Ok(false),
         }
     }
 
     /// The row that was gone on to last, and its table.
+    #[inline]
     pub(super) fn row(&self) -> Option<(&Row, &Table<K, R>)> {
         match &self.state {
             State::Running(run) => run.row().map(|row| (row, &self.table)),
@@ -158,7 +166,17 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
+    /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
+    /// of which `lend` says no. The others are handed out.
+    #[inline]
+    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row, &Table<K, R>) -> bool) {
+        if let State::Running(run) = &mut self.state {
+            run.lend(most, |row| lend(row, &self.table));
+        }
+    }
+
     /// Notes that the row has been handed out.
+    #[inline]
     pub(super) fn handed_out(&mut self) {
         if let State::Running(run) = &mut self.state {
             run.handed_out();

@@ -11,7 +11,7 @@ use super::merge::Merge;
 use crate::client::{Error, PageSize};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{Request, Waves};
-use crate::row::Row;
+use crate::row::{Row, Span};
 
 /// How many rows the pages of all lanes hold together, where they cannot all be streams.
 const PAGED_ROWS: u64 = 65_536;
@@ -60,6 +60,7 @@ impl<K: TableKey> Run<K> {
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             let Some(merge) = &mut self.merge else {
@@ -68,7 +69,8 @@ impl<K: TableKey> Run<K> {
             };
             match ready!(merge.poll_advance(cx)) {
                 Ok(true) => {
-                    self.remaining -= 1;
+                    // Without a limit, all may be.
+                    self.remaining -= u64::from(self.remaining < u64::MAX);
                     return Poll::Ready(Ok(true));
                 }
                 Ok(false) => self.merge = None,
@@ -80,11 +82,43 @@ impl<K: TableKey> Run<K> {
     }
 
     /// The row that was gone on to last.
+    #[inline]
     pub(super) fn row(&self) -> Option<&Row> {
         self.merge.as_ref().and_then(Merge::row)
     }
 
+    /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
+    /// of which `lend` says no. The others are handed out.
+    #[inline]
+    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row) -> bool) {
+        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
+        // A limit is looked at with each row.
+        let most = if *remaining < u64::MAX { 1 } else { most };
+        let mut keep = |key: &[u8]| {
+            last.clear();
+            last.extend_from_slice(key);
+        };
+        // Those behind the first are of one message.
+        let (mut taken, mut before) = (0_u64, Span::default());
+        merge.lend(most, |row| {
+            let is_taken = lend(row);
+            match is_taken {
+                true if taken == 0 => keep(row.key()),
+                true => {}
+                false if taken > 1 => keep(before.of(&row.bytes)),
+                false => {}
+            }
+            taken = if is_taken { taken + 1 } else { 0 };
+            before = row.key;
+            is_taken
+        });
+        if let (2.., Some(row)) = (taken, merge.row()) {
+            keep(row.key());
+        }
+    }
+
     /// Notes that the row has been handed out.
+    #[inline]
     pub(super) fn handed_out(&mut self) {
         self.last.clear();
         if let Some(row) = self.merge.as_ref().and_then(Merge::row) {
@@ -103,6 +137,7 @@ impl<K: TableKey> Run<K> {
         self.failed(Error::in_scan(bucket, Error::foreign(&self.reader.table, error)))
     }
 
+    #[cold]
     fn failed(&mut self, error: Error) -> Error {
         self.end();
         let last = Some(&self.last).filter(|key| !key.is_empty());
@@ -116,6 +151,7 @@ impl<K: TableKey> Run<K> {
         self.streams = None;
     }
 
+    #[cold]
     fn begin_wave(&mut self) {
         let Some(requests) = self.waves.next() else {
             self.ended = true;

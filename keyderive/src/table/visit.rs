@@ -9,11 +9,11 @@ use serde::Deserialize;
 use super::rows::{ReadRow, Rows};
 use super::{Scan, Table};
 use crate::client::Error;
-use crate::key::{RowKey, TableKey};
+use crate::key::{DecodeError, RowKey, TableKey};
 use crate::row::{self, Cell, Cells, Row, Shape};
 
 /// How many rows are visited before other tasks have a turn.
-const ROWS_A_TURN: usize = 1024;
+const ROWS_A_TURN: u64 = 1024;
 
 impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
     /// Runs the scan and lends its rows to `visit`, each with its key; says how many there were.
@@ -88,11 +88,15 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
         let mut rows = self.stream();
         let mut visited = 0;
         poll_fn(|cx| {
-            for _ in 0..ROWS_A_TURN {
-                if !ready!(rows.poll_lend::<B, E>(cx, &mut visit))? {
-                    return Poll::Ready(Ok(visited));
+            let mut left = ROWS_A_TURN;
+            while left > 0 {
+                match ready!(rows.poll_lend::<B, E>(cx, left, &mut visit))? {
+                    0 => return Poll::Ready(Ok(visited)),
+                    lent => {
+                        visited += lent;
+                        left -= lent;
+                    }
                 }
-                visited += 1;
             }
             cx.waker().wake_by_ref();
             Poll::Pending
@@ -102,24 +106,48 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
 }
 
 impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
-    /// Lends the next row, and says whether there was one.
+    /// Lends the next row, and those behind it that have come, `most` in all. Says how many there were: 0 at the end.
     fn poll_lend<B: RowKey, E: From<Error>>(
         &mut self,
         cx: &mut Context<'_>,
+        most: u64,
         visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
-    ) -> Poll<Result<bool, E>> {
+    ) -> Poll<Result<u64, E>> {
         if !ready!(self.poll_advance(cx)?) {
-            return Poll::Ready(Ok(false));
+            return Poll::Ready(Ok(0));
         }
-        let Some((row, table)) = self.row() else { return Poll::Ready(Ok(false)) };
-        let lent = B::decode(row.key()).map(|key| visit(key, RowRef::new(row, table)));
-        let lent = lent.unwrap_or_else(|error| Err(self.foreign(error).into()));
-        match lent {
-            Ok(()) => self.handed_out(),
-            Err(_) => self.end(),
+        let (mut lent, mut refused) = (0, None);
+        self.lend(most, |row, table| {
+            let visited = match B::decode(row.key()) {
+                // Here, so that the key is not moved.
+                Ok(key) => visit(key, RowRef::new(row, table)).map_err(Refused::Visit),
+                Err(error) => Err(Refused::Key(error)),
+            };
+            lent += 1;
+            refused = visited.err();
+            refused.is_none()
+        });
+        match refused {
+            None => Poll::Ready(Ok(lent)),
+            Some(refused) => Poll::Ready(Err(self.refused(refused))),
         }
-        Poll::Ready(lent.map(|()| true))
     }
+
+    #[cold]
+    fn refused<E: From<Error>>(&mut self, refused: Refused<E>) -> E {
+        let error = match refused {
+            Refused::Key(error) => self.foreign(error).into(),
+            Refused::Visit(error) => error,
+        };
+        self.end();
+        error
+    }
+}
+
+/// Why a row ends a visit.
+enum Refused<E> {
+    Key(DecodeError),
+    Visit(E),
 }
 
 /// A row of a scan that is lent to a closure, by [`Scan::visit`].

@@ -59,106 +59,48 @@ impl Labels {
     }
 }
 
-/// Where the last scanned key of a message is, if it has one. Fails for a message that is cut or overlong anywhere but
-/// inside its chunks.
-pub(super) fn marker(message: &[u8]) -> Result<Span, Malformed> {
-    if u32::try_from(message.len()).is_err() {
-        return Err("a message has more than 4 GiB".to_owned());
-    }
-    let mut reader = Reader::new(message, 0);
-    reader.marker().map_err(Wrong::into_text)
+/// What a message has behind one another.
+#[derive(Debug)]
+pub(super) enum Part {
+    Chunk(Chunk),
+    /// The key that the server says it has scanned, of which the last counts.
+    Scanned(Span),
+    End,
 }
 
-/// Reads the next chunk of a message behind `at`, which is moved behind it; whether there is one. The message is one whose
-/// [`marker`] has been read.
-#[inline]
-pub(super) fn next(message: &[u8], at: &mut usize, chunk: &mut Chunk) -> Result<bool, Malformed> {
-    read_next(message, at, chunk).map_err(Wrong::into_text)
-}
-
-#[inline]
-fn read_next(message: &[u8], at: &mut usize, chunk: &mut Chunk) -> Result<bool, Wrong> {
+/// Reads the next part of a message behind `at`, which is moved behind it. The message has less than 4 GiB.
+pub(super) fn next(message: &[u8], at: &mut usize) -> Result<Part, Malformed> {
     let mut reader = Reader::new(message, *at);
-    let Some(place) = reader.chunk_place()? else { return Ok(false) };
+    let part = reader.part().map_err(Wrong::into_text)?;
     *at = reader.at();
-    let mut reader = Reader::new(place.upto(message), place.start() as usize);
-    if !reader.usual_chunk(chunk) {
-        *chunk = Reader::new(place.upto(message), place.start() as usize).any_chunk(place)?;
-    }
-    Ok(true)
+    Ok(part)
 }
 
 #[inline]
-fn is_text(bytes: &[u8]) -> bool {
+pub(super) fn is_text(bytes: &[u8]) -> bool {
     // Names are short, and nearly always ASCII.
     (bytes.len() < 16 && bytes.is_ascii()) || str::from_utf8(bytes).is_ok()
 }
 
 impl Reader<'_> {
-    fn marker(&mut self) -> Result<Span, Wrong> {
-        let mut marker = Span::default();
+    fn part(&mut self) -> Result<Part, Wrong> {
         while let Some(field) = self.field()? {
             match field {
-                (1, LENGTH) => drop(self.span()?),
-                (2, LENGTH) => marker = self.span()?,
+                (1, LENGTH) => {
+                    let place = self.span()?;
+                    let chunk = Reader::new(place.upto(self.bytes()), place.start() as usize);
+                    return chunk.chunk(place).map(Part::Chunk);
+                }
+                (2, LENGTH) => return self.span().map(Part::Scanned),
                 (1 | 2, _) => return Err(self.wrong(What::Form)),
                 (number, form) => self.skip(number, form)?,
             }
         }
-        Ok(marker)
-    }
-
-    /// Where the next chunk is.
-    #[inline]
-    fn chunk_place(&mut self) -> Result<Option<Span>, Wrong> {
-        while let Some(field) = self.field()? {
-            match field {
-                (1, LENGTH) => return self.span().map(Some),
-                (number, form) => self.skip(number, form)?,
-            }
-        }
-        Ok(None)
-    }
-
-    /// Reads all that there is as a chunk, if it is as all servers write nearly all of them: its fields are in the order of
-    /// their numbers, and each is there once. Otherwise it says that it is not.
-    #[inline]
-    fn usual_chunk(&mut self, chunk: &mut Chunk) -> bool {
-        *chunk = Chunk::default();
-        if self.is_next(1, LENGTH) {
-            let Ok(key) = self.span() else { return false };
-            chunk.key = key;
-        }
-        if self.is_next(2, LENGTH) {
-            chunk.family = self.wrapped_alone();
-            if chunk.family.is_none_or(|family| !is_text(family.of(self.bytes()))) {
-                return false;
-            }
-        }
-        if self.is_next(3, LENGTH) {
-            chunk.qualifier = self.wrapped_alone();
-            if chunk.qualifier.is_none() {
-                return false;
-            }
-        }
-        if self.is_next(4, VARINT) {
-            let Ok(timestamp) = self.varint() else { return false };
-            chunk.timestamp_micros = timestamp.cast_signed();
-        }
-        if self.is_next(6, LENGTH) {
-            let Ok(value) = self.span() else { return false };
-            chunk.value = value;
-        }
-        if self.is_next(9, VARINT) {
-            let Ok(status) = self.varint() else { return false };
-            chunk.status = if status == 0 { Status::Open } else { Status::Commit };
-        }
-        self.is_at_end()
+        Ok(Part::End)
     }
 
     /// All that there is, as a chunk.
-    #[cold]
-    fn any_chunk(mut self, place: Span) -> Result<Chunk, Wrong> {
+    fn chunk(mut self, place: Span) -> Result<Chunk, Wrong> {
         let mut chunk = Chunk::default();
         while let Some(field) = self.field()? {
             match field {
@@ -187,19 +129,6 @@ impl Reader<'_> {
         let family = self.wrapped(before)?;
         self.check_text(family)?;
         Ok(family)
-    }
-
-    /// The value of a message that has nothing but one, in its field 1, which is all of it.
-    #[inline]
-    fn wrapped_alone(&mut self) -> Option<Span> {
-        let place = self.span().ok()?;
-        match *place.of(self.bytes()) {
-            [] => Some(Span::new(place.end(), place.end())),
-            [0x0a, length @ ..0x80, ref value @ ..] if usize::from(length) == value.len() => {
-                Some(Span::new(place.start() + 2, place.end()))
-            }
-            _ => None,
-        }
     }
 
     /// The value of a message that has nothing but one, in its field 1; where it is left out, that of a field before.

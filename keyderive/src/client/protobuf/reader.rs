@@ -80,19 +80,6 @@ impl<'a> Reader<'a> {
         self.bytes
     }
 
-    #[inline]
-    pub(in crate::client) fn is_at_end(&self) -> bool {
-        self.at >= self.bytes.len()
-    }
-
-    /// Goes behind the number and the form of the next field, one of the first 15, if they are these.
-    #[inline]
-    pub(in crate::client) fn is_next(&mut self, number: u8, form: u8) -> bool {
-        let is_next = self.bytes.get(self.at) == Some(&(number << 3 | form));
-        self.at += usize::from(is_next);
-        is_next
-    }
-
     #[cold]
     pub(in crate::client) fn wrong(&self, what: What) -> Wrong {
         Wrong { what, at: place(self.at) }
@@ -152,12 +139,9 @@ impl<'a> Reader<'a> {
     #[expect(clippy::little_endian_bytes, reason = "protobuf's numbers have their lowest byte first")]
     fn long_varint(&mut self) -> Result<u64, Wrong> {
         if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-            let word = u64::from_le_bytes(*word);
-            let ends = !word & GOES_ON;
-            if ends != 0 {
-                let bits = ends.trailing_zeros() + 1;
-                self.at += bits as usize / 8;
-                return Ok(seven_bits_of_eight(word & (u64::MAX >> (64 - bits))));
+            if let Some((number, len)) = short_varint(u64::from_le_bytes(*word)) {
+                self.at += len;
+                return Ok(number);
             }
         }
         self.longest_varint()
@@ -213,6 +197,17 @@ impl<'a> Reader<'a> {
         self.at += count;
         Ok(())
     }
+}
+
+/// The number that eight bytes begin with, the lowest byte first, and how many of them it takes, if it ends in them.
+#[inline]
+pub(in crate::client) fn short_varint(word: u64) -> Option<(u64, usize)> {
+    let ends = !word & GOES_ON;
+    if ends == 0 {
+        return None;
+    }
+    let bits = ends.trailing_zeros() + 1;
+    Some((seven_bits_of_eight(word & (u64::MAX >> (64 - bits))), bits as usize / 8))
 }
 
 /// A number out of the lower seven bits of each byte, the lowest byte first.

@@ -114,17 +114,32 @@ impl Stream for RowStream {
 
 impl RowStream {
     /// The next row, borrowed until the one behind it is asked for.
+    #[inline]
     pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<&Row, Error>>> {
         ready!(self.poll_advance(cx)?);
         Poll::Ready(self.row().map(Ok))
     }
 
     /// The row that was polled for last; none at the end.
+    #[inline]
     pub(crate) fn row(&self) -> Option<&Row> {
         match &self.0 {
             Phase::Reading(reading) => Some(reading.merger.row()),
             _ => None,
         }
+    }
+
+    /// Lends the row that was polled for last, and those behind it that have come, `most` in all, up to one of which `lend`
+    /// says no.
+    #[inline]
+    pub(crate) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
+        let Phase::Reading(reading) = &mut self.0 else { return };
+        let Reading { merger, scan, rows, .. } = &mut **reading;
+        // A limit is looked at with each row.
+        let most = if scan.request.limit.is_some() { 1 } else { most };
+        let advanced = merger.lend(most, lend);
+        *rows += advanced;
+        scan.attempts.watch.rows(advanced);
     }
 
     /// Goes on until there is a further row or the end.
@@ -249,7 +264,7 @@ impl Reading {
             if self.merger.advance().map_err(Stop::Broken)? {
                 self.rows += 1;
                 let watch = &mut self.scan.attempts.watch;
-                watch.row();
+                watch.rows(1);
                 if self.scan.request.limit == Some(self.rows) {
                     // Whoever asked for so many may not wait for the end.
                     watch.ends(Code::Ok);

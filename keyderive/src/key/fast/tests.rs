@@ -51,6 +51,13 @@ proptest! {
     }
 
     #[test]
+    fn text_is_what_is_utf8(some in edgy(), text in nearly_text(), len in 0..20_usize) {
+        for bytes in [&some[..], &text, &some[..len.min(some.len())], &text[..len.min(text.len())]] {
+            prop_assert_eq!(as_text(bytes), str::from_utf8(bytes).ok());
+        }
+    }
+
+    #[test]
     fn both_forms_mark_the_same(block in any::<[u8; BLOCK]>(), delimiter in 0..0x7f_u8) {
         let bit = |test: fn(u8, u8) -> bool| {
             block.iter().rev().fold(0, |bits, byte| bits << 1 | u32::from(test(*byte, delimiter)))

@@ -31,34 +31,34 @@ impl<'de> Source<'de, '_> {
     /// Notes what is named, where aliases are to be found.
     #[inline]
     pub(super) fn named(&self, name: &'de [u8]) {
-        if let Some(aliases) = &self.aliases {
+        if let Some(aliases) = self.aliases() {
             aliases.last.set(name);
         }
     }
 
     pub(super) fn last_named(&self) -> &'de [u8] {
-        self.aliases.as_ref().map_or(&[], |aliases| aliases.last.get())
+        self.aliases().map_or(&[], |aliases| aliases.last.get())
     }
 
     /// Whether a column or a family is not given in its order.
     #[inline]
     pub(super) fn leaves_out(&self, family: Option<&str>, name: &[u8]) -> bool {
-        self.aliases.as_ref().is_some_and(|aliases| {
+        self.aliases().is_some_and(|aliases| {
             aliases.left_out.iter().any(|place| place.0 == family && place.1.as_bytes() == name)
         })
     }
 
     /// Whether the row is to be read another way, when the field of this name came a second time.
     pub(super) fn settle(&mut self, family: Option<&str>, name: &[u8]) -> bool {
-        if self.aliases.is_none() {
+        if self.aliases().is_none() {
             // Once more, to see what comes twice.
-            self.aliases = Some(Aliases::default());
+            self.again().aliases = Some(Aliases::default());
             return true;
         }
         let place = |name: &[u8]| self.shape.place(family, name);
         let (Some(own), Some(second)) = (place(name), place(self.last_named())) else { return false };
         let is_there = self.has(own);
-        let Some(aliases) = self.aliases.as_mut().filter(|_| is_there) else { return false };
+        let Some(aliases) = self.again().aliases.as_mut().filter(|_| is_there) else { return false };
         if aliases.left_out.contains(&second) {
             return false;
         }

@@ -22,10 +22,12 @@ pub(super) struct ColumnDeserializer<'s, 'de> {
 type JsonDeserializer<'de> = serde_json::Deserializer<SliceRead<'de>>;
 
 impl<'de> ColumnDeserializer<'_, 'de> {
+    #[inline]
     fn newest(self) -> Cell<'de> {
         self.column.newest()
     }
 
+    #[inline]
     fn value(self) -> &'de [u8] {
         self.newest().value()
     }
@@ -44,6 +46,7 @@ impl<'de> ColumnDeserializer<'_, 'de> {
 
 macro_rules! scalars {
     ($($method:ident $visit:ident $read:ident;)*) => {$(
+        #[inline(always)]
         fn $method<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
             visitor.$visit(value::$read(self.value())?)
         }

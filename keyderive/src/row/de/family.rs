@@ -8,7 +8,7 @@ use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
 use super::{Source, column};
 use crate::row::error::Fault;
-use crate::row::{CellSlice, Column};
+use crate::row::{Column, Columns};
 
 /// Gives the columns of one family, as the struct or the map that its field is.
 pub(super) struct FamilyDeserializer<'s, 'de> {
@@ -19,13 +19,13 @@ pub(super) struct FamilyDeserializer<'s, 'de> {
 }
 
 impl<'s, 'de> FamilyDeserializer<'s, 'de> {
-    fn columns(self) -> Columns<'s, 'de> {
+    fn columns(self) -> FamilyFields<'s, 'de> {
         let Self { source, family, untyped } = self;
         let cells = source.cells;
-        let names = source.aliases.iter().flat_map(|aliases| aliases.first(Some(family)));
+        let names = source.aliases().into_iter().flat_map(|aliases| aliases.first(Some(family)));
         let mut first: Vec<_> = names.filter_map(|name| column(cells, family, name)).collect();
         first.reverse();
-        Columns { source, cells, family, untyped, first, next: None }
+        FamilyFields { source, columns: cells.columns(), family, untyped, first, next: None }
     }
 }
 
@@ -77,10 +77,10 @@ impl<'de> Deserializer<'de> for FamilyDeserializer<'_, 'de> {
 }
 
 /// The columns of one family.
-struct Columns<'s, 'de> {
+struct FamilyFields<'s, 'de> {
     source: &'s Source<'de, 's>,
-    /// The cells of the row that have not been given.
-    cells: CellSlice<'de>,
+    /// The columns of the row that have not been given.
+    columns: Columns<'de>,
     family: &'s str,
     untyped: Option<&'s Untyped<'de>>,
     /// The columns that come before all others, the first of them last.
@@ -89,7 +89,7 @@ struct Columns<'s, 'de> {
     next: Option<Column<'de>>,
 }
 
-impl<'de> Columns<'_, 'de> {
+impl<'de> FamilyFields<'_, 'de> {
     fn advance(&mut self) -> Option<Column<'de>> {
         self.next = self.first.pop().or_else(|| self.next_column());
         self.next
@@ -97,7 +97,7 @@ impl<'de> Columns<'_, 'de> {
 
     fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = self.cells.next_column()?;
+            let column = self.columns.next()?;
             let qualifier = column.newest().qualifier();
             if column.newest().family_bytes() == self.family.as_bytes()
                 && !qualifier.is_empty()
@@ -109,7 +109,7 @@ impl<'de> Columns<'_, 'de> {
     }
 }
 
-impl<'de> MapAccess<'de> for Columns<'_, 'de> {
+impl<'de> MapAccess<'de> for FamilyFields<'_, 'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {

@@ -4,6 +4,7 @@ use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{Deserializer, Visitor};
 use serde::forward_to_deserialize_any;
 
+use crate::key::as_text;
 use crate::row::error::Fault;
 
 /// Gives the name of one column.
@@ -13,7 +14,7 @@ pub(super) struct QualifierDeserializer<'de> {
 
 impl<'de> QualifierDeserializer<'de> {
     fn text(&self) -> Result<&'de str, Fault> {
-        str::from_utf8(self.qualifier).map_err(|_| {
+        as_text(self.qualifier).ok_or_else(|| {
             Fault::unsupported("has a name that is not UTF-8, and the row type reads names as strings")
         })
     }
@@ -23,10 +24,11 @@ impl<'de> Deserializer<'de> for QualifierDeserializer<'de> {
     type Error = Fault;
 
     /// A name that is not UTF-8 is no field's, and goes on as bytes, so that a struct ignores the column.
+    #[inline]
     fn deserialize_identifier<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        match str::from_utf8(self.qualifier) {
-            Ok(name) => visitor.visit_borrowed_str(name),
-            Err(_) => visitor.visit_borrowed_bytes(self.qualifier),
+        match as_text(self.qualifier) {
+            Some(name) => visitor.visit_borrowed_str(name),
+            None => visitor.visit_borrowed_bytes(self.qualifier),
         }
     }
 

@@ -10,7 +10,7 @@ use super::untyped::Untyped;
 use super::{Source, column};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
-use crate::row::{CellSlice, Column};
+use crate::row::{Cell, Column, Columns, Span};
 
 /// Gives the row as the struct, map or unit that is asked for.
 pub(super) struct RowDeserializer<'s, 'de> {
@@ -20,16 +20,17 @@ pub(super) struct RowDeserializer<'s, 'de> {
 
 impl<'s, 'de> RowDeserializer<'s, 'de> {
     fn fields(self) -> Fields<'s, 'de> {
-        let cells = self.source.cells;
+        let Source { cells, has_families, .. } = *self.source;
         Fields {
             source: self.source,
             untyped: self.untyped,
-            columns: cells,
-            own: &[],
-            families: cells,
+            is_plain: !has_families && self.source.again.is_none(),
+            columns: cells.columns(),
+            own: Span::NOWHERE,
             first: 0,
+            families: 0,
             empty: 0,
-            next: None,
+            next: Next::Nothing,
         }
     }
 }
@@ -88,42 +89,46 @@ impl<'de> Deserializer<'de> for RowDeserializer<'_, 'de> {
 struct Fields<'s, 'de> {
     source: &'s Source<'de, 's>,
     untyped: &'s Untyped<'de>,
-    /// The cells whose columns have not been given.
-    columns: CellSlice<'de>,
-    /// The name of the row's own family, where the last column of it has it.
-    own: &'de [u8],
-    /// The cells whose families have not been given.
-    families: CellSlice<'de>,
+    /// Whether there are columns of the row's own family alone, all in their order.
+    is_plain: bool,
+    /// The columns that have not been given.
+    columns: Columns<'de>,
+    /// Where the last column of the row's own family has its name.
+    own: Span,
     /// How many of the fields that come before all others have been given.
     first: usize,
+    /// How many cells are of families that have been given.
+    families: usize,
     /// How many of the families without a cell have been given.
     empty: usize,
-    /// What was named last.
-    next: Option<Next<'s, 'de>>,
+    /// What was named last, unless there is nothing but columns.
+    next: Next<'s, 'de>,
 }
 
 #[derive(Clone, Copy)]
 enum Next<'s, 'de> {
+    Nothing,
     Column(Column<'de>),
     Family(&'de str, Option<&'s Field>),
 }
 
 impl<'s, 'de> Fields<'s, 'de> {
-    #[inline]
-    fn advance(&mut self) -> Option<Next<'s, 'de>> {
-        self.next = match self.next_first().or_else(|| self.next_column().map(Next::Column)) {
+    /// Goes on to the next field, of whatever there are.
+    #[inline(never)]
+    fn advance(&mut self) -> Next<'s, 'de> {
+        let next = match self.next_first().or_else(|| self.next_column().map(Next::Column)) {
             Some(next) => Some(next),
             None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
             None => None,
         };
+        self.next = next.unwrap_or(Next::Nothing);
         self.next
     }
 
     /// The next field that comes before all others.
-    #[inline]
     fn next_first(&mut self) -> Option<Next<'s, 'de>> {
         let Source { cells, family, shape, .. } = *self.source;
-        let name = self.source.aliases.as_ref()?.first(None).nth(self.first)?;
+        let name = self.source.aliases()?.first(None).nth(self.first)?;
         self.first += 1;
         match shape.family(name.as_bytes()) {
             Some(field) => Some(Next::Family(name, Some(field))),
@@ -132,14 +137,11 @@ impl<'s, 'de> Fields<'s, 'de> {
     }
 
     /// The next column of the row's own family, but for those whose name is that of a family.
-    #[inline]
     fn next_column(&mut self) -> Option<Column<'de>> {
         loop {
-            let column = self.columns.next_column()?;
+            let column = self.next_own()?;
             let qualifier = column.newest().qualifier();
-            if self.is_own(column.newest().family_bytes())
-                && !qualifier.is_empty()
-                && (!self.source.has_families || self.source.shape.family(qualifier).is_none())
+            if (!self.source.has_families || self.source.shape.family(qualifier).is_none())
                 && !self.source.leaves_out(None, qualifier)
             {
                 return Some(column);
@@ -147,26 +149,38 @@ impl<'s, 'de> Fields<'s, 'de> {
         }
     }
 
-    /// Whether a family is the row's own.
-    #[inline]
-    fn is_own(&mut self, family: &'de [u8]) -> bool {
-        if std::ptr::eq(family, self.own) {
-            return true;
+    /// The next column of the row's own family, but for the marker.
+    #[inline(always)]
+    fn next_own(&mut self) -> Option<Column<'de>> {
+        loop {
+            let column = self.columns.next()?;
+            let (family, qualifier) = column.newest().column();
+            if !qualifier.is_empty() && (family == self.own || self.is_own(column.newest())) {
+                return Some(column);
+            }
         }
-        let is_own = family == self.source.family.as_bytes();
+    }
+
+    /// Whether a cell is of the row's own family.
+    #[inline(always)]
+    fn is_own(&mut self, cell: Cell<'de>) -> bool {
+        let (name, own) = (cell.family_bytes(), self.source.family.as_bytes());
+        // Names of families are short.
+        let is_own = name.len() == own.len() && name.iter().zip(own).all(|(one, other)| one == other);
         if is_own {
-            self.own = family;
+            (self.own, _) = cell.column();
         }
         is_own
     }
 
     /// The next family beside the row's own that the row type has; any, where it has a flattened field.
     fn next_family(&mut self) -> Option<Next<'s, 'de>> {
-        let Source { family, shape, .. } = *self.source;
+        let Source { cells, family, shape, .. } = *self.source;
         loop {
-            let name = self.families.first()?.family();
-            let (cells, rest) = self.families.split_where(|cell| cell.family_bytes() != name.as_bytes());
-            self.families = rest;
+            let left = cells.behind(self.families);
+            let name = left.first()?.family();
+            let cells = left.front_where(|cell| cell.family_bytes() == name.as_bytes());
+            self.families += cells.iter().len();
             let field = shape.family(name.as_bytes());
             let is_there = match field {
                 Some(field) => cells.iter().any(|cell| field.owns(cell.qualifier())),
@@ -179,7 +193,7 @@ impl<'s, 'de> Fields<'s, 'de> {
     }
 
     fn next_empty(&mut self) -> Option<Next<'s, 'de>> {
-        let name = *self.source.empty.get(self.empty)?;
+        let name = *self.source.empty().get(self.empty)?;
         self.empty += 1;
         Some(Next::Family(name, self.source.shape.family(name.as_bytes())))
     }
@@ -188,16 +202,35 @@ impl<'s, 'de> Fields<'s, 'de> {
 impl<'de> MapAccess<'de> for Fields<'_, 'de> {
     type Error = Fault;
 
+    #[inline(always)]
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
+        if !self.is_plain {
+            return self.key_of_any(seed);
+        }
+        let Some(column) = self.next_own() else { return Ok(None) };
+        key(column.newest().qualifier(), seed)
+    }
+
+    #[inline(always)]
+    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+        match self.columns.given() {
+            Some(column) if self.is_plain => value(column, None, seed),
+            _ => self.value_of_any(seed),
+        }
+    }
+}
+
+impl<'de> Fields<'_, 'de> {
+    #[inline(never)]
+    fn key_of_any<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
         match self.advance() {
-            None => Ok(None),
-            Some(Next::Column(column)) => {
+            Next::Nothing => Ok(None),
+            Next::Column(column) => {
                 let qualifier = column.newest().qualifier();
                 self.source.named(qualifier);
-                let key = seed.deserialize(QualifierDeserializer { qualifier });
-                key.map(Some).map_err(|fault| fault.in_column(qualifier))
+                key(qualifier, seed)
             }
-            Some(Next::Family(name, _)) => {
+            Next::Family(name, _) => {
                 self.source.named(name.as_bytes());
                 let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
                 key.map(Some).map_err(|fault| fault.of_family(name))
@@ -205,15 +238,15 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
         }
     }
 
-    fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
+    #[inline(never)]
+    fn value_of_any<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
         match self.next {
-            None => Err(Fault::custom("the row type asks for a column's value before its name")),
-            Some(Next::Column(column)) => {
+            Next::Nothing => Err(Fault::custom("the row type asks for a column's value before its name")),
+            Next::Column(column) => {
                 let untyped = matches!(self.source.shape, Shape::Flattened(_)).then_some(self.untyped);
-                let value = seed.deserialize(ColumnDeserializer { column, untyped });
-                value.map_err(|fault| fault.in_column(column.newest().qualifier()))
+                value(column, untyped, seed)
             }
-            Some(Next::Family(name, field)) => {
+            Next::Family(name, field) => {
                 let untyped = field.is_none().then_some(self.untyped);
                 let source = self.source;
                 let family = FamilyDeserializer { source, family: name, untyped };
@@ -221,4 +254,22 @@ impl<'de> MapAccess<'de> for Fields<'_, 'de> {
             }
         }
     }
+}
+
+/// A column's name.
+#[inline(always)]
+fn key<'de, S: DeserializeSeed<'de>>(qualifier: &'de [u8], seed: S) -> Result<Option<S::Value>, Fault> {
+    let key = seed.deserialize(QualifierDeserializer { qualifier });
+    key.map(Some).map_err(|fault| fault.in_column(qualifier))
+}
+
+/// A column's value.
+#[inline(always)]
+fn value<'de, S: DeserializeSeed<'de>>(
+    column: Column<'de>,
+    untyped: Option<&Untyped<'de>>,
+    seed: S,
+) -> Result<S::Value, Fault> {
+    let value = seed.deserialize(ColumnDeserializer { column, untyped });
+    value.map_err(|fault| fault.in_column(column.newest().qualifier()))
 }

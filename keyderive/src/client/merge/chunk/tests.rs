@@ -5,6 +5,7 @@ use fastrand::Rng;
 use prost::Message as _;
 
 use super::*;
+use crate::client::merge::usual::{self, UsualCell};
 use crate::wire::data::ReadRowsResponse;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
@@ -17,10 +18,23 @@ const MESSAGES: u64 = 100_000;
 fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     let bytes = |span: Span| Bytes::copy_from_slice(span.of(message));
     let text = |span: Span| str::from_utf8(span.of(message)).expect("is checked").to_owned();
-    let last_scanned_row_key = bytes(marker(message)?);
-    let (mut chunks, mut at, mut chunk) = (Vec::new(), 0, Chunk::default());
-    while next(message, &mut at, &mut chunk)? {
-        chunks.push(CellChunk {
+    let mut response = ReadRowsResponse::default();
+    let mut at = 0;
+    loop {
+        let usual = usual::cell(message, at);
+        let chunk = match next(message, &mut at)? {
+            Part::Chunk(chunk) => chunk,
+            Part::Scanned(key) => {
+                response.last_scanned_row_key = bytes(key);
+                continue;
+            }
+            Part::End => return Ok(response),
+        };
+        if let Some((cell, end)) = usual {
+            assert_eq!(end, at, "{message:02x?}");
+            assert_same(cell, &chunk, message);
+        }
+        response.chunks.push(CellChunk {
             row_key: bytes(chunk.key),
             family_name: chunk.family.map(|family| StringValue { value: text(family) }),
             qualifier: chunk.qualifier.map(|qualifier| BytesValue { value: bytes(qualifier) }),
@@ -35,7 +49,18 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
             },
         });
     }
-    Ok(ReadRowsResponse { chunks, last_scanned_row_key })
+}
+
+/// What is read as usual is what the chunk says.
+fn assert_same(cell: UsualCell, chunk: &Chunk, message: &[u8]) {
+    let all = |span: Option<Span>| span.map(|span| span.of(message));
+    let UsualCell { key, family, qualifier, timestamp_micros, value, is_committed } = cell;
+    assert_eq!(key.of(message), chunk.key.of(message), "{message:02x?}");
+    // Whether it is text is seen elsewhere.
+    assert_eq!((all(family), all(qualifier)), (all(chunk.family), all(chunk.qualifier)), "{message:02x?}");
+    assert_eq!((timestamp_micros, value.of(message)), (chunk.timestamp_micros, chunk.value.of(message)));
+    assert_eq!(chunk.status, if is_committed { Status::Commit } else { Status::Open }, "{message:02x?}");
+    assert!(chunk.labels.is_empty() && chunk.value_size == 0, "{message:02x?}");
 }
 
 /// The same by the generated messages, where a status that does not hold is none.
