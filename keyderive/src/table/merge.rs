@@ -4,7 +4,7 @@ mod heap;
 
 use std::task::{Context, Poll, ready};
 
-use self::heap::{Head, Heap};
+use self::heap::{Head, Heap, key};
 use super::lane::Lane;
 use crate::client::Error;
 use crate::key::TableKey;
@@ -54,16 +54,17 @@ impl<K: TableKey> Merge<K> {
     }
 
     /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
-    /// of which `lend` says no.
+    /// of which `lend` says no. Gives the row that its lane is at then, which is in one message with those that were lent
+    /// behind the first.
     #[inline]
-    pub(super) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
-        match self {
-            Self::One(lane) => lane.lend(most, lend),
-            Self::Unordered(Unordered { lanes, next }) => {
-                lanes.get_mut(*next).map(|lane| lane.lend(most, lend));
-            }
-            Self::Ordered(_) => _ = self.row().map(lend),
-        }
+    pub(super) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) -> Option<&Row> {
+        let lane = match self {
+            Self::One(lane) => &mut **lane,
+            Self::Unordered(Unordered { lanes, next }) => lanes.get_mut(*next)?,
+            Self::Ordered(lanes) => return lanes.lend(most, lend),
+        };
+        lane.lend(most, lend);
+        lane.row()
     }
 
     /// The bucket that it is of, where its lane reads one alone.
@@ -91,7 +92,8 @@ pub(super) struct Ordered<K: TableKey> {
     /// The lanes whose first row is not known yet.
     awaited: Vec<usize>,
     heap: Heap,
-    /// The lane whose row has been handed out last, which is still at the top of the heap.
+    /// The lane whose row has been handed out last, which is still at the top of the heap and to go on. None before the
+    /// first row, and where it has gone on.
     taken: Option<usize>,
 }
 
@@ -101,12 +103,38 @@ impl<K: TableKey> Ordered<K> {
         let Self { lanes, heap, taken, .. } = self;
         if let Some(lane) = *taken {
             match ready!(lanes[lane].poll_advance(cx)?) {
-                true => heap.replace_top(Head::new(lane, &lanes[lane], heap.schema()), lanes),
+                true => heap.replace_top(Head::new(lane, key(&lanes[lane]), heap.schema()), lanes),
                 false => heap.remove_top(lanes),
             }
         }
         *taken = heap.top();
         Poll::Ready(Ok(taken.is_some()))
+    }
+
+    /// [`Merge::lend`], up to the first row of another lane.
+    #[inline]
+    fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row) -> bool) -> Option<&Row> {
+        let Self { lanes, heap, taken, .. } = self;
+        let lane = (*taken)?;
+        let Some(second) = heap.second(lanes) else {
+            let last = &mut lanes[lane];
+            last.lend(most, lend);
+            return last.row();
+        };
+        let [first, other] = lanes.get_disjoint_mut([lane, second.lane]).ok()?;
+        let (mut is_lent, mut held) = (false, None);
+        first.lend(most, |row| {
+            let head = is_lent.then(|| Head::new(lane, row.key(), heap.schema()));
+            held = head.filter(|head| !heap.is_first((head, row.key()), (&second, key(other))));
+            is_lent = true;
+            held.is_none() && lend(row)
+        });
+        if let Some(head) = held {
+            // It has gone on to a row whose turn is later.
+            heap.replace_top(head, lanes);
+            *taken = None;
+        }
+        lanes[lane].row()
     }
 
     /// Asks all awaited lanes, so that their requests run side by side.
@@ -119,7 +147,7 @@ impl<K: TableKey> Ordered<K> {
         awaited.retain(|lane| match lanes[*lane].poll_advance(cx) {
             Poll::Pending => true,
             Poll::Ready(Ok(true)) => {
-                heap.push(Head::new(*lane, &lanes[*lane], heap.schema()), lanes);
+                heap.push(Head::new(*lane, key(&lanes[*lane]), heap.schema()), lanes);
                 false
             }
             Poll::Ready(Err(error)) => {

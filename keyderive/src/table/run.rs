@@ -98,22 +98,19 @@ impl<K: TableKey> Run<K> {
             last.clear();
             last.extend_from_slice(key);
         };
-        // Those behind the first are of one message.
-        let (mut taken, mut before) = (0_u64, Span::default());
-        merge.lend(most, |row| {
-            let is_taken = lend(row);
-            match is_taken {
-                true if taken == 0 => keep(row.key()),
-                true => {}
-                false if taken > 1 => keep(before.of(&row.bytes)),
-                false => {}
+        let (mut taken, mut last) = (0_u64, Span::default());
+        let row = merge.lend(most, |row| {
+            if !lend(row) {
+                return false;
             }
-            taken = if is_taken { taken + 1 } else { 0 };
-            before = row.key;
-            is_taken
+            if taken == 0 {
+                keep(row.key());
+            }
+            (taken, last) = (taken + 1, row.key);
+            true
         });
-        if let (2.., Some(row)) = (taken, merge.row()) {
-            keep(row.key());
+        if let (2.., Some(row)) = (taken, row) {
+            keep(last.of(&row.bytes));
         }
     }
 

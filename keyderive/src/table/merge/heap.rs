@@ -9,7 +9,7 @@ const PREFIX: usize = size_of::<u128>();
 /// The next row of a lane, by what orders it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Head {
-    lane: usize,
+    pub(super) lane: usize,
     /// The first bytes of the part of the key that tells most rows apart.
     prefix: u128,
     /// Where in its key what orders it ends in front of the salt, and begins again behind it.
@@ -18,8 +18,8 @@ pub(super) struct Head {
 }
 
 impl Head {
-    pub(super) fn new<K: TableKey>(lane: usize, rows: &Lane<K>, schema: &Schema) -> Self {
-        let key = key(rows);
+    #[inline]
+    pub(super) fn new(lane: usize, key: &[u8], schema: &Schema) -> Self {
         let (front, behind) = schema.split_at_salt(key);
         let (front, behind) = match schema.salt() {
             // A foreign row that goes on behind its salt without a separator is in front of all rows that have one.
@@ -33,8 +33,8 @@ impl Head {
     }
 }
 
-/// The lane's key.
-fn key<K: TableKey>(lane: &Lane<K>) -> &[u8] {
+/// The key of the lane's row.
+pub(super) fn key<K: TableKey>(lane: &Lane<K>) -> &[u8] {
     lane.row().map_or(&[], |row| row.key())
 }
 
@@ -65,6 +65,12 @@ impl Heap {
     /// The lane with the first row.
     pub(super) fn top(&self) -> Option<usize> {
         self.heads.first().map(|head| head.lane)
+    }
+
+    /// The row that comes behind the one at the top, unless its own lane has one before it.
+    pub(super) fn second<K: TableKey>(&self, lanes: &[Lane<K>]) -> Option<Head> {
+        let second = if self.heads.len() > 2 && self.is_before(2, 1, lanes) { 2 } else { 1 };
+        self.heads.get(second).copied()
     }
 
     pub(super) fn push<K: TableKey>(&mut self, head: Head, lanes: &[Lane<K>]) {
@@ -110,15 +116,21 @@ impl Heap {
         }
     }
 
-    /// Whether one of two rows comes first: by its logical key, then by its lane, so that equal ones keep an order.
+    /// Whether one of two rows comes first.
     #[inline]
     fn is_before<K: TableKey>(&self, one: usize, other: usize, lanes: &[Lane<K>]) -> bool {
         let (one, other) = (&self.heads[one], &self.heads[other]);
+        self.is_first((one, key(&lanes[one.lane])), (other, key(&lanes[other.lane])))
+    }
+
+    /// Whether the first of two rows, with their keys, comes first: by its logical key, then by its lane, so that equal
+    /// ones keep an order.
+    #[inline]
+    pub(super) fn is_first(&self, (one, key): (&Head, &[u8]), (other, other_key): (&Head, &[u8])) -> bool {
         if one.prefix != other.prefix {
             return (one.prefix < other.prefix) != self.reversed;
         }
-        let (one_key, other_key) = (key(&lanes[one.lane]), key(&lanes[other.lane]));
-        let order = (&one_key[..one.front], &one_key[one.behind..], one.lane).cmp(&(
+        let order = (&key[..one.front], &key[one.behind..], one.lane).cmp(&(
             &other_key[..other.front],
             &other_key[other.behind..],
             other.lane,
