@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
-use super::channels::Channels;
+use super::channels::{Channels, Spare};
 use super::credentials::{Authorizer, Credentials};
 use super::dial::{Dial, Dialer};
 use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT, Environment};
@@ -41,8 +41,9 @@ use super::{Client, Error, Inner, Settings, Streams, headers, observe};
 /// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | its own address, always |
 ///
 /// What cannot be set: a connection is given 10 s to be made, is asked for a sign of life every 30 s, which may take
-/// 10 s, and has windows of 1 MiB for a stream and of all that HTTP/2 allows in all; a message may have 256 MiB. The
-/// embedded Bigtable has no connections, and takes the first three knobs alone.
+/// 10 s, and has windows of 1 MiB for a stream and of all that HTTP/2 allows in all; a message may have 256 MiB. Scans of
+/// more than 8 buckets in order go by as many connections more, which are made when they are needed, and whose streams
+/// have windows of 64 KiB. The embedded Bigtable has no connections, and takes the first three knobs alone.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is told where the Bigtable is"]
 pub struct ClientBuilder {
@@ -84,6 +85,7 @@ impl Reach {
 /// The connections of a client.
 struct Connections {
     data: Arc<Channels>,
+    narrow: Option<Spare>,
     admin: Arc<Channels>,
     streams: Option<Streams>,
     refresh: Vec<(Refresh, Handle)>,
@@ -275,6 +277,7 @@ impl ClientBuilder {
             channels
         };
         let transports: Vec<Transport> = (0..count).map(|_| data.dial()).collect();
+        let narrow = Spare::narrow(Arc::clone(&data), count);
         let data = pool(data, &transports, prime);
         let admin = match admin {
             Some(admin) => {
@@ -283,7 +286,8 @@ impl ClientBuilder {
             }
             None => Arc::clone(&data),
         };
-        let connections = Connections { data, admin, streams: Streams::of(&transports), refresh };
+        let streams = Streams::of(&transports);
+        let connections = Connections { data, narrow: Some(narrow), admin, streams, refresh };
         let client = self.client(connections, place, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
@@ -293,13 +297,14 @@ impl ClientBuilder {
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
         let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
         let admin = Arc::clone(&channels);
-        let connections = Connections { data: channels, admin, streams: None, refresh: Vec::new() };
+        let connections =
+            Connections { data: channels, narrow: None, admin, streams: None, refresh: Vec::new() };
         self.client(connections, Place::Embedded(file), None)
     }
 
     fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
         let Self { instance, app_profile, settings, throttle, .. } = self;
-        let Connections { data, admin, streams, refresh } = connections;
+        let Connections { data, narrow, admin, streams, refresh } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
@@ -312,6 +317,7 @@ impl ClientBuilder {
         };
         let inner = Arc::new_cyclic(|client| Inner {
             channels: data,
+            narrow,
             admin,
             gate: Arc::new(Gate::default()),
             target: Target(place),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -31,6 +31,28 @@ pub(super) struct Channels {
     answered: AtomicBool,
     /// When it was last warned that operations fail.
     warned: Mutex<Option<Instant>>,
+}
+
+/// Connections that are there when they are needed first.
+pub(super) struct Spare {
+    dialer: Arc<dyn Dial>,
+    count: usize,
+    channels: OnceLock<Arc<Channels>>,
+}
+
+impl Spare {
+    /// To where `dialer` makes connections, with [narrow](Dial::narrow) streams.
+    pub(super) fn narrow(dialer: Arc<dyn Dial>, count: usize) -> Self {
+        Self { dialer, count, channels: OnceLock::new() }
+    }
+
+    pub(super) fn channels(&self) -> &Arc<Channels> {
+        self.channels.get_or_init(|| {
+            let dialer = self.dialer.narrow();
+            let dialed = (0..self.count).map(|_| dialer.dial());
+            Arc::new(Channels::new(dialed).replaced_by(Arc::clone(&dialer)))
+        })
+    }
 }
 
 /// A connection and how many requests it carries.

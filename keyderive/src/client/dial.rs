@@ -18,6 +18,10 @@ use super::transport::Transport;
 /// it, so that times the streams of a connection must fit in [`CONNECTION_WINDOW`], or the merge hangs.
 const STREAM_WINDOW: u32 = 1 << 20;
 
+/// The same for one of many streams, which are side by side on connections of their own: all that wait are in memory,
+/// and together they have as much on the way as few with large windows.
+const NARROW_WINDOW: u32 = 1 << 16;
+
 /// The most that HTTP/2 allows. h2 charges a reader for small frames that it leaves unread, against a
 /// budget of half this window, and closes the connection when that is gone; streams of tiny rows
 /// exhaust the default in moments.
@@ -34,6 +38,9 @@ const USER_AGENT: &str = concat!("keyderive/", env!("CARGO_PKG_VERSION"));
 pub(super) trait Dial: Send + Sync {
     /// A connection of its own, which is made at its first use and again when it breaks.
     fn dial(&self) -> Transport;
+
+    /// Makes connections to the same place whose streams have little on the way each.
+    fn narrow(&self) -> Arc<dyn Dial>;
 
     /// Whether a server has been met there, where that is watched.
     fn contact(&self) -> Option<&Contact> {
@@ -159,6 +166,11 @@ impl Dial for Dialer {
     fn dial(&self) -> Transport {
         let _inside = self.runtime.enter();
         Transport::Channel((self.connect)(self.endpoint.clone()), self.runtime.clone())
+    }
+
+    fn narrow(&self) -> Arc<dyn Dial> {
+        let endpoint = self.endpoint.clone().initial_stream_window_size(NARROW_WINDOW);
+        Arc::new(Self { endpoint, ..self.clone() })
     }
 
     fn contact(&self) -> Option<&Contact> {

@@ -74,7 +74,7 @@ pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
-use channels::Channels;
+use channels::{Channels, Spare};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::Error;
@@ -85,7 +85,7 @@ pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
 use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
-pub(crate) use streams::{Page, PageRows, PageSize, Streams};
+pub(crate) use streams::{Page, PageRows, PageSize, Streams, are_many};
 pub use target::Target;
 use throttle::Throttle;
 pub(crate) use write::{Batch, Entries, Entry, Mutations, Packed, REQUEST_BYTES, is_too_large};
@@ -130,6 +130,8 @@ pub struct Client {
 struct Inner {
     /// To the data service.
     channels: Arc<Channels>,
+    /// The same, for scans with many streams side by side.
+    narrow: Option<Spare>,
     /// To the admin service.
     admin: Arc<Channels>,
     gate: Arc<Gate>,
@@ -290,9 +292,11 @@ impl Client {
     }
 
     fn channels(&self, operation: &Operation) -> &Arc<Channels> {
-        match operation.is_admin() {
-            true => &self.inner.admin,
-            false => &self.inner.channels,
+        let Inner { channels, narrow, admin, .. } = &*self.inner;
+        match narrow {
+            _ if operation.is_admin() => admin,
+            Some(narrow) if operation.is_of_many() => narrow.channels(),
+            _ => channels,
         }
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Operation {
     pub(super) target: Target,
     kind: Kind,
     replay: Replay,
+    /// Whether it is one of many streams of a scan.
+    of_many: bool,
     routing: AsciiMetadataValue,
 }
 
@@ -128,6 +130,15 @@ impl Operation {
         Self { bucket, ..self }
     }
 
+    /// The same operation, as one of many streams of a scan, or not.
+    pub(super) fn of_many(self, of_many: bool) -> Self {
+        Self { of_many, ..self }
+    }
+
+    pub(super) fn is_of_many(&self) -> bool {
+        self.of_many
+    }
+
     /// The headers of the attempt with this number.
     pub(super) fn insert_headers(&self, metadata: &mut MetadataMap, client: &Client, attempt: u32) {
         let routing = self.routing.clone();
@@ -146,6 +157,7 @@ impl Operation {
             target: Target::for_test(),
             kind,
             replay: Replay::Always,
+            of_many: false,
             routing: headers::routing(&[]),
         }
     }
@@ -181,6 +193,7 @@ impl Client {
             target: self.target().clone(),
             kind,
             replay: Replay::Always,
+            of_many: false,
             routing: headers::routing(routing),
         }
     }

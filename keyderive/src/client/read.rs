@@ -38,6 +38,8 @@ pub struct ReadRows {
     pub(crate) reversed: bool,
     /// The bucket whose rows they are, to be told of.
     pub(crate) bucket: Option<i32>,
+    /// Whether it is one of many streams of a scan.
+    pub(crate) of_many: bool,
 }
 
 impl ReadRows {

@@ -26,11 +26,16 @@ const LONG_STREAMS: usize = 70;
 /// How many streams are kept for requests that are read to their end at once, whoever waits for what.
 const SHORT_STREAMS: usize = 20;
 
+/// How many streams of a scan have large windows. More than that go by connections of their own, with small ones.
+const FEW_STREAMS: usize = 8;
+
 /// The streams that scans may have open, of all connections. Each request goes by the connection that carries the
 /// fewest, so that they are spread.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     long: Arc<Semaphore>,
+    /// Those of scans with many.
+    narrow: Arc<Semaphore>,
     short: Arc<Semaphore>,
     /// Where the connection runs.
     runtime: Handle,
@@ -43,6 +48,7 @@ impl Streams {
         match transports.first()? {
             Transport::Channel(_, runtime) => Some(Self {
                 long: Arc::new(Semaphore::new(LONG_STREAMS * count)),
+                narrow: Arc::new(Semaphore::new(LONG_STREAMS * count)),
                 short: Arc::new(Semaphore::new(SHORT_STREAMS * count)),
                 runtime: runtime.clone(),
             }),
@@ -57,7 +63,7 @@ impl Streams {
     /// A task does it, so that the stream is free again whether or not the page is ever polled: a scan that its user
     /// leaves alone holds up no other.
     pub(crate) fn read_page(&self, rows: RowStream, size: PageSize) -> Page {
-        let Self { long, short, runtime } = self;
+        let Self { long, short, runtime, .. } = self;
         let (long, short) = (Arc::clone(long), Arc::clone(short));
         Page(runtime.spawn(async move {
             let _stream = match long.try_acquire_owned() {
@@ -70,15 +76,20 @@ impl Streams {
     }
 }
 
+/// Whether so many streams of one scan go by connections of their own.
+pub(crate) fn are_many(streams: usize) -> bool {
+    streams > FEW_STREAMS
+}
+
 impl Client {
     /// Room for streams that stay open side by side, all that are needed; else those that pages are to be read on.
     pub(crate) fn long_streams(&self, count: usize) -> Result<Option<OwnedSemaphorePermit>, Streams> {
         let Some(streams) = &self.inner.streams else {
             return Ok(None);
         };
+        let room = if are_many(count) { &streams.narrow } else { &streams.long };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        let room = Arc::clone(&streams.long).try_acquire_many_owned(count);
-        room.map(Some).map_err(|_| streams.clone())
+        Arc::clone(room).try_acquire_many_owned(count).map(Some).map_err(|_| streams.clone())
     }
 }
 

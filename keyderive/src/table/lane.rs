@@ -31,8 +31,9 @@ pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + 
 /// How a lane asks for its rows.
 #[derive(Clone, Debug)]
 pub(super) enum Pace {
-    /// In one stream, open until the lane ends.
-    Stream,
+    /// In one stream, open until the lane ends, of a scan that has so many that they go by connections of their own, or
+    /// not.
+    Stream { of_many: bool },
     /// In pages, each read to its end, so that no stream stays open between them.
     Pages(PageSize, Streams),
 }
@@ -127,6 +128,7 @@ impl<K: TableKey> Lane<K> {
             filter: reader.filter.clone(),
             reversed: reader.reversed,
             bucket,
+            of_many: matches!(pace, Pace::Stream { of_many: true }),
         };
         // No empty set of rows is ever sent: it would be the whole table.
         let ended = request.keys.is_empty() && request.ranges.is_empty();
@@ -233,13 +235,13 @@ impl<K: TableKey> Lane<K> {
             _ => None,
         };
         let limit = match self.pace {
-            Pace::Stream => wanted,
+            Pace::Stream { .. } => wanted,
             Pace::Pages(PageSize { rows, .. }, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
         };
         let Reader { client, table, .. } = &*self.reader;
         let rows = client.read_rows(table, ReadRows { limit, ..self.request.clone() });
         let answer = match &self.pace {
-            Pace::Stream => Answer::Stream(rows),
+            Pace::Stream { .. } => Answer::Stream(rows),
             Pace::Pages(size, streams) => Answer::Page(streams.read_page(rows, *size)),
         };
         self.open = Some(Open { answer, limit, received: 0, last: Vec::new() });

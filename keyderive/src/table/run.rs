@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::lane::{Lane, Pace, Reader};
 use super::merge::Merge;
-use crate::client::{Error, PageSize};
+use crate::client::{Error, PageSize, are_many};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{Request, Waves};
 use crate::row::{Row, Span};
@@ -170,7 +170,7 @@ impl<K: TableKey> Run<K> {
         match self.reader.client.long_streams(lanes) {
             Ok(streams) => {
                 self.streams = streams;
-                Pace::Stream
+                Pace::Stream { of_many: are_many(lanes) }
             }
             Err(streams) => {
                 let lanes = lanes.max(1);

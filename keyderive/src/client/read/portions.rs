@@ -42,13 +42,20 @@ impl ReadRows {
         if keys + ranges <= PORTION_BYTES {
             return (self, Vec::new());
         }
-        let Self { keys, ranges, limit, filter, reversed, bucket } = self;
+        let Self { keys, ranges, limit, filter, reversed, bucket, of_many } = self;
         let mut pieces = in_order(keys, ranges);
         if reversed {
             pieces.reverse();
         }
-        let portion =
-            || Self { keys: Vec::new(), ranges: Vec::new(), limit, filter: filter.clone(), reversed, bucket };
+        let portion = || Self {
+            keys: Vec::new(),
+            ranges: Vec::new(),
+            limit,
+            filter: filter.clone(),
+            reversed,
+            bucket,
+            of_many,
+        };
         let mut portions = Vec::new();
         let (mut last, mut bytes) = (portion(), 0);
         for piece in pieces {

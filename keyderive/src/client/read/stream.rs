@@ -82,7 +82,7 @@ impl RowStream {
         if request.is_empty() {
             return Self(Phase::Ended);
         }
-        let operation = client.data_operation(kind, table).in_bucket(request.bucket);
+        let operation = client.data_operation(kind, table).in_bucket(request.bucket).of_many(request.of_many);
         Self(Phase::New(client.clone(), Box::new((operation, request))))
     }
 

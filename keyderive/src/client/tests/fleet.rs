@@ -113,6 +113,10 @@ impl Dial for Fleet {
     fn dial(&self) -> Transport {
         self.transport()
     }
+
+    fn narrow(&self) -> Arc<dyn Dial> {
+        Arc::new(self.clone())
+    }
 }
 
 impl InProcess for Line {
