@@ -4,6 +4,7 @@ mod answer;
 mod batch;
 mod conditional;
 mod encode;
+mod known;
 mod limits;
 mod mutations;
 mod outcomes;

@@ -258,6 +258,7 @@ mod sse2 {
 }
 
 /// The bytes as text, where they are UTF-8, quickly where they are few and ASCII, as names are.
+#[cfg(feature = "client")]
 #[inline]
 pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
     if is_short_ascii(bytes) {
@@ -268,6 +269,7 @@ pub(crate) fn as_text(bytes: &[u8]) -> Option<&str> {
 }
 
 /// Whether the bytes are sixteen at most, and all ASCII.
+#[cfg(feature = "client")]
 #[inline]
 fn is_short_ascii(bytes: &[u8]) -> bool {
     if let (Some(first), Some(last), ..=16) = (bytes.first_chunk(), bytes.last_chunk(), bytes.len()) {

@@ -42,6 +42,7 @@ pub use sql::{RowKeySchema, Sql, SqlError};
 pub use text::display_key;
 
 pub(crate) use encode::{check_len, ordered_end, write_field, write_hashed};
+#[cfg(feature = "client")]
 pub(crate) use fast::as_text;
 pub(crate) use salt::{Span, bucket_of};
 #[cfg(feature = "client")]

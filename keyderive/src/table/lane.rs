@@ -161,7 +161,7 @@ impl<K: TableKey> Lane<K> {
         let takes_all = self.wanted == u64::MAX && self.reader.keep.is_none() && !self.reader.skip_foreign;
         match &mut self.open {
             Some(Open { answer: Answer::Stream(rows), limit: None, .. }) if takes_all => {
-                rows.lend(most, lend)
+                rows.lend(most, lend);
             }
             open => _ = open.as_ref().and_then(Open::row).map(lend),
         }

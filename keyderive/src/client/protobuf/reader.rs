@@ -138,11 +138,11 @@ impl<'a> Reader<'a> {
     #[inline]
     #[expect(clippy::little_endian_bytes, reason = "protobuf's numbers have their lowest byte first")]
     fn long_varint(&mut self) -> Result<u64, Wrong> {
-        if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
-            if let Some((number, len)) = short_varint(u64::from_le_bytes(*word)) {
-                self.at += len;
-                return Ok(number);
-            }
+        if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
+            && let Some((number, len)) = short_varint(u64::from_le_bytes(*word))
+        {
+            self.at += len;
+            return Ok(number);
         }
         self.longest_varint()
     }

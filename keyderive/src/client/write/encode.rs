@@ -2,7 +2,7 @@
 //!
 //! Field numbers are those of `Mutation` in `wire/proto/data.proto`. What is empty or 0 is left out, but in a `oneof`.
 
-use crate::client::protobuf::{LENGTH, begin, bytes, bytes_len, int, int_len};
+use crate::client::protobuf::{begin, bytes, bytes_len, int, int_len};
 use crate::row::{Change, Mutation};
 
 /// The number of the mutations in an entry of a request for many rows.
@@ -19,12 +19,18 @@ const MERGE_TO_CELL: u8 = 6;
 const FAMILY: u8 = 1;
 const QUALIFIER: u8 = 2;
 
+/// The others of a cell that is set.
+const TIMESTAMP: u8 = 3;
+const VALUE: u8 = 4;
+
+/// The greatest length that has one byte.
+const MOST_IN_ONE_BYTE: usize = 127;
+
 /// Writes a mutation of an entry.
-pub(super) fn mutation(mutation: &Mutation, time: &mut Time, out: &mut Vec<u8>) {
+pub(super) fn mutation(mutation: &Mutation, out: &mut Vec<u8>) {
     match &mutation.0 {
         Change::SetCell { family, qualifier, timestamp_micros, value } => {
-            time.set(*timestamp_micros);
-            set_cell(family, qualifier, time, value, out);
+            set_cell(family, qualifier, *timestamp_micros, value, out);
         }
         Change::AddToCell { family, qualifier, timestamp_micros, value } => {
             aggregate(ADD_TO_CELL, family, qualifier, *timestamp_micros, &Value::Int(*value), out);
@@ -40,96 +46,109 @@ pub(super) fn mutation(mutation: &Mutation, time: &mut Time, out: &mut Vec<u8>) 
     }
 }
 
-/// The timestamp of cells as a field, which those of a row have in common.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Time {
-    micros: i64,
-    field: Vec<u8>,
-}
-
-impl Time {
-    #[inline]
-    pub(super) fn set(&mut self, micros: i64) {
-        if self.micros != micros {
-            self.set_other(micros);
-        }
-    }
-
-    fn set_other(&mut self, micros: i64) {
-        const TIMESTAMP: u8 = 3;
-        self.micros = micros;
-        self.field.clear();
-        number(TIMESTAMP, micros, &mut self.field);
-    }
-}
-
-#[inline]
-pub(super) fn set_cell(family: &str, qualifier: &[u8], time: &Time, value: &[u8], out: &mut Vec<u8>) {
-    const VALUE: u8 = 4;
-    /// What a timestamp of our days takes, and a number: lengths that are known are copied without a call.
-    const PRESENT: usize = 9;
-    const NUMBER: usize = 8;
+pub(super) fn set_cell(
+    family: &str,
+    qualifier: &[u8],
+    timestamp_micros: i64,
+    value: &[u8],
+    out: &mut Vec<u8>,
+) {
     let family = family.as_bytes();
-    let len = given_len(family) + given_len(qualifier) + time.field.len() + given_len(value);
-    if let Some(lengths) = Lengths::of(len, family, qualifier, value) {
-        // As below, with all lengths in one byte.
-        out.extend_from_slice(&[
-            MUTATIONS << 3 | LENGTH,
-            lengths.mutation,
-            SET_CELL << 3 | LENGTH,
-            lengths.set_cell,
-            FAMILY << 3 | LENGTH,
-            lengths.family,
-        ]);
-        out.extend_from_slice(family);
-        out.extend_from_slice(&[QUALIFIER << 3 | LENGTH, lengths.qualifier]);
-        out.extend_from_slice(qualifier);
-        match <&[u8; PRESENT]>::try_from(time.field.as_slice()) {
-            Ok(field) => out.extend_from_slice(field),
-            Err(_) => out.extend_from_slice(&time.field),
+    let len = given_len(family) + given_len(qualifier) + number_len(timestamp_micros) + given_len(value);
+    begin_mutation(SET_CELL, len, out);
+    given(FAMILY, family, out);
+    given(QUALIFIER, qualifier, out);
+    number(TIMESTAMP, timestamp_micros, out);
+    given(VALUE, value, out);
+}
+
+/// The mutation that sets a cell, up to the value, with lengths of one byte each.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CellHead {
+    /// Empty where there is no such form.
+    bytes: Vec<u8>,
+    timestamp_micros: i64,
+    /// How long a value may be.
+    longest: usize,
+}
+
+impl CellHead {
+    /// Where the lengths are that depend on the value's, but for the value's own, which is the last byte.
+    const MUTATION_LEN: usize = 1;
+    const SET_CELL_LEN: usize = 3;
+    /// Where the family's name is.
+    const FAMILY: usize = 6;
+
+    /// Makes it that of this cell.
+    pub(super) fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        let bytes = &mut self.bytes;
+        bytes.clear();
+        begin_mutation(SET_CELL, 0, bytes);
+        given(FAMILY, family.as_bytes(), bytes);
+        given(QUALIFIER, qualifier, bytes);
+        number(TIMESTAMP, timestamp_micros, bytes);
+        begin(VALUE, 0, bytes);
+        self.timestamp_micros = timestamp_micros;
+        self.longest = (Self::MUTATION_LEN + 1 + MOST_IN_ONE_BYTE).saturating_sub(bytes.len());
+        if family.is_empty() || qualifier.is_empty() {
+            bytes.clear();
         }
-        out.extend_from_slice(&[VALUE << 3 | LENGTH, lengths.value]);
+    }
+
+    /// Whether it is that of a cell in this column, with this time.
+    #[inline]
+    pub(super) fn is_of(&self, family: &str, qualifier: &[u8], timestamp_micros: i64) -> bool {
+        let (family, behind) = (family.as_bytes(), Self::FAMILY + family.len() + 2);
+        // In front of each name is its length.
+        self.timestamp_micros == timestamp_micros
+            && self.bytes.len() > behind + qualifier.len()
+            && usize::from(self.bytes[Self::FAMILY - 1]) == family.len()
+            && usize::from(self.bytes[behind - 1]) == qualifier.len()
+            && is_same(&self.bytes[Self::FAMILY..][..family.len()], family)
+            && is_same(&self.bytes[behind..][..qualifier.len()], qualifier)
+    }
+
+    /// Whether all lengths have one byte with this value.
+    #[inline]
+    pub(super) fn takes(&self, value: &[u8]) -> bool {
+        (1..=self.longest).contains(&value.len())
+    }
+
+    /// Writes the mutation with a value that it takes.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "it takes the value")]
+    pub(super) fn write(&self, value: &[u8], out: &mut Vec<u8>) {
+        /// What a number takes: a length that is known is copied without a call.
+        const NUMBER: usize = 8;
+        let (start, len) = (out.len(), self.bytes.len() + value.len());
+        out.extend_from_slice(&self.bytes);
+        if let [_, mutation, _, set_cell, .., own] = &mut out[start..] {
+            *mutation = (len - Self::MUTATION_LEN - 1) as u8;
+            *set_cell = (len - Self::SET_CELL_LEN - 1) as u8;
+            *own = value.len() as u8;
+        }
         match <&[u8; NUMBER]>::try_from(value) {
             Ok(number) => out.extend_from_slice(number),
             Err(_) => out.extend_from_slice(value),
         }
-        return;
     }
-    begin_mutation(SET_CELL, len, out);
-    given(FAMILY, family, out);
-    given(QUALIFIER, qualifier, out);
-    out.extend_from_slice(&time.field);
-    given(VALUE, value, out);
 }
 
-/// The lengths in a mutation that sets a cell, where each has one byte and no field is left out.
-struct Lengths {
-    mutation: u8,
-    set_cell: u8,
-    family: u8,
-    qualifier: u8,
-    value: u8,
+/// Whether two names of one length are equal; most are short, and are compared without a call: by their first and last
+/// bytes, which are all.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match one.len() {
+        8..=16 => ends::<8>(one) == ends(other),
+        4..8 => ends::<4>(one) == ends(other),
+        2..4 => ends::<2>(one) == ends(other),
+        _ => one == other,
+    }
 }
 
-impl Lengths {
-    #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "each is less than the whole, which is less than 128"
-    )]
-    fn of(set_cell: usize, family: &[u8], qualifier: &[u8], value: &[u8]) -> Option<Self> {
-        let mutation = bytes_len(set_cell);
-        if mutation >= 128 || family.is_empty() || qualifier.is_empty() || value.is_empty() {
-            return None;
-        }
-        Some(Self {
-            mutation: mutation as u8,
-            set_cell: set_cell as u8,
-            family: family.len() as u8,
-            qualifier: qualifier.len() as u8,
-            value: value.len() as u8,
-        })
-    }
+#[inline]
+fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
+    bytes.first_chunk().zip(bytes.last_chunk())
 }
 
 /// Of the versions from one timestamp to before another, or to the end; of all, where there is no such range.
@@ -169,7 +188,6 @@ fn aggregate(
     input: &Value<'_>,
     out: &mut Vec<u8>,
 ) {
-    const TIMESTAMP: u8 = 3;
     const INPUT: u8 = 4;
     let (qualifier, timestamp) = (Value::Raw(qualifier), Value::Timestamp(timestamp_micros));
     let values = [(QUALIFIER, &qualifier), (TIMESTAMP, &timestamp), (INPUT, input)];

@@ -4,7 +4,8 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::encode::{self, Time};
+use super::encode;
+use super::known::Known;
 use super::limits::{self, Large};
 use crate::client::operation::Replay;
 use crate::client::protobuf::{LENGTH, Reader};
@@ -19,8 +20,8 @@ pub(crate) struct Mutations {
     once: bool,
     /// Those that are too large, or larger than is advised.
     large: Vec<Large>,
-    /// The time that the last cell was set to.
-    time: Time,
+    /// The cells of rows before, where the memory is used again.
+    known: Known,
     /// What is deleted by the change that is being written.
     deletes: Vec<u8>,
 }
@@ -60,7 +61,7 @@ impl Mutations {
             Change::DeleteFamily { .. } | Change::DeleteRow => true,
         };
         if is_taken {
-            encode::mutation(mutation, &mut self.time, &mut self.bytes);
+            encode::mutation(mutation, &mut self.bytes);
         }
     }
 
@@ -70,6 +71,7 @@ impl Mutations {
         self.once = false;
         self.large.clear();
         self.deletes.clear();
+        self.known.restart();
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -161,8 +163,7 @@ impl Sink for Ordered<'_> {
         mutations.count += 1;
         mutations.once |= timestamp_micros == SERVER_TIME;
         if mutations.takes(family, qualifier, value) {
-            mutations.time.set(timestamp_micros);
-            encode::set_cell(family, qualifier, &mutations.time, value, &mut mutations.bytes);
+            mutations.known.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
         }
     }
 

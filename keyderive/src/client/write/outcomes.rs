@@ -56,6 +56,9 @@ impl Client {
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
             }
+            if ended.is_none() && told.iter().all(|told| matches!(told, Told::Applied)) {
+                break;
+            }
             for (mut entry, told) in std::mem::take(&mut waiting).into_iter().zip(told) {
                 match verdict(told, ended.as_ref(), entries.replay(entry.place)) {
                     Verdict::Applied => {}

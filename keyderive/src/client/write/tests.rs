@@ -183,6 +183,43 @@ fn what_is_deleted_is_in_front_of_what_is_set() {
 }
 
 #[test]
+fn rows_behind_one_another_are_those_of_the_generated_messages() {
+    let mut rng = Rng::with_seed(0x6b6e_6f77);
+    let mut mutations = Mutations::default();
+    for _ in 0..ROUNDS {
+        // The columns of rows that follow on one another are mostly the same.
+        let columns: Vec<_> = (0..rng.usize(1..5)).map(|_| (any_mutation(&mut rng), rng.u8(..8))).collect();
+        for _ in 0..rng.usize(1..5) {
+            mutations.clear();
+            let mut expected = data::mutate_rows_request::Entry::default();
+            let written = mutations.write(|sink| {
+                for (column, changes) in &columns {
+                    let Change::SetCell { family, qualifier, timestamp_micros, value } = &column.0 else {
+                        continue;
+                    };
+                    let (mut micros, mut value) = (*timestamp_micros, value.clone());
+                    match rng.u8(..8) {
+                        0 => micros = any_number(&mut rng),
+                        1..4 => value = any_bytes(&mut rng).into(),
+                        4 if *changes == 0 => continue,
+                        _ => {}
+                    }
+                    sink.set(family, qualifier, micros, &value);
+                    expected.mutations.push(generated(&Mutation::set(
+                        &**family,
+                        qualifier.clone(),
+                        micros,
+                        value,
+                    )));
+                }
+                Ok(())
+            });
+            assert!(written.is_ok() && mutations.bytes() == expected.encode_to_vec());
+        }
+    }
+}
+
+#[test]
 fn mutations_that_add_are_applied_once() {
     let replay = |mutation| Mutations::from(vec![mutation]).replay();
     assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Replay::IfUnsent);

@@ -51,6 +51,7 @@ proptest! {
     }
 
     #[test]
+    #[cfg(feature = "client")]
     fn text_is_what_is_utf8(some in edgy(), text in nearly_text(), len in 0..20_usize) {
         for bytes in [&some[..], &text, &some[..len.min(some.len())], &text[..len.min(text.len())]] {
             prop_assert_eq!(as_text(bytes), str::from_utf8(bytes).ok());

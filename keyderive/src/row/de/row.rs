@@ -162,11 +162,9 @@ impl<'s, 'de> Fields<'s, 'de> {
     }
 
     /// Whether a cell is of the row's own family.
-    #[inline(always)]
+    #[inline(never)]
     fn is_own(&mut self, cell: Cell<'de>) -> bool {
-        let (name, own) = (cell.family_bytes(), self.source.family.as_bytes());
-        // Names of families are short.
-        let is_own = name.len() == own.len() && name.iter().zip(own).all(|(one, other)| one == other);
+        let is_own = cell.family_bytes() == self.source.family.as_bytes();
         if is_own {
             (self.own, _) = cell.column();
         }

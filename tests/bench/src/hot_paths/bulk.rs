@@ -63,9 +63,9 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     Ok(Table {
         title: "Bulk writes".to_owned(),
         about: format!(
-            "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB, but for `put_all`, which \
-             has no setting and makes them of 8 MiB. The one by hand writes its requests as protobuf, for this key and \
-             this row alone.",
+            "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` makes them of 1 \
+             MiB. The one by hand writes its requests as protobuf, for this key and this row alone, in the order in which \
+             they come; `load` reads ahead, and sorts and spreads them over the key space.",
             rows.len()
         ),
         unit: "row",
