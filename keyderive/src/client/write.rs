@@ -55,7 +55,11 @@ impl Entry {
     }
 
     /// Fails for what Bigtable would refuse, naming it.
+    #[inline]
     pub(crate) fn check(&self, table: &str) -> Result<(), Error> {
+        if limits::is_usual(&self.key, &self.mutations) {
+            return Ok(());
+        }
         check(table, &self.key, &[&self.mutations])
     }
 }

@@ -26,25 +26,40 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
     shape: &Shape,
 ) -> Result<R, RowError> {
     let has_families = shape.may_have_families();
-    let mut source = Source { cells: row.cell_slice(), family, shape, has_families, again: None };
+    let source = Source { cells: row.cell_slice(), family, shape, has_families, again: None };
+    let untyped = Untyped::default();
+    match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
+        Ok(value) => Ok(value),
+        Err(fault) => read_again(source, untyped, fault),
+    }
+}
+
+/// Reads a row that could not be read, as long as there is another way to.
+#[cold]
+fn read_again<'de, R: Deserialize<'de>>(
+    mut source: Source<'de, '_>,
+    mut untyped: Untyped<'de>,
+    mut fault: Fault,
+) -> Result<R, RowError> {
+    let family = source.family;
     loop {
-        let untyped = Untyped::default();
-        let fault = match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
-            Ok(value) => return Ok(value),
-            Err(fault) => fault,
-        };
-        // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
         if let Some(field) = source.missing_family(&fault) {
+            // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
             source.again().empty.push(field.name);
-            continue;
-        }
-        match fault.duplicate() {
-            Some((of, name)) if source.settle(of, name) => {}
-            Some((of, _)) => {
-                let second = source.shape.place(of, source.last_named()).map(|(_, name)| name);
-                return Err(second.into_iter().fold(fault, Fault::under).in_family(family));
+        } else {
+            match fault.duplicate() {
+                Some((of, name)) if source.settle(of, name) => {}
+                Some((of, _)) => {
+                    let second = source.shape.place(of, source.last_named()).map(|(_, name)| name);
+                    return Err(second.into_iter().fold(fault, Fault::under).in_family(family));
+                }
+                None => return Err(untyped.name(fault).in_family(family)),
             }
-            None => return Err(untyped.name(fault).in_family(family)),
+        }
+        untyped = Untyped::default();
+        match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
+            Ok(value) => return Ok(value),
+            Err(other) => fault = other,
         }
     }
 }

@@ -58,8 +58,46 @@ impl Span {
     }
 }
 
+/// Whether two names of columns or families are equal. Most are short, and are compared without a call: by their first
+/// and last bytes, which are all.
+#[inline(always)]
+pub(crate) fn is_same_name(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len()
+        && match one.len() {
+            8..=16 => ends::<8>(one) == ends(other),
+            4..8 => ends::<4>(one) == ends(other),
+            2..4 => ends::<2>(one) == ends(other),
+            _ => one == other,
+        }
+}
+
+#[inline(always)]
+fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
+    bytes.first_chunk().zip(bytes.last_chunk())
+}
+
 impl fmt::Debug for Span {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}..{}", self.start(), self.end())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_same_where_all_bytes_are() {
+        let name: Vec<u8> = (0..40).collect();
+        for len in 0..=name.len() {
+            let one = &name[..len];
+            let copy = one.to_vec();
+            assert!(is_same_name(one, &copy) && (len == 0 || !is_same_name(one, &one[1..])));
+            for at in 0..len {
+                let mut other = one.to_vec();
+                other[at] ^= 1;
+                assert!(!is_same_name(one, &other), "{at} of {len}");
+            }
+        }
     }
 }

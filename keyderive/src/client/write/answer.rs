@@ -27,7 +27,10 @@ pub(super) fn read(answer: &[u8], told: &mut [Told]) -> Result<Option<RateLimitI
         match field {
             (ENTRIES, LENGTH) => {
                 let entry = reader.span().map_err(malformed)?.of(answer);
-                let (index, outcome) = entry_of(entry)?;
+                let (index, outcome) = match applied(entry) {
+                    Some(index) => (index, Told::Applied),
+                    None => entry_of(entry)?,
+                };
                 if let Some(told) = usize::try_from(index).ok().and_then(|index| told.get_mut(index)) {
                     *told = outcome;
                 }
@@ -42,6 +45,22 @@ pub(super) fn read(answer: &[u8], told: &mut [Told]) -> Result<Option<RateLimitI
         }
     }
     Ok(info)
+}
+
+/// The place of an entry that is applied, as servers write nearly all of them: the index, up to 14 bits of it, and an
+/// empty status.
+#[inline]
+fn applied(entry: &[u8]) -> Option<i64> {
+    const INDEX: u8 = 0x08;
+    const STATUS: u8 = 0x12;
+    match *entry {
+        [STATUS, 0] => Some(0),
+        [INDEX, index @ ..0x80, STATUS, 0] => Some(index.into()),
+        [INDEX, low, high @ ..0x80, STATUS, 0] if low >= 0x80 => {
+            Some(i64::from(low & 0x7f) | i64::from(high) << 7)
+        }
+        _ => None,
+    }
 }
 
 fn entry_of(entry: &[u8]) -> Result<(i64, Told), Status> {

@@ -3,7 +3,7 @@
 //! Field numbers are those of `Mutation` in `wire/proto/data.proto`. What is empty or 0 is left out, but in a `oneof`.
 
 use crate::client::protobuf::{begin, bytes, bytes_len, int, int_len};
-use crate::row::{Change, Mutation};
+use crate::row::{Change, Mutation, is_same_name};
 
 /// The number of the mutations in an entry of a request for many rows.
 pub(super) const MUTATIONS: u8 = 2;
@@ -104,8 +104,8 @@ impl CellHead {
             && self.bytes.len() > behind + qualifier.len()
             && usize::from(self.bytes[Self::FAMILY - 1]) == family.len()
             && usize::from(self.bytes[behind - 1]) == qualifier.len()
-            && is_same(&self.bytes[Self::FAMILY..][..family.len()], family)
-            && is_same(&self.bytes[behind..][..qualifier.len()], qualifier)
+            && is_same_name(&self.bytes[Self::FAMILY..][..family.len()], family)
+            && is_same_name(&self.bytes[behind..][..qualifier.len()], qualifier)
     }
 
     /// Whether all lengths have one byte with this value.
@@ -132,23 +132,6 @@ impl CellHead {
             Err(_) => out.extend_from_slice(value),
         }
     }
-}
-
-/// Whether two names of one length are equal; most are short, and are compared without a call: by their first and last
-/// bytes, which are all.
-#[inline]
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    match one.len() {
-        8..=16 => ends::<8>(one) == ends(other),
-        4..8 => ends::<4>(one) == ends(other),
-        2..4 => ends::<2>(one) == ends(other),
-        _ => one == other,
-    }
-}
-
-#[inline]
-fn ends<const N: usize>(bytes: &[u8]) -> Option<(&[u8; N], &[u8; N])> {
-    bytes.first_chunk().zip(bytes.last_chunk())
 }
 
 /// Of the versions from one timestamp to before another, or to the end; of all, where there is no such range.

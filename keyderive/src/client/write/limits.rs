@@ -68,6 +68,15 @@ impl Large {
     }
 }
 
+/// Whether a write is as nearly all are: far from every limit.
+#[inline]
+pub(super) fn is_usual(key: &[u8], mutations: &Mutations) -> bool {
+    (1..=MAX_KEY_LEN).contains(&key.len())
+        && (1..=MAX_MUTATIONS).contains(&mutations.count())
+        && mutations.large().is_empty()
+        && mutations.bytes().len() < ADVISED_ROW_BYTES / 2
+}
+
 /// Fails for what Bigtable would refuse, naming it. It is one write, of one row, of which each list may be empty.
 pub(crate) fn check(table: &str, key: &[u8], mutations: &[&Mutations]) -> Result<(), Error> {
     check_key(table, key)?;

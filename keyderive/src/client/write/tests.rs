@@ -263,8 +263,10 @@ fn any_answer(rng: &mut Rng) -> MutateRowsResponse {
         let code = rng.choice([0, 0, 1, 4, 14, 16, 17, -1]).unwrap_or(0);
         let message = if code == 0 { "" } else { "because of é" }.to_owned();
         let details = vec![values::Any::default(); rng.usize(..2)];
-        let status = rng.bool().then_some(values::Status { code, message, details });
-        mutate_rows_response::Entry { index: rng.i64(-1..5), status }
+        let status = values::Status { code, message, details };
+        let status = if rng.bool() { Some(values::Status::default()) } else { rng.bool().then_some(status) };
+        let index = if rng.u8(..4) == 0 { any_number(rng) } else { rng.i64(-1..5) };
+        mutate_rows_response::Entry { index, status }
     };
     let period = Some(values::Duration { seconds: 10, nanos: 0 });
     MutateRowsResponse {
