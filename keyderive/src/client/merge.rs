@@ -16,7 +16,6 @@ use std::mem;
 use bytes::Bytes;
 
 use self::chunk::{Chunk, Part, Status};
-use self::usual::UsualCell;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge};
 
 /// What an answer that breaks the rules is told.
@@ -146,82 +145,6 @@ impl RowMerger {
             advanced += 1;
         }
         advanced
-    }
-
-    /// Takes cells of a row in the present message as long as they come as usual; whether one of them commits the row.
-    /// Whatever is not to be taken so, for any reason, is left to [`push`](Self::push).
-    #[inline]
-    fn advance_as_usual(&mut self) -> bool {
-        match self.open {
-            Open::None => {}
-            Open::Shared => {
-                let Some(CellSpans { family, qualifier, .. }) = self.row.cells.last() else { return false };
-                let is_committed = self.take_further_cells((*family, *qualifier));
-                if is_committed {
-                    self.open = Open::None;
-                    self.last = Some(self.row.key);
-                }
-                return is_committed;
-            }
-            Open::Copied(_) | Open::Split(_) => return false,
-        }
-        let Some((cell, end)) = usual::cell(&self.message, self.at) else { return false };
-        let Some(column) = self.begins_row(&cell) else { return false };
-        self.begin_row(cell.key);
-        self.add_usual(&cell, column, end);
-        let is_committed = cell.is_committed || self.take_further_cells(column);
-        match is_committed {
-            true => self.last = Some(self.row.key),
-            false => self.open = Open::Shared,
-        }
-        is_committed
-    }
-
-    /// Takes further cells of a row, the last of which was of this column, as long as they come as usual; whether one of
-    /// them commits the row.
-    #[inline(always)]
-    fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
-        while let Some((cell, end)) = usual::cell(&self.message, self.at)
-            && let Some(next) = self.column_behind(column, &cell)
-        {
-            column = next;
-            self.add_usual(&cell, column, end);
-            if cell.is_committed {
-                return true;
-            }
-        }
-        false
-    }
-
-    /// The column of the first cell of a row, if the row may come here.
-    #[inline(always)]
-    fn begins_row(&self, cell: &UsualCell) -> Option<(Span, Span)> {
-        let key = cell.key.of(&self.message);
-        let (family, qualifier) = (cell.family?, cell.qualifier?);
-        let may_come = !key.is_empty() && self.is_in_order(self.last_seen(), key);
-        (may_come && chunk::is_text(family.of(&self.message))).then_some((family, qualifier))
-    }
-
-    /// The column of a further cell of a row, if the cell may come behind one of the column that is given.
-    #[inline(always)]
-    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &UsualCell) -> Option<(Span, Span)> {
-        match (cell.family, cell.qualifier) {
-            _ if !cell.key.is_empty() => None,
-            (None, new) => Some((last, new.unwrap_or(qualifier))),
-            (Some(family), Some(qualifier)) => {
-                let is_known = family.is_same_in(last, &self.message);
-                (is_known || chunk::is_text(family.of(&self.message)))
-                    .then_some((if is_known { last } else { family }, qualifier))
-            }
-            (Some(_), None) => None,
-        }
-    }
-
-    #[inline(always)]
-    fn add_usual(&mut self, cell: &UsualCell, (family, qualifier): (Span, Span), end: usize) {
-        let UsualCell { timestamp_micros, value, .. } = *cell;
-        self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
-        self.at = end;
     }
 
     /// The row that has been advanced to.

@@ -4,8 +4,10 @@
 //! fields are in the order of their numbers, each once, and whose names are neither empty nor long. Of whatever is
 //! otherwise nothing is said.
 
+use super::chunk::is_text;
+use super::{Open, RowMerger};
 use crate::client::protobuf::short_varint;
-use crate::row::Span;
+use crate::row::{CellSpans, Span};
 
 /// A whole cell, as places in its message.
 #[derive(Clone, Copy, Debug)]
@@ -115,5 +117,83 @@ fn split(field: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
             rest.split_at_checked(usize::from(low & 0x7f) | usize::from(high) << 7)
         }
         _ => None,
+    }
+}
+
+impl RowMerger {
+    /// Takes cells of a row in the present message as long as they come as usual; whether one of them commits the row.
+    /// Whatever is not to be taken so, for any reason, is left to [`push`](RowMerger::push).
+    #[inline]
+    pub(super) fn advance_as_usual(&mut self) -> bool {
+        match self.open {
+            Open::None => {}
+            Open::Shared => {
+                let Some(CellSpans { family, qualifier, .. }) = self.row.cells.last() else { return false };
+                let is_committed = self.take_further_cells((*family, *qualifier));
+                if is_committed {
+                    self.open = Open::None;
+                    self.last = Some(self.row.key);
+                }
+                return is_committed;
+            }
+            Open::Copied(_) | Open::Split(_) => return false,
+        }
+        let Some((first, end)) = cell(&self.message, self.at) else { return false };
+        let Some(column) = self.begins_row(&first) else { return false };
+        self.begin_row(first.key);
+        self.add_usual(&first, column, end);
+        let is_committed = first.is_committed || self.take_further_cells(column);
+        match is_committed {
+            true => self.last = Some(self.row.key),
+            false => self.open = Open::Shared,
+        }
+        is_committed
+    }
+
+    /// Takes further cells of a row, the last of which was of this column, as long as they come as usual; whether one of
+    /// them commits the row.
+    #[inline(always)]
+    fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
+        while let Some((further, end)) = cell(&self.message, self.at)
+            && let Some(next) = self.column_behind(column, &further)
+        {
+            column = next;
+            self.add_usual(&further, column, end);
+            if further.is_committed {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The column of the first cell of a row, if the row may come here.
+    #[inline(always)]
+    fn begins_row(&self, cell: &UsualCell) -> Option<(Span, Span)> {
+        let key = cell.key.of(&self.message);
+        let (family, qualifier) = (cell.family?, cell.qualifier?);
+        let may_come = !key.is_empty() && self.is_in_order(self.last_seen(), key);
+        (may_come && is_text(family.of(&self.message))).then_some((family, qualifier))
+    }
+
+    /// The column of a further cell of a row, if the cell may come behind one of the column that is given.
+    #[inline(always)]
+    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &UsualCell) -> Option<(Span, Span)> {
+        match (cell.family, cell.qualifier) {
+            _ if !cell.key.is_empty() => None,
+            (None, new) => Some((last, new.unwrap_or(qualifier))),
+            (Some(family), Some(qualifier)) => {
+                let is_known = family.is_same_in(last, &self.message);
+                (is_known || is_text(family.of(&self.message)))
+                    .then_some((if is_known { last } else { family }, qualifier))
+            }
+            (Some(_), None) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn add_usual(&mut self, cell: &UsualCell, (family, qualifier): (Span, Span), end: usize) {
+        let UsualCell { timestamp_micros, value, .. } = *cell;
+        self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
+        self.at = end;
     }
 }
