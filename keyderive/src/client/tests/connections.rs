@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures_util::TryStreamExt as _;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -10,7 +11,7 @@ use tonic::Status;
 use super::fleet::Fleet;
 use super::*;
 use crate::client::channels::Channels;
-use crate::client::dial::{Dial as _, Dialer};
+use crate::client::dial::{Dial, Dialer};
 use crate::client::refresh::Refresh;
 use crate::client::transport::Transport;
 use crate::row::Mutation;
@@ -153,38 +154,57 @@ async fn a_connection_stays_where_nobody_answers_a_new_one() {
     assert!(fleet.is_open(0));
 }
 
+/// What a connection to the listener begins with: the preface, the settings, and the window of the connection.
+async fn opening(listener: &TcpListener, dialer: &dyn Dial) -> Vec<u8> {
+    let client = Client::emulator("127.0.0.1:1").await.unwrap();
+    let transport = dialer.dial();
+    let channels = Arc::new(Channels::new([transport.clone()]));
+    let Transport::Channel(..) = transport else { panic!("a connection over TCP") };
+    let call = tokio::spawn(async move { client.prime(&[transport]).await });
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut opening = vec![0; 24 + 9];
+    socket.read_exact(&mut opening).await.unwrap();
+    let settings = usize::from(opening[25]) << 8 | usize::from(opening[26]);
+    let mut rest = vec![0; settings + 13];
+    socket.read_exact(&mut rest).await.unwrap();
+    opening.extend(rest);
+    drop((socket, channels));
+    call.await.unwrap();
+    opening
+}
+
 #[tokio::test]
 async fn a_renewed_connection_has_the_options_of_the_first() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let dialer = Dialer::emulator(&listener.local_addr().unwrap().to_string()).unwrap();
-    let client = Client::emulator("127.0.0.1:1").await.unwrap();
-    let mut openings = Vec::new();
-    for _ in 0..2 {
-        let transport = dialer.dial();
-        let channels = Arc::new(Channels::new([transport.clone()]));
-        let Transport::Channel(..) = transport else { panic!("a connection over TCP") };
-        let call = tokio::spawn({
-            let client = client.clone();
-            async move { client.prime(&[transport]).await }
-        });
-        let (mut socket, _) = listener.accept().await.unwrap();
-        // The preface, the settings, and the window of the connection.
-        let mut opening = vec![0; 24 + 9];
-        socket.read_exact(&mut opening).await.unwrap();
-        let settings = usize::from(opening[25]) << 8 | usize::from(opening[26]);
-        let mut rest = vec![0; settings + 13];
-        socket.read_exact(&mut rest).await.unwrap();
-        opening.extend(rest);
-        openings.push(opening);
-        drop((socket, channels));
-        call.await.unwrap();
-    }
-    assert_eq!(openings[0], openings[1]);
-    let has = |part: &[u8]| openings[1].windows(part.len()).any(|window| window == part);
-    assert!(has(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
+    let first = opening(&listener, &dialer).await;
+    assert_eq!(first, opening(&listener, &dialer).await);
+    let has = |opening: &[u8], part: &[u8]| opening.windows(part.len()).any(|window| window == part);
+    assert!(has(&first, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
     // SETTINGS_INITIAL_WINDOW_SIZE of 1 MiB, and a connection's window of 2^31 - 1 above the 65,535 it begins with.
-    assert!(has(&[0, 4, 0, 16, 0, 0]));
-    assert!(has(&(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+    assert!(has(&first, &[0, 4, 0, 16, 0, 0]));
+    assert!(has(&first, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+    // Of 64 KiB, where there are many streams.
+    let narrow = opening(&listener, &*dialer.narrow()).await;
+    assert!(has(&narrow, &[0, 4, 0, 1, 0, 0]));
+    assert!(has(&narrow, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+}
+
+#[tokio::test]
+async fn each_of_many_streams_goes_by_connections_of_their_own() {
+    let fleet = Fleet::new();
+    let client = fleet.cloud(Client::builder().channels(1)).await;
+    client.create_table("t", NewTable::with_family("f")).await.unwrap();
+    let dialed = fleet.dialed();
+    let mut lines = Vec::new();
+    for of_many in [false, true, true, false] {
+        let rows = client.read_rows("t", ReadRows { of_many, ..ReadRows::all() });
+        assert!(rows.try_collect::<Vec<_>>().await.unwrap().is_empty());
+        lines.extend(fleet.take_lines("ReadRows"));
+    }
+    assert_eq!(lines, [lines[0], lines[1], lines[1], lines[0]]);
+    assert_ne!(lines[0], lines[1]);
+    assert_eq!(fleet.dialed(), dialed + 1);
 }
 
 #[tokio::test(start_paused = true)]
