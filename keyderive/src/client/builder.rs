@@ -40,10 +40,11 @@ use super::{Client, Error, Inner, Settings, Streams, headers, observe};
 /// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | its own address, always |
 /// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | its own address, always |
 ///
-/// What cannot be set: a connection is given 10 s to be made, is asked for a sign of life every 30 s, which may take
-/// 10 s, and has windows of 1 MiB for a stream and of all that HTTP/2 allows in all; a message may have 256 MiB. Scans of
-/// more than 8 buckets in order go by as many connections more, which are made when they are needed, and whose streams
-/// have windows of 64 KiB. The embedded Bigtable has no connections, and takes the first three knobs alone.
+/// What cannot be set: a connection is given 10 s to be made, and is asked for a sign of life every 30 s, which may take
+/// 10 s. Up to 1 MiB of a stream may be on the way, and 2 GiB of a connection; a message may have 256 MiB. Scans with more
+/// than 8 streams side by side, as those of more than 8 buckets, have connections of their own, as many as `channels`
+/// says, which are made when they are needed; there it is 64 KiB of a stream. The embedded Bigtable has no connections,
+/// and takes the first three knobs alone.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it is told where the Bigtable is"]
 pub struct ClientBuilder {

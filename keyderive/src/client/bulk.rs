@@ -24,7 +24,8 @@ use super::write::{Batch, Entries};
 use super::{Client, Entry, Error};
 use crate::row::Mutation;
 
-/// How much a writer gathers before it sends, and how much it has on the way.
+/// How much a writer gathers before it sends, and how much it has on the way: set by
+/// `table.writer_with(|settings| settings.batch_entries = 5_000)`.
 ///
 /// | knob | unless set |
 /// |---|---|

@@ -71,7 +71,12 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
     /// # }
     /// ```
     ///
-    /// The rows are those of [`stream`](Self::stream), in its order. Every key is checked as `B` before its row is lent.
+    /// The rows are those of [`stream`](Self::stream), in its order. Every key is checked as `B` before its row is lent;
+    /// `B` repeats the attributes of the table's key type, `#[salt]` among them. Both types are named, `B` and the
+    /// closure's error, which may be one of the program's own: an `Err` ends the visit, so that it may stop early.
+    ///
+    /// The closure is no future, and holds up its thread; between about a thousand rows other tasks have a turn. Rows that
+    /// are left out by [`OnForeign::Skip`](super::OnForeign::Skip) are counted by a stream alone.
     ///
     /// # Errors
     /// The first one of the scan, of a key that is no `B`, or of `visit`, which ends it; when `B` has another layout than
@@ -168,8 +173,16 @@ impl<'a> RowRef<'a> {
 
     /// The row by serde, as any type that reads the table's columns: its strings and bytes may be borrowed.
     ///
+    /// What is a family of its own, and of which column all versions are read, the table's row type says, and not `S`:
+    /// fields of `S` for families that it does not have stay empty, and [`Versions`](crate::row::Versions) that it does
+    /// not have are of the newest version alone. [`Table::rows_as`] gives the table another row type, owned, whose scans
+    /// can be read as one that borrows.
+    ///
+    /// `&str` and `&[u8]` are borrowed as they are; in an `Option`, a map or a `Cow` with `#[serde(borrow)]`. Text inside
+    /// JSON that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
+    ///
     /// # Errors
-    /// When the stored columns are no `S`.
+    /// When the stored columns are no `S`. Of a scan of [keys alone](Scan::keys_only) there are no values to be read.
     pub fn read<S: Deserialize<'a>>(self) -> Result<S, Error> {
         row::from_row(self.row, self.family, self.shape)
             .map_err(|error| Error::row(self.table, self.row.key(), error))
