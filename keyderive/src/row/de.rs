@@ -14,7 +14,7 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{CellSlice, Column, Row};
+use super::{Cell, CellSlice, Column, Row, is_same_name};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
@@ -85,6 +85,37 @@ struct Again<'de> {
 }
 
 impl<'de, 'f> Source<'de, 'f> {
+    /// Whether there is a cell of another family than the row's own.
+    #[inline]
+    fn has_other_families(&self) -> bool {
+        // Cells come in the order of their families.
+        let is_other = |cell: Option<Cell<'de>>| {
+            cell.is_some_and(|cell| !is_same_name(cell.family_bytes(), self.family.as_bytes()))
+        };
+        is_other(self.cells.first()) || is_other(self.cells.iter().next_back())
+    }
+
+    /// Fails for a struct with a field that is a family of the row, where the table's row type has no such field: it would
+    /// be empty.
+    #[cold]
+    fn check_families(&self, names: &'static [&'static str]) -> Result<(), Fault> {
+        let Self { cells, family, shape, .. } = self;
+        let is_lost = |name: &&&str| {
+            shape.lacks(name)
+                && name.as_bytes() != family.as_bytes()
+                && cells.iter().any(|cell| cell.family_bytes() == name.as_bytes())
+                && column(*cells, family, name).is_none()
+        };
+        names.iter().find(is_lost).map_or(Ok(()), |name| {
+            let fault = Fault::unsupported(
+                "has cells, and is read as a type with a field of this name, which the table's row type does not have, so \
+                 that it is not known what the family is; give the table a row type that has the field, with \
+                 `table.rows_as::<…>()`",
+            );
+            Err(fault.of_family(name))
+        })
+    }
+
     fn again(&mut self) -> &mut Again<'de> {
         self.again.get_or_insert_default()
     }

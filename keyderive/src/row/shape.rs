@@ -238,6 +238,15 @@ impl Shape {
         }
     }
 
+    /// Whether it is known that there is no field of this name.
+    pub(super) fn lacks(&self, name: &str) -> bool {
+        match self {
+            Self::Struct(fields) => fields.all.iter().all(|field| field.name != name),
+            Self::Map { .. } => true,
+            Self::Flattened(_) | Self::Unknown(_) | Self::NoRow => false,
+        }
+    }
+
     /// The field of this name, where it is a family.
     pub(super) fn family(&self, name: &[u8]) -> Option<&Field> {
         let is_it =

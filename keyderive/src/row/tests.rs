@@ -66,12 +66,17 @@ struct Cell {
 }
 
 fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
+    read_of(cells, &Shape::of::<R>())
+}
+
+/// Reads a row of a table whose row type is of this shape.
+fn read_of<R: DeserializeOwned>(cells: Vec<Cell>, shape: &Shape) -> Result<R, RowError> {
     let mut row = RowBuilder::new(b"key").unwrap();
     for cell in cells {
         row.cell(Some(cell.family.as_bytes()), Some(&cell.qualifier), cell.timestamp_micros).unwrap();
         row.value(&cell.value).unwrap();
     }
-    from_row(&row.build(), FAMILY, &Shape::of::<R>())
+    from_row(&row.build(), FAMILY, shape)
 }
 
 fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {

@@ -174,8 +174,8 @@ impl<'a> RowRef<'a> {
     /// The row by serde, as any type that reads the table's columns: its strings and bytes may be borrowed.
     ///
     /// What is a family of its own, and of which column all versions are read, the table's row type says, and not `S`:
-    /// fields of `S` for families that it does not have stay empty, and [`Versions`](crate::row::Versions) that it does
-    /// not have are of the newest version alone. [`Table::rows_as`] gives the table another row type, owned, whose scans
+    /// a row with a family that is a field of `S` alone is an error, and [`Versions`](crate::row::Versions) that are in `S`
+    /// alone are of the newest version. [`Table::rows_as`] gives the table another row type, owned, whose scans
     /// can be read as one that borrows.
     ///
     /// `&str` and `&[u8]` are borrowed as they are; in an `Option`, a map or a `Cow` with `#[serde(borrow)]`. Text inside

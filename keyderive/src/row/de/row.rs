@@ -41,9 +41,12 @@ impl<'de> Deserializer<'de> for RowDeserializer<'_, 'de> {
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
-        _: &'static [&'static str],
+        names: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Fault> {
+        if self.source.has_other_families() {
+            self.source.check_families(names)?;
+        }
         visitor.visit_map(self.fields())
     }
 

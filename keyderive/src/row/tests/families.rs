@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{FAMILY, Mutation, Shape, cell, cell_in, delete, read, set, set_in, store, write, write_as};
+use super::{
+    FAMILY, Mutation, Shape, cell, cell_in, delete, read, read_of, set, set_in, store, write, write_as,
+};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Stats {
@@ -241,4 +243,40 @@ fn a_fault_in_a_family_names_its_column() {
     assert!(error.to_string().starts_with("column `x:a` is of type `i128`"), "{error}");
     let error = write(&One { x: BTreeMap::from([(1, 1)]) }).unwrap_err();
     assert!(error.to_string().starts_with("the row in family `x` is a map whose key is an `i32`"), "{error}");
+}
+
+/// A lent row is read as another type than the table's.
+#[test]
+fn a_family_that_the_tables_row_type_does_not_have_is_not_lost() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Title {
+        title: String,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Lent {
+        title: Option<String>,
+        stats: Option<Stats>,
+        #[serde(default)]
+        tags: BTreeMap<String, String>,
+    }
+    let title = || cell("title", b"t");
+    let lent = |stats| Lent { title: Some("t".to_owned()), stats, tags: BTreeMap::new() };
+    let narrow = Shape::of::<Title>();
+    for shape in [narrow, Shape::of::<()>(), Shape::of::<BTreeMap<String, String>>()] {
+        for cells in [vec![title(), cell_in("stats", "clicks", ONE)], vec![cell_in("stats", "clicks", ONE)]] {
+            let error = read_of::<Lent>(cells, &shape).unwrap_err();
+            assert!(error.is_unsupported());
+            assert!(
+                error.to_string().starts_with("the row in family `stats` has cells, and is read as a type")
+            );
+        }
+        // What is not there is not lost, nor what is not asked for.
+        assert_eq!(read_of::<Lent>(vec![title()], &shape).unwrap(), lent(None));
+        let cells = vec![title(), cell_in("other", "clicks", ONE)];
+        assert_eq!(read_of::<Lent>(cells, &shape).unwrap(), lent(None));
+        let cells = vec![title(), cell_in("stats", "clicks", ONE)];
+        assert_eq!(read_of::<Title>(cells, &shape).unwrap(), Title { title: "t".to_owned() });
+    }
+    let cells = vec![title(), cell_in("stats", "clicks", ONE)];
+    assert_eq!(read_of::<Lent>(cells, &Shape::of::<Lent>()).unwrap(), lent(Some(stats(None))));
 }
