@@ -11,8 +11,7 @@ static NO_TEXT: [u8; 8] = [u8::MAX; 8];
 /// A vector with its end at hand, for parts of a few bytes each.
 ///
 /// A `Vec` keeps its length in memory, where each part would wait for the one before it. This keeps it in a register,
-/// and gives it back in `finish` or `with_vec`; until then the vector has the bytes it
-/// had before.
+/// and gives it back in `finish` or `with_vec`; until then the vector has the bytes it had before.
 #[derive(Debug)]
 pub struct KeyBuf<'a> {
     vec: &'a mut Vec<u8>,
