@@ -91,6 +91,18 @@ async fn the_first_failures_are_kept_and_the_others_counted() {
     assert_eq!(writer.flush().await.unwrap_err().failed_count(), 1);
 }
 
+/// Who writes without waiting for anything else is on the runtime's one thread.
+#[tokio::test(start_paused = true)]
+async fn a_full_batch_is_sent_before_more_rows_are_taken() {
+    let mock = writing();
+    let writer = table(&mock).writer_with(|settings| settings.batch_entries = 2);
+    for key in ["a", "b", "c"] {
+        write(&writer, key).await;
+    }
+    assert_eq!(written(&mock), ["a b"]);
+    assert_eq!(writer.close().await.unwrap(), 3);
+}
+
 #[test]
 fn outside_of_a_runtime_a_writer_takes_nothing() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -6,12 +6,14 @@ mod room;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use self::outcome::Outcome;
@@ -108,6 +110,8 @@ struct Gathering {
     entries: Room,
     bytes: Room,
     state: Mutex<State>,
+    /// Whether a full batch waits for its turn in the runtime of who writes.
+    is_in_the_way: AtomicBool,
     /// Told when a batch has ended.
     ended: Notify,
 }
@@ -156,6 +160,7 @@ impl RawWriter {
                 bytes: Room::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
                 state: Mutex::default(),
+                is_in_the_way: AtomicBool::new(false),
                 ended: Notify::new(),
             }),
         }
@@ -179,8 +184,19 @@ impl RawWriter {
     }
 
     /// Takes a write that is encoded by `fill`, which is given an empty entry.
+    #[inline]
     pub(crate) async fn take(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<(), Error> {
-        let Some(entry) = self.take_now(fill)? else { return Ok(()) };
+        if self.gathering.is_in_the_way() {
+            yield_now().await;
+        }
+        match self.take_now(fill)? {
+            None => Ok(()),
+            Some(entry) => Box::pin(self.take_later(entry)).await,
+        }
+    }
+
+    /// Takes a write when there is room for it.
+    async fn take_later(&self, entry: Box<Entry>) -> Result<(), Error> {
         // What is gathered may be what there is no room beside.
         self.gathering.send();
         let Gathering { entries, bytes, .. } = &*self.gathering;
@@ -194,7 +210,10 @@ impl RawWriter {
     }
 
     /// Takes a write if there is room for it now; what is to be taken, if there is none.
-    fn take_now(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<Option<Entry>, Error> {
+    fn take_now(
+        &self,
+        fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
+    ) -> Result<Option<Box<Entry>>, Error> {
         thread_local! {
             /// Memory in which entries are encoded.
             static SCRATCH: RefCell<Entry> = RefCell::default();
@@ -210,7 +229,7 @@ impl RawWriter {
         &self,
         entry: &mut Entry,
         fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
-    ) -> Result<Option<Entry>, Error> {
+    ) -> Result<Option<Box<Entry>>, Error> {
         let Gathering { table, entries, bytes, .. } = &*self.gathering;
         entry.reset();
         fill(entry)?;
@@ -225,7 +244,7 @@ impl RawWriter {
             is_taken
         };
         let is_taken = self.gathering.take(entry, room)?;
-        Ok((!is_taken).then(|| std::mem::take(entry)))
+        Ok((!is_taken).then(|| Box::new(std::mem::take(entry))))
     }
 
     /// Waits until all rows that were taken before have been written or have failed; says how many were written
@@ -263,39 +282,78 @@ impl Gathering {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether a full batch waits for the runtime of who writes, which may not come to it before who writes lets it. Says
+    /// so once.
+    #[inline]
+    fn is_in_the_way(&self) -> bool {
+        let is_in_the_way = self.is_in_the_way.load(Ordering::Relaxed);
+        if is_in_the_way {
+            self.is_in_the_way.store(false, Ordering::Relaxed);
+        }
+        is_in_the_way
+    }
+
     /// Puts a row into the batch where there is room for it, and sends what is full; whether there was room.
     ///
     /// # Errors
     /// When the client is closed, or no tokio runtime is running.
+    #[inline]
     fn take(self: &Arc<Self>, entry: &Entry, room: impl FnOnce(&mut State) -> bool) -> Result<bool, Error> {
+        let mut guard = self.state();
+        let state = &mut *guard;
+        if self.begins_or_ends(state, entry) {
+            return self.take_first_or_last(guard, entry, room);
+        }
+        let is_taken = room(state);
+        if is_taken {
+            state.batch.add(&entry.key, &entry.mutations);
+        }
+        Ok(is_taken)
+    }
+
+    /// Whether a batch begins with a row, or ends with it or before it.
+    #[inline]
+    fn begins_or_ends(&self, state: &State, entry: &Entry) -> bool {
+        let WriterSettings { batch_entries, batch_bytes, .. } = self.settings;
+        state.pass.is_none()
+            || state.batch.is_empty()
+            || state.batch.len() + 1 >= batch_entries
+            || state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes)
+            || self.client.inner.gate.is_closed()
+    }
+
+    /// As [`take`](Self::take), of a row that may begin a batch or end one.
+    #[inline(never)]
+    fn take_first_or_last(
+        self: &Arc<Self>,
+        mut guard: MutexGuard<'_, State>,
+        entry: &Entry,
+        room: impl FnOnce(&mut State) -> bool,
+    ) -> Result<bool, Error> {
         let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
-        let (full, begun, is_taken) = {
-            let state = &mut *self.state();
-            let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
-            let fills = state.batch.len() + 1 >= batch_entries;
-            // Those between the first and the last of a batch need none.
-            let runtime = match is_full || fills || state.batch.is_empty() {
-                true => Some(runtime()?),
-                false => None,
-            };
-            let pass = self.pass(state, &entry.key)?;
-            let before = if is_full { self.cut(state) } else { None };
-            match room(state) {
-                false => ([before, None], None, false),
-                true => {
-                    let pass = || pass.or_else(|| before.as_ref()?.pass.clone());
-                    state.pass = state.pass.take().or_else(pass);
-                    let begins = state.batch.is_empty();
-                    state.batch.add(&entry.key, &entry.mutations);
-                    let is_done = state.batch.len() >= batch_entries;
-                    let after = if is_done { self.cut(state) } else { None };
-                    let begun = runtime.filter(|_| begins && after.is_none());
-                    ([before, after], begun.map(|runtime| (runtime, state.sent)), true)
-                }
+        let runtime = runtime()?;
+        let state = &mut *guard;
+        let pass = self.pass(state, &entry.key)?;
+        let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
+        let before = if is_full { self.cut(state) } else { None };
+        let (mut after, mut begun) = (None, None);
+        let is_taken = room(state);
+        if is_taken {
+            let pass = || pass.or_else(|| before.as_ref()?.pass.clone());
+            state.pass = state.pass.take().or_else(pass);
+            let begins = state.batch.is_empty();
+            state.batch.add(&entry.key, &entry.mutations);
+            match state.batch.len() >= batch_entries {
+                true => after = self.cut(state),
+                false => begun = begins.then_some(state.sent),
             }
-        };
-        full.into_iter().flatten().for_each(Sending::send);
-        if let Some((runtime, number)) = begun {
+        }
+        drop(guard);
+        for full in [before, after].into_iter().flatten() {
+            full.send();
+            self.is_in_the_way.store(true, Ordering::Relaxed);
+        }
+        if let Some(number) = begun {
             let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
             runtime.spawn(async move {
                 // Who closes the client waits for the batch.

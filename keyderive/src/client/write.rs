@@ -2,6 +2,7 @@
 
 mod answer;
 mod batch;
+mod body;
 mod conditional;
 mod encode;
 mod known;

@@ -15,6 +15,9 @@ pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// server far longer than the way there, and few enough that a request stays in a processor's caches.
 pub(crate) const REQUEST_BYTES: usize = 1024 * 1024;
 
+/// The memory of how many batches is kept.
+const MOST_SPARES: usize = 8;
+
 /// The number of the entries in a request, and of the key in an entry.
 const ENTRIES: u8 = 2;
 const ROW_KEY: u8 = 1;
@@ -25,8 +28,9 @@ pub(crate) struct Batch {
     bytes: Vec<u8>,
     places: Vec<Place>,
     mutations: usize,
-    /// Memory that batches before have left.
-    spare: (Vec<u8>, Vec<Place>),
+    /// Memory that batches before have left, and how much the last of them took.
+    spares: Vec<(Vec<u8>, Vec<Place>)>,
+    last: (usize, usize),
 }
 
 /// Where an entry begins, and whether it may be sent again when it may have been applied.
@@ -82,27 +86,33 @@ impl Batch {
     }
 
     /// Takes memory that is left, where it has none.
+    #[cold]
     fn begin(&mut self) {
         if self.bytes.capacity() == 0 {
-            (self.bytes, self.places) = std::mem::take(&mut self.spare);
+            let (bytes, places) = self.last;
+            (self.bytes, self.places) =
+                self.spares.pop().unwrap_or_else(|| (Vec::with_capacity(bytes), Vec::with_capacity(places)));
         }
     }
 
-    /// Keeps the memory of entries whose request has been answered for later ones.
+    /// Keeps the memory of entries whose request has been answered for later ones, as much as one large request has.
     pub(crate) fn reuse(&mut self, Entries { bytes, mut places }: Entries) {
-        if self.spare.0.capacity() == 0
+        let kept: usize = self.spares.iter().map(|(bytes, _)| bytes.capacity()).sum();
+        if self.spares.len() < MOST_SPARES
+            && kept + bytes.len() <= MAX_BYTES
             && let Ok(bytes) = bytes.try_into_mut()
         {
             let mut bytes = Vec::from(bytes);
             bytes.clear();
             places.clear();
-            self.spare = (bytes, places);
+            self.spares.push((bytes, places));
         }
     }
 
     /// Ends the batch, and begins the next one.
     pub(crate) fn take(&mut self) -> Entries {
         self.mutations = 0;
+        self.last = (self.bytes.len() + self.bytes.len() / 16, self.places.len());
         let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
         Entries { bytes: bytes.into(), places }
     }

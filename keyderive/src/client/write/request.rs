@@ -7,6 +7,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::body::Completed;
 use crate::client::call::Payload;
 use crate::client::transport::{MAX_MESSAGE_BYTES, Transport};
 
@@ -36,7 +37,8 @@ pub(super) async fn unary<M: Message + Default>(
     path: &'static str,
     request: Request<Encoded>,
 ) -> Result<Response<M>, Status> {
-    let answer = ready(transport).await?.unary(request, PathAndQuery::from_static(path), BytesCodec).await?;
+    let (mut service, head) = ready(transport, request).await?;
+    let answer = service.unary(head, PathAndQuery::from_static(path), BytesCodec).await?;
     let (metadata, bytes, extensions) = answer.into_parts();
     let message = M::decode(bytes).map_err(|error| Status::internal(error.to_string()))?;
     Ok(Response::from_parts(metadata, message, extensions))
@@ -48,16 +50,27 @@ pub(super) async fn streaming(
     path: &'static str,
     request: Request<Encoded>,
 ) -> Result<Response<Streaming<Bytes>>, Status> {
-    ready(transport).await?.server_streaming(request, PathAndQuery::from_static(path), BytesCodec).await
+    let (mut service, head) = ready(transport, request).await?;
+    service.server_streaming(head, PathAndQuery::from_static(path), BytesCodec).await
 }
 
-async fn ready(transport: Transport) -> Result<Grpc<Transport>, Status> {
-    let mut service = Grpc::new(transport)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES);
+/// A service that is ready for this request, and sends its body behind the head.
+async fn ready(
+    transport: Transport,
+    request: Request<Encoded>,
+) -> Result<(Grpc<Completed>, Request<Bytes>), Status> {
+    let bytes = request.get_ref().bytes();
+    if bytes > MAX_MESSAGE_BYTES {
+        return Err(Status::out_of_range(format!(
+            "the request has {bytes} bytes, and at most {MAX_MESSAGE_BYTES} are sent"
+        )));
+    }
+    let (metadata, extensions, Encoded { head, body: rest }) = request.into_parts();
+    let completed = Completed { transport, rest };
+    let mut service = Grpc::new(completed).max_decoding_message_size(MAX_MESSAGE_BYTES);
     let is_ready = service.ready().await;
     is_ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))?;
-    Ok(service)
+    Ok((service, Request::from_parts(metadata, extensions, head)))
 }
 
 /// Hands messages over as they are.
@@ -65,7 +78,7 @@ async fn ready(transport: Transport) -> Result<Grpc<Transport>, Status> {
 struct BytesCodec;
 
 impl Codec for BytesCodec {
-    type Encode = Encoded;
+    type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
     type Decoder = Self;
@@ -80,13 +93,11 @@ impl Codec for BytesCodec {
 }
 
 impl Encoder for BytesCodec {
-    type Item = Encoded;
+    type Item = Bytes;
     type Error = Status;
 
-    fn encode(&mut self, request: Encoded, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.reserve(request.bytes());
-        out.put_slice(&request.head);
-        out.put_slice(&request.body);
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
         Ok(())
     }
 }

@@ -1,0 +1,98 @@
+//! A request's body of which most is encoded already, and is sent from where it lies.
+
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use bytes::{Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+use tonic::Status;
+use tonic::body::Body;
+use tower_service::Service;
+
+use crate::client::transport::Transport;
+
+/// In front of a message are whether it is compressed, in one byte, and its length, in four: the gRPC protocol over
+/// HTTP/2, "Length-Prefixed-Message".
+const PREFIX: usize = 5;
+
+/// What is no longer than this is copied behind the message's beginning, and has no frame of its own.
+const MOST_COPIED: usize = 4 * 1024;
+
+/// Carries a request, with these bytes at the end of its message.
+#[derive(Clone)]
+pub(super) struct Completed {
+    pub(super) transport: Transport,
+    pub(super) rest: Bytes,
+}
+
+impl Service<http::Request<Body>> for Completed {
+    type Response = <Transport as Service<http::Request<Body>>>::Response;
+    type Error = <Transport as Service<http::Request<Body>>>::Error;
+    type Future = <Transport as Service<http::Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.transport.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let rest = self.rest.clone();
+        self.transport
+            .call(request.map(|body| Body::new(CompletedBody { body, rest: Some(rest), next: None })))
+    }
+}
+
+/// The body of a request with one message, and the end of the message.
+struct CompletedBody {
+    body: Body,
+    /// What is at the end of the message, until its beginning has come.
+    rest: Option<Bytes>,
+    /// What is to be sent now.
+    next: Option<Bytes>,
+}
+
+impl CompletedBody {
+    /// The beginning of the message, with the length of all of it.
+    fn begin(&mut self, first: &Bytes, rest: Bytes) -> Result<Bytes, Status> {
+        let message = first.len().checked_sub(PREFIX).map(|len| len + rest.len());
+        let Some(Ok(len)) = message.map(u32::try_from) else {
+            return Err(Status::internal("a message of 4 GiB, or without the length in front of it"));
+        };
+        let is_copied = rest.len() <= MOST_COPIED;
+        let mut begin = BytesMut::with_capacity(first.len() + if is_copied { rest.len() } else { 0 });
+        begin.extend_from_slice(first);
+        begin[1..PREFIX].copy_from_slice(&len.to_be_bytes());
+        match is_copied {
+            true => begin.extend_from_slice(&rest),
+            false => self.next = Some(rest),
+        }
+        Ok(begin.freeze())
+    }
+}
+
+impl http_body::Body for CompletedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(next) = self.next.take() {
+            return Poll::Ready(Some(Ok(Frame::data(next))));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let begun = match (&frame, self.rest.take()) {
+            (Some(Ok(frame)), Some(rest)) => frame.data_ref().map(|first| self.begin(first, rest)),
+            _ => None,
+        };
+        Poll::Ready(begun.map(|begun| begun.map(Frame::data)).or(frame))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.rest.is_none() && self.next.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
+    }
+}
