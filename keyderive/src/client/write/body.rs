@@ -96,3 +96,56 @@ impl http_body::Body for CompletedBody {
         SizeHint::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// All frames of a body.
+    async fn frames(mut body: CompletedBody) -> Vec<Result<Bytes, Status>> {
+        let mut frames = Vec::new();
+        loop {
+            match std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context))
+                .await
+            {
+                Some(frame) => frames.push(frame.map(|frame| frame.into_data().unwrap_or_default())),
+                None => {
+                    assert!(http_body::Body::is_end_stream(&body));
+                    return frames;
+                }
+            }
+        }
+    }
+
+    fn completed(first: &str, rest: &[u8]) -> CompletedBody {
+        let body = Body::new(first.to_owned());
+        CompletedBody { body, rest: Some(Bytes::copy_from_slice(rest)), next: None }
+    }
+
+    #[tokio::test]
+    async fn the_length_in_front_is_that_of_all() {
+        for len in [0, 1, 300, MOST_COPIED, MOST_COPIED + 1, 1 << 20] {
+            let rest: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+            let frames = frames(completed("\0\0\0\0\u{4}head", &rest)).await;
+            assert_eq!(frames.len(), if len > MOST_COPIED { 2 } else { 1 });
+            let all = frames.into_iter().collect::<Result<Vec<_>, _>>().unwrap().concat();
+            let length = u32::try_from(4 + len).unwrap().to_be_bytes();
+            assert_eq!(all, [&[0], &length[..], b"head", &rest].concat());
+        }
+    }
+
+    #[tokio::test]
+    async fn what_has_no_length_is_an_error() {
+        let frames = frames(completed("\0\0", b"rest")).await;
+        assert!(matches!(&frames[..], [Err(status)] if status.message().contains("length")));
+    }
+
+    #[tokio::test]
+    async fn what_is_not_copied_is_sent_from_where_it_lies() {
+        let rest = Bytes::from(vec![7; MOST_COPIED + 1]);
+        let body =
+            CompletedBody { body: Body::new("\0\0\0\0\0".to_owned()), rest: Some(rest.clone()), next: None };
+        let frames = frames(body).await;
+        assert_eq!(frames[1].as_ref().unwrap().as_ptr(), rest.as_ptr());
+    }
+}
