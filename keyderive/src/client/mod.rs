@@ -88,7 +88,7 @@ pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams, are_many};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entries, Entry, Mutations, Packed, REQUEST_BYTES, is_too_large};
+pub(crate) use write::{Batch, Entries, Entry, Mutations, REQUEST_BYTES, Traits};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;

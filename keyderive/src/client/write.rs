@@ -23,7 +23,7 @@ use crate::row::Mutation;
 use crate::wire::data;
 
 use self::batch::MAX_BYTES;
-pub(crate) use self::batch::{Batch, Entries, Packed, REQUEST_BYTES, is_too_large};
+pub(crate) use self::batch::{Batch, Entries, REQUEST_BYTES, Traits};
 use self::limits::check;
 pub(crate) use self::mutations::Mutations;
 

@@ -6,6 +6,7 @@ mod account;
 mod again;
 mod ahead;
 mod checkpoint;
+mod held;
 mod item;
 mod low_water;
 mod portion;
@@ -159,9 +160,10 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`max_failures`](Self::max_failures) | 1000 | failed rows that do not end the load |
 ///
 /// So at most `workers` times `batch_bytes`, and as many times `batch_rows`, are on the way. Bytes are counted as they
-/// are sent; in memory a row takes some 60 more. A request is tried again as
-/// [`Settings`](crate::client::Settings) say for `mutate_rows`, only with the rows that failed, and is held back to the
-/// server's rate where the client [asks for one](crate::client::ClientBuilder::throttle).
+/// are sent; in memory a row takes some 100 more, and the rows of a partition are there twice while its requests are cut.
+/// A request is tried again as [`Settings`](crate::client::Settings) say for `mutate_rows`, only with the rows that
+/// failed, and is held back to the server's rate where the client
+/// [asks for one](crate::client::ClientBuilder::throttle).
 ///
 /// # Resuming
 ///

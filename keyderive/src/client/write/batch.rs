@@ -40,8 +40,15 @@ struct Place {
     replay: Replay,
 }
 
+/// What a request is to know of an entry beside its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Traits {
+    mutations: u32,
+    replay: Replay,
+}
+
 /// Whether so much is too much for a request of several entries.
-pub(crate) fn is_too_large(mutations: usize, bytes: usize) -> bool {
+fn is_too_large(mutations: usize, bytes: usize) -> bool {
     mutations > MAX_MUTATIONS || bytes > MAX_BYTES
 }
 
@@ -66,10 +73,18 @@ impl Batch {
         encode(key, mutations, &mut self.bytes);
     }
 
-    pub(crate) fn add_packed(&mut self, entry: &Packed) {
-        self.places.push(Place { start: self.bytes.len(), replay: entry.replay });
-        self.mutations += entry.mutations;
-        self.bytes.extend_from_slice(&entry.bytes);
+    /// As [`is_full_for`](Self::is_full_for), of an entry that is encoded.
+    pub(crate) fn is_full_for_encoded(&self, entry: &[u8], traits: Traits, most: usize) -> bool {
+        let bytes = self.bytes.len() + entry.len();
+        let mutations = self.mutations.saturating_add(traits.mutations as usize);
+        !self.places.is_empty() && (bytes > most || is_too_large(mutations, bytes))
+    }
+
+    /// Adds an entry that is encoded.
+    pub(crate) fn add_encoded(&mut self, entry: &[u8], traits: Traits) {
+        self.places.push(Place { start: self.bytes.len(), replay: traits.replay });
+        self.mutations = self.mutations.saturating_add(traits.mutations as usize);
+        self.bytes.extend_from_slice(entry);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -80,9 +95,13 @@ impl Batch {
         self.places.len()
     }
 
-    #[cfg(test)]
-    pub(super) fn bytes(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    #[cfg(test)]
+    pub(super) fn spares(&self) -> usize {
+        self.spares.len()
     }
 
     /// Takes memory that is left, where it has none.
@@ -123,6 +142,21 @@ pub(super) fn entry_bytes(key: &[u8], mutations: &Mutations) -> usize {
     bytes_len(bytes_len(key.len()) + mutations.bytes().len())
 }
 
+impl Entry {
+    /// Writes it as a field of the request; where its key begins.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> usize {
+        encode(&self.key, &self.mutations, out);
+        // The key is in front of the mutations.
+        out.len() - self.mutations.bytes().len() - self.key.len()
+    }
+
+    pub(crate) fn traits(&self) -> Traits {
+        // None has more than a request may have.
+        let mutations = u32::try_from(self.mutations.count()).unwrap_or(u32::MAX);
+        Traits { mutations, replay: self.mutations.replay() }
+    }
+}
+
 /// Writes an entry as a field of the request.
 fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
     begin(ENTRIES, bytes_len(key.len()) + mutations.bytes().len(), out);
@@ -140,35 +174,6 @@ fn key_of(entry: &[u8]) -> &[u8] {
         reader.span()
     };
     key().map_or(&[], |key| key.of(entry))
-}
-
-/// An entry in memory of its own, as a field of a request.
-#[derive(Clone, Debug)]
-pub(crate) struct Packed {
-    bytes: Box<[u8]>,
-    mutations: usize,
-    replay: Replay,
-}
-
-impl Packed {
-    pub(crate) fn new(Entry { key, mutations }: &Entry) -> Self {
-        let mut bytes = Vec::with_capacity(entry_bytes(key, mutations));
-        encode(key, mutations, &mut bytes);
-        Self { bytes: bytes.into(), mutations: mutations.count(), replay: mutations.replay() }
-    }
-
-    pub(crate) fn key(&self) -> &[u8] {
-        key_of(&self.bytes)
-    }
-
-    /// How many bytes it takes in a request.
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes.len()
-    }
-
-    pub(crate) fn mutations(&self) -> usize {
-        self.mutations
-    }
 }
 
 /// The entries of a request that is sent.
@@ -208,7 +213,13 @@ impl Entries {
         Bytes::copy_from_slice(key_of(self.entry(place)))
     }
 
-    fn entry(&self, place: usize) -> &[u8] {
+    /// The row keys of all entries, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|place| key_of(self.entry(place)))
+    }
+
+    /// An entry, as a field of the request.
+    pub(crate) fn entry(&self, place: usize) -> &[u8] {
         let end = self.places.get(place + 1).map_or(self.bytes.len(), |next| next.start);
         &self.bytes[self.places[place].start..end]
     }

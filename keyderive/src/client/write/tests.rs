@@ -6,7 +6,7 @@ use prost::Message as _;
 use tonic::Code;
 
 use super::answer::{self, Told};
-use super::batch::{Batch, Packed, entry_bytes};
+use super::batch::{Batch, entry_bytes};
 use super::{Entry, Mutations};
 use crate::client::operation::Replay;
 use crate::row::{self, Change, Mutation, Shape, Write};
@@ -118,27 +118,50 @@ fn entries_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x7772_6974);
     for _ in 0..ROUNDS {
         let all = any_entries(&mut rng);
-        let (mut batch, mut packed) = (Batch::default(), Batch::default());
+        let (mut batch, mut copied) = (Batch::default(), Batch::default());
         for (entry, _) in &all {
             batch.add(&entry.key, &entry.mutations);
-            packed.add_packed(&Packed::new(entry));
+            let mut encoded = Vec::new();
+            let key = entry.encode(&mut encoded);
+            assert_eq!(encoded[key..][..entry.key.len()], entry.key);
+            copied.add_encoded(&encoded, entry.traits());
         }
         let sum: usize = all.iter().map(|(entry, _)| entry_bytes(&entry.key, &entry.mutations)).sum();
         assert_eq!((batch.len(), batch.bytes()), (all.len(), sum));
 
-        let (entries, packed) = (batch.take(), packed.take());
+        let (entries, copied) = (batch.take(), copied.take());
         let messages = all.iter().map(|(_, message)| message.clone()).collect();
         let request = MutateRowsRequest { entries: messages, ..MutateRowsRequest::default() };
         assert_eq!(*entries.bytes(), request.encode_to_vec());
-        assert_eq!(entries.bytes(), packed.bytes());
+        assert_eq!(entries.bytes(), copied.bytes());
 
         let some: Vec<usize> = (0..all.len()).filter(|_| rng.bool()).collect();
         let again = MutateRowsRequest::decode(entries.select(some.iter().copied())).unwrap();
         assert!(again.entries.iter().eq(some.iter().map(|place| &all[*place].1)));
+        assert!(entries.keys().eq(all.iter().map(|(entry, _)| &entry.key[..])));
         for (place, (entry, _)) in all.iter().enumerate() {
             assert_eq!(entries.key(place), entry.key);
-            assert_eq!(Packed::new(entry).key(), entry.key);
         }
+    }
+}
+
+#[test]
+fn memory_that_is_kept_is_bounded() {
+    let mutations = Mutations::delete_row();
+    for (key_bytes, most) in [(10, 8), (3 << 20, 2)] {
+        let mut batch = Batch::default();
+        let answered: Vec<_> = (0..20)
+            .map(|_| {
+                batch.add(&vec![b'k'; key_bytes], &mutations);
+                batch.take()
+            })
+            .collect();
+        answered.into_iter().for_each(|entries| batch.reuse(entries));
+        let kept = batch.spares();
+        assert!((1..=most).contains(&kept), "{kept}");
+        // And is used.
+        batch.add(b"key", &mutations);
+        assert_eq!((batch.spares(), batch.bytes()), (kept - 1, entry_bytes(b"key", &mutations)));
     }
 }
 

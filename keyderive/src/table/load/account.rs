@@ -7,7 +7,6 @@ use bytes::Bytes;
 use tokio::time::Instant;
 
 use super::low_water::LowWater;
-use super::portion::Waiting;
 use super::report::{LISTED, Reason};
 use super::{Checkpoint, FailedRow, LoadError, LoadReport, OnCheckpoint, OnProgress, Progress, Settings};
 use crate::client::Error;
@@ -88,10 +87,11 @@ impl<'a> Account<'a> {
         self.report.progress.requests += 1;
     }
 
-    pub(super) fn written(&mut self, row: &Waiting) {
+    /// A row is written that took so many bytes.
+    pub(super) fn written(&mut self, index: u64, bytes: usize) {
         self.report.progress.written += 1;
-        self.report.progress.bytes += row.bytes() as u64;
-        self.low.settle(row.index);
+        self.report.progress.bytes += bytes as u64;
+        self.low.settle(index);
     }
 
     /// A row has failed; fails with the reason to end the load, where there is one.

@@ -4,11 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use bytes::Bytes;
 
-use super::portion::Waiting;
-use crate::client::Error;
+use crate::client::{Entry, Error};
 
 /// A row as it is to be sent; or its key, where it has one, and why it cannot be.
-pub(super) type Encoded = Result<Waiting, (Option<Bytes>, Error)>;
+pub(super) type Encoded<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 
 /// Failed rows that are tried again.
 ///
@@ -23,7 +22,7 @@ pub(super) struct Again {
 impl Again {
     pub(super) fn add(&mut self, index: u64, row: Encoded) {
         let key = match &row {
-            Ok(waiting) => Some(waiting.key()),
+            Ok(entry) => Some(&entry.key[..]),
             Err((key, _)) => key.as_deref(),
         };
         if let Some(key) = key {

@@ -1,10 +1,13 @@
 //! The rows that a load has read and not sent yet, by the partitions of the key space that they are of.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::portion::{Portion, Sending, Sizes, Waiting, cut, scattered};
+use super::held::Held;
+use super::portion::{Portion, Sizes, cut, scattered};
+use crate::client::{Entries, Entry};
 
 /// The rows that wait, and whose turn it is.
 ///
@@ -12,24 +15,39 @@ use super::portion::{Portion, Sending, Sizes, Waiting, cut, scattered};
 /// come to their ends together, and none has many more requests of a round than one.
 pub(super) struct LookAhead {
     sizes: Sizes,
-    /// Where each partition begins; the first one is empty.
-    starts: Vec<Bytes>,
+    starts: Vec<Start>,
     partitions: Vec<Partition>,
     /// Those that have rows, by when it is their turn.
     turns: BTreeSet<(u64, usize)>,
     next_turn: u64,
     bytes: usize,
-    /// The keys of rows that are on the way.
-    sending: Sending,
+    /// What is on the way, by its number, with its partition.
+    sending: BTreeMap<u64, (usize, Arc<Entries>)>,
+    taken: u64,
 }
 
 #[derive(Default)]
 struct Partition {
     turn: u64,
-    waiting: Vec<Waiting>,
-    waiting_bytes: usize,
+    waiting: Held,
     /// What was cut of the rows that waited before, the next one last.
     portions: Vec<Portion>,
+}
+
+/// Where a partition begins, with the first bytes apart, which tell most keys apart. The first one is empty.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Start<T = Bytes>(u64, T);
+
+impl<T: AsRef<[u8]>> Start<T> {
+    fn new(key: T) -> Self {
+        let bytes = key.as_ref();
+        let first = bytes.first_chunk().copied().unwrap_or_else(|| {
+            let mut first = [0; size_of::<u64>()];
+            first[..bytes.len()].copy_from_slice(bytes);
+            first
+        });
+        Self(u64::from_be_bytes(first), key)
+    }
 }
 
 impl LookAhead {
@@ -40,9 +58,16 @@ impl LookAhead {
         for (turn, place) in scattered(partitions.len()).enumerate() {
             partitions[place].turn = turn as u64;
         }
-        let next_turn = partitions.len() as u64;
-        let (turns, sending) = (BTreeSet::new(), Sending::default());
-        Self { sizes, starts, partitions, turns, next_turn, bytes: 0, sending }
+        Self {
+            sizes,
+            starts: starts.into_iter().map(Start::new).collect(),
+            next_turn: partitions.len() as u64,
+            partitions,
+            turns: BTreeSet::new(),
+            bytes: 0,
+            sending: BTreeMap::new(),
+            taken: 0,
+        }
     }
 
     /// How many bytes wait.
@@ -54,23 +79,29 @@ impl LookAhead {
         self.turns.is_empty()
     }
 
-    pub(super) fn push(&mut self, row: Waiting) {
+    /// Takes the row that has this place in the input.
+    pub(super) fn push(&mut self, index: u64, row: &Entry) {
+        let key = Start::new(&row.key[..]);
+        let begins = |start: &Start| (start.0, &start.1[..]) <= (key.0, key.1);
         // The first partition begins at the empty key, which is before every other.
-        let place = self.starts.partition_point(|start| **start <= *row.key()).saturating_sub(1);
+        let place = self.starts.partition_point(begins).saturating_sub(1);
         let Some(partition) = self.partitions.get_mut(place) else { return };
-        self.bytes += row.bytes();
-        partition.waiting_bytes += row.bytes();
-        partition.waiting.push(row);
-        self.turns.insert((partition.turn, place));
+        if partition.is_empty() {
+            self.turns.insert((partition.turn, place));
+        }
+        let before = partition.waiting.bytes();
+        partition.waiting.push(index, row);
+        self.bytes += partition.waiting.bytes() - before;
     }
 
-    /// The rows of the next request. None where no row waits, or each that does is to be written behind one of the same
-    /// key that is on the way.
-    pub(super) fn take(&mut self) -> Option<Portion> {
+    /// The rows of the next request, and its number. None where no row waits, or each that does is to be written behind
+    /// one of the same key that is on the way.
+    pub(super) fn take(&mut self) -> Option<(u64, Portion)> {
         let Self { sizes, partitions, turns, sending, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*sizes)).max()?;
         let (turn, place, portion) = turns.iter().find_map(|(turn, place)| {
-            let portion = partitions[*place].next(count, *sizes, sending)?;
+            let sending = || sending.values().filter(|(of, _)| of == place).flat_map(|(_, of)| of.keys());
+            let portion = partitions[*place].next(count, *sizes, || sending().collect())?;
             Some((*turn, *place, portion))
         })?;
         turns.remove(&(turn, place));
@@ -81,13 +112,15 @@ impl LookAhead {
             turns.insert((partition.turn, place));
         }
         self.bytes -= portion.bytes;
-        portion.rows.iter().for_each(|row| sending.begins(row));
-        Some(portion)
+        let number = self.taken;
+        self.taken += 1;
+        sending.insert(number, (place, Arc::clone(&portion.entries)));
+        Some((number, portion))
     }
 
-    /// A row is no longer on the way.
-    pub(super) fn landed(&mut self, row: &Waiting) {
-        self.sending.ends(row);
+    /// The request with this number is no longer on the way.
+    pub(super) fn landed(&mut self, number: u64) {
+        self.sending.remove(&number);
     }
 }
 
@@ -98,13 +131,17 @@ impl Partition {
 
     /// How many requests it takes at least.
     fn requests(&self, sizes: Sizes) -> usize {
-        self.portions.len() + sizes.requests(self.waiting.len(), self.waiting_bytes)
+        self.portions.len() + sizes.requests(self.waiting.len(), self.waiting.bytes())
     }
 
-    fn next(&mut self, count: usize, sizes: Sizes, sending: &Sending) -> Option<Portion> {
+    fn next<'a>(
+        &mut self,
+        count: usize,
+        sizes: Sizes,
+        sending: impl FnOnce() -> HashSet<&'a [u8]>,
+    ) -> Option<Portion> {
         if self.portions.is_empty() {
-            self.portions = cut(&mut self.waiting, count, sizes, sending);
-            self.waiting_bytes = self.waiting.iter().map(Waiting::bytes).sum();
+            self.portions = cut(&mut self.waiting, count, sizes, &sending());
         }
         self.portions.pop()
     }
@@ -112,15 +149,15 @@ impl Partition {
 
 #[cfg(test)]
 mod tests {
-    use super::super::portion::tests::packed;
     use super::*;
     use crate::row::Mutation;
 
     const MIB: usize = 1 << 20;
     const SIZES: Sizes = Sizes { bytes: 64 << 10, rows: 10_000 };
 
-    fn row(index: u64, key: &str) -> Waiting {
-        Waiting::new(index, packed(key, Mutation::set("cf", "q", 1_000, vec![0; 220])))
+    fn row(key: &str) -> Entry {
+        let mutation = Mutation::set("cf", "q", 1_000, vec![0; 220]);
+        Entry { key: key.into(), mutations: vec![mutation].into() }
     }
 
     fn starts(count: usize) -> Vec<Bytes> {
@@ -136,13 +173,13 @@ mod tests {
             while ahead.bytes() < look_ahead
                 && let Some((index, partition)) = rows.next()
             {
-                ahead.push(row(index as u64, &format!("{partition:03}-{index:09}")));
+                ahead.push(index as u64, &row(&format!("{partition:03}-{index:09}")));
             }
-            let Some(portion) = ahead.take() else { return requests };
+            let Some((number, portion)) = ahead.take() else { return requests };
             let of = |key: &[u8]| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
-            let partition: usize = of(portion.rows[0].key());
-            assert!(portion.rows.iter().all(|row| of(row.key()) == partition));
-            portion.rows.iter().for_each(|row| ahead.landed(row));
+            let partition: usize = of(&portion.entries.key(0));
+            assert!(portion.entries.keys().all(|key| of(key) == partition));
+            ahead.landed(number);
             requests.push((partition, portion.bytes));
         }
     }
@@ -200,8 +237,8 @@ mod tests {
     #[test]
     fn sorted_rows_of_one_partition_do_not_go_in_order() {
         let mut ahead = LookAhead::new(starts(1), SIZES);
-        (0..3_000).for_each(|index| ahead.push(row(index, &format!("{index:09}"))));
-        let first = |portion: Portion| portion.rows[0].key().to_vec();
+        (0..3_000).for_each(|index| ahead.push(index, &row(&format!("{index:09}"))));
+        let first = |(_, portion): (u64, Portion)| portion.entries.key(0);
         let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
         assert!(
             firsts.len() > 10 && firsts.windows(2).filter(|pair| pair[0] < pair[1]).count() < firsts.len()
@@ -213,12 +250,11 @@ mod tests {
     fn a_key_that_is_on_the_way_holds_the_next_row_of_it() {
         let mut ahead = LookAhead::new(starts(2), SIZES);
         let keys = ["001", "000", "001"];
-        keys.iter().enumerate().for_each(|(index, key)| ahead.push(row(index as u64, key)));
-        let take = |ahead: &mut LookAhead| ahead.take().map(|mut portion| portion.rows.remove(0));
-        let first = [take(&mut ahead).unwrap(), take(&mut ahead).unwrap()];
-        assert!(take(&mut ahead).is_none() && !ahead.is_empty());
-        first.iter().for_each(|row| ahead.landed(row));
-        assert_eq!(take(&mut ahead).unwrap().index, 2);
-        assert!(ahead.is_empty());
+        keys.iter().enumerate().for_each(|(index, key)| ahead.push(index as u64, &row(key)));
+        let first = [ahead.take().unwrap(), ahead.take().unwrap()];
+        assert!(ahead.take().is_none() && !ahead.is_empty());
+        first.iter().for_each(|(number, _)| ahead.landed(*number));
+        assert_eq!(ahead.take().unwrap().1.indexes, [2]);
+        assert!(ahead.is_empty() && ahead.bytes() == 0);
     }
 }

@@ -1,7 +1,6 @@
 //! Which items of the input are dealt with.
 
-use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeSet, VecDeque};
 
 /// How many failed rows are kept to be tried again. It is the number that may fail unless the caller says otherwise, and
 /// some kilobytes of a checkpoint.
@@ -9,10 +8,12 @@ pub(super) const KEPT: usize = 1000;
 
 /// Which items of the input are dealt with: from the first one on without a gap, but for failed ones that are kept.
 ///
-/// What it holds is bounded by the rows that are looked ahead at or on the way, and by [`KEPT`].
+/// What it holds is a bit for each item behind the first one that is not dealt with, and [`KEPT`] failed ones.
 pub(super) struct LowWater {
-    /// The items that are not dealt with: a bit for each, in words by the number of the word.
-    outstanding: BTreeMap<u64, u64>,
+    /// The items that are not dealt with: a bit for each.
+    outstanding: VecDeque<u64>,
+    /// The number of the first of these words.
+    first_word: u64,
     /// The first failed rows.
     failed: BTreeSet<u64>,
     /// The first one that failed and is not kept.
@@ -25,14 +26,22 @@ impl LowWater {
     /// Behind so many items, of which these have failed.
     pub(super) fn behind(items: u64, failed: &[u64]) -> Self {
         let failed = failed.iter().copied().collect();
-        Self { outstanding: BTreeMap::new(), failed, first_dropped: None, next: items }
+        let (first_word, _) = place(items);
+        Self { outstanding: VecDeque::new(), first_word, failed, first_dropped: None, next: items }
     }
 
     /// Numbers the next item.
     pub(super) fn begin(&mut self) -> u64 {
         let index = self.next;
         let (word, bit) = place(index);
-        *self.outstanding.entry(word).or_default() |= bit;
+        match self.outstanding.back_mut() {
+            Some(last) if index % WORD != 0 => *last |= bit,
+            _ => {
+                // The words in front of it were dealt with, and left out, where there are none.
+                self.first_word = if self.outstanding.is_empty() { word } else { self.first_word };
+                self.outstanding.push_back(bit);
+            }
+        }
         self.next += 1;
         index
     }
@@ -45,11 +54,13 @@ impl LowWater {
 
     fn deal_with(&mut self, index: u64) {
         let (word, bit) = place(index);
-        if let Entry::Occupied(mut bits) = self.outstanding.entry(word) {
-            *bits.get_mut() &= !bit;
-            if *bits.get() == 0 {
-                bits.remove();
-            }
+        let bits = word.checked_sub(self.first_word).and_then(|word| usize::try_from(word).ok());
+        if let Some(bits) = bits.and_then(|word| self.outstanding.get_mut(word)) {
+            *bits &= !bit;
+        }
+        while self.outstanding.front() == Some(&0) {
+            self.outstanding.pop_front();
+            self.first_word += 1;
         }
     }
 
@@ -67,8 +78,8 @@ impl LowWater {
 
     /// How many items from the first one on are dealt with: each is written, or among the [`failed`](Self::failed) ones.
     pub(super) fn items(&self) -> u64 {
-        let first = self.outstanding.first_key_value();
-        let first = first.map(|(word, bits)| word * WORD + u64::from(bits.trailing_zeros()));
+        let first = self.outstanding.front();
+        let first = first.map(|bits| self.first_word * WORD + u64::from(bits.trailing_zeros()));
         [first, self.first_dropped].into_iter().flatten().min().unwrap_or(self.next)
     }
 
@@ -141,5 +152,28 @@ mod tests {
         low.begin();
         low.fail(count + 10);
         assert_eq!((low.items(), low.failed().count()), (count + 8, KEPT - 1));
+    }
+
+    #[test]
+    fn the_mark_is_in_front_of_the_first_item_that_is_not_dealt_with() {
+        let mut rng = fastrand::Rng::with_seed(0x6d61_726b);
+        for _ in 0..300 {
+            let begin = rng.u64(..200);
+            let (mut low, mut next) = (LowWater::behind(begin, &[]), begin);
+            let mut outstanding = BTreeSet::new();
+            // What is taken at a time is below, at and above a word's bits.
+            let most = rng.usize(1..200);
+            for _ in 0..rng.usize(..1_000) {
+                if outstanding.len() < most && rng.u8(..3) > 0 {
+                    assert_eq!(low.begin(), next);
+                    outstanding.insert(next);
+                    next += 1;
+                } else if let Some(index) = rng.choice(&outstanding).copied() {
+                    outstanding.remove(&index);
+                    low.settle(index);
+                }
+                assert_eq!(low.items(), *outstanding.first().unwrap_or(&next));
+            }
+        }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use std::future::{Future as _, poll_fn};
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -19,10 +20,10 @@ use super::account::Account;
 use super::again::{Again, Encoded};
 use super::ahead::LookAhead;
 use super::item::LoadItem;
-use super::portion::Waiting;
+use super::portion::Portion;
 use super::report::Reason;
 use super::{Checkpoint, Load, LoadError, LoadReport, Settings};
-use crate::client::{Entry, Error, Packed};
+use crate::client::{Entries, Entry, Error};
 use crate::key::TableKey;
 use crate::row::{self, Write};
 
@@ -91,14 +92,18 @@ struct Loader<'a, K, R> {
 
 /// What became of the rows of a request.
 struct Landed {
-    rows: Vec<Waiting>,
+    /// The number of the request.
+    number: u64,
+    entries: Arc<Entries>,
+    /// The places of the rows in the input.
+    indexes: Vec<u64>,
     outcomes: Vec<Result<(), Error>>,
 }
 
-enum Event<T> {
+enum Event {
     Landed(Result<Landed, JoinError>),
-    /// An item of the input, or its end.
-    Read(Option<T>),
+    /// So many items of the input have been read, or none, and it has ended.
+    Read(u64),
     /// The input has been waited for too long.
     Impatient,
 }
@@ -132,7 +137,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
         for (index, row) in again.into_rows() {
             self.account.read_again();
-            self.take_in(index, row);
+            match row {
+                Ok(row) => self.ahead.push(index, &row),
+                Err((key, error)) => self.fail(index, key, error),
+            }
         }
         Ok(())
     }
@@ -148,7 +156,8 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         let item = item.into_row().map_err(Reason::Input)?;
         let (key, row) = item.borrow();
         if has_failed {
-            again.add(index, self.encode(index, key, row));
+            let row = self.encode(key, row).map(|()| self.scratch.clone());
+            again.add(index, row);
             return Ok(());
         }
         self.account.left_out();
@@ -164,24 +173,20 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     where
         S: Stream<Item: LoadItem<K, R>>,
     {
-        let mut read: u64 = 0;
         loop {
             self.send();
             if self.is_done() {
                 return self.account.end(self.reason);
             }
-            match poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await {
+            let event = poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await;
+            let is_busy = matches!(event, Event::Read(READ_AT_ONCE));
+            match event {
                 Event::Landed(landed) => self.land(landed),
-                Event::Read(Some(item)) => {
-                    self.read(item);
-                    read += 1;
-                }
-                Event::Read(None) => self.has_ended = true,
+                Event::Read(_) => {}
                 Event::Impatient => self.is_impatient = true,
             }
             self.account.tell();
-            if read == READ_AT_ONCE {
-                read = 0;
+            if is_busy {
                 yield_now().await;
             }
         }
@@ -205,14 +210,13 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         while !self.is_stopped()
             && self.requests.len() < self.settings.workers
             && (self.is_full() || self.has_ended || self.is_impatient)
-            && let Some(portion) = self.ahead.take()
+            && let Some((number, Portion { entries, indexes, .. })) = self.ahead.take()
         {
             self.account.sent();
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
             self.requests.spawn(async move {
-                let entries = portion.entries();
                 let outcomes = client.send_entries(&table, &entries).await;
-                Landed { rows: portion.rows, outcomes }
+                Landed { number, entries, indexes, outcomes }
             });
         }
         if self.ahead.is_empty() || self.is_full() {
@@ -221,17 +225,20 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
     }
 
-    fn poll_event<S: Stream>(&mut self, input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Event<S::Item>> {
+    fn poll_event<S>(&mut self, input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<Event>
+    where
+        S: Stream<Item: LoadItem<K, R>>,
+    {
         if let Poll::Ready(Some(landed)) = self.requests.poll_join_next(cx) {
             return Poll::Ready(Event::Landed(landed));
         }
-        if self.has_ended || self.is_stopped() || self.is_full() {
+        if !self.reads() {
             self.patience.ends();
             return Poll::Pending;
         }
-        if let Poll::Ready(item) = input.poll_next(cx) {
+        if let Poll::Ready(read) = self.poll_read(input, cx) {
             self.patience.ends();
-            return Poll::Ready(Event::Read(item));
+            return Poll::Ready(Event::Read(read));
         }
         if self.ahead.is_empty() || self.is_impatient {
             self.patience.ends();
@@ -239,6 +246,30 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
         ready!(self.patience.poll(cx));
         Poll::Ready(Event::Impatient)
+    }
+
+    /// Whether rows of the input are read now.
+    fn reads(&self) -> bool {
+        !self.has_ended && !self.is_stopped() && !self.is_full()
+    }
+
+    /// Reads what the input has, but not so much that others wait for long; how many items, where it has not ended, there
+    /// were.
+    fn poll_read<S>(&mut self, mut input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<u64>
+    where
+        S: Stream<Item: LoadItem<K, R>>,
+    {
+        let mut read = 0;
+        while read < READ_AT_ONCE && self.reads() {
+            match input.as_mut().poll_next(cx) {
+                Poll::Ready(Some(item)) => self.read(item),
+                Poll::Ready(None) => self.has_ended = true,
+                Poll::Pending if read == 0 => return Poll::Pending,
+                Poll::Pending => break,
+            }
+            read += 1;
+        }
+        Poll::Ready(read)
     }
 
     fn read(&mut self, item: impl LoadItem<K, R>) {
@@ -252,29 +283,22 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         };
         let index = self.account.read();
         let (key, row) = item.borrow();
-        let row = self.encode(index, key, row);
-        self.take_in(index, row);
-    }
-
-    fn take_in(&mut self, index: u64, row: Encoded) {
-        match row {
-            Ok(waiting) => self.ahead.push(waiting),
+        match self.encode(key, row) {
+            Ok(()) => self.ahead.push(index, &self.scratch),
             Err((key, error)) => self.fail(index, key, error),
         }
     }
 
-    fn encode(&mut self, index: u64, key: &K, row: &R) -> Encoded {
+    /// Encodes a row into the scratch memory.
+    fn encode(&mut self, key: &K, row: &R) -> Encoded<()> {
         let Self { table, account, scratch, .. } = self;
         let timestamp_micros = account.checkpoint().timestamp_micros();
         let Table { family, shape, .. } = &*table;
         let writing = Write { family, shape, timestamp_micros, merges: false };
-        match table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)) {
-            Ok(()) => Ok(Waiting::new(index, Packed::new(scratch))),
-            Err(error) => {
-                let key = Bytes::copy_from_slice(&scratch.key);
-                Err((Some(key).filter(|key| !key.is_empty()), error))
-            }
-        }
+        table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(|error| {
+            let key = Bytes::copy_from_slice(&scratch.key);
+            (Some(key).filter(|key| !key.is_empty()), error)
+        })
     }
 
     fn fail(&mut self, index: u64, key: Option<Bytes>, error: Error) {
@@ -286,7 +310,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn land(&mut self, landed: Result<Landed, JoinError>) {
-        let Landed { rows, outcomes } = match landed {
+        let Landed { number, entries, indexes, outcomes } = match landed {
             Ok(landed) => landed,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
@@ -296,12 +320,12 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                 }
             },
         };
-        for (row, outcome) in rows.into_iter().zip(outcomes) {
-            self.ahead.landed(&row);
+        self.ahead.landed(number);
+        for (place, (index, outcome)) in indexes.into_iter().zip(outcomes).enumerate() {
             match outcome {
-                Ok(()) => self.account.written(&row),
+                Ok(()) => self.account.written(index, entries.entry(place).len()),
                 Err(error) if is_of_every_row(&error) => self.stop(error),
-                Err(error) => self.fail(row.index, Some(Bytes::copy_from_slice(row.key())), error),
+                Err(error) => self.fail(index, Some(entries.key(place)), error),
             }
         }
     }
