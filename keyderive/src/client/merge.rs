@@ -16,6 +16,7 @@ use std::mem;
 use bytes::Bytes;
 
 use self::chunk::{Chunk, Part, Status};
+use self::usual::LastNumber;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge};
 
 /// What an answer that breaks the rules is told.
@@ -34,6 +35,7 @@ pub(super) struct RowMerger {
     /// The last message, and how far it has been read.
     message: Bytes,
     at: usize,
+    last_number: LastNumber,
     /// The key that the message says has been scanned; empty where it has said nothing by now.
     marker: Span,
     /// The last row, whole or not.
@@ -69,6 +71,7 @@ impl RowMerger {
             is_before: true,
             message: Bytes::new(),
             at: 0,
+            last_number: LastNumber::default(),
             marker: Span::default(),
             row: Row::default(),
             open: Open::None,

@@ -14,7 +14,7 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Shape};
-use super::{Cell, CellSlice, Column, Row, is_same_name};
+use super::{Cell, CellSlice, Column, Row, Span, is_same_name};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
@@ -26,7 +26,9 @@ pub(crate) fn from_row<'de, R: Deserialize<'de>>(
     shape: &Shape,
 ) -> Result<R, RowError> {
     let has_families = shape.may_have_families();
-    let source = Source { cells: row.cell_slice(), family, shape, has_families, again: None };
+    let cells = row.cell_slice();
+    let own = own_family(cells, family);
+    let source = Source { cells, family, own, shape, has_families, again: None };
     let untyped = Untyped::default();
     match R::deserialize(RowDeserializer { source: &source, untyped: &untyped }) {
         Ok(value) => Ok(value),
@@ -68,6 +70,8 @@ fn read_again<'de, R: Deserialize<'de>>(
 struct Source<'de, 'f> {
     cells: CellSlice<'de>,
     family: &'f str,
+    /// Where the first cell has the family's name, where all cells are of it.
+    own: Option<Span>,
     shape: &'f Shape,
     /// Whether the row type has, or may have, families beside the row's own.
     has_families: bool,
@@ -84,15 +88,20 @@ struct Again<'de> {
     aliases: Option<Aliases<'de>>,
 }
 
+/// Where the first cell has the name of this family, where all cells are of it: they come in the order of their families.
+#[inline(always)]
+fn own_family(cells: CellSlice<'_>, family: &str) -> Option<Span> {
+    let is_own = |cell: &Cell<'_>| is_same_name(cell.family_bytes(), family.as_bytes());
+    let (own, _) = cells.first().filter(is_own)?.column();
+    let last = cells.iter().next_back()?;
+    (last.column().0 == own || is_own(&last)).then_some(own)
+}
+
 impl<'de, 'f> Source<'de, 'f> {
     /// Whether there is a cell of another family than the row's own.
     #[inline]
     fn has_other_families(&self) -> bool {
-        // Cells come in the order of their families.
-        let is_other = |cell: Option<Cell<'de>>| {
-            cell.is_some_and(|cell| !is_same_name(cell.family_bytes(), self.family.as_bytes()))
-        };
-        is_other(self.cells.first()) || is_other(self.cells.iter().next_back())
+        self.own.is_none() && self.cells.first().is_some()
     }
 
     /// Fails for a struct with a field that is a family of the row, where the table's row type has no such field: it would

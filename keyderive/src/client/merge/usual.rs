@@ -36,14 +36,14 @@ const NAME: u8 = 0x0a;
 /// The cell of the chunk at this place in a message, and where it ends; none where it is not as usual, or there is none.
 /// The message has less than 4 GiB.
 #[inline(always)]
-pub(super) fn cell(message: &[u8], at: usize) -> Option<(UsualCell, usize)> {
+pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(UsualCell, usize)> {
     let (chunk, behind) = split(CHUNK, message.get(at..)?)?;
     let end = message.len() - behind.len();
     let mut fields = Fields { rest: chunk, end };
     let key = fields.bytes(KEY);
     let family = fields.name(FAMILY);
     let qualifier = fields.name(QUALIFIER);
-    let timestamp_micros = fields.number(TIMESTAMP);
+    let timestamp_micros = fields.number(TIMESTAMP, last);
     let value = fields.bytes(VALUE);
     let is_committed = match *fields.rest {
         [] => false,
@@ -95,16 +95,43 @@ impl<'m> Fields<'m> {
     /// A number of up to 56 bits; 0 where there is none.
     #[inline(always)]
     #[expect(clippy::little_endian_bytes, reason = "protobuf's numbers have their lowest byte first")]
-    fn number(&mut self, field: u8) -> i64 {
+    fn number(&mut self, field: u8, last: &mut LastNumber) -> i64 {
         if let [tag, ref rest @ ..] = *self.rest
             && tag == field
             && let Some(word) = rest.first_chunk()
-            && let Some((number, len)) = short_varint(u64::from_le_bytes(*word))
+            && let Some((number, len)) = last.or_read(u64::from_le_bytes(*word))
         {
             self.rest = &rest[len..];
             return number.cast_signed();
         }
         0
+    }
+}
+
+/// The number that was read last. The cells of a row mostly have one timestamp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastNumber {
+    /// The eight bytes that it began.
+    word: u64,
+    number: u64,
+    len: usize,
+}
+
+impl Default for LastNumber {
+    fn default() -> Self {
+        Self { word: 0, number: 0, len: 1 }
+    }
+}
+
+impl LastNumber {
+    /// What these bytes begin with.
+    #[inline(always)]
+    fn or_read(&mut self, word: u64) -> Option<(u64, usize)> {
+        if word != self.word {
+            let (number, len) = short_varint(word)?;
+            *self = Self { word, number, len };
+        }
+        Some((self.number, self.len))
     }
 }
 
@@ -138,7 +165,7 @@ impl RowMerger {
             }
             Open::Copied(_) | Open::Split(_) => return false,
         }
-        let Some((first, end)) = cell(&self.message, self.at) else { return false };
+        let Some((first, end)) = cell(&self.message, self.at, &mut self.last_number) else { return false };
         let Some(column) = self.begins_row(&first) else { return false };
         self.begin_row(first.key);
         self.add_usual(&first, column, end);
@@ -154,7 +181,7 @@ impl RowMerger {
     /// them commits the row.
     #[inline(always)]
     fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
-        while let Some((further, end)) = cell(&self.message, self.at)
+        while let Some((further, end)) = cell(&self.message, self.at, &mut self.last_number)
             && let Some(next) = self.column_behind(column, &further)
         {
             column = next;

@@ -20,13 +20,13 @@ pub(super) struct RowDeserializer<'s, 'de> {
 
 impl<'s, 'de> RowDeserializer<'s, 'de> {
     fn fields(self) -> Fields<'s, 'de> {
-        let Source { cells, has_families, .. } = *self.source;
+        let Source { cells, own, has_families, .. } = *self.source;
         Fields {
             source: self.source,
             untyped: self.untyped,
             is_plain: !has_families && self.source.again.is_none(),
             columns: cells.columns(),
-            own: Span::NOWHERE,
+            own: own.unwrap_or(Span::NOWHERE),
             first: 0,
             families: 0,
             empty: 0,

@@ -5,7 +5,7 @@ use fastrand::Rng;
 use prost::Message as _;
 
 use super::*;
-use crate::client::merge::usual::{self, UsualCell};
+use crate::client::merge::usual::{self, LastNumber, UsualCell};
 use crate::wire::data::ReadRowsResponse;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
@@ -19,9 +19,9 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     let bytes = |span: Span| Bytes::copy_from_slice(span.of(message));
     let text = |span: Span| str::from_utf8(span.of(message)).expect("is checked").to_owned();
     let mut response = ReadRowsResponse::default();
-    let mut at = 0;
+    let (mut at, mut last) = (0, LastNumber::default());
     loop {
-        let usual = usual::cell(message, at);
+        let usual = usual::cell(message, at, &mut last);
         let chunk = match next(message, &mut at)? {
             Part::Chunk(chunk) => chunk,
             Part::Scanned(key) => {
