@@ -16,9 +16,12 @@ use crate::EventKey;
 /// About 1 MB a request.
 const ROWS_A_REQUEST: usize = 5000;
 
+/// How many bytes a load reads ahead.
+const LOOK_AHEAD: usize = 64 * 1024 * 1024;
+
 /// Measures them all.
 pub(super) fn measure(size: Size) -> Result<Table, Failure> {
-    let rows = varied(size.rows.div_ceil(4));
+    let rows = varied(size.rows);
     let written = Arc::new(Written::default());
     let server = server::start(Taking::new(Arc::clone(&written)));
     let runtime = turns::runtime()?;
@@ -32,6 +35,7 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
             bigtable::write(peer.clone(), &rows, ROWS_A_REQUEST, now_micros())
         }),
         Path::new("by hand", all, || by_hand(&channel, &rows)),
+        Path::new("by hand, read ahead and sorted", all, || sorted_by_hand(&channel, &rows)),
         Path::new("keyderive, `put_all`", all, || put_all(&table, &rows)),
         Path::new("keyderive, `writer`", all, || writer(&table, &rows)),
         Path::new("keyderive, `load`", all, || load(&table, &rows)),
@@ -49,23 +53,24 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     written.check(false);
 
     let costs = turns::least(&runtime, &paths, size.runs)?;
-    let ours = Beside {
-        peer: Some(0),
-        floor: Some(1),
-        required: Required { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Required::default() },
-    };
-    let lines = paths.iter().zip(costs).enumerate().map(|(at, (path, cost))| Line {
+    let required = Required { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Required::default() };
+    let ours = |floor| Beside { peer: Some(0), floor: Some(floor), required };
+    let none = Beside::default();
+    let beside = [none, none, none, ours(1), ours(1), ours(2)];
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
         cost,
         memory: None,
-        beside: if at < 2 { Beside::default() } else { ours },
+        beside,
     });
     Ok(Table {
         title: "Bulk writes".to_owned(),
         about: format!(
             "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` makes them of 1 \
-             MiB. The one by hand writes its requests as protobuf, for this key and this row alone, in the order in which \
-             they come; `load` reads ahead, and sorts and spreads them over the key space.",
+             MiB. Those by hand write their requests as protobuf, for this key and this row alone: one in the order in \
+             which rows come, which is the floor of `put_all` and `writer`; the other reads as far ahead as `load`, 64 MiB, \
+             sorts the rows of each bucket and spreads the requests over them, and is its floor. `writer` takes each row by \
+             a call of its own, and has several requests on the way; it looks at the clock for each row.",
             rows.len()
         ),
         unit: "row",
@@ -95,6 +100,10 @@ async fn by_hand(channel: &Channel, rows: &[(EventKey, Reading)]) -> Result<Outc
     write_floor::write(channel, rows, ROWS_A_REQUEST, now_micros()).await
 }
 
+async fn sorted_by_hand(channel: &Channel, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
+    write_floor::load(channel, rows, LOOK_AHEAD, ROWS_A_REQUEST, now_micros()).await
+}
+
 async fn put_all(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
     table.put_all(rows).await?;
     Ok(Outcome::Written(rows.len() as u64))
@@ -109,6 +118,6 @@ async fn writer(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -
 }
 
 async fn load(table: &Rows<EventKey, Reading>, rows: &[(EventKey, Reading)]) -> Result<Outcome, Failure> {
-    let report = table.load_iter(rows).batch_rows(ROWS_A_REQUEST).await?;
+    let report = table.load_iter(rows).batch_rows(ROWS_A_REQUEST).look_ahead(LOOK_AHEAD).await?;
     Ok(Outcome::Written(report.all_written()?.written))
 }

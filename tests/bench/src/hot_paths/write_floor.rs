@@ -1,9 +1,11 @@
-//! `MutateRows` requests by hand, for this key and this row and no others: each in one buffer, of a size that is known
-//! before a byte is written.
+//! `MutateRows` requests by hand, for this key and this row and no others: in the order of the rows, each in one buffer of
+//! a size that is known before a byte is written; and read ahead, sorted and spread over the buckets.
+
+use std::ops::Range;
 
 use tonic::transport::Channel;
 
-use super::data::{FAMILY, Outcome, Reading};
+use super::data::{FAMILY, Outcome, Reading, Salted as _};
 use super::floor::{self, BYTES, Refused};
 use super::{Failure, raw};
 use crate::{EventKey, hand};
@@ -41,12 +43,98 @@ pub(super) async fn write(
             hand::encode_into(&event.lend(), &mut key).map_err(|_| Refused)?;
             entry(&key, row, micros.cast_unsigned(), &mut request);
         }
-        let mut answers = raw::mutate_rows(channel, request.into()).await?;
-        while let Some(answer) = answers.message().await? {
-            written += count_good(&answer)?;
-        }
+        written += send(channel, request).await?;
     }
     Ok(Outcome::Written(written))
+}
+
+async fn send(channel: &Channel, request: Vec<u8>) -> Result<u64, Failure> {
+    let mut written = 0;
+    let mut answers = raw::mutate_rows(channel, request.into()).await?;
+    while let Some(answer) = answers.message().await? {
+        written += count_good(&answer)?;
+    }
+    Ok(written)
+}
+
+/// Writes the rows, of which so many bytes are read ahead, sorted in each bucket, and sent from one bucket after the other,
+/// so many rows with each request.
+pub(super) async fn load(
+    channel: &Channel,
+    rows: &[(EventKey, Reading)],
+    ahead: usize,
+    rows_a_request: usize,
+    micros: i64,
+) -> Result<Outcome, Failure> {
+    let mut held = Held { bytes: Vec::with_capacity(ahead + BYTES_A_ROW), buckets: Default::default() };
+    let (mut written, mut key) = (0, Vec::new());
+    for (event, row) in rows {
+        key.clear();
+        hand::encode_into(&event.lend(), &mut key).map_err(|_| Refused)?;
+        held.push(&key, row, micros.cast_unsigned())?;
+        if held.bytes.len() >= ahead {
+            written += held.send(channel, rows_a_request).await?;
+        }
+    }
+    written += held.send(channel, rows_a_request).await?;
+    Ok(Outcome::Written(written))
+}
+
+/// Entries that are not sent yet.
+struct Held {
+    bytes: Vec<u8>,
+    /// The rows of each bucket.
+    buckets: [Vec<HeldRow>; EventKey::BUCKETS],
+}
+
+struct HeldRow {
+    /// The first bytes of the key behind its bucket.
+    head: u64,
+    start: usize,
+    len: usize,
+    key: Range<usize>,
+}
+
+impl Held {
+    fn push(&mut self, key: &[u8], row: &Reading, micros: u64) -> Result<(), Refused> {
+        let Self { bytes, buckets } = self;
+        let bucket = key.first().and_then(|bucket| buckets.get_mut(usize::from(bucket.wrapping_sub(b'0'))));
+        let head = key.get(EventKey::SALT_LEN..).and_then(<[u8]>::first_chunk).ok_or(Refused)?;
+        let (start, head) = (bytes.len(), u64::from_be_bytes(*head));
+        entry(key, row, micros, bytes);
+        let len = bytes.len() - start;
+        // In front of the key are the numbers and lengths of the entry, and of the key.
+        let key_start = start + 2 + varint_len(len as u64 - 2) + varint_len(key.len() as u64);
+        let key = key_start..key_start + key.len();
+        bucket.ok_or(Refused)?.push(HeldRow { head, start, len, key });
+        Ok(())
+    }
+
+    async fn send(&mut self, channel: &Channel, rows_a_request: usize) -> Result<u64, Failure> {
+        let Self { bytes, buckets } = self;
+        let key = |row: &HeldRow| &bytes[row.key.clone()];
+        for bucket in &mut *buckets {
+            bucket.sort_unstable_by(|a, b| a.head.cmp(&b.head).then_with(|| key(a).cmp(key(b))));
+        }
+        let mut requests = buckets.each_ref().map(|bucket| bucket.chunks(rows_a_request));
+        let mut written = 0;
+        loop {
+            let before = written;
+            for rows in requests.each_mut().into_iter().filter_map(Iterator::next) {
+                let len = rows.iter().map(|row| row.len).sum::<usize>();
+                let mut request = Vec::with_capacity(raw::TABLE.len() + 2 + len);
+                field(TABLE_NAME, raw::TABLE.as_bytes(), &mut request);
+                rows.iter().for_each(|row| request.extend_from_slice(&bytes[row.start..][..row.len]));
+                written += send(channel, request).await?;
+            }
+            if written == before {
+                break;
+            }
+        }
+        bytes.clear();
+        buckets.iter_mut().for_each(Vec::clear);
+        Ok(written)
+    }
 }
 
 #[inline]
