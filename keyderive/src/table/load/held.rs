@@ -247,9 +247,9 @@ mod tests {
         let all = held(keys.iter().map(|key| &key[..]));
         let mut kept = Held::default();
         let mut bytes = 0;
-        for place in 0..all.len() {
+        for (place, key) in keys.iter().enumerate() {
             let row = all.row(place);
-            assert_eq!((row.index(), row.key()), (place as u64, &keys[place][..]));
+            assert_eq!((row.index(), row.key()), (place as u64, &key[..]));
             bytes += row.encoded.len();
             kept.keep(row);
         }

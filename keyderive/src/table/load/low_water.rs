@@ -34,13 +34,14 @@ impl LowWater {
     pub(super) fn begin(&mut self) -> u64 {
         let index = self.next;
         let (word, bit) = place(index);
+        if self.outstanding.is_empty() {
+            // Those in front of it have been dealt with.
+            self.first_word = word;
+        }
         match self.outstanding.back_mut() {
-            Some(last) if index % WORD != 0 => *last |= bit,
-            _ => {
-                // The words in front of it were dealt with, and left out, where there are none.
-                self.first_word = if self.outstanding.is_empty() { word } else { self.first_word };
-                self.outstanding.push_back(bit);
-            }
+            // It is the word of the item before.
+            Some(last) if bit > 1 => *last |= bit,
+            _ => self.outstanding.push_back(bit),
         }
         self.next += 1;
         index
