@@ -1,7 +1,9 @@
 //! Inputs that fail, that are slow, that are resumed; and who is told.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, stream};
@@ -244,4 +246,38 @@ async fn a_load_is_sent_to_another_task() {
     let (_, table): (Client, _) = empty().await;
     let load = table.load_iter((0..100).map(reading)).into_future();
     assert_eq!(tokio::spawn(load).await.unwrap().unwrap().written(), 100);
+}
+
+/// Also beside an input that pauses by itself, before as many rows are read as make a turn.
+#[tokio::test]
+async fn other_tasks_have_their_turn_while_rows_are_read() {
+    const ROWS: u32 = 20_000;
+    let (_client, table) = empty().await;
+    for pauses in [u32::MAX, 32, 3] {
+        let turns = Arc::new(AtomicU32::new(0));
+        let counter = tokio::spawn({
+            let turns = Arc::clone(&turns);
+            async move {
+                loop {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        let (mut next, mut paused, mut seen) = (0, false, 0);
+        let rows = stream::poll_fn(|cx| {
+            paused = next % pauses == pauses - 1 && !paused;
+            if paused {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            seen = turns.load(Ordering::Relaxed);
+            next += 1;
+            Poll::Ready((next <= ROWS).then(|| reading(next)))
+        });
+        let report = table.load(rows).await.unwrap();
+        counter.abort();
+        assert_eq!(report.written(), u64::from(ROWS));
+        assert!(seen >= ROWS / 256, "{seen} turns beside pauses of {pauses}");
+    }
 }

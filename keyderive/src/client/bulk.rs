@@ -166,7 +166,8 @@ impl RawWriter {
         }
     }
 
-    /// Takes a write to one row; waits while too much is on the way.
+    /// Takes a write to one row; waits while too much is on the way, and once for the runtime's other tasks when a full
+    /// batch has been sent.
     ///
     /// Dropped while it waits, it has taken nothing.
     ///

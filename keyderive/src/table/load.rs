@@ -12,6 +12,7 @@ mod low_water;
 mod portion;
 mod report;
 mod run;
+mod sending;
 
 use std::fmt;
 use std::future::{Future, IntoFuture};

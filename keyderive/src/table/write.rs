@@ -74,7 +74,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
     ///
     /// Rows are written in the order given, each atomically, not all together: after an error the rows
-    /// before it are stored, and some behind it may be.
+    /// before it are stored, and some behind it may be. A file or a stream with an end is better [loaded](Self::load), and
+    /// rows that come one by one go to a [`writer`](Self::writer).
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};

@@ -43,6 +43,8 @@ pub struct Writer<K, R> {
 
 impl<K: TableKey, R> Table<K, R> {
     /// A writer of many rows in the background.
+    ///
+    /// For rows that come one by one, for as long as the program runs. What has an end is better [loaded](Self::load).
     #[must_use]
     pub fn writer(&self) -> Writer<K, R> {
         self.writer_with(|_| ())

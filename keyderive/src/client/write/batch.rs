@@ -118,10 +118,9 @@ impl Batch {
     pub(crate) fn reuse(&mut self, Entries { bytes, mut places }: Entries) {
         let kept: usize = self.spares.iter().map(|(bytes, _)| bytes.capacity()).sum();
         if self.spares.len() < MOST_SPARES
-            && kept + bytes.len() <= MAX_BYTES
-            && let Ok(bytes) = bytes.try_into_mut()
+            && let Ok(mut bytes) = bytes.try_into_mut().map(Vec::from)
+            && kept + bytes.capacity() <= MAX_BYTES
         {
-            let mut bytes = Vec::from(bytes);
             bytes.clear();
             places.clear();
             self.spares.push((bytes, places));
@@ -131,7 +130,7 @@ impl Batch {
     /// Ends the batch, and begins the next one.
     pub(crate) fn take(&mut self) -> Entries {
         self.mutations = 0;
-        self.last = (self.bytes.len() + self.bytes.len() / 16, self.places.len());
+        self.last = ((self.bytes.len() + self.bytes.len() / 16).min(MAX_BYTES), self.places.len());
         let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
         Entries { bytes: bytes.into(), places }
     }

@@ -19,7 +19,6 @@ const PREFIX: usize = 5;
 const MOST_COPIED: usize = 4 * 1024;
 
 /// Carries a request, with these bytes at the end of its message.
-#[derive(Clone)]
 pub(super) struct Completed {
     pub(super) transport: Transport,
     pub(super) rest: Bytes,
@@ -81,11 +80,9 @@ impl http_body::Body for CompletedBody {
             return Poll::Ready(Some(Ok(Frame::data(next))));
         }
         let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        let begun = match (&frame, self.rest.take()) {
-            (Some(Ok(frame)), Some(rest)) => frame.data_ref().map(|first| self.begin(first, rest)),
-            _ => None,
-        };
-        Poll::Ready(begun.map(|begun| begun.map(Frame::data)).or(frame))
+        let Some(rest) = self.rest.take() else { return Poll::Ready(frame) };
+        let first = frame.transpose()?.and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        Poll::Ready(Some(self.begin(&first, rest).map(Frame::data)))
     }
 
     fn is_end_stream(&self) -> bool {

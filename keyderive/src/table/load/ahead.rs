@@ -1,13 +1,13 @@
 //! The rows that a load has read and not sent yet, by the partitions of the key space that they are of.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::sync::Arc;
+use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
 use super::held::Held;
 use super::portion::{Portion, Sizes, cut, scattered};
-use crate::client::{Entries, Entry};
+use super::sending::Sending;
+use crate::client::Entry;
 
 /// The rows that wait, and whose turn it is.
 ///
@@ -21,21 +21,29 @@ pub(super) struct LookAhead {
     turns: BTreeSet<(u64, usize)>,
     next_turn: u64,
     bytes: usize,
-    /// What is on the way, by its number, with its partition.
-    sending: BTreeMap<u64, (usize, Arc<Entries>)>,
+    /// How many requests were taken.
     taken: u64,
+}
+
+/// A request that was taken: its partition, and its number.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    place: usize,
+    number: u64,
 }
 
 #[derive(Default)]
 struct Partition {
     turn: u64,
     waiting: Held,
+    /// Whether each row that waits is to be written behind one that is on the way.
+    is_held_up: bool,
     /// What was cut of the rows that waited before, the next one last.
     portions: Vec<Portion>,
+    sending: Sending,
 }
 
 /// Where a partition begins, with the first bytes apart, which tell most keys apart. The first one is empty.
-#[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Start<T = Bytes>(u64, T);
 
 impl<T: AsRef<[u8]>> Start<T> {
@@ -65,7 +73,6 @@ impl LookAhead {
             partitions,
             turns: BTreeSet::new(),
             bytes: 0,
-            sending: BTreeMap::new(),
             taken: 0,
         }
     }
@@ -91,17 +98,17 @@ impl LookAhead {
         }
         let before = partition.waiting.bytes();
         partition.waiting.push(index, row);
+        partition.is_held_up = false;
         self.bytes += partition.waiting.bytes() - before;
     }
 
-    /// The rows of the next request, and its number. None where no row waits, or each that does is to be written behind
-    /// one of the same key that is on the way.
-    pub(super) fn take(&mut self) -> Option<(u64, Portion)> {
-        let Self { sizes, partitions, turns, sending, .. } = self;
+    /// The rows of the next request. None where no row waits, or each that does is to be written behind one of the same
+    /// key that is on the way.
+    pub(super) fn take(&mut self) -> Option<(Request, Portion)> {
+        let Self { sizes, partitions, turns, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*sizes)).max()?;
         let (turn, place, portion) = turns.iter().find_map(|(turn, place)| {
-            let sending = || sending.values().filter(|(of, _)| of == place).flat_map(|(_, of)| of.keys());
-            let portion = partitions[*place].next(count, *sizes, || sending().collect())?;
+            let portion = partitions[*place].next(count, *sizes)?;
             Some((*turn, *place, portion))
         })?;
         turns.remove(&(turn, place));
@@ -112,15 +119,17 @@ impl LookAhead {
             turns.insert((partition.turn, place));
         }
         self.bytes -= portion.bytes;
-        let number = self.taken;
+        let request = Request { place, number: self.taken };
         self.taken += 1;
-        sending.insert(number, (place, Arc::clone(&portion.entries)));
-        Some((number, portion))
+        partition.sending.begins(request.number, &portion.entries);
+        Some((request, portion))
     }
 
-    /// The request with this number is no longer on the way.
-    pub(super) fn landed(&mut self, number: u64) {
-        self.sending.remove(&number);
+    /// The request is no longer on the way.
+    pub(super) fn landed(&mut self, Request { place, number }: Request) {
+        let partition = &mut self.partitions[place];
+        partition.sending.ends(number);
+        partition.is_held_up = false;
     }
 }
 
@@ -134,14 +143,10 @@ impl Partition {
         self.portions.len() + sizes.requests(self.waiting.len(), self.waiting.bytes())
     }
 
-    fn next<'a>(
-        &mut self,
-        count: usize,
-        sizes: Sizes,
-        sending: impl FnOnce() -> HashSet<&'a [u8]>,
-    ) -> Option<Portion> {
-        if self.portions.is_empty() {
-            self.portions = cut(&mut self.waiting, count, sizes, &sending());
+    fn next(&mut self, count: usize, sizes: Sizes) -> Option<Portion> {
+        if self.portions.is_empty() && !self.is_held_up {
+            self.portions = cut(&mut self.waiting, count, sizes, &mut self.sending);
+            self.is_held_up = self.portions.is_empty();
         }
         self.portions.pop()
     }
@@ -175,11 +180,11 @@ mod tests {
             {
                 ahead.push(index as u64, &row(&format!("{partition:03}-{index:09}")));
             }
-            let Some((number, portion)) = ahead.take() else { return requests };
+            let Some((request, portion)) = ahead.take() else { return requests };
             let of = |key: &[u8]| std::str::from_utf8(&key[..3]).unwrap().parse().unwrap();
             let partition: usize = of(&portion.entries.key(0));
             assert!(portion.entries.keys().all(|key| of(key) == partition));
-            ahead.landed(number);
+            ahead.landed(request);
             requests.push((partition, portion.bytes));
         }
     }
@@ -238,7 +243,7 @@ mod tests {
     fn sorted_rows_of_one_partition_do_not_go_in_order() {
         let mut ahead = LookAhead::new(starts(1), SIZES);
         (0..3_000).for_each(|index| ahead.push(index, &row(&format!("{index:09}"))));
-        let first = |(_, portion): (u64, Portion)| portion.entries.key(0);
+        let first = |(_, portion): (Request, Portion)| portion.entries.key(0);
         let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
         assert!(
             firsts.len() > 10 && firsts.windows(2).filter(|pair| pair[0] < pair[1]).count() < firsts.len()
@@ -253,8 +258,55 @@ mod tests {
         keys.iter().enumerate().for_each(|(index, key)| ahead.push(index as u64, &row(key)));
         let first = [ahead.take().unwrap(), ahead.take().unwrap()];
         assert!(ahead.take().is_none() && !ahead.is_empty());
-        first.iter().for_each(|(number, _)| ahead.landed(*number));
+        first.iter().for_each(|(request, _)| ahead.landed(*request));
         assert_eq!(ahead.take().unwrap().1.indexes, [2]);
         assert!(ahead.is_empty() && ahead.bytes() == 0);
+    }
+
+    /// Whatever lands when: each row goes once, no key is on the way twice, and rows of one key go in their order.
+    #[test]
+    fn rows_of_one_key_go_one_behind_the_other() {
+        let mut rng = fastrand::Rng::with_seed(0x6f6e_6365);
+        for _ in 0..400 {
+            let sizes = Sizes { bytes: rng.usize(250..4_000), rows: rng.usize(1..20) };
+            let mut ahead = LookAhead::new(starts(rng.usize(1..5)), sizes);
+            let (keys, count) = (rng.usize(1..200), rng.u64(1..300));
+            let mut all: Vec<usize> = Vec::new();
+            let (mut on_the_way, mut written) = (Vec::new(), Vec::new());
+            while written.len() < count as usize {
+                match rng.u8(..4) {
+                    0 | 1 if all.len() < count as usize => {
+                        let key = rng.usize(..keys);
+                        ahead.push(all.len() as u64, &row(&format!("{key:03}")));
+                        all.push(key);
+                    }
+                    2 => {
+                        if let Some((request, portion)) = ahead.take() {
+                            on_the_way.push((request, portion.indexes));
+                        }
+                    }
+                    _ if on_the_way.is_empty() => {}
+                    _ => {
+                        let (request, indexes) = on_the_way.swap_remove(rng.usize(..on_the_way.len()));
+                        ahead.landed(request);
+                        written.extend(indexes);
+                    }
+                }
+                let sent: Vec<usize> =
+                    on_the_way.iter().flat_map(|(_, rows)| rows).map(|index| all[*index as usize]).collect();
+                assert_eq!(
+                    sent.iter().collect::<BTreeSet<_>>().len(),
+                    sent.len(),
+                    "a key is on the way twice"
+                );
+            }
+            assert!(ahead.is_empty() && ahead.bytes() == 0 && on_the_way.is_empty());
+            let mut once = written.clone();
+            once.sort_unstable();
+            assert!(once.into_iter().eq(0..count));
+            for key in 0..keys {
+                assert!(written.iter().filter(|index| all[**index as usize] == key).is_sorted());
+            }
+        }
     }
 }

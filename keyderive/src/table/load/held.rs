@@ -2,15 +2,20 @@
 
 use crate::client::{Entry, Traits};
 
-/// How much memory is taken at once.
+/// How much memory is taken at once, but for rows of more than an eighth of the most, which have what they need.
 const LEAST: usize = 4 * 1024;
 const MOST: usize = 256 * 1024;
+
+/// For how many rows memory is taken at once where there were as many before.
+const MOST_ROWS: usize = 16 * 1024;
 
 /// The rows of a partition that wait.
 #[derive(Default)]
 pub(super) struct Held {
     rows: Vec<Row>,
     chunks: Vec<Vec<u8>>,
+    /// The chunk that rows are added to.
+    open: usize,
     bytes: usize,
     /// What all their keys begin with.
     common: Vec<u8>,
@@ -38,11 +43,17 @@ struct Row {
 /// A row, encoded as a field of the request.
 #[derive(Clone, Copy)]
 pub(super) struct HeldRow<'a> {
+    place: usize,
     row: &'a Row,
     pub(super) encoded: &'a [u8],
 }
 
 impl<'a> HeldRow<'a> {
+    /// Its place among those that are held.
+    pub(super) fn place(self) -> usize {
+        self.place
+    }
+
     /// Its place in the input.
     pub(super) fn index(self) -> u64 {
         self.row.index
@@ -60,8 +71,7 @@ impl<'a> HeldRow<'a> {
 impl Held {
     /// Takes all rows out.
     pub(super) fn take(&mut self) -> Self {
-        let emptied = Self { before: self.rows.len(), ..Self::default() };
-        std::mem::replace(self, emptied)
+        std::mem::take(self)
     }
 
     /// Takes a row behind all others.
@@ -73,30 +83,45 @@ impl Held {
         self.rows.push(Row { index, chunk, start, len, key_start, key_len, head, traits });
     }
 
-    /// Takes a row of another.
-    pub(super) fn keep(&mut self, row: HeldRow<'_>) {
-        let (chunk, start) = self.room(row.encoded.len());
-        self.chunks[chunk].extend_from_slice(row.encoded);
-        let head = self.head(row.key());
-        self.rows.push(Row { chunk, start, head, ..*row.row });
+    /// Those of these places, in this order. The memory of others is given back when it is half of all.
+    pub(super) fn keep(self, places: Vec<usize>) -> Self {
+        let kept: usize = places.iter().map(|place| self.rows[*place].len).sum();
+        if kept > self.chunks.iter().map(Vec::len).sum::<usize>() / 2 {
+            let rows: Vec<Row> = places.into_iter().map(|place| self.rows[place]).collect();
+            return Self { outdated: rows.len(), rows, bytes: kept, ..self };
+        }
+        let mut held = Self { before: self.rows.len(), ..Self::default() };
+        for row in places.into_iter().map(|place| self.row(place)) {
+            let (chunk, start) = held.room(row.encoded.len());
+            held.chunks[chunk].extend_from_slice(row.encoded);
+            let head = held.head(row.key());
+            held.rows.push(Row { chunk, start, head, ..*row.row });
+        }
+        held
     }
 
     /// The chunk that has room for so many bytes, and where in it.
     fn room(&mut self, len: usize) -> (usize, usize) {
-        let has_room = self.chunks.last().is_some_and(|last| last.capacity() - last.len() >= len);
-        if !has_room {
-            self.chunks.push(Vec::with_capacity(self.bytes.clamp(LEAST, MOST).max(len)));
-        }
+        let has_room = |chunk: &Vec<u8>| chunk.capacity() - chunk.len() >= len;
+        let before = self.bytes;
         self.bytes += len;
-        let chunk = self.chunks.len() - 1;
-        (chunk, self.chunks[chunk].len())
+        if self.chunks.get(self.open).is_some_and(has_room) {
+            return (self.open, self.chunks[self.open].len());
+        }
+        let is_large = len > MOST / 8;
+        self.chunks.push(Vec::with_capacity(if is_large { len } else { before.clamp(LEAST, MOST).max(len) }));
+        let added = self.chunks.len() - 1;
+        if !is_large {
+            self.open = added;
+        }
+        (added, 0)
     }
 
     /// The head of the next row's key.
     fn head(&mut self, key: &[u8]) -> u64 {
         if self.rows.is_empty() {
             self.common.extend_from_slice(key);
-            self.rows.reserve(self.before);
+            self.rows.reserve(self.before.min(MOST_ROWS));
         }
         let common = common(&self.common, key);
         if common < self.common.len() {
@@ -121,7 +146,7 @@ impl Held {
 
     fn row(&self, place: usize) -> HeldRow<'_> {
         let row = &self.rows[place];
-        HeldRow { row, encoded: &self.chunks[row.chunk][row.start..][..row.len] }
+        HeldRow { place, row, encoded: &self.chunks[row.chunk][row.start..][..row.len] }
     }
 
     /// Gives all rows in the order of their keys, those of one key in the order of the input; and whether another has its
@@ -132,7 +157,7 @@ impl Held {
         for (head, place) in &mut rows[..self.outdated] {
             *head = head_of(row(*place).key(), self.common.len());
         }
-        sort(&mut rows, &row, &mut give);
+        sort(&mut rows, self.common.len(), &row, &mut give);
     }
 }
 
@@ -143,24 +168,27 @@ type Headed = (u64, usize);
 const HEAD: usize = size_of::<u64>() - 1;
 const MORE: u8 = HEAD as u8 + 1;
 
-/// Gives rows in the order of their keys, whose heads are behind what all of them have in common.
+/// Gives rows in the order of their keys, which have the first bytes in common, and whose heads are behind these.
 ///
 /// Rows are all over the memory: a key is read where others have the same head, not with each comparison, and just before
 /// its row is given.
 fn sort<'a>(
     rows: &mut [Headed],
+    skip: usize,
     row: &impl Fn(usize) -> HeldRow<'a>,
     give: &mut impl FnMut(HeldRow<'a>, bool),
 ) {
     rows.sort_unstable();
     for same in rows.chunk_by_mut(|one, other| one.0 == other.0) {
         let has_more = same[0].0.to_be_bytes()[HEAD] == MORE;
-        if has_more && !same.is_sorted_by(|one, other| row(one.1).key() < row(other.1).key()) {
-            let first = row(same[0].1).key();
-            let common = |skip, (_, place): &Headed| common(&first[..skip], row(*place).key());
-            let skip = same.iter().fold(first.len(), common);
+        let skip = skip + HEAD;
+        let rest = |(_, place): &Headed| row(*place).key().get(skip..).unwrap_or_default();
+        if has_more && !same.is_sorted_by(|one, other| rest(one) < rest(other)) {
+            let first = rest(&same[0]);
+            let more = same.iter().fold(first.len(), |more, row| common(&first[..more], rest(row)));
+            let skip = skip + more;
             same.iter_mut().for_each(|(head, place)| *head = head_of(row(*place).key(), skip));
-            sort(same, row, give);
+            sort(same, skip, row, give);
             continue;
         }
         // They are in order, or all have one key.
@@ -244,17 +272,43 @@ mod tests {
     #[test]
     fn rows_are_what_was_taken() {
         let keys: Vec<_> = (0..5_000_usize).map(|number| vec![b'k'; number % 300 + 1]).collect();
-        let all = held(keys.iter().map(|key| &key[..]));
-        let mut kept = Held::default();
-        let mut bytes = 0;
-        for (place, key) in keys.iter().enumerate() {
-            let row = all.row(place);
-            assert_eq!((row.index(), row.key()), (place as u64, &key[..]));
-            bytes += row.encoded.len();
-            kept.keep(row);
+        let all = || held(keys.iter().map(|key| &key[..]));
+        let taken = all();
+        let encoded: Vec<&[u8]> = (0..keys.len()).map(|place| taken.row(place).encoded).collect();
+        // In place, and copied.
+        for step in [1, 3] {
+            let places: Vec<usize> = (0..keys.len()).rev().step_by(step).collect();
+            let kept = all().keep(places.clone());
+            assert_eq!(kept.len(), places.len());
+            assert_eq!(kept.bytes(), places.iter().map(|place| encoded[*place].len()).sum::<usize>());
+            for (number, place) in places.into_iter().enumerate() {
+                let row = kept.row(number);
+                assert_eq!((row.index(), row.key()), (place as u64, &keys[place][..]));
+                assert_eq!(row.encoded, encoded[place]);
+            }
+            assert!(order(&kept).windows(2).all(|pair| keys[pair[0].0 as usize] <= keys[pair[1].0 as usize]));
         }
-        assert_eq!((all.bytes(), kept.bytes(), kept.len()), (bytes, bytes, all.len()));
-        assert!((0..all.len()).all(|place| kept.row(place).encoded == all.row(place).encoded));
-        assert!((0..all.len()).all(|place| kept.row(place).key() == all.row(place).key()));
+    }
+
+    #[test]
+    fn rows_that_go_one_by_one_leave_their_memory() {
+        let keys: Vec<_> = (0..1_000_u32).map(u32::to_be_bytes).collect();
+        let mut all = held(keys.iter().map(|key| &key[..]));
+        while !all.is_empty() {
+            let places = (1..all.len()).collect();
+            all = all.keep(places);
+            assert!(all.chunks.iter().map(Vec::len).sum::<usize>() <= 2 * all.bytes());
+        }
+    }
+
+    #[test]
+    fn large_rows_take_what_they_need() {
+        let mut all = Held::default();
+        for len in [10, 200_000, 10, 200_000, 10] {
+            let mutations = vec![Mutation::set("cf", "q", 0, vec![0; len])].into();
+            all.push(0, &Entry { key: b"key".into(), mutations });
+        }
+        let taken: usize = all.chunks.iter().map(Vec::capacity).sum();
+        assert_eq!((all.chunks.len(), taken < all.bytes() + 2 * LEAST), (3, true));
     }
 }

@@ -1,9 +1,9 @@
 //! The rows of one request, and how those of a partition are cut into them.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::held::{Held, HeldRow};
+use super::sending::Sending;
 use crate::client::{Batch, Entries};
 
 /// How large a request may be.
@@ -62,15 +62,18 @@ impl Filling {
 /// first, and those that follow one another are far apart.
 ///
 /// A row stays that is to be written behind another of the same key: of two rows with one key the later one counts, and
-/// requests at the same time have no order, nor have the rows of one. `sending` are the keys of those on the way.
-pub(super) fn cut(held: &mut Held, count: usize, sizes: Sizes, sending: &HashSet<&[u8]>) -> Vec<Portion> {
+/// requests at the same time have no order, nor have the rows of one.
+pub(super) fn cut(held: &mut Held, count: usize, sizes: Sizes, sending: &mut Sending) -> Vec<Portion> {
     let all = held.take();
-    let mut portions: Vec<Portion> = Vec::with_capacity(count);
+    sending.learn();
+    let mut portions: Vec<Portion> = Vec::with_capacity(count.min(all.len()));
     let mut filling: Option<Filling> = None;
-    let (mut sum, mut enough) = (0, 0);
+    let mut kept = Vec::new();
+    let (mut total, mut sum, mut enough) = (all.bytes(), 0, 0);
     all.in_order(|row, is_again| {
-        if is_again || (!sending.is_empty() && sending.contains(row.key())) {
-            return held.keep(row);
+        if is_again || sending.contains(row.key()) {
+            total -= row.encoded.len();
+            return kept.push(row.place());
         }
         match &mut filling {
             Some(filling) if sum < enough && filling.has_room_for(row, sizes) => filling.add(row),
@@ -78,7 +81,7 @@ pub(super) fn cut(held: &mut Held, count: usize, sizes: Sizes, sending: &HashSet
                 portions.extend(full.take().map(Filling::end));
                 // An equal part of what is left, so that a portion which was full before its end leaves no crumbs.
                 let left = count.saturating_sub(portions.len()).max(1);
-                let part = (all.bytes() - held.bytes() - sum).div_ceil(left);
+                let part = (total - sum).div_ceil(left);
                 enough = sum + part;
                 full.insert(Filling::new(part, sizes, &all)).add(row);
             }
@@ -86,6 +89,8 @@ pub(super) fn cut(held: &mut Held, count: usize, sizes: Sizes, sending: &HashSet
         sum += row.encoded.len();
     });
     portions.extend(filling.map(Filling::end));
+    sending.forget(all.len());
+    *held = all.keep(kept);
     let mut portions: Vec<Option<Portion>> = portions.into_iter().map(Some).collect();
     let mut order: Vec<Portion> =
         scattered(portions.len()).filter_map(|place| portions.get_mut(place)?.take()).collect();
@@ -133,7 +138,7 @@ mod tests {
     }
 
     fn cut_all(mut held: Held, count: usize, sizes: Sizes) -> Vec<Portion> {
-        cut(&mut held, count, sizes, &HashSet::new())
+        cut(&mut held, count, sizes, &mut Sending::default())
     }
 
     /// The keys of each portion, in the order in which they go.
@@ -184,14 +189,16 @@ mod tests {
     #[test]
     fn the_second_row_of_a_key_waits() {
         let mut waiting = rows([5, 7, 5, 6, 5]);
-        let portions = cut(&mut waiting, 1, SIZES, &HashSet::from([&b"006"[..]]));
+        let mut sending = Sending::default();
+        sending.begins(0, &cut_all(rows([6]), 1, SIZES)[0].entries);
+        let portions = cut(&mut waiting, 1, SIZES, &mut sending);
         assert_eq!(portions[0].indexes, [0, 1]);
         assert_eq!(sent(portions), [["005", "007"]]);
         assert_eq!((waiting.len(), waiting.bytes()), (3, 3 * 35));
         // The earlier one goes first.
-        let next = cut(&mut waiting, 1, SIZES, &HashSet::new());
-        assert_eq!(next[0].indexes, [2, 3]);
-        assert_eq!(cut(&mut waiting, 1, SIZES, &HashSet::new())[0].indexes, [4]);
+        sending.ends(0);
+        assert_eq!(cut(&mut waiting, 1, SIZES, &mut sending)[0].indexes, [2, 3]);
+        assert_eq!(cut(&mut waiting, 1, SIZES, &mut sending)[0].indexes, [4]);
         assert!(waiting.is_empty());
     }
 

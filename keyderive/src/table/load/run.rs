@@ -18,7 +18,7 @@ use tokio::time::{Instant, Sleep, sleep};
 use super::super::Table;
 use super::account::Account;
 use super::again::{Again, Encoded};
-use super::ahead::LookAhead;
+use super::ahead::{LookAhead, Request};
 use super::item::LoadItem;
 use super::portion::Portion;
 use super::report::Reason;
@@ -92,8 +92,7 @@ struct Loader<'a, K, R> {
 
 /// What became of the rows of a request.
 struct Landed {
-    /// The number of the request.
-    number: u64,
+    request: Request,
     entries: Arc<Entries>,
     /// The places of the rows in the input.
     indexes: Vec<u64>,
@@ -102,7 +101,7 @@ struct Landed {
 
 enum Event {
     Landed(Result<Landed, JoinError>),
-    /// So many items of the input have been read, or none, and it has ended.
+    /// So many items of the input have been read; none, where it has ended.
     Read(u64),
     /// The input has been waited for too long.
     Impatient,
@@ -173,20 +172,20 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     where
         S: Stream<Item: LoadItem<K, R>>,
     {
+        let mut read = 0;
         loop {
             self.send();
             if self.is_done() {
                 return self.account.end(self.reason);
             }
-            let event = poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await;
-            let is_busy = matches!(event, Event::Read(READ_AT_ONCE));
-            match event {
+            match poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await {
                 Event::Landed(landed) => self.land(landed),
-                Event::Read(_) => {}
+                Event::Read(items) => read += items,
                 Event::Impatient => self.is_impatient = true,
             }
             self.account.tell();
-            if is_busy {
+            if read >= READ_AT_ONCE {
+                read = 0;
                 yield_now().await;
             }
         }
@@ -210,13 +209,13 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         while !self.is_stopped()
             && self.requests.len() < self.settings.workers
             && (self.is_full() || self.has_ended || self.is_impatient)
-            && let Some((number, Portion { entries, indexes, .. })) = self.ahead.take()
+            && let Some((request, Portion { entries, indexes, .. })) = self.ahead.take()
         {
             self.account.sent();
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
             self.requests.spawn(async move {
                 let outcomes = client.send_entries(&table, &entries).await;
-                Landed { number, entries, indexes, outcomes }
+                Landed { request, entries, indexes, outcomes }
             });
         }
         if self.ahead.is_empty() || self.is_full() {
@@ -253,8 +252,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         !self.has_ended && !self.is_stopped() && !self.is_full()
     }
 
-    /// Reads what the input has, but not so much that others wait for long; how many items, where it has not ended, there
-    /// were.
+    /// Reads what the input has, but not so much that others wait for long; how many items that is, none at its end.
     fn poll_read<S>(&mut self, mut input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<u64>
     where
         S: Stream<Item: LoadItem<K, R>>,
@@ -263,7 +261,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         while read < READ_AT_ONCE && self.reads() {
             match input.as_mut().poll_next(cx) {
                 Poll::Ready(Some(item)) => self.read(item),
-                Poll::Ready(None) => self.has_ended = true,
+                Poll::Ready(None) => {
+                    self.has_ended = true;
+                    break;
+                }
                 Poll::Pending if read == 0 => return Poll::Pending,
                 Poll::Pending => break,
             }
@@ -310,7 +311,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn land(&mut self, landed: Result<Landed, JoinError>) {
-        let Landed { number, entries, indexes, outcomes } = match landed {
+        let Landed { request, entries, indexes, outcomes } = match landed {
             Ok(landed) => landed,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
@@ -320,7 +321,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
                 }
             },
         };
-        self.ahead.landed(number);
+        self.ahead.landed(request);
         for (place, (index, outcome)) in indexes.into_iter().zip(outcomes).enumerate() {
             match outcome {
                 Ok(()) => self.account.written(index, entries.entry(place).len()),
