@@ -55,7 +55,7 @@ on_every_bigtable! {
     put_replaces_the_whole_row
     a_row_without_columns_exists
     put_all_splits_what_one_request_cannot_hold
-    put_all_writes_nothing_of_a_request_with_a_bad_key
+    put_all_writes_the_rows_in_front_of_a_bad_key
     limits_count_rows_over_all_buckets
     a_limit_of_zero_asks_nothing
     a_plan_error_is_the_first_and_last_item
@@ -141,12 +141,13 @@ async fn put_all_splits_what_one_request_cannot_hold(client: Client) {
     absent.put_all(std::iter::empty::<(EventKey, Event)>()).await.unwrap();
 }
 
-async fn put_all_writes_nothing_of_a_request_with_a_bad_key(client: Client) {
+async fn put_all_writes_the_rows_in_front_of_a_bad_key(client: Client) {
     let events = events(&client).await;
     let rows = [key("alice", 1), key("a#b", 2), key("alice", 3)].map(|key| (key, event("login")));
     let error = events.put_all(rows).await.unwrap_err();
     assert!(error.is_key() && error.to_string().contains("`user`"), "{error}");
-    assert_eq!(keys(&events).await, []);
+    assert!(error.to_string().contains("row 1 of the input"), "{error}");
+    assert_eq!(keys(&events).await, [key("alice", 1)]);
 }
 
 async fn limits_count_rows_over_all_buckets(client: Client) {

@@ -95,8 +95,11 @@ impl Default for WriterSettings {
 ///
 /// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
 /// [closed](Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and [`close`](Self::close) tell;
-/// either may be given up and asked for again. A writer that is dropped sends what it has gathered, and failures that
-/// nobody was told of are a warning.
+/// either may be given up and asked for again. Several tasks share a writer by an [`Arc`]; `flush` says what `close` does.
+///
+/// A writer that is dropped sends what it has gathered, as long as the runtime runs: **rows are lost where `main` returns
+/// before they are written**, so close the writer, or await [`Client::close`]. Failures that nobody was told of are a
+/// warning.
 pub struct RawWriter {
     gathering: Arc<Gathering>,
 }

@@ -115,7 +115,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// # let rows = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
 /// let report = users
 ///     .load_iter(rows)
-///     .look_ahead(256 * 1024 * 1024)
+///     .look_ahead(16 * 1024 * 1024) // a death loses no more
 ///     .checkpoint_every(50_000)
 ///     .on_checkpoint(|checkpoint| store(checkpoint))
 ///     .resume(stored()) // none at the first time

@@ -74,7 +74,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
     ///
     /// Rows are written in the order given, each atomically, not all together: after an error the rows
-    /// before it are stored, and some behind it may be. A file or a stream with an end is better [loaded](Self::load), and
+    /// before it are stored, and some behind it may be, of the same request. A file or a stream with an end is better [loaded](Self::load), and
     /// rows that come one by one go to a [`writer`](Self::writer).
     ///
     /// ```
@@ -94,8 +94,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// The iterator is `Send`, and read as requests are made: the future can be spawned, also where its closures borrow.
     ///
     /// # Errors
-    /// For the first row that cannot be encoded, naming its place in the input, before any row of its request
-    /// is sent; for the first row that the server refuses, naming its key.
+    /// For the first row that cannot be encoded, naming its place in the input, behind all rows in front of it; for the
+    /// first row that the server refuses, naming its key.
     pub fn put_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
@@ -133,10 +133,13 @@ impl<K: TableKey, R> Table<K, R> {
             Some(self.fill(entry, key, row, writing).map_err(|error| Error::input(index, error)))
         };
         while let Some(filled) = next(&mut entry) {
-            filled?;
-            if let Err(error) = entry.check(&self.name) {
+            let filled = filled.and_then(|()| {
+                let checked = entry.check(&self.name);
+                checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
+            });
+            if let Err(error) = filled {
                 self.send(&mut batch).await?;
-                return Err(Error::entry(&Bytes::from(entry.key), error));
+                return Err(error);
             }
             if batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES) {
                 self.send(&mut batch).await?;

@@ -33,8 +33,11 @@ use crate::row::Mutation;
 ///
 /// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
 /// [closed](crate::Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and
-/// [`close`](Self::close) tell. A writer that is dropped sends what it has gathered, and failures that nobody was told
-/// of are a warning.
+/// [`close`](Self::close) tell. Several tasks share a writer by an [`Arc`](std::sync::Arc); `flush` says what `close` does.
+///
+/// A writer that is dropped sends what it has gathered, as long as the runtime runs: **rows are lost where `main` returns
+/// before they are written**, so close the writer, or await [`Client::close`](crate::Client::close). Failures that nobody
+/// was told of are a warning.
 pub struct Writer<K, R> {
     raw: RawWriter,
     table: Table<K, R>,
