@@ -60,8 +60,7 @@ impl Batch {
 
     /// Whether a request would be too large with another entry, or have more than so many bytes.
     pub(crate) fn is_full_for(&self, key: &[u8], mutations: &Mutations, most: usize) -> bool {
-        let bytes = self.bytes.len() + entry_bytes(key, mutations);
-        !self.places.is_empty() && (bytes > most || is_too_large(self.mutations + mutations.count(), bytes))
+        self.is_full_with(entry_bytes(key, mutations), mutations.count(), most)
     }
 
     pub(crate) fn add(&mut self, key: &[u8], mutations: &Mutations) {
@@ -75,8 +74,12 @@ impl Batch {
 
     /// As [`is_full_for`](Self::is_full_for), of an entry that is encoded.
     pub(crate) fn is_full_for_encoded(&self, entry: &[u8], traits: Traits, most: usize) -> bool {
-        let bytes = self.bytes.len() + entry.len();
-        let mutations = self.mutations.saturating_add(traits.mutations as usize);
+        self.is_full_with(entry.len(), traits.mutations as usize, most)
+    }
+
+    #[inline]
+    fn is_full_with(&self, bytes: usize, mutations: usize, most: usize) -> bool {
+        let (bytes, mutations) = (self.bytes.len() + bytes, self.mutations.saturating_add(mutations));
         !self.places.is_empty() && (bytes > most || is_too_large(mutations, bytes))
     }
 
