@@ -12,4 +12,5 @@ mod scans;
 mod servers;
 mod splits;
 mod weather;
+mod whole_rows;
 mod writers;

@@ -1,0 +1,151 @@
+//! Laws 8 and 9: what is read is a value that was put, whole, and a write that says true has changed it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use keyderive::row::{Condition, Timestamped};
+use keyderive::{Client, RowKey, Table};
+use serde::{Deserialize, Serialize};
+use tokio::task::JoinSet;
+
+use crate::servers::on_every_bigtable;
+
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct OrderKey {
+    id: u64,
+}
+
+/// Paid by card or in cash, never by both.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Order {
+    id: i64,
+    card: Option<i64>,
+    cash: Option<i64>,
+}
+
+fn order(id: i64) -> Order {
+    let is_card = id % 2 == 1;
+    Order { id, card: is_card.then_some(id), cash: (!is_card).then_some(id) }
+}
+
+const KEY: OrderKey = OrderKey { id: 7 };
+
+async fn orders(client: &Client) -> Table<OrderKey, Order> {
+    let orders = client.table("orders");
+    orders.create_if_absent().await.unwrap();
+    orders
+}
+
+/// Lets the clock show another time of a cell.
+fn another_millisecond() {
+    let millis = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+    let now = millis();
+    while millis() <= now {
+        std::hint::spin_loop();
+    }
+}
+
+on_every_bigtable! {
+    a_row_of_a_writer_is_whole_beside_a_put
+    concurrent_puts_leave_one_of_them
+    the_last_row_of_a_key_stays
+    a_state_machine_reaches_its_last_state
+    no_update_by_version_is_lost
+}
+
+/// The writer takes its row before the put and sends it after.
+async fn a_row_of_a_writer_is_whole_beside_a_put(client: Client) {
+    let orders = orders(&client).await;
+    let writer = orders.writer();
+    writer.put(&KEY, &order(1)).await.unwrap();
+    another_millisecond();
+    orders.put(&KEY, &order(2)).await.unwrap();
+    writer.close().await.unwrap();
+    assert_eq!(orders.get(&KEY).await.unwrap(), Some(order(1)));
+}
+
+async fn concurrent_puts_leave_one_of_them(client: Client) {
+    let orders = orders(&client).await;
+    for id in 0..200 {
+        let key = OrderKey { id };
+        let puts = (1..9).map(|put| {
+            let (orders, key) = (orders.clone(), key.clone());
+            async move { orders.put(&key, &order(put)).await.unwrap() }
+        });
+        puts.collect::<JoinSet<()>>().join_all().await;
+        let read = orders.get(&key).await.unwrap().unwrap();
+        assert_eq!(read, order(read.id), "row {id}");
+    }
+}
+
+async fn the_last_row_of_a_key_stays(client: Client) {
+    let orders = orders(&client).await;
+    let rows = |ids: &[i64]| ids.iter().map(|put| (KEY, order(*put))).collect::<Vec<_>>();
+    for round in 0..50 {
+        let others = (0..20).map(|id| (OrderKey { id: 20 - id }, order(0)));
+        let all =
+            rows(&[3, 2]).into_iter().chain(others).chain(rows(&[4, round])).filter(|(key, _)| key.id > 0);
+        orders.put_all(all).await.unwrap();
+        assert_eq!(orders.get(&KEY).await.unwrap(), Some(order(round)));
+    }
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct State {
+    at: i64,
+}
+
+/// Twenty tasks move one row from 0 to 200, each where it is at its turn.
+async fn a_state_machine_reaches_its_last_state(client: Client) {
+    let states = client.table::<OrderKey, State>("states");
+    states.create_if_absent().await.unwrap();
+    states.put(&KEY, &State { at: 0 }).await.unwrap();
+    let steps = Arc::new(AtomicI64::new(0));
+    let begun = Instant::now();
+    let tasks = (0..20).map(|task| {
+        let (states, steps) = (states.clone(), Arc::clone(&steps));
+        async move {
+            for at in (0..10).map(|turn| turn * 20 + task) {
+                let is_there = || Condition::column_equals("at", &at);
+                while !states.put_if(&KEY, &State { at: at + 1 }, is_there()).await.unwrap() {
+                    if begun.elapsed() > Duration::from_secs(20) {
+                        return;
+                    }
+                    tokio::task::yield_now().await;
+                }
+                steps.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    });
+    tasks.collect::<JoinSet<()>>().join_all().await;
+    let reached = states.get(&KEY).await.unwrap();
+    assert_eq!((steps.load(Ordering::Relaxed), reached), (200, Some(State { at: 200 })));
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Counted {
+    sum: Timestamped<i64>,
+}
+
+/// Eight tasks count one row up by its version.
+async fn no_update_by_version_is_lost(client: Client) {
+    let counts = client.table::<OrderKey, Counted>("counts");
+    counts.create_if_absent().await.unwrap();
+    counts.put(&KEY, &Counted { sum: Timestamped::now(0) }).await.unwrap();
+    let tasks = (0..8).map(|_| {
+        let counts = counts.clone();
+        async move {
+            let mut done = 0;
+            for _ in 0..100 {
+                let read = counts.get(&KEY).await.unwrap().unwrap().sum;
+                let unchanged = Condition::column_version("sum", read.timestamp_micros);
+                let next = Counted { sum: Timestamped::now(read.value + 1) };
+                done += i64::from(counts.put_if(&KEY, &next, unchanged).await.unwrap());
+            }
+            done
+        }
+    });
+    let done: i64 = tasks.collect::<JoinSet<i64>>().join_all().await.into_iter().sum();
+    assert_eq!(counts.get(&KEY).await.unwrap().unwrap().sum.value, done);
+}
