@@ -242,6 +242,24 @@ impl Error {
         self
     }
 
+    /// The same failure, of a load that writes the rows that are not there.
+    pub(crate) fn of_load_if_absent(mut self) -> Self {
+        if let Some(Kind::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
+            && failure.is_of_single_row_transactions()
+        {
+            failure.message.push_str(
+                "; a load without them leaves `.if_absent()` out, which replaces the rows that are there, or has \
+                 `.new_rows()` in its place, for keys that no row has",
+            );
+        }
+        self
+    }
+
+    /// Whether the app profile allows no single-row transactions.
+    pub(crate) fn is_of_single_row_transactions(&self) -> bool {
+        matches!(self.kind(), Kind::Rpc(Rpc { failure, .. }) if failure.is_of_single_row_transactions())
+    }
+
     pub(crate) fn not_prefixes(table: &str, message: &'static str) -> Self {
         Self::new(Kind::NotPrefixes { table: table.into(), message })
     }

@@ -78,6 +78,12 @@ impl Failure {
         text.contains("family") && missing.iter().any(|words| text.contains(words))
     }
 
+    /// Whether the app profile allows no single-row transactions. No code says so.
+    pub(super) fn is_of_single_row_transactions(&self) -> bool {
+        let text = self.message.to_ascii_lowercase();
+        self.answered && text.contains("transaction") && ["single-row", "single row"].iter().any(|row| text.contains(row))
+    }
+
     /// Whether there was no token.
     pub(super) fn is_of_credentials(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())

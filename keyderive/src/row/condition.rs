@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::{Fault, RowError};
 use super::path::Path;
 use super::ser::{self, Stored};
-use super::{RowFilter, Shape, value};
+use super::{ComparedVersion, RowFilter, Shape, value};
 
 /// What a row has to be like for a conditional write to be made.
 ///
@@ -104,6 +104,16 @@ impl Condition {
     )]
     pub fn not(self) -> Self {
         Self { negated: !self.negated, ..self }
+    }
+
+    /// The version that it compares, where it holds for a row with that version.
+    pub(crate) fn compared_version(&self, own: &Arc<str>) -> Option<ComparedVersion> {
+        let Self { kind: Kind::Version(path, timestamp_micros), negated: false } = self else { return None };
+        Some(ComparedVersion {
+            family: Arc::clone(path.family(own)),
+            qualifier: path.name().clone(),
+            timestamp_micros: *timestamp_micros,
+        })
     }
 
     /// The filter that leaves a cell where the condition holds, or, for `true`, where it does not. None stands for

@@ -162,7 +162,7 @@ pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use path::{Path, filter_of};
 pub(crate) use ser::{Write, write_column, write_field, write_row};
 pub(crate) use shape::{Kind as FieldKind, Shape};
-pub(crate) use sink::Sink;
+pub(crate) use sink::{ComparedVersion, MutationList, Sink};
 pub(crate) use span::{Span, is_same_name};
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};

@@ -24,13 +24,14 @@ pub(crate) struct Write<'a> {
     pub(crate) family: &'a str,
     /// What the row type is; it says what an absent option is.
     pub(crate) shape: &'a Shape,
-    /// The timestamp of the cells that have none of their own.
-    pub(crate) timestamp_micros: i64,
-    /// Whether what is absent is left as it is.
+    /// Whether what is absent is left as it is: nothing is deleted.
     pub(crate) merges: bool,
 }
 
 /// Gives `sink` what makes a row equal to `row`, or, where it is merged, what sets that which is present.
+///
+/// What is present is set at the server's time, and what is absent deleted over all time. So all cells of a write have one
+/// time, the write that the server applies last decides the whole row, and no client's clock decides anything.
 ///
 /// A struct owns the columns that its fields name, and deletes those that are `None` or skipped; a map owns
 /// its family. A value without columns sets the marker, an empty value under the empty qualifier, since a

@@ -1,5 +1,11 @@
 //! Where the changes to a row go.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Change, Mutation, SERVER_TIME, now_micros};
+
 /// Takes the changes to one row.
 ///
 /// Whatever order they come in, what is deleted is deleted before anything is set.
@@ -12,4 +18,92 @@ pub(crate) trait Sink {
 
     /// Deletes every column of a family.
     fn delete_family(&mut self, family: &str);
+}
+
+/// The changes of several writes to one row, in their order.
+#[derive(Debug, Default)]
+pub(crate) struct MutationList {
+    mutations: Vec<Mutation>,
+    /// Where the current write begins to set.
+    sets: usize,
+}
+
+/// A version of a column that a condition compares.
+#[derive(Debug)]
+pub(crate) struct ComparedVersion {
+    pub(crate) family: Arc<str>,
+    pub(crate) qualifier: Bytes,
+    pub(crate) timestamp_micros: i64,
+}
+
+impl MutationList {
+    /// Takes what one write changes. After an error it has taken a part of it.
+    pub(crate) fn write<E>(&mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), E>) -> Result<(), E> {
+        self.sets = self.mutations.len();
+        change(self)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.mutations.is_empty()
+    }
+
+    pub(crate) fn as_slice(&self) -> &[Mutation] {
+        &self.mutations
+    }
+
+    /// Gives the column that a condition compares a version that is newer than the compared one.
+    ///
+    /// A cell at the server's time may get the very time of the compared version, in the same millisecond, and a second
+    /// writer that had read that version would be let in too.
+    pub(crate) fn supersede(&mut self, compared: &ComparedVersion) {
+        let ComparedVersion { family, qualifier, timestamp_micros } = compared;
+        let newer = now_micros().max(timestamp_micros.saturating_add(MILLISECOND));
+        let mut has_newest = false;
+        for Mutation(change) in &mut self.mutations {
+            match change {
+                Change::SetCell { family: of, qualifier: column, timestamp_micros: at, .. }
+                    if of == family && column == qualifier =>
+                {
+                    // The versions of a value come with the newest first.
+                    let is_newest = !std::mem::replace(&mut has_newest, true);
+                    if *at == SERVER_TIME || (is_newest && *at <= *timestamp_micros) {
+                        *at = newer;
+                    }
+                }
+                Change::DeleteColumn { family: of, qualifier: column, .. }
+                    if of == family && column == qualifier =>
+                {
+                    has_newest = false;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The unit of a cell's time, in microseconds.
+const MILLISECOND: i64 = 1000;
+
+impl From<Mutation> for MutationList {
+    fn from(mutation: Mutation) -> Self {
+        Self { mutations: vec![mutation], sets: 0 }
+    }
+}
+
+impl Sink for MutationList {
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        let (qualifier, value) = (Bytes::copy_from_slice(qualifier), Bytes::copy_from_slice(value));
+        self.mutations.push(Mutation::set(family, qualifier, timestamp_micros, value));
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        let deletion = Mutation::delete_column(family, Bytes::copy_from_slice(qualifier));
+        self.mutations.insert(self.sets, deletion);
+        self.sets += 1;
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.mutations.insert(self.sets, Mutation::delete_family(family));
+        self.sets += 1;
+    }
 }

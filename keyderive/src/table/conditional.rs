@@ -6,9 +6,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::{Entry, Error, Mutations};
+use crate::client::{Error, Mutations};
 use crate::key::TableKey;
-use crate::row::{Condition, RowFilter};
+use crate::row::{self, Condition, Mutation, MutationList, RowFilter, Write};
 
 impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), where the row is as the condition says; whether it was.
@@ -40,8 +40,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        let Entry { key, mutations } = self.entry(key, row)?;
-        self.mutate_if(key.into(), mutations, condition).await
+        self.write_if(key, row, self.writing(false), condition).await
     }
 
     /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
@@ -49,7 +48,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// As [`put_if`](Self::put_if).
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
-        self.mutate_if(self.encode(key)?, Mutations::delete_row(), condition).await
+        self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
 
     /// [`put`](Self::put), where there is no row with this key; whether there was none.
@@ -60,18 +59,37 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        self.put_if(key, row, Condition::row_exists().not()).await
+        self.write_if(key, row, self.writing(true), Condition::row_exists().not()).await
+    }
+
+    async fn write_if(
+        &self,
+        key: &K,
+        row: &R,
+        writing: Write<'_>,
+        condition: Condition,
+    ) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        let (key, mut mutations) = (self.encode(key)?, MutationList::default());
+        let written = mutations.write(|sink| row::write_row(row, writing, sink));
+        written.map_err(|error| Error::row(&self.name, &key, error))?;
+        self.mutate_if(key, mutations, condition).await
     }
 
     pub(super) async fn mutate_if(
         &self,
         key: Bytes,
-        mutations: Mutations,
+        mut mutations: MutationList,
         condition: Condition,
     ) -> Result<bool, Error> {
+        if let Some(compared) = condition.compared_version(&self.family) {
+            mutations.supersede(&compared);
+        }
         let (filter, negated) = self.condition(&key, condition)?;
         let (then, otherwise) =
-            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
+            if negated { (Mutations::default(), mutations.into()) } else { (mutations.into(), Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }

@@ -148,6 +148,14 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// Of two rows with one key the later one in the input counts: it is not sent before the other has been written.
 ///
+/// # Beside live writers
+///
+/// | | a row that is there | a live write of the same row |
+/// |---|---|---|
+/// | as it is | is replaced, whole | is kept or replaced, whole |
+/// | [`new_rows`](Self::new_rows) | keeps the columns that the loaded row has not | mixes with it |
+/// | [`if_absent`](Self::if_absent) | stays | stays |
+///
 /// # What can be set
 ///
 /// | | unless set | |
@@ -175,10 +183,9 @@ impl<K: TableKey, R> Table<K, R> {
 /// with all of them. Beyond 1000 the checkpoint stays in front of the next row that failed. A failed row is left out where
 /// a later one of its key has been written, since the later one counts.
 ///
-/// After the death of a process, rows behind the checkpoint may have been written already. They are written
-/// again, with the same timestamps, since all cells of a load have the time at which it first began: what is written
-/// twice is the same cell, also where a family keeps several versions. A column that others have put since the load
-/// began is newer, and stays; columns that a loaded row leaves absent are deleted, as by [`Table::put`].
+/// After the death of a process, rows behind the checkpoint may have been written already. They are written again, each
+/// whole: one more version of the same values where a family keeps several, and over what others have put meanwhile. A load
+/// [`if_absent`](Self::if_absent) leaves them as they are.
 ///
 /// [`Checkpoint`](Checkpoint#what-it-is-of) says which tables take it.
 ///
@@ -218,6 +225,18 @@ struct Settings {
     patience: Duration,
     checkpoint_every: u64,
     max_failures: u64,
+    form: Form,
+}
+
+/// What a load does with a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// It replaces the row that is there.
+    Put,
+    /// It sets columns and deletes none.
+    Insert,
+    /// It leaves a row that is there as it is.
+    IfAbsent,
 }
 
 impl Default for Settings {
@@ -229,6 +248,7 @@ impl Default for Settings {
             patience: Duration::from_secs(10),
             checkpoint_every: 10_000,
             max_failures: 1000,
+            form: Form::Put,
         }
     }
 }
@@ -237,6 +257,45 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     fn new(table: Table<K, R>, rows: S) -> Self {
         let settings = Settings::default();
         Self { table, rows, settings, on_progress: None, on_checkpoint: None, resume: None }
+    }
+
+    /// Deletes nothing, for keys that no row has and nobody else writes: as [`Table::insert`].
+    ///
+    /// It is the cheapest form where many columns are absent. Beside a row that is there, the columns of both mix.
+    pub fn new_rows(mut self) -> Self {
+        self.settings.form = Form::Insert;
+        self
+    }
+
+    /// Writes the rows that the table does not have, and changes none that it has, so live writers lose nothing: as
+    /// [`Table::put_if_absent`].
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 43 }).await?;
+    /// let history = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
+    /// let loaded = users.load_iter(history).if_absent().await?.all_written()?;
+    /// assert_eq!((loaded.written, loaded.kept), (999, 1));
+    /// assert_eq!(users.get(&UserKey { id: 7 }).await?, Some(User { age: 43 }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is for loads beside live writers. Rows that are there are counted as [`kept`](Progress::kept), and so is a row that
+    /// this load has written by a request whose answer was lost. A row that was deleted before its turn is written. Of a key
+    /// given twice the first stays.
+    ///
+    /// Each row is a request of its own, with 64 at a time for each of the [`workers`](Self::workers), so it takes 4 to 5
+    /// times as long. It needs an app profile that allows single-row transactions: one that routes to a single cluster.
+    pub fn if_absent(mut self) -> Self {
+        self.settings.form = Form::IfAbsent;
+        self
     }
 
     /// How many requests are made at a time. 0 counts as 1.

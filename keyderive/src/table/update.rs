@@ -8,9 +8,9 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::{Error, Mutations};
+use crate::client::Error;
 use crate::key::TableKey;
-use crate::row::{self, Condition, Path, RowError, Sink};
+use crate::row::{self, Condition, MutationList, Path, RowError, Sink};
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
@@ -22,7 +22,7 @@ use crate::row::{self, Condition, Path, RowError, Sink};
 pub struct Update<K, R> {
     table: Table<K, R>,
     key: Result<Bytes, Error>,
-    mutations: Mutations,
+    mutations: MutationList,
     /// The first fault of a change.
     fault: Option<RowError>,
 }
@@ -60,7 +60,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
     /// some columns and counts in others.
     pub fn update(&self, key: &K) -> Update<K, R> {
-        Update { table: self.clone(), key: self.encode(key), mutations: Mutations::default(), fault: None }
+        Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
 }
 
@@ -136,7 +136,7 @@ impl<K: TableKey, R> Update<K, R> {
         table.client.mutate_row(&table.name, key, mutations).await
     }
 
-    fn parts(self) -> Result<(Table<K, R>, Bytes, Mutations), Error> {
+    fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
         match fault {

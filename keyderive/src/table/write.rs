@@ -1,32 +1,92 @@
 //! Writes: one row, many rows, and their deletion.
 
 use std::borrow::Borrow;
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
 use crate::client::{Batch, Entry, Error, Mutations, REQUEST_BYTES};
-use crate::key::TableKey;
+use crate::key::{TableKey, fingerprint64};
 use crate::row::{self, Write};
 
-/// How many rows of one call share a look at the clock. They take far less than the millisecond that it shows.
-const ROWS_A_LOOK: usize = 32;
+/// The keys of a batch, which has each once: the server applies the entries of a request in any order.
+///
+/// While keys ascend, the greatest tells that a key is new. From the first one that does not on, hashes tell; two keys with
+/// one hash end a batch early.
+#[derive(Default)]
+struct BatchKeys {
+    greatest: Vec<u8>,
+    hashes: HashSet<u64, BuildHasherDefault<Identity>>,
+    is_hashed: bool,
+}
+
+impl BatchKeys {
+    /// Adds a key; false where the batch may have it already.
+    fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
+        let is_greatest = key > &self.greatest[..];
+        if is_greatest {
+            self.greatest.clear();
+            self.greatest.extend_from_slice(key);
+        } else if !self.is_hashed {
+            self.is_hashed = true;
+            self.hashes.extend(batch.keys().map(fingerprint64));
+        }
+        if self.is_hashed { self.hashes.insert(fingerprint64(key)) } else { true }
+    }
+
+    fn clear(&mut self) {
+        self.greatest.clear();
+        self.hashes.clear();
+        self.is_hashed = false;
+    }
+}
+
+/// The hash of a number that is one.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = fingerprint64(bytes);
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
 
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one mutation.
     ///
-    /// A struct owns the columns that its fields name: those of present fields are set, those of absent
+    /// When it returns, the type's columns are those of this value, whole, whatever clients' clocks and other writers do; of
+    /// concurrent puts the one that the server applies last stays. A request that timed out can arrive after the call has
+    /// returned, and brings this value back, whole; use [`put_if`](Self::put_if) where that counts.
+    ///
+    /// A struct owns the columns that its fields name: those of present fields are set at the server's time, those of absent
     /// options deleted, and columns that it does not name are left alone, as a newer version of the program may have
     /// written them. A map owns the whole family. A row without a present column still exists, by a marker cell.
     ///
-    /// The cells have the time of this machine's clock, and a read takes the newest: what another machine has written
-    /// with a clock that is ahead, or a [`Timestamped`](crate::row::Timestamped) of the future, hides what is put until
-    /// its time is over.
+    /// This relies on two things. The server's clock does not step back under a row. And no program sets cells in the future,
+    /// by a raw write or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides what is put until its
+    /// time is over. Reads count cells that are more than a minute in the future, in a warning and in the metric
+    /// `bigtable_future_cells`.
+    ///
+    /// A write is sent again after every transient failure; sent twice, it is one more version of the same value.
     ///
     /// # Errors
     /// When the key or the row cannot be encoded, or the write fails, as it does for a field that is a family which the
-    /// table does not have.
+    /// table does not have. After any failure that [`is_outcome_unknown`](Error::is_outcome_unknown), the same call again
+    /// makes it hold.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the row is put whole or not at all, perhaps later.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -34,7 +94,26 @@ impl<K: TableKey, R> Table<K, R> {
         self.mutate(self.entry(key, row)?).await
     }
 
+    /// Writes a row whose key no row has, at the least cost: what is present is set, and nothing deleted.
+    ///
+    /// If there is such a row, the columns of both mix: [`put_if_absent`](Self::put_if_absent) looks first, and
+    /// [`put`](Self::put) replaces it. A time series whose keys are new by themselves is what this is for.
+    ///
+    /// # Errors
+    /// As [`put`](Self::put).
+    ///
+    /// # Cancel safety
+    /// As `put`.
+    pub async fn insert(&self, key: &K, row: &R) -> Result<(), Error>
+    where
+        R: Serialize,
+    {
+        self.merge(key, row).await
+    }
+
     /// Sets what is present in `row`, in one mutation, and leaves the rest of the stored row as it is.
+    ///
+    /// The changes apply together, and each changed column is read as set. A row that is not there is made of these alone.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -58,10 +137,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// Nothing is deleted: a `None` and a skipped field leave what is stored, a map adds its entries to those that
-    /// are there, [`Versions`](crate::row::Versions) theirs. A row that is not there is made.
+    /// are there, [`Versions`](crate::row::Versions) theirs. Beside a `put` of the row, columns of both may stay.
     ///
     /// # Errors
     /// As [`put`](Self::put).
+    ///
+    /// # Cancel safety
+    /// As `put`.
     pub async fn merge(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -73,8 +155,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
     ///
-    /// Rows are written in the order given, each atomically, not all together: after an error the rows
-    /// before it are stored, and some behind it may be, of the same request. A file or a stream with an end is better [loaded](Self::load), and
+    /// Rows are stored request by request in the order given, each whole, and of one key the last given stays. After an error
+    /// earlier requests are stored, and rows of the failed one may be. A file or a stream with an end is better [loaded](Self::load), and
     /// rows that come one by one go to a [`writer`](Self::writer).
     ///
     /// ```
@@ -96,6 +178,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// For the first row that cannot be encoded, naming its place in the input, behind all rows in front of it; for the
     /// first row that the server refuses, naming its key.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, some of the rows are put, each whole or not at all, perhaps later.
     pub fn put_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
@@ -121,14 +206,12 @@ impl<K: TableKey, R> Table<K, R> {
         R: Serialize,
     {
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
+        let mut keys = BatchKeys::default();
         let mut rows = rows.enumerate();
         // Each is read by a call of its own, so that none is held while a request is waited for.
-        let mut writing = self.writing(merges);
+        let writing = self.writing(merges);
         let mut next = |entry: &mut Entry| {
             let (index, pair) = rows.next()?;
-            if index % ROWS_A_LOOK == 0 {
-                writing = self.writing(merges);
-            }
             let (key, row): &(K, R) = Borrow::borrow(&pair);
             Some(self.fill(entry, key, row, writing).map_err(|error| Error::input(index, error)))
         };
@@ -141,8 +224,12 @@ impl<K: TableKey, R> Table<K, R> {
                 self.send(&mut batch).await?;
                 return Err(error);
             }
-            if batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES) {
+            let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
+            if is_full || !keys.insert(&entry.key, &batch) {
+                // The rows before are stored before this one is sent, which may have the key of one of them.
                 self.send(&mut batch).await?;
+                keys.clear();
+                keys.insert(&entry.key, &batch);
             }
             batch.add(&entry.key, &entry.mutations);
         }
@@ -187,17 +274,20 @@ impl<K: TableKey, R> Table<K, R> {
         written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))
     }
 
-    /// How values are written now.
-    ///
-    /// The time is given by the client, and not by the server, so that a write that is sent twice is one version.
+    /// How values are written: with what is absent deleted, or left as it is.
     pub(super) fn writing(&self, merges: bool) -> Write<'_> {
-        Write { family: &self.family, shape: &self.shape, timestamp_micros: row::now_micros(), merges }
+        Write { family: &self.family, shape: &self.shape, merges }
     }
 
     /// Deletes the row with this key; a row that is not there is no error.
     ///
+    /// When it returns the row is gone, with the columns of other types. A write that arrives later makes it again.
+    ///
     /// # Errors
-    /// When the key cannot be encoded, or the write fails.
+    /// When the key cannot be encoded, or the write fails. After any failure the same call again makes it hold.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the row is deleted or not, perhaps later.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, Mutations::delete_row()).await

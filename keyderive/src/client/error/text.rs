@@ -156,6 +156,12 @@ impl fmt::Display for Told<'_> {
             // The failure of a connection says nothing of where to.
             write!(f, ", at the {target}")?;
         }
+        if failure.is_of_single_row_transactions() {
+            f.write_str(
+                "; conditional writes, increments and appends need an app profile that routes to a single cluster and \
+                 allows single-row transactions",
+            )?;
+        }
         if failure.is_of_a_missing_family() {
             f.write_str(
                 "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which declares those of \

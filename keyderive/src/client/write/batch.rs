@@ -102,6 +102,11 @@ impl Batch {
         self.bytes.len()
     }
 
+    /// The row keys of its entries, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|place| split(entry(&self.bytes, &self.places, place)).0)
+    }
+
     #[cfg(test)]
     pub(super) fn spares(&self) -> usize {
         self.spares.len()
@@ -166,8 +171,8 @@ fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
     out.extend_from_slice(mutations.bytes());
 }
 
-/// The row key of an entry that is a field of a request. It is the entry's first field.
-fn key_of(entry: &[u8]) -> &[u8] {
+/// The row key of an entry that is a field of a request, its first field, and the mutations behind it.
+fn split(entry: &[u8]) -> (&[u8], &[u8]) {
     let mut reader = Reader::new(entry, 0);
     let mut key = || {
         reader.field()?;
@@ -175,7 +180,8 @@ fn key_of(entry: &[u8]) -> &[u8] {
         reader.field()?;
         reader.span()
     };
-    key().map_or(&[], |key| key.of(entry))
+    let key = key().map_or(&[][..], |key| key.of(entry));
+    (key, entry.get(reader.at()..).unwrap_or(&[]))
 }
 
 /// The entries of a request that is sent.
@@ -212,17 +218,28 @@ impl Entries {
 
     /// The row key of an entry.
     pub(crate) fn key(&self, place: usize) -> Bytes {
-        Bytes::copy_from_slice(key_of(self.entry(place)))
+        Bytes::copy_from_slice(split(self.entry(place)).0)
+    }
+
+    /// The row key of an entry, and its changes.
+    pub(super) fn parts(&self, place: usize) -> (Bytes, Mutations) {
+        let (key, mutations) = split(self.entry(place));
+        (Bytes::copy_from_slice(key), Mutations::encoded(mutations))
     }
 
     /// The row keys of all entries, in their order.
     pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).map(|place| key_of(self.entry(place)))
+        (0..self.len()).map(|place| split(self.entry(place)).0)
     }
 
     /// An entry, as a field of the request.
     pub(crate) fn entry(&self, place: usize) -> &[u8] {
-        let end = self.places.get(place + 1).map_or(self.bytes.len(), |next| next.start);
-        &self.bytes[self.places[place].start..end]
+        entry(&self.bytes, &self.places, place)
     }
+}
+
+/// One of the entries that lie behind one another.
+fn entry<'a>(bytes: &'a [u8], places: &[Place], place: usize) -> &'a [u8] {
+    let end = places.get(place + 1).map_or(bytes.len(), |next| next.start);
+    &bytes[places[place].start..end]
 }

@@ -1,7 +1,9 @@
-//! Writes that depend on what the row holds. None is sent again once it may have reached the server.
+//! Writes that depend on what the row holds. None is sent again once it may have reached the server, but one whose condition
+//! makes it once.
 
 use bytes::Bytes;
 
+use super::batch::Entries;
 use super::limits::{check, check_key};
 use super::mutations::Mutations;
 use super::request::{self, Encoded};
@@ -22,13 +24,39 @@ impl Client {
         then: impl Into<Mutations>,
         otherwise: impl Into<Mutations>,
     ) -> Result<bool, Error> {
+        let (then, otherwise) = (then.into(), otherwise.into());
+        self.check_and_mutate(table, key, condition, then, otherwise, Replay::IfUnsent).await
+    }
+
+    /// Writes an entry whose row has no cell; whether it had none. It is sent again whatever became of it, since it is not
+    /// applied twice: what may have been applied before then counts as there.
+    pub(crate) async fn write_if_absent(
+        &self,
+        table: &str,
+        entries: &Entries,
+        place: usize,
+    ) -> Result<bool, Error> {
+        let (key, mutations) = entries.parts(place);
+        let is_there =
+            self.check_and_mutate(table, key, None, Mutations::default(), mutations, Replay::Always).await?;
+        Ok(!is_there)
+    }
+
+    async fn check_and_mutate(
+        &self,
+        table: &str,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+        replay: Replay,
+    ) -> Result<bool, Error> {
         /// The numbers of the mutations in the request.
         const THEN: u8 = 4;
         const OTHERWISE: u8 = 5;
-        let (then, otherwise) = (then.into(), otherwise.into());
         check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
-        let operation = self.data_operation(Kind::CheckAndMutateRow, table).replayed(Replay::IfUnsent);
+        let operation = self.data_operation(Kind::CheckAndMutateRow, table).replayed(replay);
         let head = data::CheckAndMutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),

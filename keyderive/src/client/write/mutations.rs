@@ -9,7 +9,7 @@ use super::known::Known;
 use super::limits::{self, Large};
 use crate::client::operation::Replay;
 use crate::client::protobuf::{LENGTH, Reader};
-use crate::row::{Change, Mutation, RowError, SERVER_TIME, Sink};
+use crate::row::{Change, Mutation, MutationList, RowError, Sink};
 
 /// The changes to one row, as a request for many rows has them.
 #[derive(Clone, Default)]
@@ -31,7 +31,19 @@ impl Mutations {
         Self::from([Mutation::delete_row()].as_slice())
     }
 
+    /// Changes that are encoded as the fields of an entry, and were checked then.
+    pub(super) fn encoded(bytes: &[u8]) -> Self {
+        let (mut reader, mut count) = (Reader::new(bytes, 0), 0);
+        while let (Ok(Some(_)), Ok(_)) = (reader.field(), reader.span()) {
+            count += 1;
+        }
+        Self { bytes: bytes.to_vec(), count, ..Self::default() }
+    }
+
     /// Takes what is to be changed next. After an error a part of it has been taken.
+    ///
+    /// A value may be written again after an unknown outcome, although its cells have the server's time: a repetition is one
+    /// more version of the same value.
     pub(crate) fn write(
         &mut self,
         change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>,
@@ -72,10 +84,6 @@ impl Mutations {
         self.large.clear();
         self.deletes.clear();
         self.known.restart();
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.count == 0
     }
 
     /// How many bytes its memory takes.
@@ -138,6 +146,13 @@ impl From<&[Mutation]> for Mutations {
     }
 }
 
+/// The changes of values, which may be written again as [`Mutations::write`] says.
+impl From<MutationList> for Mutations {
+    fn from(list: MutationList) -> Self {
+        Self { once: false, ..list.as_slice().into() }
+    }
+}
+
 impl From<Vec<Mutation>> for Mutations {
     fn from(mutations: Vec<Mutation>) -> Self {
         mutations.as_slice().into()
@@ -161,7 +176,6 @@ impl Sink for Ordered<'_> {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         let Self(mutations) = self;
         mutations.count += 1;
-        mutations.once |= timestamp_micros == SERVER_TIME;
         if mutations.takes(family, qualifier, value) {
             mutations.known.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
         }

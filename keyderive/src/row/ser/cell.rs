@@ -20,11 +20,11 @@ use crate::row::versions::{TIMESTAMPED, VERSIONS};
 pub(in crate::row) enum Stored {
     /// Nothing: the column is absent.
     Absent,
-    /// One cell, with the timestamp of the write.
+    /// One cell, at the server's time.
     Value(Box<Bytes>),
     /// Cells with timestamps of their own, and none beside them.
     Versions(Box<Cells>),
-    /// One cell, with the timestamp of the write, which has been set already.
+    /// One cell, at the server's time, which has been set already.
     Set,
     /// The columns of a family, which have been taken already.
     Family,

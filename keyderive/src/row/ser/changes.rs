@@ -5,7 +5,7 @@ use serde::ser::Serialize;
 use super::{Stored, ValueSerializer, Write, named};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Kind, Shape};
-use crate::row::{Sink, untyped};
+use crate::row::{SERVER_TIME, Sink, untyped};
 
 pub(super) struct Changes<'a> {
     pub(super) to: Write<'a>,
@@ -116,11 +116,11 @@ impl<'a> Changes<'a> {
         }
     }
 
-    /// Sets a column to a value with the time of the write.
+    /// Sets a column to a value at the server's time.
     #[inline]
     pub(super) fn set_value(&mut self, family: &str, qualifier: &[u8], value: &[u8]) {
         self.cells += 1;
-        self.sink.set(family, qualifier, self.to.timestamp_micros, value);
+        self.sink.set(family, qualifier, SERVER_TIME, value);
     }
 
     /// Marks a row, or a family of it, that has no column.

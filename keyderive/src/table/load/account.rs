@@ -83,8 +83,14 @@ impl<'a> Account<'a> {
         self.report.progress.left_out += 1;
     }
 
-    pub(super) fn sent(&mut self) {
-        self.report.progress.requests += 1;
+    pub(super) fn sent(&mut self, requests: usize) {
+        self.report.progress.requests += requests as u64;
+    }
+
+    /// A row was there, and has been left as it was.
+    pub(super) fn kept(&mut self, index: u64) {
+        self.report.progress.kept += 1;
+        self.low.settle(index);
     }
 
     /// A row is written that took so many bytes.

@@ -33,8 +33,7 @@ const FORMAT: u32 = 1;
 /// ```
 ///
 /// It is data of serde, some 250 bytes of JSON, and a few more for each failed row: the version of its form, the number of
-/// items, the places of the failed rows, the name of the table, the fingerprint of the key type, and the timestamp of the
-/// load's cells. A release that does not know the form refuses to deserialize it.
+/// items, the places of the failed rows, the name of the table and the fingerprint of the key type. A release that does not know the form refuses to deserialize it.
 ///
 /// # What it is of
 ///
@@ -55,7 +54,6 @@ pub struct Checkpoint {
     /// What tells it from others of its name, where something does.
     table_id: Option<u64>,
     fingerprint: String,
-    timestamp_micros: i64,
 }
 
 /// A checkpoint as it is stored.
@@ -68,14 +66,13 @@ struct Stored {
     /// In hexadecimal, since there are readers of JSON whose numbers are floats.
     table_id: Option<String>,
     fingerprint: String,
-    timestamp_micros: i64,
 }
 
 impl From<Checkpoint> for Stored {
     fn from(checkpoint: Checkpoint) -> Self {
-        let Checkpoint { items, failed, table, table_id, fingerprint, timestamp_micros } = checkpoint;
+        let Checkpoint { items, failed, table, table_id, fingerprint } = checkpoint;
         let table_id = table_id.map(|id| format!("{id:016x}"));
-        Self { format: FORMAT, items, failed, table, table_id, fingerprint, timestamp_micros }
+        Self { format: FORMAT, items, failed, table, table_id, fingerprint }
     }
 }
 
@@ -83,7 +80,7 @@ impl TryFrom<Stored> for Checkpoint {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let Stored { format, items, failed, table, table_id, fingerprint, timestamp_micros } = stored;
+        let Stored { format, items, failed, table, table_id, fingerprint } = stored;
         if format != FORMAT {
             return Err(format!(
                 "the checkpoint has the form {format}, and this release of keyderive reads the form {FORMAT}; resume by \
@@ -102,20 +99,19 @@ impl TryFrom<Stored> for Checkpoint {
         let table_id = table_id.map(read_id).transpose()?;
         // In order, and each once, as they are written.
         let failed = failed.into_iter().collect::<BTreeSet<_>>().into_iter().collect();
-        Ok(Self { items, failed, table, table_id, fingerprint, timestamp_micros })
+        Ok(Self { items, failed, table, table_id, fingerprint })
     }
 }
 
 impl Checkpoint {
     /// That of a load which has not begun.
-    pub(super) fn begin<K: TableKey, R>(table: &Table<K, R>, timestamp_micros: i64) -> Self {
+    pub(super) fn begin<K: TableKey, R>(table: &Table<K, R>) -> Self {
         Self {
             items: 0,
             failed: Vec::new(),
             table: table.client.table_name(&table.name),
             table_id: table.client.table_id(&table.name),
             fingerprint: K::fingerprint().to_string(),
-            timestamp_micros,
         }
     }
 
@@ -138,15 +134,9 @@ impl Checkpoint {
         &self.failed
     }
 
-    /// When the load began, in microseconds since 1970: the timestamp of all cells that it writes.
-    #[must_use]
-    pub fn timestamp_micros(&self) -> i64 {
-        self.timestamp_micros
-    }
-
     /// Fails for a table that the checkpoint is not of, by its name or its key type.
     pub(super) fn check<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<(), Error> {
-        let here = Self::begin(table, self.timestamp_micros);
+        let here = Self::begin(table);
         let differs = |what: &str, found: &str, expected: &str| {
             Err(Error::mismatch(
                 &table.name,
@@ -185,7 +175,7 @@ impl Checkpoint {
 mod tests {
     use super::*;
 
-    const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0","timestamp_micros":1700000000000000}"#;
+    const STORED: &str = r#"{"format":1,"items":100,"failed":[3,7],"table":"projects/p/instances/i/tables/t","table_id":"00000000000000ff","fingerprint":"6c1705375cfbd9b0"}"#;
 
     /// What is stored by one release is read by the next.
     #[test]

@@ -29,6 +29,8 @@ pub struct Progress {
     pub read: u64,
     /// Rows that were written.
     pub written: u64,
+    /// Rows that a load [`if_absent`](super::Load::if_absent) found there, and left as they were.
+    pub kept: u64,
     /// Rows that could not be written, and are in the report.
     pub failed: u64,
     /// How many bytes the written rows took in their requests.
@@ -96,6 +98,12 @@ impl LoadReport {
     #[must_use]
     pub fn written(&self) -> u64 {
         self.progress.written
+    }
+
+    /// How many rows a load [`if_absent`](super::Load::if_absent) found there, and left as they were.
+    #[must_use]
+    pub fn kept(&self) -> u64 {
+        self.progress.kept
     }
 
     /// How many bytes the written rows took in their requests.
@@ -181,7 +189,7 @@ impl fmt::Display for FailedRow {
 
 impl fmt::Display for LoadReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Progress { written, failed, bytes, requests, elapsed, .. } = self.progress;
+        let Progress { written, kept, failed, bytes, requests, elapsed, .. } = self.progress;
         write!(
             f,
             "{} of {} written to table `{}` by {} in {:.1} s, {failed} failed",
@@ -190,7 +198,11 @@ impl fmt::Display for LoadReport {
             self.table,
             counted(requests, "request"),
             elapsed.as_secs_f64(),
-        )
+        )?;
+        match kept {
+            0 => Ok(()),
+            _ => write!(f, ", {kept} were there and are kept"),
+        }
     }
 }
 

@@ -5,12 +5,14 @@ use std::collections::HashSet;
 use std::future::{Future as _, poll_fn};
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use futures_util::StreamExt as _;
+use futures_util::stream::iter;
 use serde::Serialize;
 use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::{Instant, Sleep, sleep};
@@ -22,10 +24,9 @@ use super::ahead::{LookAhead, Request};
 use super::item::LoadItem;
 use super::portion::Portion;
 use super::report::Reason;
-use super::{Checkpoint, Load, LoadError, LoadReport, Settings};
-use crate::client::{Entries, Entry, Error};
+use super::{Checkpoint, Form, Load, LoadError, LoadReport, Settings};
+use crate::client::{Client, Entries, Entry, Error};
 use crate::key::TableKey;
-use crate::row::{self, Write};
 
 /// How many rows are read before other tasks of the runtime get their turn.
 const READ_AT_ONCE: u64 = 128;
@@ -38,7 +39,7 @@ where
 {
     let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
     let resumes = resume.is_some();
-    let given = resume.unwrap_or_else(|| Checkpoint::begin(&table, row::now_micros()));
+    let given = resume.unwrap_or_else(|| Checkpoint::begin(&table));
     let mut account = Account::new(&table.name, given, &settings, on_progress, on_checkpoint);
     let starts = match begin(&mut account, &table).await {
         Ok(starts) => starts,
@@ -97,6 +98,8 @@ struct Landed {
     /// The places of the rows in the input.
     indexes: Vec<u64>,
     outcomes: Vec<Result<(), Error>>,
+    /// The places among them, in order, of rows that were there and have been left as they were.
+    kept: Vec<usize>,
 }
 
 enum Event {
@@ -211,11 +214,19 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             && (self.is_full() || self.has_ended || self.is_impatient)
             && let Some((request, Portion { entries, indexes, .. })) = self.ahead.take()
         {
-            self.account.sent();
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
+            if self.settings.form == Form::IfAbsent {
+                self.account.sent(entries.len());
+                self.requests.spawn(async move {
+                    let (outcomes, kept) = write_if_absent(&client, &table, &entries).await;
+                    Landed { request, entries, indexes, outcomes, kept }
+                });
+                continue;
+            }
+            self.account.sent(1);
             self.requests.spawn(async move {
                 let outcomes = client.send_entries(&table, &entries).await;
-                Landed { request, entries, indexes, outcomes }
+                Landed { request, entries, indexes, outcomes, kept: Vec::new() }
             });
         }
         if self.ahead.is_empty() || self.is_full() {
@@ -292,10 +303,8 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
 
     /// Encodes a row into the scratch memory.
     fn encode(&mut self, key: &K, row: &R) -> Encoded<()> {
-        let Self { table, account, scratch, .. } = self;
-        let timestamp_micros = account.checkpoint().timestamp_micros();
-        let Table { family, shape, .. } = &*table;
-        let writing = Write { family, shape, timestamp_micros, merges: false };
+        let Self { table, settings, scratch, .. } = self;
+        let writing = table.writing(settings.form != Form::Put);
         table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(|error| {
             let key = Bytes::copy_from_slice(&scratch.key);
             (Some(key).filter(|key| !key.is_empty()), error)
@@ -311,7 +320,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn land(&mut self, landed: Result<Landed, JoinError>) {
-        let Landed { request, entries, indexes, outcomes } = match landed {
+        let Landed { request, entries, indexes, outcomes, kept } = match landed {
             Ok(landed) => landed,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
@@ -322,8 +331,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             },
         };
         self.ahead.landed(request);
+        let mut kept = kept.into_iter().peekable();
         for (place, (index, outcome)) in indexes.into_iter().zip(outcomes).enumerate() {
             match outcome {
+                Ok(()) if kept.next_if_eq(&place).is_some() => self.account.kept(index),
                 Ok(()) => self.account.written(index, entries.entry(place).len()),
                 Err(error) if is_of_every_row(&error) => self.stop(error),
                 Err(error) => self.fail(index, Some(entries.key(place)), error),
@@ -339,6 +350,43 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 }
 
+/// How many rows of a batch are written at a time, where each is a request of its own.
+const ROWS_IN_FLIGHT: usize = 64;
+
+/// Writes the rows of a batch that the table does not have; their outcomes, and the places of those that were there.
+///
+/// After a failure that would be that of every row, no further row is tried.
+async fn write_if_absent(
+    client: &Client,
+    table: &str,
+    entries: &Entries,
+) -> (Vec<Result<(), Error>>, Vec<usize>) {
+    let of_all = OnceLock::new();
+    let written = iter(0..entries.len()).map(|place| {
+        let of_all = &of_all;
+        async move {
+            if let Some(error) = of_all.get().map(Error::shared) {
+                return Err(error);
+            }
+            let written = client.write_if_absent(table, entries, place).await;
+            written.map_err(Error::of_load_if_absent).inspect_err(|error| {
+                if is_of_every_row(error) {
+                    let _ = of_all.set(error.shared());
+                }
+            })
+        }
+    });
+    let (mut outcomes, mut kept) = (Vec::with_capacity(entries.len()), Vec::new());
+    let mut written = pin!(written.buffered(ROWS_IN_FLIGHT));
+    while let Some(is_written) = written.next().await {
+        if matches!(is_written, Ok(false)) {
+            kept.push(outcomes.len());
+        }
+        outcomes.push(is_written.map(drop));
+    }
+    (outcomes, kept)
+}
+
 /// Whether a failure says nothing of the row: another one would have failed too, or it may be written later.
 fn is_of_every_row(error: &Error) -> bool {
     error.is_retryable()
@@ -348,6 +396,7 @@ fn is_of_every_row(error: &Error) -> bool {
         || error.is_not_found()
         || error.is_permission_denied()
         || error.is_unimplemented()
+        || error.is_of_single_row_transactions()
         || error.is_closed()
         || error.is_configuration()
         || error.is_protocol()
