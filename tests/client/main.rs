@@ -18,4 +18,5 @@ mod proxy;
 mod resume;
 mod retry;
 mod support;
+mod whole_rows;
 mod writes;

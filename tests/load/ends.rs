@@ -170,7 +170,6 @@ async fn checkpoints_come_in_order_from_the_first_to_the_last() {
         items.len() > 10 && items[..items.len() - 1].windows(2).all(|pair| pair[0] + 100 <= pair[1]),
         "{items:?}"
     );
-    assert!(told.iter().all(|checkpoint| checkpoint.timestamp_micros() == told[0].timestamp_micros()));
 }
 
 #[tokio::test(start_paused = true)]

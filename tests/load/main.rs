@@ -5,6 +5,7 @@ mod duplicates;
 mod ends;
 mod export;
 mod failures;
+mod forms;
 mod kill;
 mod spread;
 

@@ -81,7 +81,9 @@ impl Failure {
     /// Whether the app profile allows no single-row transactions. No code says so.
     pub(super) fn is_of_single_row_transactions(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
-        self.answered && text.contains("transaction") && ["single-row", "single row"].iter().any(|row| text.contains(row))
+        self.answered
+            && text.contains("transaction")
+            && ["single-row", "single row"].iter().any(|row| text.contains(row))
     }
 
     /// Whether there was no token.

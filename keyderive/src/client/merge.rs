@@ -17,7 +17,10 @@ use bytes::Bytes;
 
 use self::chunk::{Chunk, Part, Status};
 use self::usual::LastNumber;
-use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge};
+use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
+
+/// A minute in the microseconds of a cell's time. Clocks differ by less.
+const MINUTE: i64 = 60_000_000;
 
 /// What an answer that breaks the rules is told.
 type Broken = String;
@@ -36,6 +39,10 @@ pub(super) struct RowMerger {
     message: Bytes,
     at: usize,
     last_number: LastNumber,
+    /// The latest time of a cell, by this machine's clock, that hides no later write for long.
+    latest: i64,
+    /// How many cells of the rows that came are later.
+    future_cells: u64,
     /// The key that the message says has been scanned; empty where it has said nothing by now.
     marker: Span,
     /// The last row, whole or not.
@@ -72,6 +79,8 @@ impl RowMerger {
             message: Bytes::new(),
             at: 0,
             last_number: LastNumber::default(),
+            latest: i64::MAX,
+            future_cells: 0,
             marker: Span::default(),
             row: Row::default(),
             open: Open::None,
@@ -88,6 +97,11 @@ impl RowMerger {
         self.last.map_or(&self.last_key[..], |key| key.of(&self.message))
     }
 
+    /// How many cells since the last call were more than a minute in the future.
+    pub(super) fn take_future_cells(&mut self) -> u64 {
+        mem::take(&mut self.future_cells)
+    }
+
     /// Takes a message, when there is no further row in the one before.
     pub(super) fn take(&mut self, message: Bytes) -> Result<(), Broken> {
         if let Open::Shared = self.open {
@@ -101,6 +115,7 @@ impl RowMerger {
             return Err("a message has more than 4 GiB".to_owned());
         }
         self.is_before = matches!(self.open, Open::None);
+        self.latest = now_micros().saturating_add(MINUTE);
         (self.message, self.at, self.marker) = (message, 0, Span::default());
         Ok(())
     }
@@ -169,6 +184,7 @@ impl RowMerger {
         if chunk.status == Status::Reset {
             return self.reset(chunk).map(|()| false);
         }
+        self.future_cells += u64::from(chunk.timestamp_micros > self.latest);
         let commit = chunk.status == Status::Commit;
         match self.open {
             Open::None => self.begin(chunk)?,

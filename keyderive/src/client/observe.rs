@@ -19,6 +19,7 @@ pub(super) struct Watch {
     attempting: bool,
     rows: u64,
     bytes: u64,
+    future_cells: u64,
     outcome: Code,
 }
 
@@ -42,6 +43,7 @@ impl Watch {
             attempting: false,
             rows: 0,
             bytes: 0,
+            future_cells: 0,
             outcome: Code::Cancelled,
         }
     }
@@ -72,6 +74,12 @@ impl Watch {
         self.rows += count;
     }
 
+    /// So many cells have come whose time is more than a minute in the future.
+    #[inline]
+    pub(super) fn future_cells(&mut self, count: u64) {
+        self.future_cells += count;
+    }
+
     /// Rows go, or bytes come or go.
     pub(super) fn count(&mut self, rows: usize, bytes: usize) {
         self.rows = self.rows.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
@@ -96,6 +104,16 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
+        if self.future_cells > 0 {
+            emit::future_cells(self.future_cells);
+            tracing::warn!(
+                parent: &self.span,
+                operation = self.rpc,
+                cells = self.future_cells,
+                "cells were read whose time is more than a minute in the future, by this machine's clock; until then they \
+                 hide what is written to their columns: find the program that sets their time, and delete these versions"
+            );
+        }
         emit::operation(self.rpc, code, self.begun.elapsed(), self.rows, self.bytes);
     }
 }
@@ -112,10 +130,20 @@ mod emit {
     const SECONDS: &str = "keyderive.operation.seconds";
     const ROWS: &str = "keyderive.rows";
     const BYTES: &str = "keyderive.bytes";
+    const FUTURE_CELLS: &str = "keyderive.future_cells";
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const REFRESHES: &str = "keyderive.channel.refreshes";
 
+    pub(super) fn future_cells(count: u64) {
+        counter!(FUTURE_CELLS).increment(count);
+    }
+
     pub(in super::super) fn describe() {
+        describe_counter!(
+            FUTURE_CELLS,
+            Unit::Count,
+            "cells read whose time was more than a minute in the future, which hide later writes"
+        );
         describe_counter!(ATTEMPTS, Unit::Count, "attempts of operations, by how each ended");
         describe_histogram!(
             SECONDS,
@@ -163,6 +191,8 @@ mod emit {
     use std::time::Duration;
 
     pub(in super::super) fn describe() {}
+
+    pub(super) fn future_cells(_: u64) {}
 
     pub(super) fn attempt(_: &'static str, _: &'static str) {}
 

@@ -18,9 +18,10 @@ use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Change, Mutation, RowBuilder, RowError, Shape, Sink, Write, from_row, write_row};
+use super::{Change, Mutation, RowBuilder, RowError, SERVER_TIME, Shape, Sink, Write, from_row, write_row};
 
 const FAMILY: &str = "cf";
+/// The server's time.
 const NOW: i64 = 1_700_000_000_000_000;
 
 fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
@@ -30,7 +31,7 @@ fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
 /// The mutations of a row whose type is of this shape.
 fn write_as<R: Serialize>(row: &R, shape: &Shape, merges: bool) -> Result<Vec<Mutation>, RowError> {
     let mut written = Written::default();
-    write_row(row, Write { family: FAMILY, shape, timestamp_micros: NOW, merges }, &mut written)?;
+    write_row(row, Write { family: FAMILY, shape, merges }, &mut written)?;
     Ok([written.deletes, written.sets].concat())
 }
 
@@ -44,6 +45,7 @@ struct Written {
 impl Sink for Written {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         let value = value.to_vec();
+        let timestamp_micros = if timestamp_micros == SERVER_TIME { NOW } else { timestamp_micros };
         self.sets.push(Mutation::set(family, qualifier.to_vec(), timestamp_micros, value));
     }
 

@@ -88,8 +88,11 @@ impl<K: TableKey, R> Table<K, R> {
             mutations.supersede(&compared);
         }
         let (filter, negated) = self.condition(&key, condition)?;
-        let (then, otherwise) =
-            if negated { (Mutations::default(), mutations.into()) } else { (mutations.into(), Mutations::default()) };
+        let (then, otherwise) = if negated {
+            (Mutations::default(), mutations.into())
+        } else {
+            (mutations.into(), Mutations::default())
+        };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }

@@ -76,7 +76,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// This relies on two things. The server's clock does not step back under a row. And no program sets cells in the future,
     /// by a raw write or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides what is put until its
     /// time is over. Reads count cells that are more than a minute in the future, in a warning and in the metric
-    /// `bigtable_future_cells`.
+    /// `keyderive.future_cells`.
     ///
     /// A write is sent again after every transient failure; sent twice, it is one more version of the same value.
     ///

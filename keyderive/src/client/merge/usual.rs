@@ -220,6 +220,7 @@ impl RowMerger {
     #[inline(always)]
     fn add_usual(&mut self, cell: &UsualCell, (family, qualifier): (Span, Span), end: usize) {
         let UsualCell { timestamp_micros, value, .. } = *cell;
+        self.future_cells += u64::from(timestamp_micros > self.latest);
         self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
         self.at = end;
     }

@@ -140,6 +140,7 @@ impl RowStream {
         let advanced = merger.lend(most, lend);
         *rows += advanced;
         scan.attempts.watch.rows(advanced);
+        scan.attempts.watch.future_cells(merger.take_future_cells());
     }
 
     /// Goes on until there is a further row or the end.
@@ -265,6 +266,7 @@ impl Reading {
                 self.rows += 1;
                 let watch = &mut self.scan.attempts.watch;
                 watch.rows(1);
+                watch.future_cells(self.merger.take_future_cells());
                 if self.scan.request.limit == Some(self.rows) {
                     // Whoever asked for so many may not wait for the end.
                     watch.ends(Code::Ok);

@@ -186,7 +186,7 @@ fn what_is_deleted_is_in_front_of_what_is_set() {
         absent: Option<i64>,
         last: f64,
     }
-    let write = Write { family: "cf", shape: &Shape::unknown(), timestamp_micros: 7_000, merges: false };
+    let write = Write { family: "cf", shape: &Shape::unknown(), merges: false };
     let row = Row { first: "a", absent: None, last: 0.5 };
     let mut mutations = Mutations::default();
     for _ in 0..2 {
@@ -195,8 +195,8 @@ fn what_is_deleted_is_in_front_of_what_is_set() {
     assert_eq!((mutations.count(), mutations.replay()), (6, Replay::Always));
     let expected = [
         Mutation::delete_column("cf", "absent"),
-        Mutation::set("cf", "first", 7_000, "a"),
-        Mutation::set("cf", "last", 7_000, 0.5_f64.to_be_bytes().to_vec()),
+        Mutation::set_now("cf", "first", "a"),
+        Mutation::set_now("cf", "last", 0.5_f64.to_be_bytes().to_vec()),
     ];
     let expected = data::mutate_rows_request::Entry {
         mutations: expected.iter().chain(&expected).map(generated).collect(),

@@ -1,0 +1,192 @@
+//! What values are written with: the server's time, each key once in a request, and again after an unknown outcome.
+
+use std::collections::BTreeSet;
+
+use keyderive::row::{Condition, Timestamped};
+use keyderive::{Client, RowKey, Table};
+use keyderive_scripted::data;
+use keyderive_scripted::data::mutation::Mutation as Sent;
+use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
+use serde::{Deserialize, Serialize};
+use tonic::Code;
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct OrderKey {
+    id: u64,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Order {
+    id: i64,
+    note: Option<String>,
+}
+
+const KEY: OrderKey = OrderKey { id: 7 };
+
+fn order(id: i64) -> Order {
+    Order { id, note: (id % 2 == 0).then(|| format!("note {id}")) }
+}
+
+/// A server that writes everything, and finds every row as a condition says.
+fn server() -> Mock {
+    Mock::new().by(|request: &Request| match request.rpc {
+        Rpc::MutateRow => Answer::written(),
+        Rpc::SampleRowKeys => Answer::samples([("", 0)]),
+        Rpc::CheckAndMutateRow => Answer::matched(true),
+        Rpc::MutateRows => {
+            let entries = 0..request.entries().len() as i64;
+            Answer::outcomes(entries.map(|place| (place, Code::Ok)))
+        }
+        _ => Answer::failure(Failure::new(Code::Unimplemented, "it writes")),
+    })
+}
+
+fn orders(mock: &Mock) -> Table<OrderKey, Order> {
+    client(mock).table::<OrderKey, Order>("orders")
+}
+
+fn client(mock: &Mock) -> Client {
+    let mock = mock.clone();
+    Client::builder().connected_by(move |endpoint| mock.channel(&endpoint)).unwrap()
+}
+
+/// The mutations of all writes.
+fn sent(mock: &Mock) -> Vec<Sent> {
+    let mutations = mock.requests().into_iter().flat_map(|request| match request.rpc {
+        Rpc::MutateRow => request.decode::<data::MutateRowRequest>().mutations,
+        Rpc::MutateRows => {
+            let entries = request.decode::<data::MutateRowsRequest>().entries;
+            entries.into_iter().flat_map(|entry| entry.mutations).collect()
+        }
+        Rpc::CheckAndMutateRow => {
+            let request = request.decode::<data::CheckAndMutateRowRequest>();
+            [request.true_mutations, request.false_mutations].concat()
+        }
+        _ => Vec::new(),
+    });
+    mutations.map(|mutation| mutation.mutation.unwrap()).collect()
+}
+
+/// The times of all cells that are set.
+fn times(mock: &Mock) -> Vec<i64> {
+    let time = |mutation| match mutation {
+        Sent::SetCell(cell) => Some(cell.timestamp_micros),
+        _ => None,
+    };
+    sent(mock).into_iter().filter_map(time).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_write_of_a_value_sets_its_cells_at_the_servers_time() {
+    let mock = server();
+    let orders = orders(&mock);
+    let rows = || vec![(KEY, order(1)), (OrderKey { id: 8 }, order(2))];
+    orders.put(&KEY, &order(1)).await.unwrap();
+    orders.insert(&KEY, &order(1)).await.unwrap();
+    orders.merge(&KEY, &order(1)).await.unwrap();
+    orders.put_all(rows()).await.unwrap();
+    orders.merge_all(rows()).await.unwrap();
+    orders.update(&KEY).set("id", &1).await.unwrap();
+    orders.update(&KEY).set("id", &1).only_if(Condition::row_exists()).await.unwrap();
+    orders.put_if(&KEY, &order(1), Condition::row_exists()).await.unwrap();
+    orders.put_if_absent(&KEY, &order(1)).await.unwrap();
+    orders.load_iter(rows()).await.unwrap().all_written().unwrap();
+    orders.load_iter(rows()).new_rows().await.unwrap().all_written().unwrap();
+    orders.load_iter(rows()).if_absent().await.unwrap().all_written().unwrap();
+    let writer = orders.writer();
+    writer.put(&KEY, &order(1)).await.unwrap();
+    writer.close().await.unwrap();
+    keyderive::put_both((&orders, &KEY, &order(1)), (&orders, &KEY, &order(1))).await.unwrap();
+    let times = times(&mock);
+    assert_eq!(times.len(), 25);
+    assert!(times.iter().all(|time| *time == -1), "{times:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_new_row_deletes_nothing() {
+    let mock = server();
+    let orders = orders(&mock);
+    orders.insert(&KEY, &order(1)).await.unwrap();
+    orders.put_if_absent(&KEY, &order(1)).await.unwrap();
+    assert!(sent(&mock).iter().all(|mutation| matches!(mutation, Sent::SetCell(_))));
+    orders.put(&KEY, &order(1)).await.unwrap();
+    assert!(matches!(&sent(&mock)[2], Sent::DeleteFromColumn(column) if column.column_qualifier == "note"));
+}
+
+/// What is sent a second time is one more version of the same value.
+#[tokio::test(start_paused = true)]
+async fn a_value_is_put_again_after_an_unknown_outcome() {
+    let lost = || Answer::failure(Failure::new(Code::Unavailable, "lost"));
+    let mock = Mock::new().on(Rpc::MutateRow, lost()).on(Rpc::MutateRow, Answer::written());
+    orders(&mock).put(&KEY, &order(1)).await.unwrap();
+    assert_eq!(mock.requests_of(Rpc::MutateRow).len(), 2);
+    let mock = Mock::new().on(Rpc::MutateRow, lost()).on(Rpc::MutateRow, Answer::written());
+    orders(&mock).update(&KEY).set("id", &1).await.unwrap();
+    assert_eq!(mock.requests_of(Rpc::MutateRow).len(), 2);
+    let mock = Mock::new()
+        .on(Rpc::MutateRows, lost())
+        .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Unavailable), (1, Code::Ok)]))
+        .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
+    orders(&mock).put_all([(KEY, order(1)), (OrderKey { id: 8 }, order(2))]).await.unwrap();
+    assert_eq!(mock.requests_of(Rpc::MutateRows).len(), 3);
+}
+
+/// The server answers that it could not write the first entry of each request, and is asked for it again.
+#[tokio::test(start_paused = true)]
+async fn no_request_has_a_key_twice() {
+    let ids = [1, 2, 3, 3, 5, 4, 1, 6, 2, 2, 9, 8, 7, 9];
+    let expected = ["1 2 3", "3 5 4 1 6 2", "2 9 8 7", "9"];
+    for merges in [false, true] {
+        let mock = Mock::new().by(|request: &Request| {
+            let places = 0..request.entries().len() as i64;
+            let busy = |place| if place == 0 && places.end > 1 { Code::Unavailable } else { Code::Ok };
+            Answer::outcomes(places.clone().map(|place| (place, busy(place))))
+        });
+        let orders = orders(&mock);
+        let rows = ids.iter().zip(0..).map(|(id, value)| (OrderKey { id: *id }, order(value)));
+        let rows: Vec<_> = rows.collect();
+        match merges {
+            false => orders.put_all(&rows).await.unwrap(),
+            true => orders.merge_all(&rows).await.unwrap(),
+        }
+        let keys = |request: &Request| {
+            let id = |key: &bytes::Bytes| OrderKey::decode(key).unwrap().id.to_string();
+            request.entries().iter().map(id).collect::<Vec<_>>().join(" ")
+        };
+        let requests: Vec<_> = mock.requests().iter().map(keys).collect();
+        let whole: Vec<_> = requests.iter().filter(|keys| expected.contains(&keys.as_str())).collect();
+        assert_eq!(whole, expected, "{requests:?}");
+        for keys in &requests {
+            let distinct: BTreeSet<_> = keys.split(' ').collect();
+            assert_eq!(distinct.len(), keys.split(' ').count(), "{requests:?}");
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Page {
+    text: Timestamped<String>,
+    views: i64,
+}
+
+/// In 2096: behind no clock that a test runs by.
+const LATE: i64 = 4_000_000_000_000_000;
+
+/// Two writers that have read one version are told apart, since what the first writes is newer than it.
+#[tokio::test(start_paused = true)]
+async fn a_compared_version_is_superseded() {
+    let mock = server();
+    let pages = client(&mock).table::<OrderKey, Page>("pages");
+    let page = |at| Page { text: Timestamped::new(at, "text".into()), views: 7 };
+    let version = |path: &'static str| Condition::column_version(path, LATE);
+    for at in [1_000, LATE, LATE + 5_000] {
+        pages.put_if(&KEY, &page(at), version("text")).await.unwrap();
+    }
+    pages.put_if(&KEY, &page(1_000), version("views")).await.unwrap();
+    pages.put_if(&KEY, &page(1_000), version("text").not()).await.unwrap();
+    pages.update(&KEY).set("views", &8).set("views", &9).only_if(version("views")).await.unwrap();
+    let next = LATE + 1_000;
+    let expected =
+        [[next, -1], [next, -1], [LATE + 5_000, -1], [1_000, next], [1_000, -1], [next, next]].concat();
+    assert_eq!(times(&mock), expected);
+}
