@@ -46,9 +46,9 @@
 //!
 //! # What there is none of
 //!
-//! - **One clock.** Cells have the time of the machine that writes them, and the newest is read: a machine whose clock is
-//!   behind writes what is hidden by what one ahead has written. Keep clocks together, or set times with
-//!   [`Timestamped`](crate::row::Timestamped).
+//! - **Cells of the future.** Values are set at the server's time, so no client's clock decides what is read. A cell that a
+//!   raw write or a [`Timestamped`](crate::row::Timestamped) has set ahead of it hides what is put until its time comes.
+//!   Reads warn of such cells and count them in the metric `keyderive.future_cells`.
 //! - **Transactions over rows.** Bigtable has none; [`put_both`](crate::put_both) says what holds after a failure.
 //! - **A change of the salt range of a table that exists.** Other buckets are other keys: export into a new table.
 //! - **Remedies for one hot row.** A salt spreads rows; a single row is on one server.

@@ -51,7 +51,6 @@ impl Condition {
     }
 
     /// The newest version of this column has this timestamp, in microseconds: nobody has written it since it was read.
-    /// A timestamp that is no whole millisecond, which no version has, is an error when the condition is used.
     ///
     /// ```
     /// use keyderive::row::{Condition, Timestamped};
@@ -72,12 +71,22 @@ impl Condition {
     ///
     /// let read = pages.get(&home).await?.unwrap();
     /// let unchanged = || Condition::column_version("text", read.text.timestamp_micros);
-    /// let mine = Page { text: Timestamped::new(2_000_000, "Hello, Bigtable".into()) };
+    /// let mine = Page { text: Timestamped::now("Hello, Bigtable".into()) };
     /// assert!(pages.put_if(&home, &mine, unchanged()).await?);
     /// assert!(!pages.put_if(&home, &mine, unchanged()).await?);
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// The write that it guards sets this column later than the version: at this machine's time, or a millisecond after the
+    /// version where that is later, also where a [`Timestamped`](super::Timestamped) of it has an earlier time. So of several
+    /// writers that have read one version, one gets true.
+    ///
+    /// This is exact among writers that all compare the version. A plain [`put`](crate::Table::put) in the same millisecond
+    /// keeps the version: where such puts are made, compare a value. A clock that is ahead makes a cell of the future, which
+    /// hides a plain `put`: write such a column by conditions alone.
+    ///
+    /// A timestamp that is no whole millisecond, which no version has, is an error when the condition is used.
     pub fn column_version(path: impl Into<Bytes>, timestamp_micros: i64) -> Self {
         Kind::Version(Path::new(path), timestamp_micros).into()
     }

@@ -58,8 +58,9 @@
 //! An empty struct or map that is not absent is a family with a marker, an empty value under the empty qualifier, and so is a
 //! row without any column. No column is named by the empty qualifier therefore.
 //!
-//! [`put`](crate::Table::put) makes the row equal the value, in one mutation; [`merge`](crate::Table::merge) sets what is
-//! present and deletes nothing. Either leaves columns alone that the row type does not name. To know whether an absent
+//! [`put`](crate::Table::put) makes the row equal the value, in one request: what is absent is deleted over all time, and what
+//! is present set at the server's time, so that the request applied last decides the whole row.
+//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. Either leaves columns alone that the row type does not name. To know whether an absent
 //! `Option` is a column or a family, a table asks the row type's `Deserialize` what it expects, once, when
 //! [`Client::table`](crate::Client::table) makes it. A field is a family where its type asks serde for a struct or a map:
 //! [`Duration`](std::time::Duration) and [`SystemTime`](std::time::SystemTime) do; [`json`] makes a column of them.
@@ -93,7 +94,8 @@
 //! what is beyond, below a column, is refused when it is written. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
 //! for people. Keys of maps are strings, enums by name, and what serde writes as a string.
 //!
-//! Cells have the time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] say another. A row type
+//! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] say another. A
+//! write that is repeated, as after a lost answer, adds a version of the same values where a family keeps several. A row type
 //! is read with the newest version of each column, or with all of them where a field is [`Versions`]: keep such fields in a
 //! family of their own where other columns change often, since [`Table::create`](crate::Table::create) declares a family
 //! with `Versions` to keep every version of all its columns. A table whose family keeps one version is refused for such a

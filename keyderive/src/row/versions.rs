@@ -40,7 +40,8 @@ pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
 ///
 /// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on, and another timestamp is
 /// an error of the write. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would
-/// hide what is written; [`merge`](crate::Table::merge) leaves them.
+/// hide what is written; [`merge`](crate::Table::merge) leaves them. A time ahead of the server's hides what is put to the
+/// column as a plain value until it has come.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]

@@ -30,12 +30,17 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// The check and the write are one step of the server. It is not sent again when its outcome is unknown: an
-    /// error that [`is_retryable`](Error::is_retryable) leaves open whether the row was written.
+    /// True: the condition held, the row was written in the same step, and it is what is read. False: nothing was written.
+    ///
+    /// It is not sent again when it may have been applied. After an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to know.
     ///
     /// # Errors
     /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
     /// fails.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the row is written or not, perhaps later; the condition still guards the write.
     pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
     where
         R: Serialize,
@@ -45,16 +50,27 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
     ///
+    /// True: the row is gone. After an unknown outcome, read it, as for [`put_if`](Self::put_if).
+    ///
     /// # Errors
     /// As [`put_if`](Self::put_if).
+    ///
+    /// # Cancel safety
+    /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
         self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
 
     /// [`put`](Self::put), where there is no row with this key; whether there was none.
     ///
+    /// Any cell keeps the row, also one of a family that the row type does not have. True and false are as of
+    /// [`put_if`](Self::put_if), and so is an unknown outcome.
+    ///
     /// # Errors
     /// As [`put_if`](Self::put_if).
+    ///
+    /// # Cancel safety
+    /// As `put_if`.
     pub async fn put_if_absent(&self, key: &K, row: &R) -> Result<bool, Error>
     where
         R: Serialize,
@@ -129,12 +145,19 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It is not sent again when its outcome is unknown: an error that [`is_retryable`](Error::is_retryable) leaves
-    /// open whether it was added. A sum that is too large wraps around.
+    /// It is applied once, and the answer is what the column held then. It is not sent again when it may have been applied:
+    /// after an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that is
+    /// too large wraps around.
+    ///
+    /// A row that is missing, or was deleted meanwhile, is made of this column alone; reads can
+    /// [skip](crate::Scan::on_unreadable) rows that lack others.
     ///
     /// # Errors
     /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes
     /// are taken as an integer, those of a float too: Bigtable does not know what they stand for.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the amount is added or not, perhaps later.
     pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
         let (key, value) = self.modify(key).increment(column, amount).one().await?;
         let value: Result<[u8; 8], _> = value.as_ref().try_into();
@@ -146,10 +169,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// Puts bytes behind what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
     /// the row does not have counts as empty, and a row that is not there is made.
     ///
-    /// It is not sent again when its outcome is unknown, as [`increment`](Self::increment).
+    /// It is applied once, and not sent again when it may have been: [`increment`](Self::increment) says what that means.
     ///
     /// # Errors
     /// When the key cannot be encoded, or the write fails.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the bytes are there or not, perhaps later.
     pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
         self.modify(key).append(column, value).one().await.map(|(_, value)| value)
     }

@@ -14,10 +14,17 @@ use crate::row::{self, Condition, MutationList, Path, RowError, Sink};
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
-/// Awaited, it is sent, in one mutation, in which changes apply in their order. Without a change nothing is written.
+/// Awaited, it is sent, in one request, in which changes apply in their order. Without a change nothing is written.
+///
+/// The changes apply together, and each changed column is read as set; others stay. Of concurrent updates of one column the
+/// one that the server applies last stays.
 ///
 /// # Errors
-/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails.
+/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After a
+/// failure with [`is_outcome_unknown`](Error::is_outcome_unknown), the same update again makes it hold.
+///
+/// # Cancel safety
+/// Dropped before it is done, the changes are made together or not at all, perhaps later.
 #[must_use = "an update is made when it is awaited"]
 pub struct Update<K, R> {
     table: Table<K, R>,
@@ -56,7 +63,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A row that is not there is made; one that loses its last column is no more. Numbers are counted up by
+    /// A missing row is made of these columns alone, unless [`only_if`](Update::only_if) asks for one that exists. A row that
+    /// loses its last cell is no more; one that was put without a present column has a marker cell, and exists until it is
+    /// deleted. Numbers are counted up by
     /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
     /// some columns and counts in others.
     pub fn update(&self, key: &K) -> Update<K, R> {
@@ -115,11 +124,14 @@ impl<K: TableKey, R> Update<K, R> {
 
     /// Makes the changes where the row is as the condition says; whether it was.
     ///
-    /// It is not sent again when its outcome is unknown, as [`put_if`](Table::put_if). Without a change nothing is
-    /// written, and the row is only read.
+    /// True: the changes were made in the same step, and are what is read. It is not sent again when it may have been
+    /// applied, as [`put_if`](Table::put_if). Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
     /// As the update itself, and as `put_if`.
+    ///
+    /// # Cancel safety
+    /// As `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {

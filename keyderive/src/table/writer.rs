@@ -29,7 +29,8 @@ use crate::row::Mutation;
 /// # }
 /// ```
 ///
-/// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
+/// Each row is stored whole, as by [`put`](Table::put), in no order. Two writes of one row may be swapped:
+/// [`flush`](Self::flush) between them.
 ///
 /// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
 /// [closed](crate::Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and
@@ -67,6 +68,9 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Errors
     /// When the key or the row cannot be encoded, or is above a limit of Bigtable; when the client is closed, or no
     /// tokio runtime is running.
+    ///
+    /// # Cancel safety
+    /// Dropped while it waits, it has taken nothing. What it has taken is sent, whatever is dropped then.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -78,6 +82,9 @@ impl<K: TableKey, R> Writer<K, R> {
     ///
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
+    ///
+    /// # Cancel safety
+    /// As [`put`](Self::put).
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.raw
             .take(|entry| {
