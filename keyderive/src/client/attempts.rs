@@ -18,7 +18,7 @@ use super::error::{Ended, Error, Tries};
 use super::failure::Failure;
 use super::gate::Pass;
 use super::headers;
-use super::observe::Watch;
+use super::observe::{self, Watch};
 use super::operation::{Operation, Replay};
 use super::settings::CallSettings;
 use super::transport::Transport;
@@ -281,6 +281,28 @@ impl Attempts {
                 reason = (!failure.answered).then_some(&*failure.message),
                 ?failing,
                 "an operation fails, and is tried again"
+            );
+        }
+    }
+
+    /// So many cells have been read whose time is more than a minute in the future. It is a warning now and then.
+    #[inline]
+    pub(super) fn future_cells(&self, cells: u64) {
+        if cells > 0 {
+            self.warn_of_future_cells(cells);
+        }
+    }
+
+    #[cold]
+    fn warn_of_future_cells(&self, cells: u64) {
+        observe::future_cells(cells);
+        if self.channels.may_warn_of_future_cells() {
+            tracing::warn!(
+                parent: self.watch.span(),
+                table = &*self.operation.table,
+                cells,
+                "cells are more than a minute in the future, by this machine's clock, and hide what is written to their \
+                 columns until then; find the program that sets their times, and delete these versions"
             );
         }
     }

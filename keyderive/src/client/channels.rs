@@ -30,7 +30,9 @@ pub(super) struct Channels {
     /// Whether a server has ever answered.
     answered: AtomicBool,
     /// When it was last warned that operations fail.
-    warned: Mutex<Option<Instant>>,
+    warned: Quiet,
+    /// When it was last warned that cells of the future are read.
+    warned_of_future_cells: Quiet,
 }
 
 /// Connections that are there when they are needed first.
@@ -79,7 +81,8 @@ impl Channels {
             dialer: None,
             next: AtomicUsize::new(0),
             answered: AtomicBool::new(false),
-            warned: Mutex::default(),
+            warned: Quiet::default(),
+            warned_of_future_cells: Quiet::default(),
         }
     }
 
@@ -143,13 +146,12 @@ impl Channels {
 
     /// Whether it is time for a warning that operations fail; from now on it is not, for a while.
     pub(super) fn may_warn(&self) -> bool {
-        // Nothing panics while it holds the lock.
-        let mut warned = self.warned.lock().unwrap_or_else(PoisonError::into_inner);
-        let due = warned.is_none_or(|warned| warned.elapsed() >= QUIET);
-        if due {
-            *warned = Some(Instant::now());
-        }
-        due
+        self.warned.ends()
+    }
+
+    /// As [`may_warn`](Self::may_warn), that cells of the future are read.
+    pub(super) fn may_warn_of_future_cells(&self) -> bool {
+        self.warned_of_future_cells.ends()
     }
 
     /// The servers that requests go to without a connection, where they do.
@@ -163,6 +165,23 @@ impl Channels {
 
     pub(super) fn set_answered(&self) {
         self.answered.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The time after a warning in which it is not repeated.
+#[derive(Default)]
+struct Quiet(Mutex<Option<Instant>>);
+
+impl Quiet {
+    /// Whether it is over, or has never begun; it begins now then.
+    fn ends(&self) -> bool {
+        // Nothing panics while it holds the lock.
+        let mut warned = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_over = warned.is_none_or(|warned| warned.elapsed() >= QUIET);
+        if is_over {
+            *warned = Some(Instant::now());
+        }
+        is_over
     }
 }
 

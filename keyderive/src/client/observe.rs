@@ -19,7 +19,6 @@ pub(super) struct Watch {
     attempting: bool,
     rows: u64,
     bytes: u64,
-    future_cells: u64,
     outcome: Code,
 }
 
@@ -43,7 +42,6 @@ impl Watch {
             attempting: false,
             rows: 0,
             bytes: 0,
-            future_cells: 0,
             outcome: Code::Cancelled,
         }
     }
@@ -74,12 +72,6 @@ impl Watch {
         self.rows += count;
     }
 
-    /// So many cells have come whose time is more than a minute in the future.
-    #[inline]
-    pub(super) fn future_cells(&mut self, count: u64) {
-        self.future_cells += count;
-    }
-
     /// Rows go, or bytes come or go.
     pub(super) fn count(&mut self, rows: usize, bytes: usize) {
         self.rows = self.rows.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
@@ -104,21 +96,11 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
-        if self.future_cells > 0 {
-            emit::future_cells(self.future_cells);
-            tracing::warn!(
-                parent: &self.span,
-                operation = self.rpc,
-                cells = self.future_cells,
-                "cells were read whose time is more than a minute in the future, by this machine's clock; until then they \
-                 hide what is written to their columns: find the program that sets their time, and delete these versions"
-            );
-        }
         emit::operation(self.rpc, code, self.begun.elapsed(), self.rows, self.bytes);
     }
 }
 
-pub(super) use emit::{describe, refreshed, throttled};
+pub(super) use emit::{describe, future_cells, refreshed, throttled};
 
 #[cfg(feature = "metrics")]
 mod emit {
@@ -134,7 +116,7 @@ mod emit {
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const REFRESHES: &str = "keyderive.channel.refreshes";
 
-    pub(super) fn future_cells(count: u64) {
+    pub(in super::super) fn future_cells(count: u64) {
         counter!(FUTURE_CELLS).increment(count);
     }
 
@@ -192,7 +174,7 @@ mod emit {
 
     pub(in super::super) fn describe() {}
 
-    pub(super) fn future_cells(_: u64) {}
+    pub(in super::super) fn future_cells(_: u64) {}
 
     pub(super) fn attempt(_: &'static str, _: &'static str) {}
 

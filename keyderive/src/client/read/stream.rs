@@ -140,7 +140,7 @@ impl RowStream {
         let advanced = merger.lend(most, lend);
         *rows += advanced;
         scan.attempts.watch.rows(advanced);
-        scan.attempts.watch.future_cells(merger.take_future_cells());
+        scan.attempts.future_cells(merger.take_future_cells());
     }
 
     /// Goes on until there is a further row or the end.
@@ -266,7 +266,6 @@ impl Reading {
                 self.rows += 1;
                 let watch = &mut self.scan.attempts.watch;
                 watch.rows(1);
-                watch.future_cells(self.merger.take_future_cells());
                 if self.scan.request.limit == Some(self.rows) {
                     // Whoever asked for so many may not wait for the end.
                     watch.ends(Code::Ok);
@@ -274,6 +273,7 @@ impl Reading {
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
                 }
+                self.scan.attempts.future_cells(self.merger.take_future_cells());
                 return Poll::Ready(Ok(true));
             }
             match Pin::new(&mut self.responses).poll_next(cx) {

@@ -113,6 +113,28 @@ fn all() -> ReadRows {
     ReadRows { ranges: vec![KeyRange::new("", None)], ..ReadRows::default() }
 }
 
+/// In 2096.
+const LATE: i64 = 4_000_000_000_000_000;
+
+/// Reads a row of two cells of the future, each way.
+async fn read_cells_of_the_future() {
+    let client = client(&Fleet::new()).await;
+    let cells = ["q", "r"].map(|qualifier| Mutation::set("f", qualifier, LATE, "late"));
+    client.mutate_row("t", "secret-4".into(), cells.to_vec()).await.unwrap();
+    client.read_row("t", "secret-4".into(), None).await.unwrap();
+    client.read_rows("t", all()).collect::<Vec<_>>().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn cells_of_the_future_are_one_warning() {
+    let (listener, _guard) = Listener::listen();
+    read_cells_of_the_future().await;
+    let warnings: Vec<_> = listener.take().into_iter().filter(|told| told.level == Level::WARN).collect();
+    let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+    assert_eq!((warning.get("table"), warning.get("cells")), ("t", "2"));
+    assert!(warning.get("message").contains("hide what is written to their columns"), "{warning:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn an_operation_is_a_span_with_its_outcome() {
     let (listener, _guard) = Listener::listen();
@@ -315,6 +337,20 @@ mod counted {
         fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
             Histogram::from_arc(self.count(key))
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn cells_of_the_future_are_counted() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        read_cells_of_the_future().await;
+        let counts = counts.0.lock().unwrap();
+        let cells: u64 = counts
+            .iter()
+            .filter(|(name, _)| name.starts_with("keyderive.future_cells"))
+            .map(|(_, count)| count)
+            .sum();
+        assert_eq!(cells, 4, "{counts:#?}");
     }
 
     #[tokio::test(start_paused = true)]
