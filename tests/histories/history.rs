@@ -39,6 +39,7 @@ pub(crate) enum Call {
     PutAll,
     Writer,
     Load,
+    LoadIfAbsent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -25,6 +25,7 @@ use keyderive_scripted::data::{
 use keyderive_scripted::values;
 use prost::Message;
 use tokio::net::TcpListener;
+use tokio::sync::{RwLock, oneshot};
 use tokio::task::JoinSet;
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
@@ -117,13 +118,22 @@ pub(crate) struct Proxy {
     /// How far the client's clock is off: added to each time that it gives to a cell.
     skew_micros: i64,
     rng: Arc<Mutex<Rng>>,
+    /// Held while the server may be applying a write: shared by writes, and taken alone by readers that ask for it.
+    applying: Arc<RwLock<()>>,
     /// The requests that are on their way to the server, also those whose client is gone.
     in_flight: Arc<Mutex<JoinSet<()>>>,
 }
 
 impl Proxy {
-    pub(crate) fn new(upstream: Channel, log: Arc<Log>, skew_micros: i64, rng: Rng) -> Self {
-        Self { upstream, log, skew_micros, rng: Arc::new(Mutex::new(rng)), in_flight: Arc::default() }
+    pub(crate) fn new(
+        upstream: Channel,
+        log: Arc<Log>,
+        skew_micros: i64,
+        rng: Rng,
+        applying: Arc<RwLock<()>>,
+    ) -> Self {
+        let (rng, in_flight) = (Arc::new(Mutex::new(rng)), Arc::default());
+        Self { upstream, log, skew_micros, rng, applying, in_flight }
     }
 
     /// Serves it on a free port for as long as `tasks` lives; its address.
@@ -189,7 +199,7 @@ impl Proxy {
             let is_told = !matches!(fault, Some(Fault::Lost | Fault::Late | Fault::Held));
             proxy.send(write, metadata, is_told, fault, Rng::with_seed(seed)).await
         });
-        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let (sender, receiver) = oneshot::channel();
         if fault != Some(Fault::Refused)
             && let Some(send) = send.take()
         {
@@ -218,6 +228,7 @@ impl Proxy {
         mut rng: Rng,
     ) -> Result<http::Response<Body>, Status> {
         let mut client = BigtableClient::new(self.upstream.clone());
+        let _applying = self.applying.read().await;
         let sent = self.log.now();
         let applied = |id: Option<u64>, is_told: bool| {
             let Some(id) = id else { return };
