@@ -92,8 +92,7 @@ impl Bigtable for Data {
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(mutations.len())?;
         let write = move |store: &Store| {
-            let now = store.now_micros();
-            store.change(&table_name, &row_key, |families, cells| {
+            store.change(&table_name, &row_key, |families, cells, now| {
                 mutate::row(families, &row_key, cells, mutations, now)
             })
         };
@@ -112,12 +111,13 @@ impl Bigtable for Data {
         }
         check::number_of_mutations(entries.iter().map(|entry| entry.mutations.len()).sum())?;
         let write = move |store: &Store| {
-            let now = store.now_micros();
             store.change_each(
                 &table_name,
                 entries,
                 |entry| entry.row_key.clone(),
-                |families, cells, entry| mutate::row(families, &entry.row_key, cells, entry.mutations, now),
+                |families, cells, entry, now| {
+                    mutate::row(families, &entry.row_key, cells, entry.mutations, now)
+                },
             )
         };
         let outcomes = self.worker.write(write).await?;
@@ -153,8 +153,7 @@ impl Bigtable for Data {
         let predicate = Filter::new(predicate_filter)?;
         // Both lists are checked, so that what is wrong with one does not wait for the row that asks for it.
         let write = move |store: &Store| {
-            let now = store.now_micros();
-            store.change(&table_name, &row_key, |families, cells| {
+            store.change(&table_name, &row_key, |families, cells, now| {
                 let (found, missing) =
                     (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
                 let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
@@ -174,8 +173,7 @@ impl Bigtable for Data {
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(rules.len())?;
         let write = move |store: &Store| {
-            let now = store.now_micros();
-            store.change(&table_name, &row_key, |families, cells| {
+            store.change(&table_name, &row_key, |families, cells, now| {
                 modify::row(families, &row_key, cells, rules, now)
             })
         };

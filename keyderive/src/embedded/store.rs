@@ -147,12 +147,14 @@ impl Store {
         Ok(all)
     }
 
-    /// Changes one row by `change`, which gets its cells without garbage; not at all where that fails.
+    /// Changes one row by `change`, which gets its cells without garbage, and the time; not at all where that fails.
+    ///
+    /// The time is taken with the lock of writers: of two changes, the one that is made later has no earlier time.
     pub(super) fn change<T>(
         &self,
         table: &str,
         key: &Bytes,
-        change: impl FnOnce(&Families, &mut Cells) -> Result<T, Status>,
+        change: impl FnOnce(&Families, &mut Cells, i64) -> Result<T, Status>,
     ) -> Result<T, Status> {
         let mut sweeps = self.lock();
         let mut batch = Batch::new(self, table)?;
@@ -167,7 +169,7 @@ impl Store {
         table: &str,
         entries: Vec<E>,
         key: impl Fn(&E) -> Bytes,
-        change: impl Fn(&Families, &mut Cells, E) -> Result<(), Status>,
+        change: impl Fn(&Families, &mut Cells, E, i64) -> Result<(), Status>,
     ) -> Result<Vec<Result<(), Status>>, Status> {
         let mut outcomes = Vec::with_capacity(entries.len());
         let mut entries = entries.into_iter().peekable();
@@ -176,7 +178,7 @@ impl Store {
             let mut batch = Batch::new(self, table)?;
             outcomes.extend(entries.by_ref().take(BATCH_ROWS).map(|entry| {
                 let key = key(&entry);
-                batch.change(&key, |families, cells| change(families, cells, entry))
+                batch.change(&key, |families, cells, now| change(families, cells, entry, now))
             }));
             batch.put(&mut sweeps)?;
         }
@@ -257,7 +259,7 @@ impl<'a> Batch<'a> {
     fn change<T>(
         &mut self,
         key: &Bytes,
-        change: impl FnOnce(&Families, &mut Cells) -> Result<T, Status>,
+        change: impl FnOnce(&Families, &mut Cells, i64) -> Result<T, Status>,
     ) -> Result<T, Status> {
         let families = &self.definition.families;
         let known = match self.changed.get(key) {
@@ -268,7 +270,7 @@ impl<'a> Batch<'a> {
         if self.has_garbage {
             gc::collect(&mut cells, families, self.now);
         }
-        let outcome = change(families, &mut cells)?;
+        let outcome = change(families, &mut cells, self.now)?;
         if self.has_garbage {
             gc::collect(&mut cells, families, self.now);
         }

@@ -1,5 +1,9 @@
 //! Mutations, conditional writes and read-modify-writes, as messages.
 
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Duration;
+
 use tonic::{Code, Request, Status};
 
 use super::raw::{NAME, START, Servers, code, delete_row, message, set_cell};
@@ -202,4 +206,66 @@ async fn writers_beside_each_other_lose_nothing() {
         writer.join().unwrap();
     }
     assert_eq!(servers.cells().await, ["f:n@START+0=2000"]);
+}
+
+/// A clock whose next answer, once it is armed, is as old as when it was asked for, and comes after another write or
+/// 100 ms.
+#[derive(Clone, Default)]
+struct SlowOnce(Arc<(Mutex<Slow>, Condvar)>);
+
+#[derive(Default)]
+struct Slow {
+    is_armed: bool,
+    is_asked: bool,
+    is_over: bool,
+}
+
+impl SlowOnce {
+    fn change(&self, change: impl FnOnce(&mut Slow)) {
+        change(&mut self.0.0.lock().unwrap());
+        self.0.1.notify_all();
+    }
+
+    fn wait(&self, most: Duration, is_waiting: impl Fn(&Slow) -> bool) {
+        let slow = self.0.0.lock().unwrap();
+        drop(self.0.1.wait_timeout_while(slow, most, |slow| is_waiting(slow)).unwrap());
+    }
+}
+
+impl Clock for SlowOnce {
+    fn now_micros(&self) -> i64 {
+        static TICKS: AtomicI64 = AtomicI64::new(0);
+        let now = START + TICKS.fetch_add(1, Ordering::SeqCst) * 1000;
+        let is_slow = std::mem::take(&mut self.0.0.lock().unwrap().is_armed);
+        if is_slow {
+            self.change(|slow| slow.is_asked = true);
+            self.wait(Duration::from_millis(100), |slow| !slow.is_over);
+        }
+        now
+    }
+}
+
+/// Else the row is of columns of both: the newest, and those that the last one has not deleted.
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_write_that_is_applied_later_has_no_earlier_time() {
+    let clock = SlowOnce::default();
+    let worker = Worker::new(Arc::new(store(clock.clone()))).unwrap();
+    let client = Client::builder().in_process(Arc::new(super::Servers::new(Arc::new(worker))), None);
+    create(&client, &["f"], &[]).await;
+    let table = client.raw_table(TABLE);
+    clock.change(|slow| slow.is_armed = true);
+    let without_r = [Mutation::delete_column("f", "r"), Mutation::set_now("f", "q", "without")];
+    let first = tokio::spawn({
+        let table = table.clone();
+        async move { table.mutate_row("k", without_r).await }
+    });
+    clock.wait(Duration::from_secs(30), |slow| !slow.is_asked);
+    let with_r = [Mutation::set_now("f", "q", "with"), Mutation::set_now("f", "r", "with")];
+    table.mutate_row("k", with_r).await.unwrap();
+    clock.change(|slow| slow.is_over = true);
+    first.await.unwrap().unwrap();
+    let row = table.read_row("k", Some(RowFilter::latest(1))).await.unwrap().unwrap();
+    let cells: Vec<_> = row.cells().map(|cell| (cell.qualifier().to_vec(), cell.value().to_vec())).collect();
+    let has_r = cells.iter().any(|(qualifier, _)| qualifier == b"r");
+    assert_eq!(cells[0].1, if has_r { &b"with"[..] } else { b"without" }, "{cells:?}");
 }

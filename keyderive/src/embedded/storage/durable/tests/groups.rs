@@ -18,7 +18,7 @@ fn worker(file: &TestFile) -> Worker {
 async fn write(worker: &Worker, key: String) -> Result<(), Status> {
     let (key, cells) = row(&key, "new");
     let change = move |store: &Store| {
-        store.change(TABLE, &key, |_, known| {
+        store.change(TABLE, &key, |_, known, _| {
             known.clone_from(&cells);
             Ok(())
         })
@@ -64,7 +64,7 @@ async fn a_request_of_many_rows_is_one_commit() {
             TABLE,
             rows,
             |(key, _)| key.clone(),
-            |_, known, (_, cells)| {
+            |_, known, (_, cells), _| {
                 known.clone_from(&cells);
                 Ok(())
             },

@@ -1,0 +1,340 @@
+//! What must hold of a history, and where one breaks it.
+//!
+//! A row is a register of values, each of which is written once, by a number of its own. The proxies know when the server
+//! can have applied a write: between the moment at which it was sent and that at which it was answered. Retries and late
+//! requests make several such spans of one write, and each of them is a write of the register. So nothing here takes
+//! "the last put that returned" for what must be read: a request of a call that has returned, or failed, may be applied
+//! later, and its value is then the newest, whole. What a client promises and what no client can promise
+//! (`keyderive::guide::promises`) differ in just that.
+//!
+//! The laws, each of which names itself in its violations:
+//!
+//! - **Whole rows.** What is read is the value of one write to this row, all its columns and no others, or there is no row
+//!   and no write was applied.
+//! - **What is said.** A write that returned `Ok` was applied before. A conditional write that returned true was applied
+//!   once, and one that returned false never. What failed before it was sent is not applied.
+//! - **The last applied is read.** A value is read only where its write can have been applied, and is not read where
+//!   another value was applied, or read, wholly after it and wholly before the read.
+//! - **One order.** The writes and reads of a row have an order in which each read finds the last write. Of values that
+//!   were applied once this is decided exactly, by the zones of Gibbons and Korach ("Testing Shared Memories", 1997): the
+//!   time in which a value must have been there overlaps no such time of another value, and has no other one within it.
+//! - **One wins.** Of conditional writes over one value that was applied once, one alone is true.
+//! - **The last given wins.** Where `put_all` or `load` is given a row twice, the later value is sent when the earlier one
+//!   has been answered, and never in one request with it: the entries of a request have no order. Of a `writer` this is
+//!   not asked.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use crate::orders::Order;
+use crate::proxy::{Moment, Seen};
+
+/// The number of "there is no row", which is so from the beginning.
+pub(crate) const ABSENT: u64 = 0;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Call {
+    Put,
+    OldPut,
+    PutIf,
+    PutAll,
+    Writer,
+    Load,
+    LoadIfAbsent,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Done,
+    /// A condition did not hold.
+    False,
+    /// It failed, and may have been applied.
+    Unknown,
+    /// It failed before anything was sent.
+    Unsent,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Write {
+    pub(crate) id: u64,
+    pub(crate) key: u32,
+    pub(crate) call: Call,
+    /// Which call it belongs to, and where in it.
+    pub(crate) place: (u64, usize),
+    pub(crate) begun: Moment,
+    pub(crate) ended: Moment,
+    pub(crate) outcome: Outcome,
+    /// The value that a conditional write is made over.
+    pub(crate) over: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Read {
+    pub(crate) key: u32,
+    pub(crate) begun: Moment,
+    pub(crate) ended: Moment,
+    /// The error of a row that cannot be read.
+    pub(crate) found: Result<Option<Order>, String>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    pub(crate) writes: Vec<Write>,
+    pub(crate) reads: Vec<Read>,
+}
+
+/// A span in which the row had a value at some moment.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    value: u64,
+    from: Moment,
+    to: Moment,
+    what: &'static str,
+}
+
+/// The spans of one row.
+#[derive(Default)]
+struct Register {
+    applied: Vec<Event>,
+    seen: Vec<Event>,
+    /// The row did not have this value at some moment.
+    denied: Vec<Event>,
+}
+
+impl History {
+    /// Every place where the history breaks a law.
+    pub(crate) fn violations(&self, seen: &Seen) -> Vec<String> {
+        let mut found = Vec::new();
+        let writes: HashMap<u64, &Write> = self.writes.iter().map(|write| (write.id, write)).collect();
+        let mut registers: BTreeMap<u32, Register> = BTreeMap::new();
+        let mut applied: HashMap<u64, Vec<Event>> = HashMap::new();
+        for application in &seen.applications {
+            let Some(write) = writes.get(&application.id) else { continue };
+            let event = Event {
+                value: write.id,
+                from: application.sent,
+                to: application.answered,
+                what: if application.is_told { "applied" } else { "applied, and the client not told" },
+            };
+            applied.entry(write.id).or_default().push(event);
+            let register = registers.entry(write.key).or_default();
+            register.applied.push(event);
+            // In the same step the condition held.
+            register.seen.extend(write.over.map(|value| Event { value, what: "a true condition", ..event }));
+        }
+        for write in &self.writes {
+            let of_write = applied.get(&write.id).map_or(&[][..], Vec::as_slice);
+            found.extend(said(write, of_write));
+            if let (Outcome::False, Some(value)) = (write.outcome, write.over) {
+                let denied = Event { value, from: write.begun, to: write.ended, what: "a false condition" };
+                registers.entry(write.key).or_default().denied.push(denied);
+            }
+        }
+        for read in &self.reads {
+            match whole(read, &writes) {
+                Ok(value) => registers.entry(read.key).or_default().seen.push(Event {
+                    value,
+                    from: read.begun,
+                    to: read.ended,
+                    what: "read",
+                }),
+                Err(violation) => found.push(violation),
+            }
+        }
+        for (key, mut register) in registers {
+            register.applied.push(Event { value: ABSENT, from: 0, to: 0, what: "absent from the beginning" });
+            let broken = register.last_applied_is_read().into_iter().chain(register.one_order());
+            found.extend(broken.map(|violation| format!("row {key}: {violation}")));
+        }
+        found.extend(self.one_wins(&applied));
+        found.extend(self.last_given_wins(&applied, &writes, &seen.doubled));
+        found
+    }
+
+    fn one_wins(&self, applied: &HashMap<u64, Vec<Event>>) -> Vec<String> {
+        let mut winners: HashMap<(u32, u64), Vec<u64>> = HashMap::new();
+        for write in &self.writes {
+            if let (Outcome::Done, Some(over)) = (write.outcome, write.over)
+                && (over == ABSENT || applied.get(&over).is_some_and(|spans| spans.len() == 1))
+            {
+                winners.entry((write.key, over)).or_default().push(write.id);
+            }
+        }
+        let several = winners.into_iter().filter(|(_, winners)| winners.len() > 1);
+        several
+            .map(|((key, over), winners)| {
+                format!("row {key}: one wins: the conditional writes {winners:?} are all true over {over}")
+            })
+            .collect()
+    }
+
+    fn last_given_wins(
+        &self,
+        applied: &HashMap<u64, Vec<Event>>,
+        writes: &HashMap<u64, &Write>,
+        doubled: &[Vec<u64>],
+    ) -> Vec<String> {
+        let is_ordered = |call: Call| matches!(call, Call::PutAll | Call::Load);
+        let mut found = Vec::new();
+        for ids in doubled {
+            let call = ids.iter().find_map(|id| Some(writes.get(id)?.call));
+            if call.is_some_and(is_ordered) {
+                let call = call.unwrap();
+                found.push(format!("the last given wins: a request of {call:?} has a row twice: {ids:?}"));
+            }
+        }
+        let mut given: HashMap<(u64, u32), Vec<&Write>> = HashMap::new();
+        for write in self.writes.iter().filter(|write| is_ordered(write.call)) {
+            given.entry((write.place.0, write.key)).or_default().push(write);
+        }
+        for writes in given.values_mut() {
+            writes.sort_by_key(|write| write.place.1);
+            for pair in writes.windows(2) {
+                let spans = |write: &Write| applied.get(&write.id).map_or(&[][..], Vec::as_slice);
+                let told = spans(pair[0]).iter().filter(|span| span.what == "applied");
+                let Some(told) = told.map(|span| span.to).min() else { continue };
+                if let Some(early) = spans(pair[1]).iter().find(|span| span.from < told) {
+                    found.push(format!(
+                        "row {}: the last given wins: {:?} was sent {early:?} before the answer to {:?} at {told}",
+                        pair[0].key, pair[1], pair[0]
+                    ));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The number of the value that was read.
+fn whole(read: &Read, writes: &HashMap<u64, &Write>) -> Result<u64, String> {
+    let Read { key, begun, ended, found } = read;
+    let order = match found {
+        Ok(None) => return Ok(ABSENT),
+        Ok(Some(order)) => order,
+        Err(error) => return Err(format!("row {key}: whole rows: read at {begun}..{ended}: {error}")),
+    };
+    let is_written = writes.get(&order.id).is_some_and(|write| write.key == *key && write.begun < *ended);
+    match is_written && *order == Order::of(order.id) {
+        true => Ok(order.id),
+        false => {
+            Err(format!("row {key}: whole rows: nobody wrote what was read at {begun}..{ended}: {order:?}"))
+        }
+    }
+}
+
+/// Whether what a call said is what happened.
+fn said(write: &Write, applied: &[Event]) -> Option<String> {
+    let told = applied.iter().filter(|span| span.what == "applied").any(|span| span.to < write.ended);
+    let is_kept = match write.outcome {
+        Outcome::Done if write.over.is_some() => told && applied.len() == 1,
+        Outcome::Done => told,
+        Outcome::False | Outcome::Unsent => applied.is_empty(),
+        Outcome::Unknown => write.over.is_none() || applied.len() <= 1,
+    };
+    (!is_kept).then(|| format!("what is said: {write:?} was applied so: {applied:?}"))
+}
+
+impl Register {
+    fn last_applied_is_read(&self) -> Vec<String> {
+        let mut of_value: HashMap<u64, Vec<Event>> = HashMap::new();
+        for event in &self.applied {
+            of_value.entry(event.value).or_default().push(*event);
+        }
+        let mut events: Vec<Event> = self.applied.iter().chain(&self.seen).copied().collect();
+        events.sort_by_key(|event| event.from);
+        // Of all events from each place on, the one that ends first, and the one that does of those of another value.
+        let mut first = vec![[None::<Event>; 2]; events.len() + 1];
+        for (place, event) in events.iter().enumerate().rev() {
+            let [best, other] = first[place + 1];
+            first[place] = match best {
+                Some(best) if best.value == event.value => {
+                    [Some(if event.to < best.to { *event } else { best }), other]
+                }
+                Some(best) if event.to < best.to => [Some(*event), Some(best)],
+                Some(best) => {
+                    let is_first = other.is_none_or(|other| event.to < other.to);
+                    [Some(best), if is_first { Some(*event) } else { other }]
+                }
+                None => [Some(*event), None],
+            };
+        }
+        let replaced_by = |span: &Event, read: &Event| {
+            let after = events.partition_point(|event| event.from <= span.to);
+            let other = first[after].into_iter().flatten().find(|event| event.value != read.value);
+            other.filter(|event| event.to < read.from)
+        };
+        let mut found = Vec::new();
+        for read in &self.seen {
+            let spans = of_value.get(&read.value).map_or(&[][..], Vec::as_slice);
+            let before: Vec<&Event> = spans.iter().filter(|span| span.from < read.to).collect();
+            let replaced: Vec<Event> = before.iter().filter_map(|span| replaced_by(span, read)).collect();
+            if before.len() == replaced.len() {
+                found.push(format!(
+                    "the last applied is read: {read:?} finds what was {before:?} and replaced by {replaced:?}"
+                ));
+            }
+        }
+        found
+    }
+
+    fn one_order(&self) -> Vec<String> {
+        let mut times: HashMap<u64, usize> = HashMap::new();
+        self.applied.iter().for_each(|event| *times.entry(event.value).or_default() += 1);
+        let mut zones: HashMap<u64, (Moment, Moment)> = HashMap::new();
+        for event in self.applied.iter().chain(&self.seen) {
+            if times.get(&event.value) == Some(&1) {
+                let zone = zones.entry(event.value).or_insert((event.to, event.from));
+                *zone = (zone.0.min(event.to), zone.1.max(event.from));
+            }
+        }
+        let mut held: Vec<(Moment, Moment, u64)> = Vec::new();
+        let mut others: Vec<Event> = Vec::new();
+        for (value, (first_end, last_start)) in zones {
+            match first_end < last_start {
+                true => held.push((first_end, last_start, value)),
+                false => others.push(Event { value, from: last_start, to: first_end, what: "there once" }),
+            }
+        }
+        held.sort_unstable();
+        let overlaps: Vec<String> = held
+            .windows(2)
+            .filter(|pair| pair[1].0 < pair[0].1)
+            .map(|pair| {
+                let [(from, to, value), (next, end, other)] = [pair[0], pair[1]];
+                format!(
+                    "one order: {value} must have been there in {from}..{to}, and {other} in {next}..{end}"
+                )
+            })
+            .collect();
+        if !overlaps.is_empty() {
+            return overlaps;
+        }
+        // Of values that were applied several times, each event stands for itself.
+        let several = self.applied.iter().chain(&self.seen);
+        others.extend(several.filter(|event| times.get(&event.value) != Some(&1)));
+        let within = |event: &Event| {
+            let (from, to, value) = *held[..held.partition_point(|zone| zone.0 < event.from)].last()?;
+            (event.to < to).then_some((from, to, value))
+        };
+        let foreign = others.iter().filter_map(|event| {
+            let zone = within(event).filter(|zone| zone.2 != event.value)?;
+            Some(format!(
+                "one order: {event:?} within the time in which {} must have been there: {zone:?}",
+                zone.2
+            ))
+        });
+        let denied = self.denied.iter().filter_map(|event| {
+            let zone = within(event).filter(|zone| zone.2 == event.value)?;
+            Some(format!("one order: {event:?} within the time in which it must have held: {zone:?}"))
+        });
+        foreign.chain(denied).collect()
+    }
+}
+
+/// How many calls of each kind there were.
+pub(crate) fn calls(writes: &[Write]) -> BTreeMap<Call, usize> {
+    let calls: HashSet<(Call, u64)> = writes.iter().map(|write| (write.call, write.place.0)).collect();
+    calls.into_iter().fold(BTreeMap::new(), |mut calls, (call, _)| {
+        *calls.entry(call).or_default() += 1;
+        calls
+    })
+}

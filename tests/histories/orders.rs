@@ -1,0 +1,78 @@
+//! The rows that the writers write, and the write of former releases.
+
+use std::collections::BTreeMap;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use keyderive::RowKey;
+use keyderive::row::Mutation;
+use serde::{Deserialize, Serialize};
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 3, over = "id")]
+pub(crate) struct OrderKey {
+    pub(crate) id: u32,
+}
+
+/// A row whose every column says which write it is of, so that one of columns of two writes shows.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub(crate) struct Order {
+    /// The write, which has this number alone.
+    pub(crate) id: u64,
+    total: String,
+    card: Option<String>,
+    cash: Option<String>,
+    note: Option<String>,
+    /// A family.
+    address: Option<Address>,
+    /// A family too.
+    tags: BTreeMap<String, String>,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Address {
+    city: String,
+    street: Option<String>,
+}
+
+impl Order {
+    /// The one value of this write. Which columns it has differs from write to write.
+    pub(crate) fn of(id: u64) -> Self {
+        let text = |column: &str| format!("{column} {id}");
+        let some = |column: &str, is_there: bool| is_there.then(|| text(column));
+        Self {
+            id,
+            total: text("total"),
+            card: some("card", id % 2 == 0),
+            cash: some("cash", id % 2 == 1),
+            note: some("note", id % 3 == 0),
+            address: (id % 5 < 3)
+                .then(|| Address { city: text("city"), street: some("street", id % 5 == 0) }),
+            tags: (0..id % 4).map(|tag| (format!("tag-{}", (id + tag) % 6), text("tag"))).collect(),
+        }
+    }
+
+    /// What `put` sent before it left the time of cells to the server: what is absent is deleted over all time, and
+    /// what is present set at the time of the client's clock.
+    pub(crate) fn old_put(&self) -> Vec<Mutation> {
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
+        let at = i64::try_from(millis).unwrap() * 1000;
+        let column = |family: &'static str, name: &'static str, value: Option<&String>| match value {
+            Some(value) => Mutation::set(family, name, at, value.clone()),
+            None => Mutation::delete_column(family, name),
+        };
+        let address = self.address.as_ref();
+        let mut mutations = vec![
+            Mutation::set("cf", "id", at, self.id.to_be_bytes().to_vec()),
+            column("cf", "total", Some(&self.total)),
+            column("cf", "card", self.card.as_ref()),
+            column("cf", "cash", self.cash.as_ref()),
+            column("cf", "note", self.note.as_ref()),
+            column("address", "city", address.map(|address| &address.city)),
+            column("address", "street", address.and_then(|address| address.street.as_ref())),
+            Mutation::delete_family("tags"),
+        ];
+        let tags = self.tags.iter().map(|(tag, value)| Mutation::set("tags", tag.clone(), at, value.clone()));
+        mutations.extend(tags);
+        mutations
+    }
+}
