@@ -17,5 +17,6 @@ mod portions;
 mod proxy;
 mod resume;
 mod retry;
+mod scans_at_close;
 mod support;
 mod writes;
