@@ -1,8 +1,10 @@
 //! Writers in the background: what becomes of rows that they have taken.
 
-use keyderive::client::RawWriter;
+use keyderive::client::{Family, RawWriter};
+use keyderive::{Client, GcRule};
 use keyderive_scripted::mock::{Answer, Gate, Mock, Rpc};
-use tokio::time::{sleep, timeout};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 use crate::support::{SECOND, client, set, table, written};
@@ -101,6 +103,59 @@ async fn a_full_batch_is_sent_before_more_rows_are_taken() {
     }
     assert_eq!(written(&mock), ["a b"]);
     assert_eq!(writer.close().await.unwrap(), 3);
+}
+
+/// One timer at a time, and none where nothing waits for it.
+#[tokio::test(start_paused = true)]
+async fn a_writer_has_one_timer_and_none_when_it_has_gathered_nothing() {
+    let client = Client::embedded();
+    client.raw_table("events").create([Family::new("f", GcRule::max_versions(1))], [""; 0]).await.unwrap();
+    let tasks = || Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let writer = client.raw_table("events").writer_with(|settings| {
+        settings.batch_entries = 2;
+        settings.linger = 3600 * SECOND;
+    });
+    let mut most = 0;
+    for _ in 0..10_000 {
+        write(&writer, "a").await;
+        write(&writer, "b").await;
+        most = most.max(tasks() - before);
+    }
+    assert!(most <= 10, "{most} tasks for 10,000 batches");
+    sleep(SECOND).await;
+    assert_eq!(tasks() - before, 0, "after a full batch");
+    write(&writer, "c").await;
+    sleep(SECOND).await;
+    assert_eq!(tasks() - before, 1, "while a row waits for others");
+    writer.flush().await.unwrap();
+    sleep(SECOND).await;
+    assert_eq!(tasks() - before, 0, "after a flush");
+    write(&writer, "d").await;
+    drop(writer);
+    sleep(SECOND).await;
+    assert_eq!(tasks() - before, 0, "after it was dropped");
+}
+
+/// A row waits for others as long as `linger` says, whatever became of the batches before its own.
+#[tokio::test(start_paused = true)]
+async fn a_row_waits_no_longer_than_it_may() {
+    let mock = writing();
+    let writer = table(&mock).writer_with(|settings| {
+        settings.batch_entries = 2;
+        settings.linger = 10 * SECOND;
+    });
+    write(&writer, "a").await;
+    sleep(9 * SECOND).await;
+    write(&writer, "b").await;
+    sleep(SECOND / 2).await;
+    let began = Instant::now();
+    write(&writer, "c").await;
+    sleep(9 * SECOND).await;
+    assert_eq!(written(&mock), ["a b"]);
+    sleep(2 * SECOND).await;
+    assert_eq!(written(&mock), ["a b", "c"]);
+    assert_eq!(mock.requests()[1].at - began, 10 * SECOND);
 }
 
 #[test]

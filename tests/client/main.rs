@@ -17,6 +17,7 @@ mod portions;
 mod proxy;
 mod resume;
 mod retry;
+mod scans_at_close;
 mod support;
 mod whole_rows;
 mod writes;

@@ -13,7 +13,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::task::yield_now;
+use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
 
 use self::outcome::Outcome;
@@ -125,6 +125,8 @@ struct State {
     /// What the batch's rows have taken of the room for entries, and of that for bytes.
     entries: Share,
     bytes: Share,
+    /// Sends the batch when it has waited for long enough; none while it is empty.
+    timer: Option<AbortHandle>,
     /// Leave to send the batch, whenever the client is closed.
     pass: Option<Arc<Pass>>,
     /// How many batches have been sent.
@@ -334,13 +336,13 @@ impl Gathering {
         entry: &Entry,
         room: impl FnOnce(&mut State) -> bool,
     ) -> Result<bool, Error> {
-        let WriterSettings { batch_entries, batch_bytes, linger, .. } = self.settings;
+        let WriterSettings { batch_entries, batch_bytes, .. } = self.settings;
         let runtime = runtime()?;
         let state = &mut *guard;
         let pass = self.pass(state, &entry.key)?;
         let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
         let before = if is_full { self.cut(state) } else { None };
-        let (mut after, mut begun) = (None, None);
+        let mut after = None;
         let is_taken = room(state);
         if is_taken {
             let pass = || pass.or_else(|| before.as_ref()?.pass.clone());
@@ -349,7 +351,8 @@ impl Gathering {
             state.batch.add(&entry.key, &entry.mutations);
             match state.batch.len() >= batch_entries {
                 true => after = self.cut(state),
-                false => begun = begins.then_some(state.sent),
+                false if begins => state.timer = Some(self.begin_timer(&runtime, state.sent)),
+                false => {}
             }
         }
         drop(guard);
@@ -357,17 +360,22 @@ impl Gathering {
             full.send();
             self.is_in_the_way.store(true, Ordering::Relaxed);
         }
-        if let Some(number) = begun {
-            let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
-            runtime.spawn(async move {
-                // Who closes the client waits for the batch.
-                let _ = timeout(linger, gate.closing()).await;
-                if let Some(gathering) = gathering.upgrade() {
-                    gathering.send_if(|state| state.sent == number);
-                }
-            });
-        }
         Ok(is_taken)
+    }
+
+    /// Has the batch with this number sent when it has waited for long enough.
+    fn begin_timer(self: &Arc<Self>, runtime: &Handle, number: u64) -> AbortHandle {
+        let linger = self.settings.linger;
+        let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
+        let timer = runtime.spawn(async move {
+            // Who closes the client waits for the batch.
+            let _ = timeout(linger, gate.closing()).await;
+            if let Some(gathering) = gathering.upgrade() {
+                // An abort may come too late to stop it.
+                gathering.send_if(|state| state.sent == number);
+            }
+        });
+        timer.abort_handle()
     }
 
     /// Leave to send the batch for an entry with this key, where the batch has none.
@@ -406,6 +414,9 @@ impl Gathering {
             state.entries.give_back_ahead(&self.entries);
             state.bytes.give_back_ahead(&self.bytes);
             return None;
+        }
+        if let Some(timer) = state.timer.take() {
+            timer.abort();
         }
         let taken = (state.entries.end(&self.entries), state.bytes.end(&self.bytes));
         let entries = state.batch.take();

@@ -148,6 +148,11 @@ impl Error {
         Self::new(Kind::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table), key: None })
     }
 
+    /// Of a stream that was given up.
+    pub(crate) fn closed_scan(table: &Arc<str>) -> Self {
+        Self::new(Kind::Closed { rpc: "ReadRows", table: Arc::clone(table), key: None })
+    }
+
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
         Self::new(Kind::Protocol {
             rpc: operation.rpc,

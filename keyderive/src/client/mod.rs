@@ -79,6 +79,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::Error;
 pub(crate) use filter::check as check_filter;
+pub(crate) use gate::StreamPass;
 use gate::{Gate, Pass};
 use operation::Operation;
 pub use raw::RawTable;
@@ -220,8 +221,16 @@ impl Client {
     /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
     /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended.
     ///
-    /// A scan has begun when its stream is made, and has ended when the stream has, or is dropped. A row that a
-    /// [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
+    /// A scan has begun when its stream is made. It has ended when the stream has given its last row, the end or an
+    /// error, or is dropped. A stream that is kept and that nobody polls can do neither: when it has not been polled for
+    /// 10 s while `close` is awaited, it is given up. It then holds nothing up, and fails with `is_closed` if it is
+    /// polled after all. A row that a [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
+    ///
+    /// The future of another operation that is kept and not polled holds `close` up: drop it.
+    ///
+    /// # Cancel safety
+    /// The client is closed by the call, before the future is polled. A future that is dropped waits no longer, and
+    /// changes nothing else; another call waits again.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.inner.gate.close()
     }
@@ -239,13 +248,22 @@ impl Client {
 
     /// Leave to go on after the client is closed, if it is not yet.
     fn pass_if_open(&self) -> Option<Arc<Pass>> {
-        self.pass.clone().or_else(|| self.inner.gate.enter().map(Arc::new))
+        self.pass.clone().or_else(|| self.inner.gate.enter())
     }
 
     /// The same client, which may go on after it is closed if it is not yet.
     pub(crate) fn entered(self) -> Self {
         let pass = self.pass_if_open();
         Self { pass, ..self }
+    }
+
+    /// The same client for a stream, which goes on when the client is closed meanwhile, and the stream's leave to.
+    pub(crate) fn streaming(&self) -> (Self, StreamPass) {
+        let own = match self.pass {
+            Some(_) => StreamPass::default(),
+            None => StreamPass::new(self.inner.gate.enter_stream()),
+        };
+        (self.passing(own.pass().or_else(|| self.pass.clone())), own)
     }
 
     /// The same client, which may do what the pass is leave for.

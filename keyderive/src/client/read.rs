@@ -10,7 +10,7 @@ use futures_util::TryStreamExt as _;
 
 use super::error::Error;
 use super::operation::Kind;
-use super::{Client, filter};
+use super::{Client, StreamPass, filter};
 use crate::plan::KeyRange;
 use crate::row::{FilterError, Row, RowFilter};
 use crate::wire::data;
@@ -153,7 +153,8 @@ impl Client {
     /// The request is sent at the first poll, and canceled when the stream is dropped. The stream ends
     /// with the first error.
     pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
-        RowStream::new(self, Kind::ReadRows, table, request)
+        let (client, pass) = self.streaming();
+        RowStream::new(client, pass, Kind::ReadRows, table, request)
     }
 
     /// The row with this key, if there is one.
@@ -165,7 +166,9 @@ impl Client {
     ) -> Result<Option<Row>, Error> {
         let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
         // The answer is whole only at its end: an error may follow the row.
-        let rows = RowStream::new(self, Kind::ReadRow, table, request).try_collect::<Vec<Row>>().await;
+        let pass = StreamPass::default();
+        let rows = RowStream::new(self.clone(), pass, Kind::ReadRow, table, request);
+        let rows = rows.try_collect::<Vec<Row>>().await;
         let rows = rows.map_err(|error| error.of_row(&key))?;
         Ok(rows.into_iter().next())
     }

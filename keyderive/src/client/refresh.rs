@@ -101,7 +101,7 @@ impl Refresh {
 impl Client {
     /// The same client for what it does on its own, which its user does not wait for when it is closed.
     fn aside(inner: Arc<Inner>, settings: Arc<Settings>) -> Self {
-        Self { inner, settings, pass: Arc::new(Gate::default()).enter().map(Arc::new) }
+        Self { inner, settings, pass: Arc::new(Gate::default()).enter() }
     }
 
     /// Has the server make all connections ready for requests, as far as it will.

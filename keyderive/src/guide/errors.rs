@@ -61,7 +61,7 @@
 //! | [`is_configuration`](crate::Error::is_configuration) | no Bigtable could be told from the arguments or the environment | the text names the variable or the feature |
 //! | [`is_in_use`](crate::Error::is_in_use) | the file of an embedded Bigtable is open elsewhere | open it once, and clone the client |
 //! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
-//! | [`is_closed`](crate::Error::is_closed) | the client was closed before the operation began | make a new client; rows that a writer had taken were sent, and its `flush` tells of them |
+//! | [`is_closed`](crate::Error::is_closed) | the client was closed before the operation began, or while nobody polled its stream | make a new client; rows that a writer had taken were sent, and its `flush` tells of them |
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes | the same call may succeed later; look first where it was conditional, an increment or an append |
 //!
 //! [`attempts`](crate::Error::attempts) is 0 for what was not sent, [`bucket`](crate::Error::bucket) the salt bucket

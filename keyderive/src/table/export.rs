@@ -13,7 +13,7 @@ use futures_util::stream::SelectAll;
 use super::rows::{ReadRow, Rows};
 use super::scan::Scan;
 use super::{Next, Table};
-use crate::client::Error;
+use crate::client::{Client, Error, StreamPass};
 use crate::key::TableKey;
 use crate::plan::{Explain, IntoPlan, KeyRange, Plan};
 
@@ -184,14 +184,18 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     where
         R: ReadRow<K>,
     {
-        let Self { table, parts, parallel, scan } = self;
+        let Self { mut table, parts, parallel, scan } = self;
+        // What an export still has to send goes on when the client is closed meanwhile.
+        let (client, pass) = table.client.streaming();
+        table.client = client.clone();
+        let name = Arc::clone(&table.name);
         let cut = async move {
             match parts? {
                 Parts::Of(plan) => table.partitions_of(*plan).await,
                 Parts::Given(parts) => Ok(parts),
             }
         };
-        Exported { parallel, scan, state: State::Cutting(Box::pin(cut)) }
+        Exported { table: name, client, pass, parallel, scan, state: State::Cutting(Box::pin(cut)) }
     }
 }
 
@@ -244,6 +248,10 @@ impl fmt::Display for ExplainExport {
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Exported<K: TableKey, R> {
+    table: Arc<str>,
+    /// By which all partitions are read.
+    client: Client,
+    pass: StreamPass,
     parallel: usize,
     scan: MakeScan<K, R>,
     state: State<K, R>,
@@ -280,7 +288,7 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
                     while open.len() < self.parallel
                         && let Some(part) = parts.next()
                     {
-                        open.push((self.scan)(part).stream());
+                        open.push((self.scan)(part).by(self.client.clone()).stream());
                     }
                     let polled = Pin::new(&mut *open).poll_next(cx);
                     let has_room = open.len() < self.parallel && parts.len() > 0;
@@ -300,11 +308,19 @@ impl<K: TableKey, R: ReadRow<K>> Stream for Exported<K, R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let row = ready!(self.poll_row(cx));
-        if !matches!(row, Some(Ok(_))) {
-            self.state = State::Ended;
+        let polled = match self.pass.is_polled() {
+            true => self.poll_row(cx),
+            false => Poll::Ready(Some(Err(Error::closed_scan(&self.table)))),
+        };
+        match &polled {
+            Poll::Pending => self.pass.waits(cx),
+            Poll::Ready(Some(Ok(_))) => {}
+            Poll::Ready(_) => {
+                self.state = State::Ended;
+                self.pass.end();
+            }
         }
-        Poll::Ready(row)
+        polled
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::lane::{Lane, Pace, Reader};
 use super::merge::Merge;
-use crate::client::{Error, PageSize, are_many};
+use crate::client::{Error, PageSize, StreamPass, are_many};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{Request, Waves};
 use crate::row::{Row, Span};
@@ -28,6 +28,7 @@ pub(super) struct Run<K: TableKey> {
     merge: Option<Merge<K>>,
     /// The streams that the lanes of the merge may keep open.
     streams: Option<OwnedSemaphorePermit>,
+    pass: StreamPass,
     /// The key of the last row that was handed out; empty before the first.
     last: Vec<u8>,
     ended: bool,
@@ -41,9 +42,11 @@ impl<K: TableKey> Run<K> {
         limit: Option<u64>,
     ) -> Self {
         // What a scan still has to send goes on when the client is closed meanwhile.
-        reader.client = reader.client.entered();
+        let (client, pass) = reader.client.streaming();
+        reader.client = client;
         Self {
             reader: Arc::new(reader),
+            pass,
             waves,
             unordered,
             remaining: limit.unwrap_or(u64::MAX),
@@ -63,18 +66,29 @@ impl<K: TableKey> Run<K> {
     #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
+            if !self.pass.is_polled() {
+                let error = Error::closed_scan(&self.reader.table);
+                return Poll::Ready(Err(self.failed(error)));
+            }
             let Some(merge) = &mut self.merge else {
                 self.begin_wave();
                 continue;
             };
-            match ready!(merge.poll_advance(cx)) {
-                Ok(true) => {
+            match merge.poll_advance(cx) {
+                Poll::Ready(Ok(true)) => {
                     // Without a limit, all may be.
                     self.remaining -= u64::from(self.remaining < u64::MAX);
+                    if self.remaining == 0 {
+                        self.pass.end();
+                    }
                     return Poll::Ready(Ok(true));
                 }
-                Ok(false) => self.merge = None,
-                Err(error) => return Poll::Ready(Err(self.failed(error))),
+                Poll::Ready(Ok(false)) => self.merge = None,
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.failed(error))),
+                Poll::Pending => {
+                    self.pass.waits(cx);
+                    return Poll::Pending;
+                }
             }
         }
         self.end();
@@ -146,6 +160,7 @@ impl<K: TableKey> Run<K> {
         self.ended = true;
         self.merge = None;
         self.streams = None;
+        self.pass.end();
     }
 
     #[cold]

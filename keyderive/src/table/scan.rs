@@ -10,7 +10,7 @@ use super::read::Reads;
 use super::rows::{ReadRow, Rows};
 use super::run::Run;
 use super::{KeyOnly, Table, VERSIONS};
-use crate::client::Error;
+use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, Limit, Manner, Plan, PlanError, VersionsRead};
 use crate::row::{Path, Row, RowFilter, filter_of};
@@ -71,6 +71,12 @@ impl<K: TableKey, R> Scan<K, R> {
             filters: Vec::new(),
             after: None,
         }
+    }
+
+    /// The same scan by another client.
+    pub(super) fn by(mut self, client: Client) -> Self {
+        self.table.client = client;
+        self
     }
 
     /// At most this many rows, the first ones in the scan's order. The limit is sent with each request, but not with

@@ -173,7 +173,8 @@ impl Error {
         self.has_code(Code::DataLoss)
     }
 
-    /// Whether the client was closed before the operation began.
+    /// Whether the client was closed before the operation began, or while nobody polled its stream, which
+    /// [`close`](crate::Client::close) gives up.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.cause(), Kind::Closed { .. })

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::client::attempts::{Attempt, Attempts};
 use crate::client::failure::Failure;
 use crate::client::merge::RowMerger;
 use crate::client::operation::{Kind, Operation};
-use crate::client::{Client, Error, call};
+use crate::client::{Client, Error, StreamPass, call};
 use crate::row::Row;
 use crate::wire::RowsMessage;
 
@@ -25,7 +26,11 @@ use crate::wire::RowsMessage;
 /// Nothing is sent before the stream is first polled. It holds back the server while it is not polled. When a
 /// request fails and may be made again, the stream goes on behind the last row that came, so that each row comes
 /// once. It ends with the first error that it cannot mend; dropping it cancels its request.
-pub struct RowStream(Phase);
+pub struct RowStream {
+    phase: Phase,
+    pass: StreamPass,
+    table: Arc<str>,
+}
 
 enum Phase {
     /// Not polled yet.
@@ -78,12 +83,13 @@ enum Stop {
 }
 
 impl RowStream {
-    pub(super) fn new(client: &Client, kind: Kind, table: &str, request: ReadRows) -> Self {
-        if request.is_empty() {
-            return Self(Phase::Ended);
-        }
+    pub(super) fn new(client: Client, pass: StreamPass, kind: Kind, table: &str, request: ReadRows) -> Self {
         let operation = client.data_operation(kind, table).in_bucket(request.bucket).of_many(request.of_many);
-        Self(Phase::New(client.clone(), Box::new((operation, request))))
+        let table = Arc::clone(&operation.table);
+        if request.is_empty() {
+            return Self { phase: Phase::Ended, pass: StreamPass::default(), table };
+        }
+        Self { phase: Phase::New(client, Box::new((operation, request))), pass, table }
     }
 
     fn begin(client: &Client, operation: Operation, request: ReadRows) -> Result<Phase, Error> {
@@ -108,7 +114,19 @@ impl Stream for RowStream {
     type Item = Result<Row, Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.get_mut().poll_row(cx).map(|row| row.map(Result::<&Row, Error>::cloned))
+        let stream = self.get_mut();
+        if !stream.pass.is_polled() {
+            stream.phase = Phase::Ended;
+            stream.pass.end();
+            return Poll::Ready(Some(Err(Error::closed_scan(&stream.table))));
+        }
+        let polled = stream.poll_row(cx).map(|row| row.map(Result::<&Row, Error>::cloned));
+        match &polled {
+            Poll::Pending => stream.pass.waits(cx),
+            Poll::Ready(Some(Ok(_))) if !stream.has_all() => {}
+            Poll::Ready(_) => stream.pass.end(),
+        }
+        polled
     }
 }
 
@@ -120,10 +138,15 @@ impl RowStream {
         Poll::Ready(self.row().map(Ok))
     }
 
+    /// Whether the last row is the last that was asked for.
+    fn has_all(&self) -> bool {
+        matches!(&self.phase, Phase::Reading(reading) if reading.scan.request.limit == Some(reading.rows))
+    }
+
     /// The row that was polled for last; none at the end.
     #[inline]
     pub(crate) fn row(&self) -> Option<&Row> {
-        match &self.0 {
+        match &self.phase {
             Phase::Reading(reading) => Some(reading.merger.row()),
             _ => None,
         }
@@ -133,7 +156,7 @@ impl RowStream {
     /// says no.
     #[inline]
     pub(crate) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
-        let Phase::Reading(reading) = &mut self.0 else { return };
+        let Phase::Reading(reading) = &mut self.phase else { return };
         let Reading { merger, scan, rows, .. } = &mut **reading;
         // A limit is looked at with each row.
         let most = if scan.request.limit.is_some() { 1 } else { most };
@@ -145,7 +168,7 @@ impl RowStream {
 
     /// Goes on until there is a further row or the end.
     fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let phase = &mut self.0;
+        let phase = &mut self.phase;
         loop {
             let next = match phase {
                 Phase::Ended => return Poll::Ready(Ok(())),

@@ -1,0 +1,301 @@
+//! Scans that are in scope when their client is closed: one that has ended does not hold it up, one that is polled ends
+//! well, and one that nobody polls is given up. Embedded and over a connection.
+
+use std::collections::BTreeMap;
+
+use keyderive::client::ReadRows;
+use keyderive::{Client, Error, RowKey, Table};
+use keyderive_scripted::data::row_range::{EndKey, StartKey};
+use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
+use tokio::time::{Instant, sleep, timeout};
+use tonic::Code;
+
+use crate::support::{SECOND, client, table};
+
+/// Its scans read two buckets, and merge them.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 2, over = "id")]
+struct EventKey {
+    id: u64,
+}
+
+type Event = BTreeMap<String, u64>;
+
+const ROWS: u64 = 6;
+
+/// How long a scan may be left alone when the client is closed.
+const GIVEN_UP_AFTER: std::time::Duration = std::time::Duration::from_secs(10);
+
+fn events(client: &Client) -> Table<EventKey, Event> {
+    client.table("events")
+}
+
+async fn embedded() -> Client {
+    let client = Client::embedded();
+    let events = events(&client);
+    events.create_if_absent().await.unwrap();
+    for id in 0..ROWS {
+        events.put(&EventKey { id }, &Event::from([("n".to_owned(), id)])).await.unwrap();
+    }
+    client
+}
+
+/// A client of a server with the same keys, by a connection.
+async fn remote() -> Client {
+    client(&Mock::new().by(|request| match request.rpc {
+        Rpc::SampleRowKeys => Answer::samples([]),
+        _ => read(request),
+    }))
+}
+
+fn read(request: &Request) -> Answer {
+    let request = request.read_rows();
+    if request.table_name.ends_with("absent") {
+        return Answer::failure(Code::NotFound);
+    }
+    let rows = request.rows.unwrap_or_default();
+    let has = |key: &Vec<u8>| {
+        rows.row_keys.iter().any(|named| named == key)
+            || rows.row_ranges.iter().any(|range| {
+                let starts = match &range.start_key {
+                    None => true,
+                    Some(StartKey::StartKeyClosed(start)) => start <= key,
+                    Some(StartKey::StartKeyOpen(start)) => start < key,
+                };
+                starts
+                    && match &range.end_key {
+                        None => true,
+                        Some(EndKey::EndKeyOpen(end)) => key < end,
+                        Some(EndKey::EndKeyClosed(end)) => key <= end,
+                    }
+            })
+    };
+    let mut keys: Vec<_> = (0..ROWS).map(|id| EventKey { id }.encode().unwrap()).collect();
+    keys.sort_unstable();
+    keys.retain(has);
+    keys.truncate(usize::try_from(request.rows_limit).ok().filter(|limit| *limit > 0).unwrap_or(usize::MAX));
+    Answer::rows(keys)
+}
+
+/// A test for each function named, a function of a client, on the embedded Bigtable and over a connection.
+macro_rules! on_both {
+    ($($test:ident)*) => {
+        mod embedded {
+            $(#[tokio::test(start_paused = true)] async fn $test() { super::$test(super::embedded().await).await; })*
+        }
+        mod remote {
+            $(#[tokio::test(start_paused = true)] async fn $test() { super::$test(super::remote().await).await; })*
+        }
+    };
+}
+
+on_both! {
+    a_scan_that_was_read_to_its_end
+    a_scan_that_failed
+    a_scan_that_met_a_foreign_row
+    a_scan_that_has_had_all_rows_of_its_limit
+    raw_streams_that_have_ended
+    an_export_that_was_read_to_its_end
+    a_page_and_a_visit
+    scans_that_nobody_polls_are_given_up
+    a_scan_that_is_polled_now_and_then_ends_well
+    an_export_that_is_read_slowly_ends_well
+    two_who_close_wait_alike
+}
+
+async fn closes_at_once(client: &Client) {
+    timeout(SECOND, client.close()).await.unwrap();
+}
+
+async fn a_scan_that_was_read_to_its_end(client: Client) {
+    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
+    let mut ids = Vec::new();
+    while let Some(key) = rows.next().await {
+        ids.push(key.unwrap().id);
+    }
+    assert!(ids.iter().copied().eq(0..ROWS), "{ids:?}");
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none());
+}
+
+async fn a_scan_that_failed(client: Client) {
+    let absent = client.table::<EventKey, Event>("absent");
+    let mut rows = absent.scan(EventKey::scan()).keys_only().stream();
+    assert!(rows.next().await.unwrap().unwrap_err().is_not_found());
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none());
+}
+
+async fn a_scan_that_met_a_foreign_row(client: Client) {
+    #[derive(RowKey, Debug)]
+    #[salt(range = 2, over = "id")]
+    struct Other {
+        id: u64,
+        name: String,
+    }
+    let mut rows = client.table::<Other, Event>("events").scan(Other::scan()).keys_only().stream();
+    rows.next().await.unwrap().unwrap_err();
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none());
+}
+
+async fn a_scan_that_has_had_all_rows_of_its_limit(client: Client) {
+    let mut rows = events(&client).scan(EventKey::scan()).keys_only().limit(2).stream();
+    for id in 0..2 {
+        assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id });
+    }
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none());
+}
+
+async fn raw_streams_that_have_ended(client: Client) {
+    let mut failed = client.raw_table("absent").read_rows(ReadRows::all());
+    failed.next().await.unwrap().unwrap_err();
+    let mut rows = client.raw_table("events").read_rows(ReadRows::all());
+    let mut limited = client.raw_table("events").read_rows(ReadRows::all().limit(1));
+    limited.next().await.unwrap().unwrap();
+    while rows.next().await.transpose().unwrap().is_some() {}
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none() && limited.next().await.is_none() && failed.next().await.is_none());
+}
+
+async fn an_export_that_was_read_to_its_end(client: Client) {
+    let export = events(&client).export(EventKey::scan()).with(|scan| scan.keys_only());
+    let mut rows = export.stream();
+    let mut count = 0;
+    while rows.next().await.transpose().unwrap().is_some() {
+        count += 1;
+    }
+    assert_eq!(count, ROWS);
+    closes_at_once(&client).await;
+    assert!(rows.next().await.is_none());
+}
+
+async fn a_page_and_a_visit(client: Client) {
+    let page = events(&client).scan(EventKey::scan()).keys_only().page(2).await.unwrap();
+    let visit = events(&client).scan(EventKey::scan()).visit::<EventKey, Error>(|_, _| Ok(()));
+    assert_eq!((page.rows.len() as u64, visit.await.unwrap()), (2, ROWS));
+    closes_at_once(&client).await;
+    drop(page);
+}
+
+async fn scans_that_nobody_polls_are_given_up(client: Client) {
+    let events = events(&client);
+    let mut new = events.scan(EventKey::scan()).keys_only().stream();
+    let mut begun = events.scan(EventKey::scan()).keys_only().stream();
+    begun.next().await.unwrap().unwrap();
+    let mut raw = client.raw_table("events").read_rows(ReadRows::all());
+    raw.next().await.unwrap().unwrap();
+    let mut export = events.export(EventKey::scan()).with(|scan| scan.keys_only()).stream();
+    export.next().await.unwrap().unwrap();
+
+    let began = Instant::now();
+    timeout(GIVEN_UP_AFTER + SECOND, client.close()).await.unwrap();
+    assert!(began.elapsed() >= GIVEN_UP_AFTER, "{:?}", began.elapsed());
+
+    for error in [
+        new.next().await.unwrap().unwrap_err(),
+        begun.next().await.unwrap().unwrap_err(),
+        raw.next().await.unwrap().unwrap_err(),
+        export.next().await.unwrap().unwrap_err(),
+    ] {
+        assert!(error.is_closed(), "{error}");
+        assert!(error.to_string().contains("on table `events` failed: the client is closed"), "{error}");
+    }
+    assert!(new.next().await.is_none() && begun.next().await.is_none());
+    assert!(raw.next().await.is_none() && export.next().await.is_none());
+    closes_at_once(&client).await;
+}
+
+async fn a_scan_that_is_polled_now_and_then_ends_well(client: Client) {
+    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
+    assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id: 0 });
+    let read = async {
+        for id in 1..ROWS {
+            sleep(GIVEN_UP_AFTER - SECOND).await;
+            assert_eq!(rows.next().await.unwrap().unwrap(), EventKey { id });
+        }
+        assert!(rows.next().await.is_none());
+        Instant::now()
+    };
+    let (ended, closed) = tokio::join!(read, async {
+        timeout(100 * SECOND, client.close()).await.unwrap();
+        Instant::now()
+    });
+    assert_eq!(closed, ended);
+}
+
+/// It reads one partition after the other, and has begun one of three.
+async fn an_export_that_is_read_slowly_ends_well(client: Client) {
+    let parts = (0..3).map(|third| EventKey::scan().id_range(third * 2..third * 2 + 2).into_plan().unwrap());
+    let export = events(&client).export_parts(parts).parallel(1).with(|scan| scan.keys_only());
+    let mut rows = export.stream();
+    rows.next().await.unwrap().unwrap();
+    let read = async {
+        let mut count = 1;
+        loop {
+            sleep(GIVEN_UP_AFTER / 2).await;
+            match rows.next().await.transpose().unwrap() {
+                Some(_) => count += 1,
+                None => return count,
+            }
+        }
+    };
+    let (count, closed) = tokio::join!(read, timeout(60 * SECOND, client.close()));
+    assert_eq!(count, ROWS);
+    closed.unwrap();
+}
+
+/// Who closes later takes no time from what the first one waits for.
+async fn two_who_close_wait_alike(client: Client) {
+    let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
+    rows.next().await.unwrap().unwrap();
+    let read = async {
+        sleep(SECOND).await;
+        rows.next().await.unwrap().unwrap();
+        sleep(GIVEN_UP_AFTER).await;
+        rows.next().await.unwrap().unwrap();
+        drop(rows);
+    };
+    let other = async {
+        sleep(GIVEN_UP_AFTER - SECOND).await;
+        client.close().await;
+    };
+    tokio::join!(read, timeout(100 * SECOND, client.close()), other).1.unwrap();
+}
+
+/// A server that is silent for long holds nobody's place: who waits for it is waited for.
+#[tokio::test(start_paused = true)]
+async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
+    let mock = Mock::new().by(|_| Answer::rows(["a"]).wait(100 * SECOND).and_rows(["b"]));
+    let (table, client) = (table(&mock), client(&mock));
+    let raw = client.raw_table("events");
+    drop(table);
+    let read = tokio::spawn(async move {
+        let mut rows = raw.read_rows(ReadRows::all());
+        let mut count = 0;
+        while rows.next().await.transpose().unwrap().is_some() {
+            count += 1;
+        }
+        (count, Instant::now())
+    });
+    sleep(SECOND).await;
+    client.close().await;
+    assert_eq!(read.await.unwrap(), (2, Instant::now()));
+}
+
+/// Nobody is left who would poll the stream again, though its last poll had no row.
+#[tokio::test(start_paused = true)]
+async fn a_scan_whose_reader_went_away_is_given_up() {
+    #[derive(RowKey, Debug)]
+    struct PlainKey {
+        id: u64,
+    }
+    let client = client(&Mock::new().by(|_| Answer::new().stall()));
+    let mut rows = client.table::<PlainKey, Event>("events").scan(PlainKey::scan()).stream();
+    let mut raw = client.raw_table("events").read_rows(ReadRows::all());
+    assert!(timeout(SECOND, rows.next()).await.is_err() && timeout(SECOND, raw.next()).await.is_err());
+    timeout(GIVEN_UP_AFTER + SECOND, client.close()).await.unwrap();
+    assert!(rows.next().await.unwrap().unwrap_err().is_closed());
+    assert!(raw.next().await.unwrap().unwrap_err().is_closed());
+}
