@@ -11,5 +11,6 @@ mod salts;
 mod scans;
 mod servers;
 mod splits;
+mod vouching;
 mod weather;
 mod writers;

@@ -40,6 +40,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let Entry { key, mutations } = self.entry(key, row)?;
         self.mutate_if(key.into(), mutations, condition).await
     }
@@ -49,6 +50,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// As [`put_if`](Self::put_if).
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
+        self.vouched().await?;
         self.mutate_if(self.encode(key)?, Mutations::delete_row(), condition).await
     }
 

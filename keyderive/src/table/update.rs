@@ -121,6 +121,7 @@ impl<K: TableKey, R> Update<K, R> {
     /// # Errors
     /// As the update itself, and as `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
+        self.table.vouched().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.holds(key, condition).await;
@@ -129,6 +130,7 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     async fn send(self) -> Result<(), Error> {
+        self.table.vouched().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());

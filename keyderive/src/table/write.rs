@@ -31,6 +31,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -66,6 +67,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let mut entry = Entry::default();
         self.fill(&mut entry, key, row, self.writing(true))?;
         self.mutate(entry).await
@@ -120,6 +122,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
         let mut rows = rows.enumerate();
         // Each is read by a call of its own, so that none is held while a request is waited for.
@@ -199,6 +202,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When the key cannot be encoded, or the write fails.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.vouched().await?;
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
     }

@@ -71,6 +71,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Serialize,
     {
+        self.table.vouched().await?;
         self.raw.take(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
     }
 
@@ -79,6 +80,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.table.vouched().await?;
         self.raw
             .take(|entry| {
                 entry.mutations.push(&Mutation::delete_row());
