@@ -69,6 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let trades = client.table::<TradeKey, Trade>("market-data").family("MD");
     // SQL reads one schema of row keys for each table, and these are two.
     quotes.create().without_row_key_schema().if_absent().await?;
+    trades.create().without_row_key_schema().if_absent().await?;
     let (all_quotes, all_trades) = messages()?;
     quotes.put_all(&all_quotes).await?;
     trades.put_all(&all_trades).await?;

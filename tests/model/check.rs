@@ -33,7 +33,7 @@ pub(crate) async fn fill<K: ModelKey>(client: &Client, name: &str, content: &Con
         .put_all(content.rows.iter().map(|(key, place)| (key.clone(), Value { place: *place })))
         .await
         .unwrap();
-    let others = client.table::<AnyBytes, Value>(name);
+    let others = client.table::<AnyBytes, Value>(name).unchecked();
     let foreign = content.foreign.iter().map(|key| (AnyBytes(key.clone()), Value { place: u32::MAX }));
     others.put_all(foreign).await.unwrap();
     table
@@ -332,8 +332,10 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
     async fn delete(&self, client: &Client) -> Result<(), String> {
         let selected = self.selected();
         let deleted = self.table.delete_rows(self.plan.clone()).await;
-        let left =
-            client.table::<AnyBytes, Value>(self.table.name()).scan(<AnyBytes as keyderive::RowKey>::scan());
+        let left = client
+            .table::<AnyBytes, Value>(self.table.name())
+            .unchecked()
+            .scan(<AnyBytes as keyderive::RowKey>::scan());
         let left = left.keys_only().collect().await;
         // The table is that of other plans too.
         let back = selected.iter().map(|(key, place)| (key.clone(), Value { place: *place }));

@@ -105,7 +105,9 @@ async fn a_table_has_the_families_it_is_declared_with(client: Client) {
     assert!(!verified.marker);
 
     let info = events.info().await.unwrap();
-    assert_eq!(info.families().len(), 6);
+    let voucher = format!("keyderive.{}", Salted::fingerprint());
+    assert_eq!(info.family(&voucher), Some(&Family::new(&voucher, GcRule::max_versions(1))));
+    assert_eq!(info.families().len(), 7);
     assert_eq!(info.family("raw"), Some(&Family::new("raw", rule)));
     assert_eq!(info.family("cf"), Some(&Family::new("cf", GcRule::max_versions(2))));
     assert_eq!(info.family("all"), Some(&Family::new("all", GcRule::never())));
@@ -127,7 +129,9 @@ async fn a_table_that_exists_is_not_created_again(client: Client) {
     events.put(&plain("alice", 1), &row("login")).await.unwrap();
     let error = events.create().await.unwrap_err();
     assert!(error.is_already_exists() && error.to_string().contains("table `events`"), "{error}");
-    assert!(!events.create().family("cf", GcRule::max_versions(9)).if_absent().await.unwrap());
+    assert!(!events.create().if_absent().await.unwrap());
+    let error = events.create().family("cf", GcRule::max_versions(9)).if_absent().await.unwrap_err();
+    assert!(error.is_mismatch() && error.to_string().contains("all but the newest 9 versions"), "{error}");
     let error = events.create().family("other", GcRule::never()).if_absent().await.unwrap_err();
     assert!(
         error.is_mismatch() && error.to_string().contains("without the column family `other`"),
@@ -149,10 +153,15 @@ async fn families_are_added_changed_and_dropped(client: Client) {
         ])
         .await
         .unwrap();
+    let voucher = format!("keyderive.{}", Plain::fingerprint());
     for info in [changed, events.info().await.unwrap()] {
         assert_eq!(
             info.families(),
-            [Family::new("cf", GcRule::max_versions(5)), Family::new("new", GcRule::max_age(WEEK)),]
+            [
+                Family::new("cf", GcRule::max_versions(5)),
+                Family::new(&voucher, GcRule::max_versions(1)),
+                Family::new("new", GcRule::max_age(WEEK)),
+            ]
         );
     }
     let raw = client.raw_table("events");
@@ -322,7 +331,7 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
 async fn key_types_with_tags_have_a_marker_each(client: Client) {
     let (a, b) = (table::<TaggedA>(&client), table::<TaggedB>(&client));
     a.create().with_marker().await.unwrap();
-    assert!(a.verify().await.unwrap().marker && !b.verify().await.unwrap().marker);
+    assert!(a.verify().await.unwrap().marker && !b.verify().allow_unvouched().await.unwrap().marker);
     assert!(!b.create().with_marker().if_absent().await.unwrap());
     assert!(a.verify().await.unwrap().marker && b.verify().await.unwrap().marker);
     b.remove_marker().await.unwrap();

@@ -195,7 +195,7 @@ async fn a_foreign_row_ends_the_scan(client: Client) {
     let events = events(&client).await;
     let stored: Vec<_> = ["alice", "bob", "carol", "dave", "erin", "frank"].map(|user| key(user, 1)).into();
     events.put_all(stored.iter().map(|key| (key.clone(), event("login")))).await.unwrap();
-    let others = client.table::<OtherKey, Event>("events");
+    let others = client.table::<OtherKey, Event>("events").unchecked();
     let other = OtherKey { name: "c".into() };
     others.put(&other, &event("other")).await.unwrap();
 

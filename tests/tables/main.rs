@@ -11,6 +11,7 @@ mod salts;
 mod scans;
 mod servers;
 mod splits;
+mod vouching;
 mod weather;
 mod whole_rows;
 mod writers;

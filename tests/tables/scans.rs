@@ -81,7 +81,7 @@ async fn filled(client: &Client) -> (Events, Vec<EventKey>) {
 
 async fn with_foreign_rows(client: &Client) -> (Events, Vec<EventKey>) {
     let (events, keys) = filled(client).await;
-    let others = client.table::<OtherKey, Event>("events");
+    let others = client.table::<OtherKey, Event>("events").unchecked();
     for name in ["a", "bzz", "carol"] {
         others
             .put(&OtherKey { name: name.into() }, &Event { kind: Some("other".into()), count: None })
@@ -177,7 +177,7 @@ async fn a_token_of_another_scan_is_refused(client: Client) {
     assert!(other.to_string().contains("other constraints"), "{other}");
     let backwards = events.scan(EventKey::scan()).reversed().after(&token).page(3).await.unwrap_err();
     assert!(backwards.to_string().contains("other direction"), "{backwards}");
-    let others = client.table::<OtherKey, Event>("events");
+    let others = client.table::<OtherKey, Event>("events").unchecked();
     let layout = others.scan(OtherKey::scan()).after(&token).page(3).await.unwrap_err();
     assert!(layout.to_string().contains("another key layout"), "{layout}");
     assert!(layout.is_token() && !layout.is_key());
@@ -203,7 +203,7 @@ async fn foreign_rows_are_skipped_and_counted(client: Client) {
     assert_eq!(read, keys);
     assert_eq!(rows.foreign_skipped(), 3);
     // A scan of the other key type stays within its tag.
-    let others = client.table::<OtherKey, Event>("events").scan(OtherKey::scan()).keys_only();
+    let others = client.table::<OtherKey, Event>("events").unchecked().scan(OtherKey::scan()).keys_only();
     let others = others.on_foreign(OnForeign::Skip).collect().await.unwrap();
     assert_eq!(others.iter().map(|key| key.name.as_str()).collect::<Vec<_>>(), ["a", "bzz", "carol"]);
 }
@@ -256,7 +256,7 @@ async fn rows_of_a_plan_are_counted_and_deleted(client: Client) {
     assert_eq!(events.delete_rows(EventKey::scan()).await.unwrap(), 30);
     assert_eq!(scan().collect().await.unwrap(), []);
     // Foreign rows are left alone.
-    let others = client.table::<OtherKey, Event>("events");
+    let others = client.table::<OtherKey, Event>("events").unchecked();
     assert_eq!(others.count(OtherKey::scan()).await.unwrap(), 3);
 }
 

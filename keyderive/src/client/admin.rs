@@ -1,11 +1,13 @@
 //! Tables: created, described, changed, emptied, deleted.
 
+mod cache;
 mod consistency;
 mod family;
 mod gc_rule;
 mod info;
 mod schema;
 
+pub(in crate::client) use cache::InfoCache;
 pub use family::{Aggregate, Family, FamilyChange};
 pub use gc_rule::GcRule;
 pub use info::TableInfo;
@@ -42,6 +44,7 @@ impl NewTable {
 impl Client {
     /// Creates a table.
     pub(crate) async fn create_table(&self, table: &str, new: NewTable) -> Result<(), Error> {
+        let _forgotten = self.inner.infos.forget_after(table);
         let NewTable { families, splits, row_key_schema } = new;
         if let Some(fault) = families.iter().find_map(Family::fault) {
             return Err(Error::definition(table, fault));
@@ -122,6 +125,7 @@ impl Client {
     /// [`is_not_found`](Error::is_not_found) where there is no such table.
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
+        let _forgotten = self.inner.infos.forget_after(name);
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
         let operation = operation.replayed(Replay::IfUnsent);
         let message = admin::DeleteTableRequest { name: full_name };
@@ -144,6 +148,7 @@ impl Client {
         if let Some(fault) = changes.iter().find_map(FamilyChange::fault) {
             return Err(Error::definition(table, fault));
         }
+        let _forgotten = self.inner.infos.forget_after(table);
         let name = self.table_name(table);
         let operation = self.admin_operation("ModifyColumnFamilies", table, ("name", &name));
         let operation = operation.replayed(Replay::IfUnsent);

@@ -14,7 +14,7 @@ use super::refresh::{REFRESH_AFTER, Refresh};
 use super::target::{Place, Target};
 use super::throttle::Throttle;
 use super::transport::Transport;
-use super::{Client, Error, Inner, Settings, Streams, headers, observe};
+use super::{Client, Error, InfoCache, Inner, Settings, Streams, headers, observe};
 
 /// Makes a [`Client`], step by step.
 ///
@@ -328,6 +328,7 @@ impl ClientBuilder {
             streams,
             credentials,
             throttle: throttle.then(Throttle::default),
+            infos: InfoCache::default(),
             _refreshing: refreshing(client),
         });
         Client { inner, settings, pass: None }

@@ -18,7 +18,8 @@
 //! An attempt that fails is an event at the level debug, with the reason in the words of who refused it: a server may
 //! name a row in them. At the level warn are told: a connection that is used without having been made ready, one that
 //! could not be renewed, and one that has gone silent; operations that have failed for some seconds and are tried
-//! again, at most every 30 s; failures of a writer that was dropped.
+//! again, at most every 30 s; failures of a writer that was dropped; a table whose layout cannot be checked before the
+//! first request to it, once.
 //!
 //! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
 //!
@@ -29,6 +30,7 @@
 //! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
 //! | `keyderive.bytes` | counter | `operation` | bytes of the messages that brought rows, or were sent |
 //! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
+//! | `keyderive.layout.unchecked` | counter | `table`, `code` | times that the layout of a table could not be checked, since the admin service refused or did not answer |
 //! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
 
 mod admin;
@@ -70,6 +72,7 @@ use std::sync::Arc;
 
 use tonic::metadata::AsciiMetadataValue;
 
+use admin::InfoCache;
 pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
@@ -145,6 +148,8 @@ struct Inner {
     streams: Option<Streams>,
     credentials: Option<Authorizer>,
     throttle: Option<Throttle>,
+    /// What tables were when they were first read.
+    infos: InfoCache,
     /// Of each pool that is renewed.
     _refreshing: Vec<Refreshing>,
 }

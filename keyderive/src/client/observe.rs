@@ -5,6 +5,7 @@ use tonic::Code;
 use tracing::Span;
 use tracing::field::Empty;
 
+use super::error::Error;
 use super::failure::name;
 use super::operation::Operation;
 
@@ -100,6 +101,11 @@ impl Drop for Watch {
     }
 }
 
+/// Counts that the layout of a table could not be checked.
+pub(super) fn unchecked(table: &str, error: &Error) {
+    emit::unchecked(table, name(error.code().unwrap_or(Code::Unknown)));
+}
+
 pub(super) use emit::{describe, future_cells, refreshed, throttled};
 
 #[cfg(feature = "metrics")]
@@ -114,6 +120,7 @@ mod emit {
     const BYTES: &str = "keyderive.bytes";
     const FUTURE_CELLS: &str = "keyderive.future_cells";
     const THROTTLE: &str = "keyderive.throttle.seconds";
+    const UNCHECKED: &str = "keyderive.layout.unchecked";
     const REFRESHES: &str = "keyderive.channel.refreshes";
 
     pub(in super::super) fn future_cells(count: u64) {
@@ -135,6 +142,7 @@ mod emit {
         describe_counter!(ROWS, Unit::Count, "rows that came, or were sent");
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that brought rows, or were sent");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that requests waited for the server's rate");
+        describe_counter!(UNCHECKED, Unit::Count, "checks of the layout of a table that could not be made");
         describe_counter!(REFRESHES, Unit::Count, "connections that were to be renewed, by how that ended");
     }
 
@@ -162,6 +170,10 @@ mod emit {
         histogram!(THROTTLE).record(waited);
     }
 
+    pub(super) fn unchecked(table: &str, code: &'static str) {
+        counter!(UNCHECKED, "table" => table.to_owned(), "code" => code).increment(1);
+    }
+
     pub(in super::super) fn refreshed(renewed: bool) {
         let code = if renewed { "OK" } else { "UNAVAILABLE" };
         counter!(REFRESHES, "code" => code).increment(1);
@@ -181,6 +193,8 @@ mod emit {
     pub(super) fn operation(_: &'static str, _: &'static str, _: Duration, _: u64, _: u64) {}
 
     pub(in super::super) fn throttled(_: Duration) {}
+
+    pub(super) fn unchecked(_: &str, _: &'static str) {}
 
     pub(in super::super) fn refreshed(_: bool) {}
 }

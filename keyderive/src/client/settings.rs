@@ -65,6 +65,10 @@ pub struct Settings {
     /// By TLS, the handshake is the first answer, and may take 10 s. Where connections are
     /// [primed](crate::client::ClientBuilder::prime), making the client may take the time of `ping_and_warm` besides.
     pub first_contact: Duration,
+    /// Whether the first request of a table's handle fails where the [layout](crate::guide::tables#layout) cannot be
+    /// checked, because the admin service does not answer within 3 s or refuses: false. Unless it is required, the
+    /// request goes on, with a warning.
+    pub require_layout_check: bool,
 }
 
 /// How long and how often one kind of operation is tried.
@@ -117,6 +121,7 @@ impl Settings {
             admin,
             ping_and_warm,
             first_contact: _,
+            require_layout_check: _,
         } = self;
         let all = [
             read_row,
@@ -146,6 +151,7 @@ impl Default for Settings {
             admin: CallSettings::of(MINUTE, 10 * MINUTE),
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
             first_contact: 3 * SECOND,
+            require_layout_check: false,
         }
     }
 }

@@ -83,8 +83,9 @@
 //! | `bigtable.tables.mutateRows` | every write, `drop_rows` |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions` |
 //! | `bigtable.instances.ping` | connections made ready before they are used; without it, a warning |
-//! | `bigtable.tables.get`, `list` | `verify`, `info`, `create_if_absent`; `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `write_marker` where its family is not there; `delete_table` |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the check of the [layout](super::tables#layout) before the first request, without it a warning |
+//! | `bigtable.tables.list` | `list_tables` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `write_marker` where its family is not there; `delete_table` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
 //! The roles and permissions are those of Google's page
@@ -116,18 +117,19 @@
 //! let events = client.table::<EventKey, Event>("events");
 //!
 //! // Once, by whoever may create tables.
-//! events.create().with_marker().if_absent().await?;
+//! events.create_if_absent().await?;
 //!
 //! // At every start of the service: an error, with both sides, where the table is another one than this program's.
-//! let found = events.verify().await?;
-//! assert!(found.marker || found.row_key_schema, "nothing vouches for the layout of the table");
+//! events.verify().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change of it fails the build.
-//! 2. Give the table a marker, or the row key schema that a layout for SQL has, so that a change of it fails the start.
-//! 3. Verify at the start, and write only behind it.
+//! 2. Verify at the start, and write only after it. The table [vouches](super::tables#layout) for the layout of its keys,
+//!    so that a program of another layout fails then, and at its first request at the latest.
+//! 3. Where Terraform or another tool declares the table, have it ignore the [families](super::tables#layout) that
+//!    keyderive adds.
 //! 4. Print the [`explain`](crate::plan::Plan::explain) of each query once: the number of requests is its cost.
 //! 5. Write some rows and look at them with `cbt read`; load with [`throttle`](crate::client::ClientBuilder::throttle)
 //!    where others share the cluster.

@@ -49,7 +49,7 @@
 //! | [`is_row`](crate::Error::is_row) | a value cannot be columns, or columns are not a row: one is missing, or malformed | the source, a [`RowError`](crate::row::RowError), tells which; make the field an `Option` or give it a default where rows may lack it |
 //! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family that was written to, does not exist | create it: [`tables`](super::tables) |
 //! | [`is_already_exists`](crate::Error::is_already_exists) | the table that was to be created exists | `create_if_absent` takes it as it is |
-//! | [`is_mismatch`](crate::Error::is_mismatch) | a table is not what was declared, or a checkpoint is of another one; the text has both sides | deploy the right program, or change the table; do not write. A load whose checkpoint is refused begins at the beginning: [`loading`](super::loading#resuming) |
+//! | [`is_mismatch`](crate::Error::is_mismatch) | a table is not what was declared, its keys have another layout, or a checkpoint is of another one; the text has both sides | deploy the right program, or change the table; do not write. A load whose checkpoint is refused begins at the beginning: [`loading`](super::loading#resuming) |
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or above a limit of Bigtable, whatever the table holds | mend the program: [`limits`](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is unknown, or may not do this | grant the role: [`deployment`](super::deployment#permissions) |
 //! | [`is_credentials`](crate::Error::is_credentials) | there was no access token to send a request with | log in, or name a service account; the source tells what was tried |

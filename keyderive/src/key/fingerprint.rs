@@ -31,6 +31,13 @@ use super::schema::{Layout, Schema};
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Fingerprint(u64);
 
+impl Fingerprint {
+    #[cfg(feature = "client")]
+    pub(crate) const fn to_u64(self) -> u64 {
+        self.0
+    }
+}
+
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:016x}", self.0)

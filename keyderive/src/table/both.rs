@@ -85,6 +85,9 @@ where
     let (Some(entry), Some(other_entry)) = (encoded, other_encoded) else {
         return Err(PutBothError { sides: Box::new([one, other]) });
     };
+    if !one.vouched(first.0).await || !other.vouched(second.0).await {
+        return Err(PutBothError { sides: Box::new([one, other]) });
+    }
     if !one.put(first.0, entry).await || !other.put(second.0, other_entry).await {
         return Err(PutBothError { sides: Box::new([one, other]) });
     }
@@ -160,6 +163,12 @@ impl PutSide {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
+    }
+
+    /// Checks the layout of the table; says whether the row may be written.
+    async fn vouched<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
+        self.error = table.vouched().await.err();
+        self.error.is_none()
     }
 
     /// Writes the row; says whether it is written.

@@ -58,6 +58,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
+        self.vouched().await?;
         self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
 
@@ -88,6 +89,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations.write(|sink| row::write_row(row, writing, sink));
         written.map_err(|error| Error::row(&self.name, &key, error))?;

@@ -8,8 +8,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::verify::{self, Expected};
-use super::{Table, VERSIONS, Verified, marker};
+use super::verify::{self, Expected, Verify};
+use super::vouch::{self, Standing};
+use super::{Table, VERSIONS, marker};
 use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
@@ -50,6 +51,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// | their rules | one version of each column is kept; every version, where the row type reads [`Versions`](crate::row::Versions) there |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
     /// | row key schema | that of the key type, where its layout has one |
+    /// | voucher | an empty column family that has the fingerprint of the key type's layout in its name |
     /// | marker row | none |
     ///
     /// It is sent when the declaration is awaited, or by [`if_absent`](CreateTable::if_absent).
@@ -58,6 +60,7 @@ impl<K: TableKey, R> Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families(),
+            ruled: Vec::new(),
             histories: self.histories(),
             splits: Vec::new(),
             has_schema: true,
@@ -75,13 +78,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// `create().if_absent()`.
     ///
     /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
-    /// families keep one version of each column, or all where the row type reads them. A table that exists is left as it
-    /// is.
+    /// families keep one version of each column, or all where the row type reads them.
+    ///
+    /// Of several programs that call it at the same time one creates the table, and the others compare it. A table that
+    /// exists is compared as by [`verify`](Self::verify); where key types with tags share it, this one's voucher is added.
     ///
     /// # Errors
-    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one of
-    /// the column families, or where a family of it keeps one version of what the row type has
-    /// [`Versions`](crate::row::Versions) of.
+    /// As [`CreateTable::if_absent`].
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         self.create().if_absent().await
     }
@@ -104,7 +107,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The families of the row type, each with whether every version is read. What a flattened field has is told by
     /// [`every_version`](Self::every_version) alone.
-    fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
+    pub(super) fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
         let told = self.every_version && matches!(*self.shape, Shape::Flattened(_));
         let own = [(&*self.family, self.shape.own_versions() || told)];
         own.into_iter().chain(self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) }))
@@ -127,6 +130,8 @@ pub struct CreateTable<K> {
     client: Client,
     name: Arc<str>,
     families: Vec<Family>,
+    /// Those whose rules are declared, and not as usual.
+    ruled: Vec<String>,
     /// Those of which every version is read.
     histories: Vec<String>,
     splits: Vec<Bytes>,
@@ -149,6 +154,7 @@ impl<K: TableKey> CreateTable<K> {
     }
 
     fn with_family(mut self, family: Family) -> Self {
+        self.ruled.push(family.name().to_owned());
         match self.families.iter_mut().find(|known| known.name() == family.name()) {
             Some(known) => *known = family,
             None => self.families.push(family),
@@ -219,33 +225,41 @@ impl<K: TableKey> CreateTable<K> {
 
     /// Creates the table where there is none; says whether it did.
     ///
-    /// A table that exists is left as it is, and its rules are not compared: [`verify`](Self::verify) does that. Where a
-    /// marker row is declared and there is none for the key type yet, it is written, since a program may have ended
-    /// between the two.
+    /// A table that exists is compared as by [`verify`](Self::verify), but for the rules that are not declared. What it
+    /// lacks beside other key types is added: the voucher of a key type with a tag, and the marker row where one is
+    /// declared.
     ///
     /// # Errors
-    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) where it exists without one
-    /// of the column families, with one that keeps one version where the row type has
-    /// [`Versions`](crate::row::Versions), or with the marker of another layout.
+    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) for the first difference from
+    /// what is declared, with both sides; where the table vouches for no layout at all, since another program made it:
+    /// [`Table::vouch`] gives it a voucher.
+    ///
+    /// # Cancel safety
+    /// When the future is dropped, the table may be there, without the marker. The same call again completes it.
     pub async fn if_absent(self) -> Result<bool, Error> {
         match self.send().await {
-            Ok(()) => Ok(true),
-            Err(error) if error.is_already_exists() => {
-                let info = self.client.table_info(&self.name).await?;
-                verify::has_families(&info, &self.families)?;
-                verify::keeps_histories(&info, &self.histories)?;
-                if self.has_marker {
-                    marker::write::<K>(&self.client, &info).await?;
-                }
-                Ok(false)
-            }
-            Err(error) => Err(error),
+            Err(error) if error.is_already_exists() => {}
+            created => return created.map(|()| true),
         }
+        let info = self.client.table_info(&self.name).await?;
+        // The marker is completed below.
+        let expected = Expected { marker: false, ..self.expected(self.ruled.clone()) };
+        let (_, standing) = verify::compare::<K>(&self.client, &info, &expected).await?;
+        match standing {
+            Standing::Vouched => {}
+            Standing::OtherTags => vouch::add::<K>(&self.client, &self.name).await?,
+            Standing::Unvouched => return Err(vouch::unvouched::<K>(&info)),
+        }
+        if self.has_marker {
+            marker::write::<K>(&self.client, &info).await?;
+        }
+        Ok(false)
     }
 
-    /// Compares the table that exists with what is declared, and changes nothing: that it has the families, each with
-    /// its rule and its kind of cells; that its row key schema is the declared one, where it has one; that it has the
-    /// marker row of the key type, where one is declared. Families and splits that are not declared are no fault.
+    /// Compares the table that exists with what is declared, and changes nothing: that it vouches for the layout of the
+    /// key type; that it has the families, each with its rule and its kind of cells; that its row key schema is the
+    /// declared one, where it has one; that it has the marker row of the key type, where one is declared. Families and
+    /// splits that are not declared are no fault. It is sent when it is awaited.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -267,23 +281,34 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides;
+    /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides, and for a table that does not vouch
+    /// for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) lets it pass;
     /// [`is_not_found`](Error::is_not_found) where there is no such table.
-    pub async fn verify(&self) -> Result<Verified, Error> {
-        self.check()?;
-        let expected = Expected {
-            families: &self.families,
-            rules: true,
-            histories: &self.histories,
+    pub fn verify(&self) -> Verify<K> {
+        let all = self.families.iter().map(|family| family.name().to_owned());
+        Verify {
+            client: self.client.clone(),
+            name: Arc::clone(&self.name),
+            expected: self.check().map(|()| self.expected(all.collect())),
+            allows_unvouched: false,
+            key: PhantomData,
+        }
+    }
+
+    fn expected(&self, ruled: Vec<String>) -> Expected {
+        Expected {
+            families: self.families.clone(),
+            ruled,
+            histories: self.histories.clone(),
             schema: self.schema(),
             marker: self.has_marker,
-        };
-        verify::verify::<K>(&self.client, &self.name, expected).await
+        }
     }
 
     async fn send(&self) -> Result<(), Error> {
         self.check()?;
         let mut families = self.families.clone();
+        families.push(vouch::family::<K>());
         if self.has_marker {
             families.push(marker::family());
         }
@@ -310,6 +335,7 @@ impl<K: TableKey> CreateTable<K> {
         if let Some(error) = &self.fault {
             return Err(error.shared());
         }
+        vouch::refuse_reserved(&self.name, self.families.iter().map(Family::name))?;
         let lossy = |family: &&Family| {
             family.gc_rule().keeps_one() && self.histories.iter().any(|name| name == family.name())
         };
@@ -318,15 +344,6 @@ impl<K: TableKey> CreateTable<K> {
         }
         if self.has_marker {
             marker::check::<K>(&self.name)?;
-            if self.families.iter().any(|family| family.name() == marker::FAMILY) {
-                return Err(Error::definition(
-                    &self.name,
-                    format!(
-                        "the column family `{}` is that of the marker row; name yours otherwise",
-                        marker::FAMILY
-                    ),
-                ));
-            }
         }
         let Some(schema) = self.schema() else { return Ok(()) };
         match schema.columns().find(|column| self.families.iter().any(|family| family.name() == *column)) {
@@ -384,6 +401,7 @@ impl<K> Clone for CreateTable<K> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families.clone(),
+            ruled: self.ruled.clone(),
             histories: self.histories.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,

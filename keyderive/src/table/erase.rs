@@ -83,6 +83,7 @@ impl<K: TableKey, R> Table<K, R> {
             return Ok(());
         }
         let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name, no_prefixes(&plan)))?;
+        self.vouched().await?;
         for prefix in prefixes {
             self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
         }

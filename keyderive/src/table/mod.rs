@@ -20,6 +20,7 @@ mod scan;
 mod update;
 mod verify;
 mod visit;
+mod vouch;
 mod write;
 mod writer;
 
@@ -39,7 +40,7 @@ pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
 pub use scan::{OnForeign, Scan};
 pub use update::Update;
-pub use verify::Verified;
+pub use verify::{Verified, Verify};
 pub use visit::RowRef;
 pub use writer::Writer;
 
@@ -49,6 +50,7 @@ use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter, Shape};
 
 use self::read::Reads;
+use self::vouch::Check;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
 ///
@@ -114,6 +116,7 @@ pub struct Table<K, R> {
     reads: Reads,
     /// Whether every version of a column is read, or the newest alone.
     every_version: bool,
+    check: Check,
     types: PhantomData<fn() -> (K, R)>,
 }
 
@@ -167,6 +170,7 @@ impl Client {
             every_version: shape.has_versions(),
             shape: Arc::new(shape),
             reads: Reads::Everything,
+            check: Check::pending(),
             types: PhantomData,
         }
     }
@@ -176,7 +180,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// The same table with its columns in another family than [`DEFAULT_FAMILY`].
     #[must_use]
     pub fn family(self, name: &str) -> Self {
-        Self { family: name.into(), ..self }
+        Self { family: name.into(), check: self.check.again(), ..self }
     }
 
     /// The same table, whose operations have other [settings](crate::client::Settings): for one kind of work, or for
@@ -212,6 +216,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: DeserializeOwned,
     {
+        self.vouched().await?;
         let key = self.encode(key)?;
         match self.client.read_row(&self.name, key, Some(self.asked())).await? {
             Some(stored) => self.read(&stored).map(Some),
@@ -228,8 +233,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table, whose rows are made into something else; what is asked for stays the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, shape, reads, every_version, .. } = self;
-        Table { client, name, family, shape, reads, every_version, types: PhantomData }
+        let Self { client, name, family, shape, reads, every_version, check, .. } = self;
+        Table { client, name, family, shape, reads, every_version, check, types: PhantomData }
     }
 
     /// Fails for a filter that the service does not take, before anything is sent.
@@ -266,6 +271,7 @@ impl<K, R> Clone for Table<K, R> {
             shape: Arc::clone(&self.shape),
             reads: self.reads.clone(),
             every_version: self.every_version,
+            check: self.check.clone(),
             types: PhantomData,
         }
     }

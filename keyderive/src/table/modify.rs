@@ -91,6 +91,7 @@ impl<K: TableKey, R> Modify<K, R> {
 
     /// Sends it; the row's key, and the changed cells.
     async fn send(self) -> Result<(Bytes, Row), Error> {
+        self.table.vouched().await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

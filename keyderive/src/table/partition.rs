@@ -47,6 +47,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Where the parts of the key space begin, in order; the first one at the empty key.
     pub(super) async fn key_space_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.vouched().await?;
         let samples = self.client.sample_row_keys(&self.name).await?;
         let mut starts = K::SCHEMA.bucket_splits();
         starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));

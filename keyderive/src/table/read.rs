@@ -52,6 +52,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: DeserializeOwned,
     {
+        self.vouched().await?;
         let mut encoded = Vec::new();
         for (index, key) in keys.into_iter().enumerate() {
             encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
@@ -79,6 +80,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When the key cannot be encoded, or the read fails.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
+        self.vouched().await?;
         let one = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         Ok(self.client.read_row(&self.name, self.encode(key)?, Some(one)).await?.is_some())
     }
@@ -107,6 +109,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When the key cannot be encoded, or the read fails.
     pub async fn get_raw(&self, key: &K) -> Result<Option<Row>, Error> {
+        self.vouched().await?;
         self.client.read_row(&self.name, self.encode(key)?, None).await
     }
 
@@ -173,6 +176,7 @@ impl<K: TableKey, R> Table<K, R> {
         table.shape = Arc::new(Shape::of::<S>());
         table.every_version = table.shape.has_versions();
         table.reads = Reads::OfRows;
+        table.check = self.check.again();
         table
     }
 
@@ -183,7 +187,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [created](Self::create) behind it keeps every version.
     #[must_use]
     pub fn every_version(&self) -> Self {
-        Self { every_version: true, ..self.clone() }
+        Self { every_version: true, check: self.check.again(), ..self.clone() }
     }
 
     /// What the server shall send of a row: the columns that are read, and as many versions as the row type reads.

@@ -1,7 +1,7 @@
 //! The stream of a scan's rows.
 
 use std::fmt;
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -111,6 +111,8 @@ pub struct Rows<K: TableKey, R> {
 impl<K: TableKey, R> Unpin for Rows<K, R> {}
 
 enum State<K: TableKey> {
+    /// The table is checked before the first request.
+    Checking(Checking, Box<Run<K>>),
     Running(Box<Run<K>>),
     /// Failed before anything was sent.
     Failed(Error),
@@ -118,9 +120,17 @@ enum State<K: TableKey> {
     Ended(u64),
 }
 
+type Checking = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
 impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn new(table: Table<K, R>, run: Result<Run<K>, Error>) -> Self {
         let state = match run {
+            Ok(run) if !table.is_vouched() && !run.is_empty() => {
+                // Without the type of the rows, which may borrow; it may go on when the client is closed meanwhile.
+                let mut checked = table.clone().with_rows::<()>();
+                checked.client = checked.client.entered();
+                State::Checking(Box::pin(async move { checked.vouched().await }), Box::new(run))
+            }
             Ok(run) => State::Running(Box::new(run)),
             Err(error) => State::Failed(error),
         };
@@ -133,7 +143,7 @@ impl<K: TableKey, R> Rows<K, R> {
     pub fn foreign_skipped(&self) -> u64 {
         match &self.state {
             State::Running(run) => run.skipped(),
-            State::Failed(_) => 0,
+            State::Checking(..) | State::Failed(_) => 0,
             State::Ended(skipped) => *skipped,
         }
     }
@@ -143,8 +153,24 @@ impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match &mut self.state {
             State::Running(run) => run.poll_advance(cx),
+            State::Checking(..) => self.poll_checked(cx),
             State::Failed(_) | State::Ended(_) => Poll::Ready(self.not_begun()),
         }
+    }
+
+    /// Goes on to the first row once the table is checked.
+    #[cold]
+    fn poll_checked(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let checked = match &mut self.state {
+            State::Checking(checking, _) => ready!(checking.as_mut().poll(cx)),
+            State::Running(_) | State::Failed(_) | State::Ended(_) => Ok(()),
+        };
+        self.state = match (checked, std::mem::replace(&mut self.state, State::Ended(0))) {
+            (Ok(()), State::Checking(_, run)) => State::Running(run),
+            (Ok(()), state) => state,
+            (Err(error), _) => return Poll::Ready(Err(error)),
+        };
+        self.poll_advance(cx)
     }
 
     /// That there are no rows, or why there are none.
@@ -153,7 +179,7 @@ impl<K: TableKey, R> Rows<K, R> {
         let ended = State::Ended(self.foreign_skipped());
         match std::mem::replace(&mut self.state, ended) {
             State::Failed(error) => Err(error),
-            State::Running(_) | State::Ended(_) => Ok(false),
+            State::Checking(..) | State::Running(_) | State::Ended(_) => Ok(false),
         }
     }
 
@@ -162,7 +188,7 @@ impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn row(&self) -> Option<(&Row, &Table<K, R>)> {
         match &self.state {
             State::Running(run) => run.row().map(|row| (row, &self.table)),
-            State::Failed(_) | State::Ended(_) => None,
+            State::Checking(..) | State::Failed(_) | State::Ended(_) => None,
         }
     }
 
@@ -193,7 +219,7 @@ impl<K: TableKey, R> Rows<K, R> {
         let table = Arc::clone(&self.table.name);
         match &mut self.state {
             State::Running(run) => run.foreign(error),
-            State::Failed(_) | State::Ended(_) => Error::foreign(&table, error),
+            State::Checking(..) | State::Failed(_) | State::Ended(_) => Error::foreign(&table, error),
         }
     }
 
@@ -201,7 +227,7 @@ impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn last_key(&self) -> &[u8] {
         match &self.state {
             State::Running(run) => run.last_key(),
-            State::Failed(_) | State::Ended(_) => &[],
+            State::Checking(..) | State::Failed(_) | State::Ended(_) => &[],
         }
     }
 }

@@ -57,6 +57,11 @@ impl<K: TableKey> Run<K> {
         }
     }
 
+    /// Whether nothing is ever sent.
+    pub(super) fn is_empty(&self) -> bool {
+        self.remaining == 0
+    }
+
     /// How many foreign rows have been left out so far.
     pub(super) fn skipped(&self) -> u64 {
         self.reader.skipped.load(Ordering::Relaxed)

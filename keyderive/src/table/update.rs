@@ -133,6 +133,7 @@ impl<K: TableKey, R> Update<K, R> {
     /// # Cancel safety
     /// As `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
+        self.table.vouched().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.holds(key, condition).await;
@@ -141,6 +142,7 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     async fn send(self) -> Result<(), Error> {
+        self.table.vouched().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());

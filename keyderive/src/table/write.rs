@@ -91,6 +91,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -148,6 +149,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let mut entry = Entry::default();
         self.fill(&mut entry, key, row, self.writing(true))?;
         self.mutate(entry).await
@@ -205,6 +207,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
+        self.vouched().await?;
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
         let mut keys = BatchKeys::default();
         let mut rows = rows.enumerate();
@@ -289,6 +292,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// Dropped before it is done, the row is deleted or not, perhaps later.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.vouched().await?;
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
     }

@@ -75,6 +75,7 @@ impl<K: TableKey, R> Writer<K, R> {
     where
         R: Serialize,
     {
+        self.table.vouched().await?;
         self.raw.take(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
     }
 
@@ -86,6 +87,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// As [`put`](Self::put).
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.table.vouched().await?;
         self.raw
             .take(|entry| {
                 entry.mutations.push(&Mutation::delete_row());

@@ -21,6 +21,8 @@ use tonic::{Request, Response, Status};
 use tower_service::Service;
 
 use crate::codec::Encoded;
+use crate::table::FAMILY;
+use crate::wire::admin;
 use crate::wire::data::ReadRowsRequest;
 
 /// How many streams a client may have open at a time: as many as Google's front ends allow.
@@ -145,6 +147,13 @@ impl Drop for Server {
     }
 }
 
+/// What every table is that is asked for: it has the family of all cells.
+fn table() -> Bytes {
+    let column_families = [(FAMILY.to_owned(), admin::ColumnFamily::default())].into();
+    let table = admin::Table { column_families, ..admin::Table::default() };
+    table.encode_to_vec().into()
+}
+
 /// The service. Of its RPCs, those that a script does not answer get one empty message: no row keys are sampled, and a
 /// connection is warm.
 struct Scripted<S> {
@@ -171,6 +180,7 @@ impl<S: Script> Service<http::Request<Body>> for Scripted<S> {
         let rpc = match request.uri().path().rsplit('/').next() {
             Some("ReadRows") => Rpc::ReadRows,
             Some("MutateRows") => Rpc::MutateRows,
+            Some("GetTable") => Rpc::GetTable,
             _ => Rpc::Other,
         };
         let method = Method { rpc, service: self.clone() };
@@ -183,6 +193,7 @@ impl<S: Script> Service<http::Request<Body>> for Scripted<S> {
 enum Rpc {
     ReadRows,
     MutateRows,
+    GetTable,
     Other,
 }
 
@@ -208,6 +219,7 @@ impl<S: Script> Service<Request<Bytes>> for Method<S> {
                 Err(error) => return ready(Err(Status::internal(error.to_string()))),
             },
             Rpc::MutateRows => script.answer_write(request),
+            Rpc::GetTable => Box::new(std::iter::once(table())),
             Rpc::Other => Box::new(std::iter::once(Bytes::new())),
         };
         let open = counts.open.fetch_add(1, Ordering::Relaxed) + 1;

@@ -14,7 +14,7 @@ use crate::wire::data::{ReadRowsRequest, ReadRowsResponse, RowRange};
 use crate::wire::values::{BytesValue, StringValue};
 
 /// The family of all cells: the one that tables have unless told otherwise.
-const FAMILY: &str = "cf";
+pub(crate) const FAMILY: &str = "cf";
 
 /// A column and its value in every row.
 pub type Cell = (Bytes, Bytes);

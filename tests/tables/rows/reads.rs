@@ -30,10 +30,12 @@ async fn families_are_created_with_the_table(client: Client) {
     let rules: Vec<_> =
         info.families().iter().map(|family| (family.name(), family.gc_rule().clone())).collect();
     let one = || GcRule::max_versions(1);
+    let voucher = format!("keyderive.{}", PageKey::fingerprint());
     let expected = [
         ("cf", GcRule::never()),
         ("daily", one()),
         ("extra", one()),
+        (&*voucher, one()),
         ("series", GcRule::never()),
         ("stats", one()),
         ("tags", one()),
@@ -52,7 +54,12 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
     let plain: Table<PageKey, Plain> = client.table("pages");
     plain.create().await.unwrap();
     let pages: Pages = client.table("pages");
-    for error in [pages.create_if_absent().await.unwrap_err(), pages.verify().await.unwrap_err()] {
+    for error in [
+        pages.create_if_absent().await.unwrap_err(),
+        pages.verify().await.unwrap_err(),
+        pages.get(&key("/")).await.unwrap_err(),
+        pages.put(&key("/"), &Page::default()).await.unwrap_err(),
+    ] {
         assert!(error.is_mismatch());
         let text = error.to_string();
         assert_eq!(
@@ -71,6 +78,8 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         ),
         "{other}"
     );
+    // A server that is asked says so too.
+    let pages = pages.unchecked();
     let put = pages.put(&key("/"), &Page::default()).await.unwrap_err().to_string();
     let all = pages.put_all([(key("/"), Page::default())]).await.unwrap_err().to_string();
     let added = pages.increment(&key("/"), "daily:a", 1).await.unwrap_err().to_string();

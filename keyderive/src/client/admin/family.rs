@@ -101,6 +101,11 @@ impl Family {
         }
     }
 
+    /// Whether its cells are bytes, as those of serde rows are.
+    pub(crate) fn is_of_bytes(&self) -> bool {
+        self.values == Values::Bytes
+    }
+
     /// What is wrong with it, by its name.
     pub(super) fn fault(&self) -> Option<String> {
         name_fault(&self.name)

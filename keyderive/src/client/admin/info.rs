@@ -72,9 +72,10 @@ impl TableInfo {
         self.deletion_protection
     }
 
-    /// The names of its families, as a person reads a list.
+    /// The names of its families, as a person reads a list, without those that keyderive adds.
     pub(crate) fn family_names(&self) -> String {
-        let names: Vec<_> = self.families.iter().map(|family| format!("`{}`", family.name())).collect();
+        let names = self.families.iter().map(Family::name).filter(|name| !name.starts_with("keyderive"));
+        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
         if names.is_empty() { "none".to_owned() } else { names.join(", ") }
     }
 }

@@ -113,6 +113,11 @@ impl Error {
         matches!(self.cause(), Kind::Rpc(Rpc { failure, .. }) if failure.unsent)
     }
 
+    /// Whether nothing has ever answered at the address.
+    pub(in crate::client) fn is_no_contact(&self) -> bool {
+        matches!(self.cause(), Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::NoContact), .. }, .. }))
+    }
+
     /// Whether the time for the operation ran out. A write may have been applied.
     #[must_use]
     pub fn is_deadline(&self) -> bool {
@@ -146,8 +151,8 @@ impl Error {
         matches!(self.cause(), Kind::Protocol { .. })
     }
 
-    /// Whether a table that exists is not what it was declared to be: it lacks a column family, its rule or its row
-    /// key schema is another one, or the marker row says that its rows are of another layout. The text has both sides.
+    /// Whether a table that exists is not what it was declared to be: it vouches for another layout of its keys or for
+    /// none, it lacks a column family, or its rule or its row key schema is another one. The text has both sides.
     #[must_use]
     pub fn is_mismatch(&self) -> bool {
         matches!(self.cause(), Kind::Mismatch { .. })

@@ -285,6 +285,48 @@ async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
     }
 }
 
+#[derive(crate::RowKey)]
+struct SecretKey {
+    name: String,
+}
+
+/// Uses a table whose schema the fleet does not give, at once and in each of the next three minutes.
+async fn use_unchecked(fleet: &Fleet, client: &Client) {
+    fleet.refuse(|seen| (seen.rpc == "GetTable").then(|| Status::permission_denied("not yours")));
+    for _ in 0..4 {
+        for _ in 0..5 {
+            let table = client.table::<SecretKey, ()>("t").family("f");
+            assert!(table.exists(&SecretKey { name: "secret-1".into() }).await.unwrap());
+        }
+        tokio::time::sleep(std::time::Duration::from_secs(61)).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_layout_that_cannot_be_checked_is_one_warning() {
+    let fleet = Fleet::new();
+    let client = client(&fleet).await;
+    let (listener, _guard) = Listener::listen();
+    use_unchecked(&fleet, &client).await;
+    let told = listener.take();
+    let warnings: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+    assert_eq!(warnings.len(), 1, "{warnings:?}");
+    assert_eq!(
+        ["table", "message"].map(|field| warnings[0].get(field)),
+        [
+            "t",
+            "the layout of a table cannot be checked; requests go on without, and it is tried again each minute"
+        ]
+    );
+    assert!(
+        warnings[0].get("error").starts_with("GetTable on table `t` failed: PERMISSION_DENIED"),
+        "{told:?}"
+    );
+    let asked = told.iter().filter(|told| told.name == "bigtable" && told.get("operation") == "GetTable");
+    assert_eq!(asked.count(), 4);
+    assert!(!format!("{warnings:?}").contains("secret"));
+}
+
 #[cfg(feature = "metrics")]
 mod counted {
     use metrics::{
@@ -351,6 +393,18 @@ mod counted {
             .map(|(_, count)| count)
             .sum();
         assert_eq!(cells, 4, "{counts:#?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn layouts_that_cannot_be_checked_are_counted() {
+        let counts = Counts::default();
+        let _guard = metrics::set_default_local_recorder(&counts);
+        let fleet = Fleet::new();
+        let client = client(&fleet).await;
+        use_unchecked(&fleet, &client).await;
+        let counts = counts.0.lock().unwrap();
+        let name = "keyderive.layout.unchecked table=t code=PERMISSION_DENIED";
+        assert_eq!(counts.get(name), Some(&4), "{counts:#?}");
     }
 
     #[tokio::test(start_paused = true)]
