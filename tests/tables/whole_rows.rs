@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use keyderive::row::{Condition, Timestamped};
-use keyderive::{Client, RowKey, Table};
+use keyderive::row::{Condition, Timestamped, Versions};
+use keyderive::{Client, GcRule, RowKey, Table};
 use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
@@ -52,6 +52,7 @@ on_every_bigtable! {
     the_last_row_of_a_key_stays
     a_state_machine_reaches_its_last_state
     no_update_by_version_is_lost
+    a_time_that_the_familys_rule_removes_is_refused
 }
 
 /// The writer takes its row before the put and sends it after.
@@ -148,4 +149,52 @@ async fn no_update_by_version_is_lost(client: Client) {
     });
     let done: i64 = tasks.collect::<JoinSet<i64>>().join_all().await.into_iter().sum();
     assert_eq!(counts.get(&KEY).await.unwrap().unwrap().sum.value, done);
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Seen {
+    last: Option<Timestamped<i64>>,
+    all: Versions<i64>,
+}
+
+async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
+    const MINUTE: i64 = 60_000_000;
+    let hour = GcRule::max_age(Duration::from_secs(60 * 60));
+    let seen = client.table::<OrderKey, Seen>("seen");
+    seen.create().family("cf", hour).await.unwrap();
+    // Another handle, which reads the rule before its first request.
+    let seen = client.table::<OrderKey, Seen>("seen");
+    let now = Timestamped::now(1).timestamp_micros;
+    let at = |minutes: i64| Timestamped::new(now - minutes * MINUTE, minutes);
+    let row = |last: Option<i64>, all: &[i64]| Seen {
+        last: last.map(at),
+        all: all.iter().map(|minutes| at(*minutes)).collect(),
+    };
+    let late = row(Some(61), &[]);
+    let exists = Condition::row_exists;
+    let writer = seen.writer();
+    let refused = [
+        seen.put(&KEY, &late).await.unwrap_err(),
+        seen.put(&KEY, &row(None, &[61, 62])).await.unwrap_err(),
+        seen.insert(&KEY, &late).await.unwrap_err(),
+        seen.merge(&KEY, &late).await.unwrap_err(),
+        seen.put_if(&KEY, &late, exists()).await.unwrap_err(),
+        seen.put_if_absent(&KEY, &late).await.unwrap_err(),
+        seen.update(&KEY).set("last", &at(61)).await.unwrap_err(),
+        seen.update(&KEY).set("last", &at(61)).only_if(exists()).await.unwrap_err(),
+        seen.put_all([(KEY, late.clone())]).await.unwrap_err(),
+        writer.put(&KEY, &late).await.unwrap_err(),
+    ];
+    for error in refused {
+        assert!(error.is_row(), "{error}");
+        let shown = error.to_string();
+        assert!(shown.contains("`older than 1 hour`") && shown.contains("gone at once"), "{shown}");
+    }
+    let loaded = seen.load_iter(vec![(KEY, late.clone())]).await.unwrap();
+    assert_eq!((loaded.written(), loaded.failed_count()), (0, 1));
+    assert_eq!(writer.close().await.unwrap(), 0);
+    assert_eq!(seen.get(&KEY).await.unwrap(), None);
+    // Of a history, the newest version decides.
+    seen.put(&KEY, &row(Some(59), &[1, 61])).await.unwrap();
+    assert_eq!(seen.get(&KEY).await.unwrap().unwrap().last, Some(at(59)));
 }

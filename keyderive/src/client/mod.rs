@@ -92,7 +92,7 @@ pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams, are_many};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entries, Entry, Mutations, REQUEST_BYTES, Traits};
+pub(crate) use write::{Batch, Entries, Entry, Mutations, OwnTime, REQUEST_BYTES, Traits};
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;

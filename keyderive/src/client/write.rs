@@ -25,7 +25,7 @@ use crate::wire::data;
 use self::batch::MAX_BYTES;
 pub(crate) use self::batch::{Batch, Entries, REQUEST_BYTES, Traits};
 use self::limits::check;
-pub(crate) use self::mutations::Mutations;
+pub(crate) use self::mutations::{Mutations, OwnTime};
 
 /// A row key and the changes to its row.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,22 @@ pub struct RowError {
 }
 
 impl RowError {
+    /// A value whose own time is so long ago that the rule of its family removes it at once.
+    #[cold]
+    pub(crate) fn removed_at_once(
+        family: &str,
+        qualifier: &[u8],
+        timestamp_micros: i64,
+        rule: &impl Display,
+    ) -> Self {
+        let fault = Fault::unsupported(format_args!(
+            "has the time {timestamp_micros}, in microseconds since the epoch, and the garbage collection rule of the \
+             family removes what is `{rule}`, by this machine's clock: it would be gone at once; leave it out, give it a \
+             later time, or keep the family's cells for longer"
+        ));
+        fault.in_column(qualifier).in_family(family)
+    }
+
     /// Whether the row has no cell in a column that the row type needs.
     #[must_use]
     pub fn is_missing_column(&self) -> bool {

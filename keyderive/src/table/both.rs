@@ -80,37 +80,16 @@ where
     L: TableKey,
     S: Serialize,
 {
-    let (encoded, mut one) = side(first);
-    let (other_encoded, mut other) = side(second);
-    let (Some(entry), Some(other_entry)) = (encoded, other_encoded) else {
-        return Err(PutBothError { sides: Box::new([one, other]) });
-    };
-    if !one.vouched(first.0).await || !other.vouched(second.0).await {
-        return Err(PutBothError { sides: Box::new([one, other]) });
+    let (mut one, mut other) = (PutSide::new(first.0), PutSide::new(second.0));
+    let are_vouched = one.vouched(first.0).await && other.vouched(second.0).await;
+    if are_vouched
+        && let (Some(entry), Some(other_entry)) = (one.encode(first), other.encode(second))
+        && one.put(first.0, entry).await
+        && other.put(second.0, other_entry).await
+    {
+        return Ok(());
     }
-    if !one.put(first.0, entry).await || !other.put(second.0, other_entry).await {
-        return Err(PutBothError { sides: Box::new([one, other]) });
-    }
-    Ok(())
-}
-
-/// What is to be written to a table, where it can be, and nothing of it written yet.
-fn side<K: TableKey, R: Serialize>((table, key, row): (&Table<K, R>, &K, &R)) -> (Option<Entry>, PutSide) {
-    let mut side = PutSide { table: Arc::clone(&table.name), key: None, held: Held::NotWritten, error: None };
-    match table.encode(key) {
-        Ok(key) => side.key = Some(key),
-        Err(error) => {
-            side.error = Some(error);
-            return (None, side);
-        }
-    }
-    match table.entry(key, row) {
-        Ok(entry) => (Some(entry), side),
-        Err(error) => {
-            side.error = Some(error);
-            (None, side)
-        }
-    }
+    Err(PutBothError { sides: Box::new([one, other]) })
 }
 
 /// That a record is not known to be in both tables of a [`put_both`].
@@ -163,6 +142,22 @@ impl PutSide {
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
+    }
+
+    fn new<K, R>(table: &Table<K, R>) -> Self {
+        Self { table: Arc::clone(&table.name), key: None, held: Held::NotWritten, error: None }
+    }
+
+    /// What is to be written, where it can be.
+    fn encode<K: TableKey, R: Serialize>(
+        &mut self,
+        (table, key, row): (&Table<K, R>, &K, &R),
+    ) -> Option<Entry> {
+        let encoded = table.encode(key).and_then(|stored| {
+            self.key = Some(stored);
+            table.entry(key, row)
+        });
+        encoded.map_err(|error| self.error = Some(error)).ok()
     }
 
     /// Checks the layout of the table; says whether the row may be written.

@@ -105,12 +105,11 @@ impl<K: TableKey, R> Table<K, R> {
         if let Some(compared) = condition.compared_version(&self.family) {
             mutations.supersede(&compared);
         }
+        let mutations = Mutations::from(mutations);
+        self.check_own_times(&key, &mutations)?;
         let (filter, negated) = self.condition(&key, condition)?;
-        let (then, otherwise) = if negated {
-            (Mutations::default(), mutations.into())
-        } else {
-            (mutations.into(), Mutations::default())
-        };
+        let (then, otherwise) =
+            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
         Ok(if negated { matched.not() } else { matched })
     }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::Error;
+use crate::client::{Error, Mutations};
 use crate::key::TableKey;
 use crate::row::{self, Condition, MutationList, Path, RowError, Sink};
 
@@ -147,6 +147,8 @@ impl<K: TableKey, R> Update<K, R> {
         if mutations.is_empty() {
             return Ok(());
         }
+        let mutations = Mutations::from(mutations);
+        table.check_own_times(&key, &mutations)?;
         table.client.mutate_row(&table.name, key, mutations).await
     }
 

@@ -3,14 +3,15 @@
 use std::borrow::Borrow;
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
+use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
 
 use super::Table;
-use crate::client::{Batch, Entry, Error, Mutations, REQUEST_BYTES};
+use crate::client::{Batch, Entry, Error, Family, Mutations, OwnTime, REQUEST_BYTES};
 use crate::key::{TableKey, fingerprint64};
-use crate::row::{self, Write};
+use crate::row::{self, RowError, Write};
 
 /// The keys of a batch, which has each once: the server applies the entries of a request in any order.
 ///
@@ -274,7 +275,35 @@ impl<K: TableKey, R> Table<K, R> {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
         let written = entry.mutations.write(|sink| row::write_row(row, writing, sink));
-        written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))
+        written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))?;
+        self.check_own_times(&entry.key, &entry.mutations)
+    }
+
+    /// Fails for a value whose own time is so long ago that the family's rule removes it at once, by this machine's clock.
+    #[inline]
+    pub(super) fn check_own_times(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
+        match mutations.own_times() {
+            [] => Ok(()),
+            own_times => self.are_kept(key, own_times),
+        }
+    }
+
+    fn are_kept(&self, key: &[u8], own_times: &[OwnTime]) -> Result<(), Error> {
+        let Some(info) = self.client.known_info(&self.name) else { return Ok(()) };
+        let now = row::now_micros();
+        for OwnTime { family, qualifier, timestamp_micros: at } in own_times {
+            let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
+            if let Some(rule) = info.family(family).map(Family::gc_rule)
+                && rule.removes_newest(age)
+            {
+                return Err(Error::row(
+                    &self.name,
+                    key,
+                    RowError::removed_at_once(family, qualifier, *at, rule),
+                ));
+            }
+        }
+        Ok(())
     }
 
     /// How values are written: with what is absent deleted, or left as it is.

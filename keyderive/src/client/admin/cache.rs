@@ -153,6 +153,11 @@ impl Client {
         }
     }
 
+    /// What the table is, if it has been read.
+    pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
+        self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
+    }
+
     /// Whether the request that is to be checked fails as the `GetTable` has: there is no such table, nothing could be
     /// sent, or nobody is there.
     fn says_nothing(&self, error: &Error) -> bool {

@@ -160,6 +160,18 @@ impl GcRule {
         }
     }
 
+    /// Whether it removes a cell of this age, however new it is among the versions of its column.
+    pub(crate) fn removes_newest(&self, age: Duration) -> bool {
+        match self {
+            Self::Never | Self::MaxVersions(_) => false,
+            Self::MaxAge(most) => age > *most,
+            Self::Union(rules) => rules.iter().any(|rule| rule.removes_newest(age)),
+            Self::Intersection(rules) => {
+                !rules.is_empty() && rules.iter().all(|rule| rule.removes_newest(age))
+            }
+        }
+    }
+
     /// None for a rule that removes nothing.
     pub(super) fn message(&self) -> Option<admin::GcRule> {
         let inner = |rules: &[Self]| rules.iter().filter_map(Self::message).collect();

@@ -9,7 +9,7 @@ use super::known::Known;
 use super::limits::{self, Large};
 use crate::client::operation::Replay;
 use crate::client::protobuf::{LENGTH, Reader};
-use crate::row::{Change, Mutation, MutationList, RowError, Sink};
+use crate::row::{Change, Mutation, MutationList, RowError, SERVER_TIME, Sink};
 
 /// The changes to one row, as a request for many rows has them.
 #[derive(Clone, Default)]
@@ -24,6 +24,16 @@ pub(crate) struct Mutations {
     known: Known,
     /// What is deleted by the change that is being written.
     deletes: Vec<u8>,
+    /// The columns whose cells have times of their own.
+    own_times: Vec<OwnTime>,
+}
+
+/// The newest of a column's cells whose times are the value's own.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTime {
+    pub(crate) family: String,
+    pub(crate) qualifier: Vec<u8>,
+    pub(crate) timestamp_micros: i64,
 }
 
 impl Mutations {
@@ -83,6 +93,7 @@ impl Mutations {
         self.once = false;
         self.large.clear();
         self.deletes.clear();
+        self.own_times.clear();
         self.known.restart();
     }
 
@@ -113,6 +124,23 @@ impl Mutations {
             at = reader.at().saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
         }
         bytes.into()
+    }
+
+    /// The columns of values whose cells have times of their own.
+    #[inline]
+    pub(crate) fn own_times(&self) -> &[OwnTime] {
+        &self.own_times
+    }
+
+    #[cold]
+    fn note_own_time(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        match self.own_times.last_mut().filter(|last| last.family == family && last.qualifier == qualifier) {
+            Some(last) => last.timestamp_micros = last.timestamp_micros.max(timestamp_micros),
+            None => {
+                let (family, qualifier) = (family.to_owned(), qualifier.to_owned());
+                self.own_times.push(OwnTime { family, qualifier, timestamp_micros });
+            }
+        }
     }
 
     /// Those whose size is to be told.
@@ -149,7 +177,15 @@ impl From<&[Mutation]> for Mutations {
 /// The changes of values, which may be written again as [`Mutations::write`] says.
 impl From<MutationList> for Mutations {
     fn from(list: MutationList) -> Self {
-        Self { once: false, ..list.as_slice().into() }
+        let mut mutations = Self { once: false, ..list.as_slice().into() };
+        for Mutation(change) in list.as_slice() {
+            if let Change::SetCell { family, qualifier, timestamp_micros, .. } = change
+                && *timestamp_micros != SERVER_TIME
+            {
+                mutations.note_own_time(family, qualifier, *timestamp_micros);
+            }
+        }
+        mutations
     }
 }
 
@@ -176,6 +212,9 @@ impl Sink for Ordered<'_> {
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
         let Self(mutations) = self;
         mutations.count += 1;
+        if timestamp_micros != SERVER_TIME {
+            mutations.note_own_time(family, qualifier, timestamp_micros);
+        }
         if mutations.takes(family, qualifier, value) {
             mutations.known.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
         }
