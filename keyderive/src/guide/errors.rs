@@ -118,7 +118,7 @@
 //! | `put`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | the same rows again; the error names one, and rows of its request are as open |
 //! | `load` | resume it |
-//! | `put_if`, `put_if_absent`, `delete_if` | read the row, and decide anew |
+//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row, and decide anew |
 //! | `increment`, `append`, `modify` | read the row: the same call again may count or append twice |
 //! | a table created, changed or deleted, `drop_rows` | look at the table; `create_if_absent` does |
 //!
