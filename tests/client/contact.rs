@@ -40,10 +40,9 @@ async fn soon<T: std::fmt::Debug>(operation: impl Future<Output = Result<T, Erro
     assert!(error.is_unavailable(), "{error}");
     let text = error.to_string();
     assert!(text.contains("given up after "), "{text}");
-    assert!(
-        text.ends_with("no Bigtable has ever answered there; does the emulator run, at this address?"),
-        "{text}"
-    );
+    let open = if error.is_outcome_unknown() { "; it may have been applied" } else { "" };
+    let end = format!("no Bigtable has ever answered there{open}; does the emulator run, at this address?");
+    assert!(text.ends_with(&end), "{text}");
     error
 }
 
@@ -55,8 +54,10 @@ async fn an_address_that_takes_connections_and_says_nothing_is_told_soon() {
         error.to_string().contains("UNAVAILABLE: the connection is there, and no server of HTTP/2"),
         "{error}"
     );
+    assert!(!error.is_outcome_unknown(), "{error}");
     soon(all(&table)).await;
-    soon(table.mutate_row("k", set())).await;
+    // What is at the other end may have taken it, for all that is known.
+    assert!(soon(table.mutate_row("k", set())).await.is_outcome_unknown());
     soon(table.mutate_row("k", [Mutation::set_now("f", "q", "v")])).await;
 }
 
@@ -65,6 +66,18 @@ async fn a_server_of_another_protocol_is_told_soon() {
     let table = table_at(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
     let error = soon(table.read_row("k", None)).await;
     assert!(error.attempts() > 1, "{error}");
+    let told = "(the answer there is one of HTTP/1, and Bigtable speaks HTTP/2), at the emulator at ";
+    assert!(error.to_string().contains(told), "{error}");
+    // One attempt, since it may not be made twice.
+    let error = table.mutate_row("k", [Mutation::set_now("f", "q", "v")]).await.unwrap_err();
+    assert!(error.to_string().contains(told), "{error}");
+}
+
+#[tokio::test]
+async fn a_server_of_a_third_protocol_is_not_said_to_speak_http_1() {
+    let table = table_at(b"220 mail.example ESMTP\r\n").await;
+    let error = soon(table.read_row("k", None)).await;
+    assert!(!error.to_string().contains("HTTP/1"), "{error}");
 }
 
 #[tokio::test]
@@ -130,5 +143,42 @@ fn outside_of_a_runtime_an_operation_is_an_error() {
         all(&table).now_or_never().unwrap().unwrap_err(),
     ] {
         assert!(error.is_configuration() && error.to_string().contains("tokio runtime"), "{error}");
+    }
+}
+
+/// Runs an operation of each kind in a runtime without timers; the errors.
+fn without_timers(table: &RawTable) -> Vec<Error> {
+    let runtime = Builder::new_current_thread().enable_io().build().unwrap();
+    let mut errors = Vec::new();
+    runtime.block_on(async {
+        errors.push(table.read_row("k", None).await.unwrap_err());
+        errors.push(table.mutate_row("k", set()).await.unwrap_err());
+        errors.push(all(table).await.unwrap_err());
+        let writer = table.writer();
+        errors.push(writer.write("k", set().into()).await.unwrap_err());
+    });
+    errors
+}
+
+#[test]
+fn in_a_runtime_without_timers_an_operation_is_an_error() {
+    let embedded = Client::embedded().raw_table("events");
+    let remote = runtime().block_on(async { table(&Mock::new()) });
+    for error in [without_timers(&embedded), without_timers(&remote)].into_iter().flatten() {
+        let text = error.to_string();
+        assert!(error.is_configuration() && text.contains("`enable_time`"), "{text}");
+    }
+}
+
+#[test]
+fn a_client_is_not_made_in_a_runtime_that_cannot_carry_it() {
+    let mut without_time = Builder::new_current_thread();
+    let mut without_io = Builder::new_current_thread();
+    for (builder, missing) in
+        [(without_time.enable_io(), "`enable_time`"), (without_io.enable_time(), "`enable_io`")]
+    {
+        let client = builder.build().unwrap().block_on(Client::emulator("127.0.0.1:1"));
+        let error = client.unwrap_err();
+        assert!(error.is_configuration() && error.to_string().contains(missing), "{error}");
     }
 }

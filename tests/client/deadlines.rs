@@ -133,7 +133,12 @@ async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
     assert!(error.is_deadline() && error.is_unavailable() && error.grpc_code() == Some(4), "{error}");
     let text = error.to_string();
     assert!(text.contains(" failed: DEADLINE_EXCEEDED; given up after "), "{text}");
-    assert!(text.ends_with(", of 1s that are allowed; the last attempt: UNAVAILABLE: busy"), "{text}");
+    assert!(
+        text.ends_with(
+            ", of 1s that are allowed; the last attempt: UNAVAILABLE: busy; it may have been applied"
+        ),
+        "{text}"
+    );
 }
 
 /// The server may ask for more patience than the operation has.

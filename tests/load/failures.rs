@@ -47,10 +47,7 @@ async fn rows_that_cannot_be_encoded_do_not_end_the_load() {
     assert!(key.to_string().starts_with("row 3 of the input, counted from 0: table `names`: "), "{key}");
     assert!(key.to_string().contains("name"), "{key}");
     assert!(row.error().is_row() && **row.key().unwrap() == *b"n7");
-    assert!(
-        row.to_string().starts_with("row 7 of the input, counted from 0, with the key `n7` (hex 6e37): "),
-        "{row}"
-    );
+    assert!(row.to_string().starts_with("row 7 of the input, counted from 0, with the key `n7`: "), "{row}");
     let error = report.all_written().unwrap_err();
     assert!(
         error

@@ -13,6 +13,8 @@ pub use gc_rule::GcRule;
 pub use info::TableInfo;
 pub use schema::TableSchema;
 
+use std::collections::HashSet;
+
 use bytes::Bytes;
 
 use super::Client;
@@ -89,11 +91,14 @@ impl Client {
     /// # Errors
     /// When the request fails.
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
+        /// Far more than the 1000 tables that an instance has make.
+        const MOST_PAGES: usize = 1000;
         let prefix = self.table_name("");
+        let operation = || self.admin_operation("ListTables", "", ("parent", self.instance_name()));
         let mut names = Vec::new();
         let mut page_token = String::new();
-        loop {
-            let operation = self.admin_operation("ListTables", "", ("parent", self.instance_name()));
+        let mut tokens = HashSet::new();
+        for _ in 0..MOST_PAGES {
             let message = admin::ListTablesRequest {
                 parent: self.instance_name().to_owned(),
                 view: View::NameOnly.into(),
@@ -101,7 +106,7 @@ impl Client {
                 ..admin::ListTablesRequest::default()
             };
             let page = self
-                .call(operation, message, |transport, request| async move {
+                .call(operation(), message, |transport, request| async move {
                     call::admin(transport).list_tables(request).await
                 })
                 .await?;
@@ -115,7 +120,14 @@ impl Client {
                 names.sort_unstable();
                 return Ok(names);
             }
+            if !tokens.insert(page_token.clone()) {
+                let token = page_token.escape_debug();
+                let message =
+                    format!("the page token `{token}` comes a second time, and the list would not end");
+                return Err(Error::protocol(&operation(), message));
+            }
         }
+        Err(Error::protocol(&operation(), format!("the list of tables has more than {MOST_PAGES} pages")))
     }
 
     /// Deletes the table `name` and every row of it.

@@ -6,25 +6,23 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::{Either, select};
-use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tonic::metadata::{KeyRef, MetadataMap};
+use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 use super::Client;
 use super::channels::{Channels, Lease};
 use super::contact::Contact;
+use super::cookies::Cookies;
 use super::error::{Ended, Error, Tries};
-use super::failure::Failure;
+use super::failure::{Failure, NO_WHOLE_ANSWER};
 use super::gate::Pass;
 use super::headers;
 use super::observe::{self, Watch};
 use super::operation::{Operation, Replay};
+use super::runtime;
 use super::settings::CallSettings;
 use super::transport::Transport;
-
-/// Routing cookies have names that begin so. What a server sends is sent back on every later attempt.
-const COOKIE: &str = "x-goog-cbt-cookie";
 
 /// A timeout stands for never from here on: tokio counts no further.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
@@ -53,9 +51,11 @@ pub(super) struct Attempts {
     /// Whether the pause before the last attempt was cut so that it fits into the time that is left: of all attempts,
     /// and of those at an address where nothing has ever answered.
     cut: Cut,
-    cookies: MetadataMap,
+    cookies: Cookies,
     /// The connection that the last attempt failed by.
     avoided: Option<usize>,
+    /// Whether it writes, and an attempt may have been applied.
+    is_open: bool,
 }
 
 /// Whether pauses have been cut to what is left. Each is once.
@@ -110,9 +110,7 @@ impl Attempts {
         operation: Operation,
     ) -> Result<Self, Error> {
         operation.check_table()?;
-        Handle::try_current().map_err(|_| {
-            Error::configuration("operations run inside a tokio runtime, for its timers, and none is running")
-        })?;
+        runtime::check_timers("operations run")?;
         let pass = client.admit(&operation)?;
         Ok(Self {
             settings: operation.settings(client).clone(),
@@ -127,8 +125,9 @@ impl Attempts {
             paused: 0,
             failing_since: None,
             cut: Cut::default(),
-            cookies: MetadataMap::new(),
+            cookies: Cookies::default(),
             avoided: None,
+            is_open: false,
         })
     }
 
@@ -195,7 +194,7 @@ impl Attempts {
         request.set_timeout(attempt.timeout);
         let metadata = request.metadata_mut();
         self.operation.insert_headers(metadata, &self.client, attempt.number);
-        headers::insert_all(metadata, &self.cookies);
+        headers::insert_all(metadata, self.cookies.kept());
         if let Some(credentials) = self.client.credentials() {
             let headers = timeout_at(attempt.ends, credentials.headers()).await;
             let headers = headers
@@ -207,12 +206,14 @@ impl Attempts {
 
     /// Keeps the routing cookies that an answer has, the newest of each name.
     pub(super) fn learn(&mut self, metadata: &MetadataMap) {
-        for key in metadata.keys() {
-            let KeyRef::Ascii(key) = key else { continue };
-            if let (true, Some(value)) = (key.as_str().starts_with(COOKIE), metadata.get(key)) {
-                self.cookies.insert(key.clone(), value.clone());
-            }
-        }
+        let Some(name) = self.cookies.take(metadata) else { return };
+        tracing::warn!(
+            parent: self.watch.span(),
+            operation = self.operation.rpc,
+            table = &*self.operation.table,
+            cookie = name,
+            "the server sends more routing cookies than are kept; this one is left out"
+        );
     }
 
     /// Something has come of the attempts so far: failures count from the beginning again.
@@ -248,6 +249,7 @@ impl Attempts {
     /// As [`failed`](Self::failed); when there is to be no further attempt, why not, unless the failure is final.
     pub(super) fn decide(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Instant, Option<Ended>> {
         self.watch.attempt_ends(failure.code);
+        self.is_open |= self.operation.is_write() && !failure.is_refused();
         let pause = self.pause_after(attempt, failure);
         tracing::debug!(
             parent: self.watch.span(),
@@ -295,7 +297,7 @@ impl Attempts {
 
     #[cold]
     fn warn_of_future_cells(&self, cells: u64) {
-        observe::future_cells(cells);
+        observe::future_cells(&self.operation.table, cells);
         if self.channels.may_warn_of_future_cells() {
             tracing::warn!(
                 parent: self.watch.span(),
@@ -324,7 +326,7 @@ impl Attempts {
         if nobody_there && self.contact_left().is_zero() {
             return Err(Some(Ended::NoContact));
         }
-        let safe = failure.unsent || self.operation.replay() == Replay::Always;
+        let safe = failure.is_refused() || self.operation.replay() == Replay::Always;
         if !(failure.transient && safe) {
             return Err(None);
         }
@@ -353,12 +355,18 @@ impl Attempts {
     }
 
     /// The failure as the error of the whole operation.
-    pub(super) fn error(&self, failure: Failure, ended: Option<Ended>) -> Error {
+    pub(super) fn error(&self, mut failure: Failure, ended: Option<Ended>) -> Error {
+        let is_http_1 =
+            self.channels.contact().is_some_and(|contact| !contact.is_made() && contact.is_of_http_1());
+        if is_http_1 && !failure.answered {
+            failure.message.push_str(" (the answer there is one of HTTP/1, and Bigtable speaks HTTP/2)");
+        }
         Error::rpc(&self.operation, failure, self.tries(ended))
     }
 
     fn tries(&self, ended: Option<Ended>) -> Tries {
-        Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended }
+        let open = self.is_open.then(|| self.operation.replay());
+        Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended, open }
     }
 
     /// How long is left of the time for all attempts.
@@ -397,7 +405,7 @@ impl Attempt {
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
         match timeout_at(self.ends, self.met(answer)).await {
-            Ok(answer) => answer?.map_err(Failure::from),
+            Ok(answer) => answer?.map_err(|status| self.failure(status)),
             Err(_) => Err(self.timed_out()),
         }
     }
@@ -423,13 +431,24 @@ impl Attempt {
             return self.within(answer).await;
         }
         match timeout_at(idle, self.met(answer)).await {
-            Ok(answer) => answer?.map_err(Failure::from),
+            Ok(answer) => answer?.map_err(|status| self.failure(status)),
             Err(_) => Err(Failure::silent(idle_timeout)),
         }
     }
 
     /// The failure of an attempt that took too long.
     pub(super) fn timed_out(&self) -> Failure {
-        Failure::timed_out("no whole answer came", self.timeout)
+        Failure::timed_out(NO_WHOLE_ANSWER, self.timeout)
+    }
+
+    /// Why the attempt ended with a status. At its deadline it may be the server that saw it first.
+    pub(super) fn failure(&self, status: Status) -> Failure {
+        /// The server is told the time in whole units, by which its clock may be ahead.
+        const UNIT: Duration = Duration::from_millis(1);
+        let failure = Failure::from(status);
+        match Instant::now() + UNIT >= self.ends {
+            true => failure.at_deadline(self.timeout),
+            false => failure,
+        }
     }
 }

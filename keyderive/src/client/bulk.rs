@@ -150,9 +150,7 @@ struct Sending {
 
 /// The runtime in which a batch is sent.
 fn runtime() -> Result<Handle, Error> {
-    Handle::try_current().map_err(|_| {
-        Error::configuration("a writer sends its rows inside a tokio runtime, and none is running")
-    })
+    super::runtime::check_timers("a writer sends its rows")
 }
 
 impl RawWriter {
@@ -489,11 +487,8 @@ impl Drop for Sending {
         let state = &mut *gathering.state();
         // Entries are left where the runtime has ended before the request had.
         if !entries.is_empty() {
-            let ended = Error::configuration(
-                "the tokio runtime has ended before the write had; whether the row is written is not known",
-            );
             for place in 0..entries.len() {
-                let told = Err(ended.shared());
+                let told = Err(Error::runtime_ended(&gathering.table, entries.replay(place)));
                 state.outcome.add(told, gathering.settings.failures_kept, || entries.key(place));
             }
         }

@@ -17,18 +17,36 @@ use tower_service::Service;
 const TYPE_AT: usize = 3;
 const SETTINGS: u8 = 4;
 
+/// How the answers of HTTP/1 begin.
+const HTTP_1: &[u8; TYPE_AT + 2] = b"HTTP/";
+
 /// Made for good when a server has begun to speak HTTP/2, on any connection to the address. A server does so when the
 /// connection is there, before it answers any request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Contact(Arc<AtomicBool>);
+pub(super) struct Contact(Arc<Met>);
+
+#[derive(Debug, Default)]
+struct Met {
+    made: AtomicBool,
+    http_1: AtomicBool,
+}
 
 impl Contact {
     pub(super) fn is_made(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.0.made.load(Ordering::Relaxed)
+    }
+
+    /// Whether something there has answered by HTTP/1.
+    pub(super) fn is_of_http_1(&self) -> bool {
+        self.0.http_1.load(Ordering::Relaxed)
     }
 
     fn set_made(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.made.store(true, Ordering::Relaxed);
+    }
+
+    fn set_of_http_1(&self) {
+        self.0.http_1.store(true, Ordering::Relaxed);
     }
 }
 
@@ -61,7 +79,7 @@ where
         let (connecting, contact) = (self.connector.call(uri), self.contact.clone());
         Box::pin(async move {
             let io = connecting.await?.into_inner();
-            Ok(TokioIo::new(Beginning { io, contact, read: 0 }))
+            Ok(TokioIo::new(Beginning { io, contact, read: 0, is_http_1: true }))
         })
     }
 }
@@ -73,14 +91,22 @@ pub(super) struct Beginning<IO> {
     contact: Contact,
     /// How many bytes have been looked at.
     read: usize,
+    /// Whether they are those that an answer of HTTP/1 begins with.
+    is_http_1: bool,
 }
 
 impl<IO> Beginning<IO> {
     fn look_at(&mut self, bytes: &[u8]) {
-        if self.read > TYPE_AT {
+        if self.read >= HTTP_1.len() {
             return;
         }
-        if bytes.get(TYPE_AT - self.read) == Some(&SETTINGS) {
+        let expected = &HTTP_1[self.read..];
+        let seen = &bytes[..bytes.len().min(expected.len())];
+        self.is_http_1 &= expected.starts_with(seen);
+        if self.is_http_1 && seen.len() == expected.len() {
+            self.contact.set_of_http_1();
+        }
+        if self.read <= TYPE_AT && bytes.get(TYPE_AT - self.read) == Some(&SETTINGS) {
             self.contact.set_made();
         }
         self.read += bytes.len();
@@ -130,11 +156,28 @@ impl<IO: AsyncWrite + Unpin> AsyncWrite for Beginning<IO> {
 mod tests {
     use super::*;
 
-    /// Whether a server that begins with these bytes, which come in such parts, has been met.
-    fn is_met(parts: &[&[u8]]) -> bool {
-        let mut beginning = Beginning { io: (), contact: Contact::default(), read: 0 };
+    /// What a server has been met as that begins with these bytes, which come in such parts.
+    fn contact(parts: &[&[u8]]) -> Contact {
+        let mut beginning = Beginning { io: (), contact: Contact::default(), read: 0, is_http_1: true };
         parts.iter().for_each(|part| beginning.look_at(part));
-        beginning.contact.is_made()
+        beginning.contact
+    }
+
+    fn is_met(parts: &[&[u8]]) -> bool {
+        contact(parts).is_made()
+    }
+
+    #[test]
+    fn an_answer_of_http_1_is_known_by_its_beginning() {
+        let is_http_1 = |parts: &[&[u8]]| contact(parts).is_of_http_1();
+        assert!(is_http_1(&[b"HTTP/1.1 400 Bad Request\r\n\r\n"]) && is_http_1(&[b"H", b"TT", b"P/1.0"]));
+        assert!(
+            !is_http_1(&[b"HTTP"])
+                && !is_http_1(&[b"xHTTP/1.1"])
+                && !is_http_1(&[b"HTTQ/"])
+                && !is_http_1(&[])
+        );
+        assert!(!is_http_1(&[b"HT", b"HTTP/1.1"]));
     }
 
     #[test]

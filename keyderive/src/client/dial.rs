@@ -12,6 +12,7 @@ use tonic::transport::{Channel, Endpoint};
 
 use super::contact::{Contact, Watched};
 use super::error::Error;
+use super::runtime;
 use super::transport::Transport;
 
 /// How much one stream may have on the way. Streams that wait for their turn in an ordered merge fill
@@ -117,9 +118,7 @@ impl Dialer {
 
     fn new(endpoint: Option<Endpoint>, authority: Authority, plaintext: bool) -> Result<Option<Self>, Error> {
         // A channel spawns its task where it is made, which panics outside a runtime.
-        let runtime = Handle::try_current().map_err(|_| {
-            Error::configuration("a client is made inside a tokio runtime, and none is running")
-        })?;
+        let runtime = runtime::check_connections()?;
         let endpoint = endpoint.and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok()).map(configure);
         // Below TLS, the first bytes are those of the encryption; its handshake is the proof there.
         let contact = plaintext.then(Contact::default);

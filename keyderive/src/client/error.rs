@@ -12,15 +12,16 @@ use tonic::Code;
 use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
-use super::operation::Operation;
-use crate::key::{DecodeError, EncodeError, ShownKey};
+use super::operation::{Operation, Replay};
+use crate::key::{DecodeError, EncodeError};
 use crate::plan::PlanError;
 use crate::row::{FilterError, RowError};
 
 /// A failure of an operation on a table, or of reaching a Bigtable at all.
 ///
-/// Its text names the operation, the table and the reason; [`source`](std::error::Error::source) leads to the
-/// failure below it, where there is one. What a program may want to decide on is asked by predicate.
+/// Its text names the operation, the table, the row key and the reason; [`redacted`](Self::redacted) is the text without
+/// keys and values, for logs. [`source`](std::error::Error::source) leads to the failure below it, where there is one. What
+/// a program may want to decide on is asked by predicate.
 ///
 /// ```
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
@@ -48,7 +49,9 @@ pub(crate) enum Kind {
     /// An RPC failed, at the server or on the way.
     Rpc(Rpc),
     /// The server's answer breaks the protocol.
-    Protocol { rpc: &'static str, table: Arc<str>, message: String, last: Option<Bytes> },
+    Protocol(Protocol),
+    /// The tokio runtime ended while a write was in flight.
+    RuntimeEnded { table: Arc<str>, replay: Replay },
     /// A write that Bigtable would refuse, and that was not sent.
     Limit { table: String, key: Bytes, message: String },
     /// A key cannot be written. Without a table where no table was involved.
@@ -76,6 +79,7 @@ pub(crate) enum Kind {
 }
 
 /// An RPC that failed for good.
+#[derive(Clone)]
 pub(crate) struct Rpc {
     pub(crate) rpc: &'static str,
     pub(crate) table: Arc<str>,
@@ -88,9 +92,24 @@ pub(crate) struct Rpc {
     last: Option<Bytes>,
 }
 
+/// An answer that breaks the protocol.
+pub(crate) struct Protocol {
+    rpc: &'static str,
+    table: Arc<str>,
+    message: String,
+    /// Whether it answers a write, which may have been applied then.
+    is_write: bool,
+    /// The row that it was about.
+    key: Option<Bytes>,
+    /// The last row that a scan had read.
+    last: Option<Bytes>,
+}
+
 /// What was tried before an operation failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tries {
+    /// Where an attempt may have been applied: whether the operation may be sent again all the same.
+    pub(super) open: Option<Replay>,
     pub(super) attempts: u32,
     pub(super) elapsed: Duration,
     pub(super) ended: Option<Ended>,
@@ -154,22 +173,41 @@ impl Error {
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
-        Self::new(Kind::Protocol {
+        Self::new(Kind::Protocol(Protocol {
             rpc: operation.rpc,
             table: Arc::clone(&operation.table),
             message: message.into(),
+            is_write: operation.is_write(),
+            key: None,
             last: None,
-        })
+        }))
     }
 
     /// An answer to a `ReadModifyWriteRow` that is none.
-    pub(crate) fn answer(table: &str, key: &Bytes, message: &str) -> Self {
-        Self::new(Kind::Protocol {
+    pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
+        Self::new(Kind::Protocol(Protocol {
             rpc: "ReadModifyWriteRow",
             table: table.into(),
-            message: format!("{message}, of row {}", ShownKey(key)),
+            message: message.into(),
+            is_write: true,
+            key: Some(key.clone()),
             last: None,
-        })
+        }))
+    }
+
+    /// The runtime ended while a write was in flight, which may be sent again as `replay` says.
+    pub(crate) fn runtime_ended(table: &Arc<str>, replay: Replay) -> Self {
+        Self::new(Kind::RuntimeEnded { table: Arc::clone(table), replay })
+    }
+
+    /// The same failure of an RPC, for an entry of it that may have been applied as `open` says.
+    pub(crate) fn with_open(self, open: Option<Replay>) -> Self {
+        match self.kind() {
+            Kind::Rpc(rpc) if rpc.tries.open != open => {
+                Self::new(Kind::Rpc(Rpc { tries: Tries { open, ..rpc.tries }, ..rpc.clone() }))
+            }
+            _ => self,
+        }
     }
 
     pub(crate) fn limit(table: &str, key: &Bytes, message: String) -> Self {
@@ -213,9 +251,9 @@ impl Error {
 
     /// The same failure of a scan, whose last row had this key.
     pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
-        use Kind::{Protocol, Scan};
-        if let Some(Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Protocol { last, .. }) =
-            Arc::get_mut(&mut self.0)
+        if let Some(
+            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol(Protocol { last, .. }),
+        ) = Arc::get_mut(&mut self.0)
         {
             *last = key;
         }
@@ -224,7 +262,10 @@ impl Error {
 
     /// The same failure, of an RPC about the row with this key.
     pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
-        if let Some(Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. }) = Arc::get_mut(&mut self.0) {
+        if let Some(
+            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } | Kind::Protocol(Protocol { key, .. }),
+        ) = Arc::get_mut(&mut self.0)
+        {
             *key = Some(about.clone());
         }
         self

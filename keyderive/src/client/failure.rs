@@ -17,6 +17,9 @@ use crate::wire::values;
 /// A failure below an error.
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
 
+/// What an attempt that took too long has not had.
+pub(super) const NO_WHOLE_ANSWER: &str = "no whole answer came";
+
 /// Why an attempt failed, and what that allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -27,6 +30,8 @@ pub(crate) struct Failure {
     pub(super) transient: bool,
     /// Whether the request cannot have reached the server.
     pub(super) unsent: bool,
+    /// Whether a server has said that it did nothing of it: by the answer, or by refusing the stream.
+    pub(super) refused: bool,
     /// How long the server wants to be left alone before the next attempt, which it asks for.
     pub(super) retry_after: Option<Duration>,
     /// Whether a server has said so, and not this process.
@@ -53,6 +58,29 @@ impl Failure {
         let message =
             format!("the connection is there, and no server of HTTP/2 has spoken on it within {after:.1?}");
         Self { answered: false, timed_out: true, ..Self::from(Status::unavailable(message)) }
+    }
+
+    /// Whether nothing of the request was done: it was not sent, or a server has refused it. After every other failure
+    /// a write may have been applied.
+    pub(super) fn is_refused(&self) -> bool {
+        self.unsent || self.refused
+    }
+
+    /// The failure of an attempt whose time, `allowed`, is over.
+    ///
+    /// The server is told the time too, and ends the stream by its own clock, in a way that is told from no other: by a
+    /// reset, with its connection, or as canceled.
+    pub(super) fn at_deadline(self, allowed: Duration) -> Self {
+        if self.is_refused() || (self.answered && self.code != Code::Cancelled) {
+            return self;
+        }
+        let ended = Self::timed_out(NO_WHOLE_ANSWER, allowed);
+        let message = match self.message.as_str() {
+            "" => ended.message,
+            message => format!("{}: {message}", ended.message),
+        };
+        let Self { source, metadata, answered, .. } = self;
+        Self { message, source, metadata, answered, timed_out: false, ..ended }
     }
 
     /// The same failure, from before anything was sent.
@@ -100,11 +128,13 @@ impl From<Status> for Failure {
         }
         let (code, retry_after) = (code(&status), retry_after(status.details()));
         let unsent = causes(&status).any(<dyn StdError>::is::<tonic::ConnectError>);
+        let answered = is_answer(&status);
         Self {
             transient: retry_after.is_some() || is_transient(code, status.message()),
             unsent,
+            refused: is_refused_stream(&status) || (answered && is_refusal(code)),
             message: message(&status),
-            answered: status.source().is_none(),
+            answered,
             timed_out: false,
             metadata: status.metadata().clone(),
             source: source(status),
@@ -140,6 +170,41 @@ fn code(status: &Status) -> Code {
         }
         None => status.code(),
     }
+}
+
+/// Whether a server has made up the status. Of those that arise in this process without a source, three are known: a
+/// stream that ends without a status, and messages above the limit, of which one that was received was an answer.
+fn is_answer(status: &Status) -> bool {
+    let is_of_this_process = match status.code() {
+        Code::Unknown => status.message().contains("missing grpc-status trailer"),
+        Code::OutOfRange => status.message().contains("decoded message length too large"),
+        _ => false,
+    };
+    status.source().is_none() && !is_of_this_process
+}
+
+/// Whether a server that answers with this code has done nothing. With the others it may have failed on the way, or
+/// speak for a server behind it.
+fn is_refusal(code: Code) -> bool {
+    !matches!(
+        code,
+        Code::Ok
+            | Code::Unavailable
+            | Code::DeadlineExceeded
+            | Code::Cancelled
+            | Code::Aborted
+            | Code::Unknown
+            | Code::Internal
+            | Code::DataLoss
+    )
+}
+
+/// Whether the server has not begun the stream: it was reset by `REFUSED_STREAM`, or is above the last stream that a
+/// `GOAWAY` names. Those below end otherwise, with their answer or their connection.
+fn is_refused_stream(status: &Status) -> bool {
+    causes(status).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
+        error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
+    })
 }
 
 /// What a status says, and the reason at the bottom of it where it arose in this process.

@@ -17,6 +17,7 @@ use bytes::Bytes;
 
 use self::chunk::{Chunk, Part, Status};
 use self::usual::LastNumber;
+use super::read::RequestedRows;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
 
 /// A minute in the microseconds of a cell's time. Clocks differ by less.
@@ -27,7 +28,7 @@ type Broken = String;
 
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
-    reversed: bool,
+    requested: RequestedRows,
     /// The key of the last row that was committed, where it is in the present message.
     last: Option<Span>,
     /// The key of the last row that was committed otherwise, or that the server says it has scanned; empty before the
@@ -69,10 +70,10 @@ struct SplitCell {
 }
 
 impl RowMerger {
-    /// A merger for a scan in key order, or against it when `reversed`, that goes on behind `last_key`.
-    pub(super) fn new(reversed: bool, last_key: Option<&[u8]>) -> Self {
+    /// A merger for a scan of these rows that goes on behind `last_key`.
+    pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>) -> Self {
         Self {
-            reversed,
+            requested,
             last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
             is_before: true,
@@ -255,7 +256,7 @@ impl RowMerger {
             match chunk::next(&self.message, &mut at)? {
                 Part::Chunk(chunk) => {
                     let first = chunk.key.of(&self.message);
-                    return Ok(if self.reversed { key > first } else { key < first });
+                    return Ok(if self.requested.is_reversed() { key > first } else { key < first });
                 }
                 Part::Scanned(_) => {}
                 Part::End => return Ok(false),
@@ -281,6 +282,9 @@ impl RowMerger {
             return Err("the first chunk of a row has no row key".to_owned());
         }
         self.check_order(key)?;
+        if !self.requested.may_come(key) {
+            return Err(format!("row {} was not asked for", Shown(key)));
+        }
         if chunk.family.is_none() {
             return Err(format!("the first chunk of row {} has no family", Shown(key)));
         }
@@ -305,7 +309,7 @@ impl RowMerger {
 
     #[inline]
     fn is_in_order(&self, last: &[u8], key: &[u8]) -> bool {
-        last.is_empty() || if self.reversed { key < last } else { key > last }
+        last.is_empty() || if self.requested.is_reversed() { key < last } else { key > last }
     }
 
     fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
@@ -316,7 +320,7 @@ impl RowMerger {
         if self.is_in_order(last, key) {
             return Ok(());
         }
-        let rule = if self.reversed { "strictly decreasing" } else { "strictly increasing" };
+        let rule = if self.requested.is_reversed() { "strictly decreasing" } else { "strictly increasing" };
         Err(format!("row keys must be {rule}, and {} follows {}", Shown(key), Shown(last)))
     }
 

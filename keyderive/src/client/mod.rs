@@ -19,19 +19,22 @@
 //! name a row in them. At the level warn are told: a connection that is used without having been made ready, one that
 //! could not be renewed, and one that has gone silent; operations that have failed for some seconds and are tried
 //! again, at most every 30 s; failures of a writer that was dropped; a table whose layout cannot be checked before the
-//! first request to it, once.
+//! first request to it, once; cells of the future that are read, at most every 30 s.
 //!
 //! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
 //!
 //! | metric | kind | labels | |
 //! |---|---|---|---|
-//! | `keyderive.operation.seconds` | histogram | `operation`, `code` | how long operations took, with all attempts and pauses |
-//! | `keyderive.attempts` | counter | `operation`, `code` | attempts, by how each ended |
-//! | `keyderive.rows` | counter | `operation` | rows that came, or were sent |
-//! | `keyderive.bytes` | counter | `operation` | bytes of the messages that brought rows, or were sent |
-//! | `keyderive.throttle.seconds` | histogram | | how long writes waited for the [server's rate](ClientBuilder::throttle) |
+//! | `keyderive.operation.seconds` | histogram | `operation`, `table`, `code` | how long operations took, with all attempts and pauses |
+//! | `keyderive.attempts` | counter | `operation`, `table`, `code` | attempts, by how each ended |
+//! | `keyderive.rows` | counter | `operation`, `table` | rows that came, or were sent |
+//! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that brought rows, or were sent |
+//! | `keyderive.throttle.seconds` | histogram | `table` | how long writes waited for the [server's rate](ClientBuilder::throttle) |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | times that the layout of a table could not be checked, since the admin service refused or did not answer |
+//! | `keyderive.future_cells` | counter | `table` | cells that were read whose time was more than a minute in the future, which hide what is written to their columns |
 //! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
+//!
+//! The label `table` is the table's name, and empty for what is about no table, as `PingAndWarm`.
 
 mod admin;
 mod attempts;
@@ -41,6 +44,7 @@ mod call;
 mod channels;
 mod cloud;
 mod contact;
+mod cookies;
 mod credentials;
 mod dial;
 mod environment;
@@ -58,6 +62,7 @@ mod protobuf;
 mod raw;
 mod read;
 mod refresh;
+mod runtime;
 mod sample;
 mod settings;
 mod streams;
@@ -122,7 +127,7 @@ pub(crate) use transport::{BoxFuture, InProcess, MAX_MESSAGE_BYTES};
 ///
 /// An operation that fails for a reason that passes is tried again, on another connection where there is one, for as
 /// long as its [`Settings`] say; a scan goes on behind the last row that came. What may not be done twice is tried
-/// again only where it cannot have reached the server.
+/// again only where nothing was done of it: it was not sent, or the server refused it.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,

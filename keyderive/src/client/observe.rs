@@ -1,5 +1,7 @@
 //! What is told of an operation: a span of `tracing` while it runs, and metrics when it has ended.
 
+use std::sync::Arc;
+
 use tokio::time::Instant;
 use tonic::Code;
 use tracing::Span;
@@ -14,6 +16,7 @@ use super::operation::Operation;
 pub(super) struct Watch {
     span: Span,
     rpc: &'static str,
+    table: Arc<str>,
     begun: Instant,
     attempts: u32,
     /// Whether an attempt has begun and not ended.
@@ -38,6 +41,7 @@ impl Watch {
         Self {
             span,
             rpc: operation.rpc,
+            table: Arc::clone(&operation.table),
             begun: Instant::now(),
             attempts: 0,
             attempting: false,
@@ -63,7 +67,7 @@ impl Watch {
 
     pub(super) fn attempt_ends(&mut self, code: Code) {
         if std::mem::take(&mut self.attempting) {
-            emit::attempt(self.rpc, name(code));
+            emit::attempt(self.rpc, &self.table, name(code));
         }
     }
 
@@ -97,7 +101,7 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
-        emit::operation(self.rpc, code, self.begun.elapsed(), self.rows, self.bytes);
+        emit::operation(self.rpc, &self.table, code, self.begun.elapsed(), self.rows, self.bytes);
     }
 }
 
@@ -110,9 +114,10 @@ pub(super) use emit::{describe, future_cells, refreshed, throttled};
 
 #[cfg(feature = "metrics")]
 mod emit {
+    use std::sync::Arc;
     use std::time::Duration;
 
-    use metrics::{Unit, counter, describe_counter, describe_histogram, histogram};
+    use metrics::{SharedString, Unit, counter, describe_counter, describe_histogram, histogram};
 
     const ATTEMPTS: &str = "keyderive.attempts";
     const SECONDS: &str = "keyderive.operation.seconds";
@@ -123,8 +128,8 @@ mod emit {
     const UNCHECKED: &str = "keyderive.layout.unchecked";
     const REFRESHES: &str = "keyderive.channel.refreshes";
 
-    pub(in super::super) fn future_cells(count: u64) {
-        counter!(FUTURE_CELLS).increment(count);
+    pub(in super::super) fn future_cells(table: &Arc<str>, count: u64) {
+        counter!(FUTURE_CELLS, "table" => shared(table)).increment(count);
     }
 
     pub(in super::super) fn describe() {
@@ -146,28 +151,33 @@ mod emit {
         describe_counter!(REFRESHES, Unit::Count, "connections that were to be renewed, by how that ended");
     }
 
-    pub(super) fn attempt(operation: &'static str, code: &'static str) {
-        counter!(ATTEMPTS, "operation" => operation, "code" => code).increment(1);
+    fn shared(table: &Arc<str>) -> SharedString {
+        SharedString::from(Arc::clone(table))
+    }
+
+    pub(super) fn attempt(operation: &'static str, table: &Arc<str>, code: &'static str) {
+        counter!(ATTEMPTS, "operation" => operation, "table" => shared(table), "code" => code).increment(1);
     }
 
     pub(super) fn operation(
         operation: &'static str,
+        table: &Arc<str>,
         code: &'static str,
         took: Duration,
         rows: u64,
         bytes: u64,
     ) {
-        histogram!(SECONDS, "operation" => operation, "code" => code).record(took);
+        histogram!(SECONDS, "operation" => operation, "table" => shared(table), "code" => code).record(took);
         if rows > 0 {
-            counter!(ROWS, "operation" => operation).increment(rows);
+            counter!(ROWS, "operation" => operation, "table" => shared(table)).increment(rows);
         }
         if bytes > 0 {
-            counter!(BYTES, "operation" => operation).increment(bytes);
+            counter!(BYTES, "operation" => operation, "table" => shared(table)).increment(bytes);
         }
     }
 
-    pub(in super::super) fn throttled(waited: Duration) {
-        histogram!(THROTTLE).record(waited);
+    pub(in super::super) fn throttled(table: &Arc<str>, waited: Duration) {
+        histogram!(THROTTLE, "table" => shared(table)).record(waited);
     }
 
     pub(super) fn unchecked(table: &str, code: &'static str) {
@@ -182,17 +192,18 @@ mod emit {
 
 #[cfg(not(feature = "metrics"))]
 mod emit {
+    use std::sync::Arc;
     use std::time::Duration;
 
     pub(in super::super) fn describe() {}
 
-    pub(in super::super) fn future_cells(_: u64) {}
+    pub(in super::super) fn future_cells(_: &Arc<str>, _: u64) {}
 
-    pub(super) fn attempt(_: &'static str, _: &'static str) {}
+    pub(super) fn attempt(_: &'static str, _: &Arc<str>, _: &'static str) {}
 
-    pub(super) fn operation(_: &'static str, _: &'static str, _: Duration, _: u64, _: u64) {}
+    pub(super) fn operation(_: &'static str, _: &Arc<str>, _: &'static str, _: Duration, _: u64, _: u64) {}
 
-    pub(in super::super) fn throttled(_: Duration) {}
+    pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 
     pub(super) fn unchecked(_: &str, _: &'static str) {}
 

@@ -43,10 +43,10 @@ pub(super) enum Kind {
 
 /// Whether it may be sent again after it may have reached the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Replay {
+pub(crate) enum Replay {
     /// Twice is as good as once.
     Always,
-    /// Twice is not once, so it is sent again only where it cannot have arrived.
+    /// Twice is not once, so it is sent again only where nothing was done of it: it was not sent, or it was refused.
     IfUnsent,
 }
 
@@ -106,6 +106,17 @@ impl Operation {
     /// Whether it is for the admin service, which in the cloud is somewhere else.
     pub(super) fn is_admin(&self) -> bool {
         matches!(self.kind, Kind::Admin(_))
+    }
+
+    /// Whether it changes what is stored.
+    pub(super) fn is_write(&self) -> bool {
+        match self.kind {
+            Kind::ReadRow | Kind::ReadRows | Kind::SampleRowKeys | Kind::PingAndWarm => false,
+            Kind::MutateRow | Kind::MutateRows | Kind::CheckAndMutateRow | Kind::ReadModifyWriteRow => true,
+            Kind::Admin(rpc) => {
+                !matches!(rpc, "GetTable" | "ListTables" | "GenerateConsistencyToken" | "CheckConsistency")
+            }
+        }
     }
 
     /// How many rows it sends, where that is always the same.

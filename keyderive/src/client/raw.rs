@@ -87,7 +87,7 @@ impl RawTable {
     /// # fn main() {}
     /// ```
     ///
-    /// It is sent again only when it cannot have reached the server. Of two families with one name the last counts.
+    /// It is sent again only when it was not sent, or was refused. Of two families with one name the last counts.
     ///
     /// # Errors
     /// When a family has a name or a rule that no family can have, which is found before it is sent;
@@ -112,7 +112,7 @@ impl RawTable {
 
     /// Adds, changes and drops column families, by all changes in their order, or by none; what the table is then.
     ///
-    /// It is sent again only when it cannot have reached the server.
+    /// It is sent again only when it was not sent, or was refused.
     ///
     /// # Errors
     /// When there is no change, or one with a name or a rule that no family can have, which is found before it is
@@ -193,8 +193,8 @@ impl RawTable {
     /// Changes a row by `then` where `condition` leaves a cell of it, or, without a condition, where it has any cell;
     /// by `otherwise` where not. Says which: true for `then`.
     ///
-    /// It is sent again only when it cannot have reached the server. After another failure it may have been applied
-    /// or not.
+    /// It is sent again only when it was not sent, or was refused. After an error that
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When both lists are empty, or the write is above a limit of Bigtable, or the filter is none that it takes, all
@@ -211,8 +211,8 @@ impl RawTable {
 
     /// Changes cells of a row by what they hold, in the order of the rules; the changed cells, as they are then.
     ///
-    /// It is sent again only when it cannot have reached the server. After another failure it may have been applied
-    /// or not.
+    /// It is sent again only when it was not sent, or was refused. After an error that
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When there is no rule, or the write fails.

@@ -1,6 +1,7 @@
 //! Reads: which rows are asked for, and in which order.
 
 mod portions;
+mod requested;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -15,6 +16,7 @@ use crate::plan::KeyRange;
 use crate::row::{FilterError, Row, RowFilter};
 use crate::wire::data;
 
+pub(super) use requested::RequestedRows;
 pub use stream::RowStream;
 
 /// Which rows are read, and what of them.

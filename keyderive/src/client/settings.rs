@@ -46,9 +46,9 @@ pub struct Settings {
     pub mutate_row: CallSettings,
     /// Writes of many rows; each request of them.
     pub mutate_rows: CallSettings,
-    /// Conditional writes, which are sent again only when they cannot have reached the server.
+    /// Conditional writes, which are sent again only when they were not sent, or were refused.
     pub check_and_mutate_row: CallSettings,
-    /// Increments and appends, which are sent again only when they cannot have reached the server.
+    /// Increments and appends, which are sent again only when they were not sent, or were refused.
     pub read_modify_write_row: CallSettings,
     /// What is done to tables: creating, describing, changing and deleting them.
     pub admin: CallSettings,

@@ -170,7 +170,7 @@ async fn a_refused_write_changes_nothing() {
         ("k", vec![set("f", "q", -1000, "1")], "INVALID_ARGUMENT: the timestamp -1000 is not a whole number"),
     ] {
         let error = client.mutate_row(TABLE, key.into(), mutations).await.unwrap_err();
-        let failed = "MutateRow of row `k` (hex 6b) on table `events` failed: ";
+        let failed = "MutateRow of row `k` on table `events` failed: ";
         assert!(error.to_string().starts_with(&format!("{failed}{text}")), "{error}");
     }
     client.mutate_row(TABLE, vec![b'k'; 4096].into(), put("v")).await.unwrap();

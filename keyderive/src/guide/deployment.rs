@@ -142,8 +142,21 @@
 //!   flight end.
 //! - A client makes 4 connections to the cloud, makes them ready before they are used, and renews each before Google's
 //!   front ends close it. [`ClientBuilder`](crate::client::ClientBuilder) has every knob.
-//! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics. From the
-//!   level info up, no row key and no value is in it.
+//! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics, by table.
+//!   From the level info up, no row key and no value is in it. An error that the program logs has both, unless it logs
+//!   [`redacted`](crate::Error::redacted).
+//!
+//! Three lines show each operation in a terminal when it ends, by the crate `tracing-subscriber`:
+//!
+//! ```
+//! tracing_subscriber::fmt()
+//!     .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+//!     .init();
+//! ```
+//!
+//! ```text
+//! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::client::observe: close time.busy=210µs time.idle=1.30ms
+//! ```
 //!
 //! # Features
 //!

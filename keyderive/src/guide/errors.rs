@@ -1,8 +1,11 @@
 //! Errors: what each predicate tells, and what to do then.
 //!
-//! A text names the operation, the table, the key as text and in hexadecimal, the value and the limit; first the fault, then
-//! the remedy. It is for people, and its wording may change in any release. What a program decides on is asked by
-//! predicate; kinds of errors are not enumerated, so that a release can add one.
+//! A text names the operation, the table, the key (in hexadecimal too where it is no plain text), the value and the limit;
+//! first the fault, then the remedy. It is for people, and its wording may change in any release. What a program decides
+//! on is asked by predicate; kinds of errors are not enumerated, so that a release can add one.
+//!
+//! Keys and values are often those of users. [`redacted`](crate::Error::redacted) is the text without them, and without the
+//! words of a server, which may name a row: for logs that are not to have them.
 //!
 //! ```
 //! use keyderive::{Client, Error, RowKey};
@@ -27,12 +30,15 @@
 //! fn status(error: &Error) -> u16 {
 //!     match error {
 //!         error if error.is_key() || error.is_token() => 400,
+//!         // A write that may have been applied: who asked looks before asking again.
+//!         error if error.is_outcome_unknown() => 502,
 //!         error if error.is_deadline() => 504,
 //!         error if error.is_retryable() => 503,
 //!         _ => 500,
 //!     }
 //! }
 //! assert_eq!(status(&error), 400);
+//! eprintln!("{}", error.redacted()); // for a log: the table, the field and what to do, and not the key
 //! # Ok(())
 //! # }
 //! ```
@@ -53,8 +59,8 @@
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or above a limit of Bigtable, whatever the table holds | mend the program: [`limits`](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is unknown, or may not do this | grant the role: [`deployment`](super::deployment#permissions) |
 //! | [`is_credentials`](crate::Error::is_credentials) | there was no access token to send a request with | log in, or name a service account; the source tells what was tried |
-//! | [`is_deadline`](crate::Error::is_deadline) | the time for the operation ran out; a write may have been applied | give it more in [`Settings`](crate::client::Settings), or ask for less |
-//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable could not be reached, or cannot serve now; a write may have been applied | the client has tried again; try later |
+//! | [`is_deadline`](crate::Error::is_deadline) | the time for the operation ran out | give it more in [`Settings`](crate::client::Settings), or ask for less |
+//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable could not be reached, or cannot serve now | the client has tried again; try later |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is used up | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | the emulator and the embedded Bigtable lack some |
 //! | [`is_protocol`](crate::Error::is_protocol) | the server's answer broke the protocol | a fault of the server or of keyderive: report it |
@@ -62,7 +68,8 @@
 //! | [`is_in_use`](crate::Error::is_in_use) | the file of an embedded Bigtable is open elsewhere | open it once, and clone the client |
 //! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
 //! | [`is_closed`](crate::Error::is_closed) | the client was closed before the operation began, or while nobody polled its stream | make a new client; rows that a writer had taken were sent, and its `flush` tells of them |
-//! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes | the same call may succeed later; look first where it was conditional, an increment or an append |
+//! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | a write may have been applied, or not | [as its call says](#unknown-outcomes) |
+//! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes, and the call may be made again | the same call may succeed later |
 //!
 //! [`attempts`](crate::Error::attempts) is 0 for what was not sent, [`bucket`](crate::Error::bucket) the salt bucket
 //! that a scan failed in, [`last_row_key`](crate::Error::last_row_key) the row behind which it can go on, and
@@ -73,7 +80,8 @@
 //! An operation that fails for a reason that passes is made again, by another connection where there is one: after
 //! pauses that grow, or when the server says. A scan goes on behind its last row, so that each row comes once; a write of
 //! many rows sends again only the rows that failed; a conditional write, an increment or an append is sent again only
-//! where it cannot have reached the server. What is given up says what was tried:
+//! where nothing was done of it: it was not sent, or the server refused it and said when to come back. What is given up
+//! says what was tried:
 //!
 //! ```text
 //! ReadRows on table `events` failed: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086; given up after 8 attempts in 2.8 s, since no Bigtable has ever answered there; does the emulator run, at this address?
@@ -99,6 +107,24 @@
 //! # }
 //! ```
 //!
+//! # Unknown outcomes
+//!
+//! A connection that breaks, a deadline, and some answers of a server leave open whether a write was applied. Then
+//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) is true, also where a later attempt was refused, and the text
+//! says "it may have been applied". What to do depends on the call:
+//!
+//! | call | after an unknown outcome |
+//! |---|---|
+//! | `put`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold |
+//! | `put_all`, `merge_all`, `delete_rows`, a `writer` | the same rows again; the error names one, and rows of its request are as open |
+//! | `load` | resume it |
+//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row, and decide anew |
+//! | `increment`, `append`, `modify` | read the row: the same call again may count or append twice |
+//! | a table created, changed or deleted, `drop_rows` | look at the table; `create_if_absent` does |
+//!
+//! Reads are never open, nor is what failed before it was sent. [`is_retryable`](crate::Error::is_retryable) is false where
+//! the same call again might do it twice.
+//!
 //! # Errors of their own
 //!
 //! | type | from | predicates |
@@ -108,9 +134,9 @@
 //! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_token` |
 //! | [`RowError`](crate::row::RowError) | the source of an error that `is_row` | `is_missing_column`, `is_malformed`, `is_unsupported` |
 //! | [`FilterError`](crate::row::FilterError) | the source of an error about a filter that the service does not take | `is_too_large` |
-//! | [`WriteErrors`](crate::client::WriteErrors) | a writer's `flush` and `close` | `failed`: each row with its key and its error |
+//! | [`WriteErrors`](crate::client::WriteErrors) | a writer's `flush` and `close` | `failed`: each row with its key and its error; `is_outcome_unknown` |
 //! | [`LoadError`](crate::load::LoadError) | a load that ended before its input did | `is_input`, `is_too_many_failures`, `error`, `checkpoint`, `report` |
-//! | [`PutBothError`](crate::PutBothError) | [`put_both`](crate::put_both) | `first`, `second`, each with what it holds; `is_retryable` |
+//! | [`PutBothError`](crate::PutBothError) | [`put_both`](crate::put_both) | `first`, `second`, each with what it holds; `is_retryable`, `is_outcome_unknown` |
 //! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_credentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!

@@ -99,5 +99,6 @@
 //! # What is sent twice
 //!
 //! A write is made again after a failure that passes, where that leaves the same row: cells have a time that is chosen
-//! once. Conditional writes, increments and appends are made again only where they cannot have reached the server; after
-//! another failure they may have been applied, or not, and the program has to look.
+//! once. Conditional writes, increments and appends are made again only where nothing was done of them: they were not sent,
+//! or were refused. After an error that [`is_outcome_unknown`](crate::Error::is_outcome_unknown) they may have been applied,
+//! or not, and the program has to look: [errors](super::errors#unknown-outcomes).

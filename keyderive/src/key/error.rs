@@ -109,10 +109,19 @@ impl EncodeError {
     }
 }
 
-impl fmt::Display for EncodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl EncodeError {
+    /// The text without the value, for logs that are not to have it.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| self.write(f, true))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
         let EncodeFault { key_type, kind } = &*self.0;
         match kind {
+            EncodeKind::Field { name, .. } if is_redacted => {
+                write!(f, "field `{name}` of `{key_type}` cannot hold the value that was given")
+            }
             EncodeKind::Field { name, error } => write!(f, "field `{name}` of `{key_type}`: {error}"),
             EncodeKind::TooLong { len } => write!(
                 f,
@@ -131,6 +140,12 @@ impl fmt::Display for EncodeError {
     }
 }
 
+impl fmt::Display for EncodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
+    }
+}
+
 /// The text, as that of [`FieldError`].
 impl fmt::Debug for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -142,7 +157,7 @@ impl Error for EncodeError {}
 
 /// A row key that is not one of this key type.
 ///
-/// The text shows the key as text and in hexadecimal, and says where it departs from the key type.
+/// The text shows the key, in hexadecimal too where it is no plain text, and says where it departs from the key type.
 /// Decode accepts exactly what encode writes: a wrong bucket, a byte that encode would refuse or a
 /// second form of the same value is an error too.
 #[derive(Clone, PartialEq, Eq)]
@@ -208,11 +223,23 @@ impl DecodeError {
     }
 }
 
-impl fmt::Display for DecodeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl DecodeError {
+    /// The text without the key, for logs that are not to have it.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| self.write(f, true))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
         let DecodeFault { key_type, key, kind } = &*self.0;
-        write!(f, "row key {} is not one of `{key_type}`: ", ShownKey(key))?;
+        match is_redacted {
+            true => write!(f, "a row key is not one of `{key_type}`: ")?,
+            false => write!(f, "row key {} is not one of `{key_type}`: ", ShownKey(key))?,
+        }
         match kind {
+            DecodeKind::Field { name, .. } if is_redacted => {
+                write!(f, "field `{name}` does not have the bytes of a value")
+            }
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
             DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
             DecodeKind::Salt { schema } => no_salt(schema, f),
@@ -226,6 +253,12 @@ impl fmt::Display for DecodeError {
                 write!(f, "it is {} bytes long; a row key has 1 to {MAX_KEY_LEN}", key.len())
             }
         }
+    }
+}
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
     }
 }
 

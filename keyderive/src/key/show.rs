@@ -48,24 +48,32 @@ impl fmt::Display for Hex<'_> {
 /// How many bytes of a key an error shows: enough to find it, short enough to read.
 const SHOWN: usize = 160;
 
-/// A row key as errors show it: as text and in hexadecimal, cut where it is long.
+/// A row key as errors show it: as text, in hexadecimal too where the text has escapes, cut where it is long.
 #[derive(Clone, Copy)]
 pub(crate) struct ShownKey<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for ShownKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(key) = self;
-        match key.get(..SHOWN) {
-            None => write!(f, "`{}` (hex {})", Readable(key), Hex(key)),
-            Some(start) => write!(
-                f,
-                "`{}…` (hex {}…, the first {SHOWN} of {} bytes)",
-                Readable(start),
-                Hex(start),
-                key.len()
-            ),
+        let Some(start) = beginning(key) else {
+            write!(f, "`{}`", Readable(key))?;
+            return if Readable(key).is_verbatim() { Ok(()) } else { write!(f, " (hex {})", Hex(key)) };
+        };
+        write!(f, "`{}…` (", Readable(start))?;
+        if !Readable(start).is_verbatim() {
+            write!(f, "hex {}…, ", Hex(start))?;
         }
+        write!(f, "the first {} of {} bytes)", start.len(), key.len())
     }
+}
+
+/// As much of a long key as is shown, without a character that the cut is in.
+fn beginning(key: &[u8]) -> Option<&[u8]> {
+    let start = key.get(..SHOWN).filter(|start| start.len() < key.len())?;
+    Some(match str::from_utf8(start) {
+        Err(cut) if cut.error_len().is_none() => &start[..cut.valid_up_to()],
+        _ => start,
+    })
 }
 
 /// One byte as a reader knows it: the character where it has one, and its number always.
@@ -102,9 +110,26 @@ mod tests {
     }
 
     #[test]
+    fn a_key_is_shown_once_unless_its_text_has_escapes() {
+        assert_eq!(ShownKey(b"a#").to_string(), "`a#`");
+        assert_eq!(ShownKey("ü".as_bytes()).to_string(), "`ü`");
+        assert_eq!(ShownKey(b"").to_string(), "``");
+        assert_eq!(ShownKey(b"a\0").to_string(), "`a\\x00` (hex 6100)");
+        assert_eq!(ShownKey(b"a\\").to_string(), "`a\\\\` (hex 615c)");
+    }
+
+    #[test]
     fn long_keys_are_cut() {
-        assert_eq!(ShownKey(b"a#").to_string(), "`a#` (hex 6123)");
         let long = ShownKey(&[b'a'; 4097]).to_string();
-        assert!(long.len() < 600 && long.ends_with("the first 160 of 4097 bytes)"), "{long}");
+        assert_eq!(long, format!("`{}…` (the first 160 of 4097 bytes)", "a".repeat(160)));
+        let key = "üüü".repeat(40);
+        let whole = ShownKey(key.as_bytes()).to_string();
+        assert_eq!(whole, format!("`{}…` (the first 160 of 240 bytes)", "ü".repeat(80)));
+        let key = format!("a{}", "ü".repeat(90));
+        let cut = ShownKey(key.as_bytes()).to_string();
+        assert_eq!(cut, format!("`a{}…` (the first 159 of 181 bytes)", "ü".repeat(79)));
+        let long = ShownKey(&[0xff; 4097]).to_string();
+        assert!(long.len() < 1200 && long.ends_with("…, the first 160 of 4097 bytes)"), "{long}");
+        assert!(long.contains("` (hex ffff"), "{long}");
     }
 }

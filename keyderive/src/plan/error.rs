@@ -55,6 +55,17 @@ impl From<EncodeError> for PlanError {
     }
 }
 
+impl PlanError {
+    /// The text without the value, for logs that are not to have it.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(move |f| match &self.0 {
+            Kind::Key(error) => write!(f, "the scan cannot be planned: {}", error.redacted()),
+            Kind::Token { .. } => write!(f, "{self}"),
+        })
+    }
+}
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (key_type, fault) = match &self.0 {

@@ -52,14 +52,35 @@ impl RowError {
     }
 }
 
-impl Display for RowError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl RowError {
+    /// The text without values, for logs that are not to have them. It names the column.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl Display + '_ {
+        fmt::from_fn(|f| {
+            self.write_place(f)?;
+            f.write_str(match self.fault.0.kind {
+                Kind::MissingColumn | Kind::Duplicate => return write!(f, "{}", self.fault),
+                Kind::Malformed => " does not hold what its field is stored as",
+                Kind::Unsupported => " has no form as it is stored",
+                Kind::Rejected => " is not what the row type takes",
+            })
+        })
+    }
+
+    fn write_place(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { family, fault } = self;
         let family = fault.0.family.as_deref().unwrap_or(family);
         match &fault.0.column {
-            Some(qualifier) => write!(f, "column `{family}:{}`{fault}", Text(qualifier)),
-            None => write!(f, "the row in family `{family}`{fault}"),
+            Some(qualifier) => write!(f, "column `{family}:{}`", Text(qualifier)),
+            None => write!(f, "the row in family `{family}`"),
         }
+    }
+}
+
+impl Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_place(f)?;
+        write!(f, "{}", self.fault)
     }
 }
 

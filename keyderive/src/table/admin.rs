@@ -54,7 +54,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It is sent again only when it cannot have reached the server.
+    /// It is sent again only when it was not sent, or was refused.
     ///
     /// # Errors
     /// As [`RawTable::modify_families`](crate::client::RawTable::modify_families).

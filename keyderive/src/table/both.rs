@@ -115,7 +115,7 @@ pub enum Held {
     Written,
     /// It does not: nothing was sent, or the server has refused it.
     NotWritten,
-    /// An attempt failed in a way that leaves it open.
+    /// It may or may not: the error [`is_outcome_unknown`](Error::is_outcome_unknown).
     Unknown,
 }
 
@@ -171,11 +171,9 @@ impl PutSide {
         match table.client.mutate_row(&table.name, key.into(), mutations).await {
             Ok(()) => self.held = Held::Written,
             Err(error) => {
-                // An attempt before the last one may have been carried out without a word.
-                self.held = match error.attempts() {
-                    0 => Held::NotWritten,
-                    1 if !error.is_retryable() => Held::NotWritten,
-                    _ => Held::Unknown,
+                self.held = match error.is_outcome_unknown() {
+                    true => Held::Unknown,
+                    false => Held::NotWritten,
                 };
                 self.error = Some(error);
             }
@@ -203,14 +201,26 @@ impl PutBothError {
         self.errors().all(Error::is_retryable)
     }
 
+    /// Whether one of the rows may have been written, or not: what [`PutSide::held`] says of each.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.errors().any(Error::is_outcome_unknown)
+    }
+
+    /// The text without row keys and values, as [`Error::redacted`].
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| self.write(f, true))
+    }
+
     fn errors(&self) -> impl Iterator<Item = &Error> {
         self.sides.iter().filter_map(PutSide::error)
     }
 }
 
-impl fmt::Display for PutSide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.key {
+impl PutSide {
+    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
+        match self.key.as_ref().filter(|_| !is_redacted) {
             Some(key) => write!(f, "row {} of table `{}` ", ShownKey(key), self.table)?,
             None => write!(f, "the row of table `{}` ", self.table)?,
         }
@@ -222,15 +232,32 @@ impl fmt::Display for PutSide {
     }
 }
 
-impl fmt::Display for PutBothError {
+impl fmt::Display for PutSide {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
+    }
+}
+
+impl PutBothError {
+    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
         let [first, second] = &*self.sides;
-        write!(f, "{first}, and {second}")?;
-        self.errors().try_for_each(|error| write!(f, ": {error}"))?;
+        first.write(f, is_redacted)?;
+        f.write_str(", and ")?;
+        second.write(f, is_redacted)?;
+        self.errors().try_for_each(|error| match is_redacted {
+            true => write!(f, ": {}", error.redacted()),
+            false => write!(f, ": {}", error.of_named_row()),
+        })?;
         match self.is_retryable() {
             true => f.write_str("; the same call again makes both hold"),
             false => f.write_str("; when that is mended, the same call again makes both hold"),
         }
+    }
+}
+
+impl fmt::Display for PutBothError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
     }
 }
 

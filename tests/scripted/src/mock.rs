@@ -39,6 +39,7 @@ use tonic::transport::{Channel, Endpoint};
 pub use self::answer::{Answer, Failure, Gate};
 use self::connection::Command;
 use self::pipe::Pipes;
+pub use self::pipe::piped;
 pub use self::request::Request;
 pub use self::rows::{Chunk, cell, row};
 pub use self::rpc::Rpc;

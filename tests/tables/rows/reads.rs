@@ -334,7 +334,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     assert!(error.is_row());
     assert_eq!(
         error.to_string(),
-        "row `/` (hex 2f) of table `pages`: column `stats:clicks` holds 1 byte, `78`; `u32` is stored as an integer of 8 bytes, \
+        "row `/` of table `pages`: column `stats:clicks` holds 1 byte, `78`; `u32` is stored as an integer of 8 bytes, \
          big-endian"
     );
     client
@@ -347,7 +347,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let error = pages.rows_as::<Plain>().columns(["daily:"]).get(&key("/")).await.map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row `/` (hex 2f) of table `pages`: column `cf:title` is missing; make the field an `Option` or give it \
+        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option` or give it \
          `#[serde(default)]`"
     );
 }

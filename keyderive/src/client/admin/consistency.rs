@@ -58,7 +58,7 @@ impl Client {
         Error::rpc(
             &operation,
             failure,
-            Tries { attempts: checks, elapsed, ended: Some(Ended::Time(allowed)) },
+            Tries { attempts: checks, elapsed, ended: Some(Ended::Time(allowed)), open: None },
         )
     }
 }

@@ -15,6 +15,8 @@ pub(super) struct Outcome {
     kept: Vec<FailedWrite>,
     /// How many failed, those that are kept and the others.
     failed: u64,
+    /// How many of them may have been written all the same.
+    unknown: u64,
 }
 
 /// A row that a writer could not write, and why.
@@ -24,7 +26,7 @@ pub struct FailedWrite {
     error: Error,
 }
 
-/// The rows that a writer could not write since it was last flushed.
+/// The rows that a writer could not write since it was last flushed, or may not have written.
 #[derive(Debug)]
 pub struct WriteErrors(Outcome);
 
@@ -35,6 +37,7 @@ impl Outcome {
             Ok(()) => self.written += 1,
             Err(error) => {
                 self.failed += 1;
+                self.unknown += u64::from(error.is_outcome_unknown());
                 // The first is always kept: it says why.
                 if self.kept.len() < most.max(1) {
                     let key = key();
@@ -92,6 +95,28 @@ impl WriteErrors {
         self.0.failed
     }
 
+    /// Whether rows are among them that may have been written:
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) says of which row.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.0.unknown > 0
+    }
+
+    /// The text without row keys and values, as [`Error::redacted`].
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| {
+            self.write_counts(f)?;
+            self.0.first().map_or(Ok(()), |error| write!(f, "; the first: {}", error.redacted()))
+        })
+    }
+
+    fn write_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcome { written, failed, unknown, .. } = &self.0;
+        let verb = if *unknown == 0 { "were not" } else { "may not have been" };
+        write!(f, "{failed} of {} rows {verb} written", failed + written)
+    }
+
     /// How many rows were written.
     #[must_use]
     pub fn written(&self) -> u64 {
@@ -101,8 +126,7 @@ impl WriteErrors {
 
 impl fmt::Display for WriteErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Outcome { written, failed, .. } = &self.0;
-        write!(f, "{failed} of {} rows were not written", failed + written)?;
+        self.write_counts(f)?;
         self.0.first().map_or(Ok(()), |error| write!(f, "; the first: {error}"))
     }
 }

@@ -2,7 +2,8 @@
 
 use tonic::Code;
 
-use super::{Ended, Error, Kind, Rpc, Tries};
+use super::{Ended, Error, Kind, Protocol, Rpc, Tries};
+use crate::client::operation::Replay;
 
 impl Error {
     /// The bucket that a scan failed in, where one is known.
@@ -18,7 +19,7 @@ impl Error {
     #[must_use]
     pub fn last_row_key(&self) -> Option<&[u8]> {
         match self.kind() {
-            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol { last, .. } => {
+            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol(Protocol { last, .. }) => {
                 last.as_deref()
             }
             _ => None,
@@ -31,7 +32,9 @@ impl Error {
         match self.kind() {
             Kind::Foreign { error, .. } => Some(error.key()),
             Kind::Row { key, .. } | Kind::Entry { key, .. } | Kind::Limit { key, .. } => Some(key),
-            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } => key.as_deref(),
+            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } | Kind::Protocol(Protocol { key, .. }) => {
+                key.as_deref()
+            }
             Kind::Input { error, .. } | Kind::Scan { error, .. } => error.row_key(),
             _ => None,
         }
@@ -118,14 +121,45 @@ impl Error {
         matches!(self.cause(), Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::NoContact), .. }, .. }))
     }
 
-    /// Whether the time for the operation ran out. A write may have been applied.
+    /// Whether a write may have been applied, or not: an attempt ended without the server's word that it did nothing. The
+    /// attempt may be any of them, since a later refusal says nothing of the ones before.
+    ///
+    /// ```
+    /// # use keyderive::{Error, RowKey, Table};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// # type Page = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(pages: Table<PageKey, Page>, home: PageKey) -> Result<(), Error> {
+    /// match pages.increment(&home, "visits", 1).await {
+    ///     Ok(visits) => println!("{visits} visits"),
+    ///     // To count again might count twice.
+    ///     Err(error) if error.is_outcome_unknown() => println!("counted or not: {}", error.redacted()),
+    ///     Err(error) => return Err(error), // it is not counted
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Of a read, and of what failed before it was sent, it is false. [Errors](crate::guide::errors#unknown-outcomes) lists
+    /// what to do for each call.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self.cause() {
+            Kind::Rpc(Rpc { tries, .. }) => tries.open.is_some(),
+            Kind::Protocol(Protocol { is_write, .. }) => *is_write,
+            Kind::RuntimeEnded { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the time for the operation ran out, by the clock of this process or by the server's. Whether a write was
+    /// applied tells [`is_outcome_unknown`](Self::is_outcome_unknown).
     #[must_use]
     pub fn is_deadline(&self) -> bool {
         self.has_code(Code::DeadlineExceeded)
     }
 
-    /// Whether Bigtable could not be reached, or said that it cannot serve for the moment. A write may
-    /// have been applied.
+    /// Whether Bigtable could not be reached, or said that it cannot serve for the moment. Whether a write was applied tells
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown).
     ///
     /// Every failure of the connection is of this kind, whatever its form.
     #[must_use]
@@ -185,14 +219,19 @@ impl Error {
         matches!(self.cause(), Kind::Closed { .. })
     }
 
-    /// Whether the failure is one that passes, so that the same operation may succeed later.
+    /// Whether the failure is one that passes, and the same call may be made again, and may succeed.
     ///
-    /// The client has tried again for as long as its settings allow, where that was safe. A conditional write, an
-    /// increment or an append that failed so may have been applied, or not.
+    /// The client has tried again for as long as its settings allow, where that was safe. It is false for a conditional
+    /// write, an increment, an append and other writes that are not the same twice, where
+    /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown holds when the
+    /// same call has succeeded.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
-            Kind::Rpc(Rpc { failure, .. }) => failure.transient,
+            Kind::Rpc(Rpc { failure, tries, .. }) => {
+                failure.transient && tries.open != Some(Replay::IfUnsent)
+            }
+            Kind::RuntimeEnded { replay, .. } => *replay == Replay::Always,
             Kind::Credentials { error } => error.is_transient(),
             _ => false,
         }
@@ -220,7 +259,7 @@ impl Error {
             }
             Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
             Kind::Protocol { .. } => Some(Code::Internal),
-            Kind::Closed { .. } => Some(Code::Cancelled),
+            Kind::Closed { .. } | Kind::RuntimeEnded { .. } => Some(Code::Cancelled),
             Kind::Damaged { .. } => Some(Code::DataLoss),
             Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
             Kind::Credentials { .. } => Some(Code::Unauthenticated),

@@ -6,14 +6,59 @@ use std::fmt;
 use bytes::Bytes;
 use tonic::Code;
 
-use super::{Ended, Error, Kind, Rpc, Tries};
+use super::{Ended, Error, Kind, Protocol, Rpc, Tries};
 use crate::client::Target;
 use crate::client::failure::{Failure, name};
 use crate::key::ShownKey;
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, Keys::Shown)
+    }
+}
+
+/// Which row keys a text has, and values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Keys {
+    Shown,
+    /// All but the key of the row that the error is about, which was named before.
+    Named,
+    /// None, and no words of others, which may name a row.
+    Redacted,
+}
+
+impl Error {
+    /// The text without row keys and values, for logs that are not to have them.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Error, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { name: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// let users = Client::embedded().table::<UserKey, ()>("users");
+    /// let error = users.get(&UserKey { name: "alice".into() }).await.unwrap_err();
+    /// assert!(error.to_string().starts_with("ReadRows of row `alice` on table `users` failed: NOT_FOUND"));
+    /// assert!(error.redacted().to_string().starts_with("ReadRows on table `users` failed: NOT_FOUND"));
+    /// # }
+    /// ```
+    ///
+    /// What a server says in its own words is left out too, since it may name a row, and so is what serde says of a value.
+    /// Tables, key types, fields, families and columns are named; the columns of a map are its keys.
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| self.write(f, Keys::Redacted))
+    }
+
+    /// The text, where it follows on the key of the row that the error is about.
+    pub(crate) fn of_named_row(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| self.write(f, Keys::Named))
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
         match self.kind() {
+            Kind::Damaged { .. } if keys == Keys::Redacted => {
+                f.write_str("the file of an embedded Bigtable is damaged")
+            }
             Kind::Configuration { message } | Kind::InUse { message } | Kind::Damaged { message } => {
                 f.write_str(message)
             }
@@ -23,33 +68,63 @@ impl fmt::Display for Error {
                  `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
             ),
             Kind::Closed { rpc, table, key } => {
-                write!(f, "{}: the client is closed", Failed { rpc, table, key })
+                write!(f, "{}: the client is closed", Failed { rpc, table, key, keys })
             }
-            Kind::Rpc(rpc) => rpc.fmt(f),
-            Kind::Protocol { rpc, table, message, last } => {
-                let failed = Failed { rpc, table, key: &None };
-                write!(f, "{failed}: the server's answer breaks the protocol: {message}{}", Behind(last))
+            Kind::RuntimeEnded { table, .. } => write!(
+                f,
+                "MutateRows on table `{table}` failed: the tokio runtime has ended before the answer came{MAY_BE_APPLIED}"
+            ),
+            Kind::Rpc(rpc) => rpc.write(f, keys),
+            Kind::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
+                write!(f, "{}: the server's answer breaks the protocol", Failed { rpc, table, key, keys })?;
+                if keys != Keys::Redacted {
+                    write!(f, ": {message}")?;
+                }
+                f.write_str(if *is_write { MAY_BE_APPLIED } else { "" })?;
+                write!(f, "{}", Behind(last, keys))
             }
             Kind::Limit { table, key, message } => {
-                write!(f, "row {} of table `{table}` was not written: {message}", ShownKey(key))
+                write!(f, "{} of table `{table}` was not written: {message}", OneRow(key, keys))
             }
-            Kind::Key { table, error } => write!(f, "{}{error}", InTable(table)),
-            Kind::Plan { table, error } => write!(f, "{}{error}", InTable(table)),
+            Kind::Key { table, error } => match keys {
+                Keys::Redacted => write!(f, "{}{}", InTable(table), error.redacted()),
+                _ => write!(f, "{}{error}", InTable(table)),
+            },
+            Kind::Plan { table, error } => match keys {
+                Keys::Redacted => write!(f, "{}{}", InTable(table), error.redacted()),
+                _ => write!(f, "{}{error}", InTable(table)),
+            },
             Kind::Filter { table, error } => write!(f, "table `{table}`: {error}"),
-            Kind::Foreign { table, error } => write!(f, "{}foreign row: {error}", InTable(table)),
+            Kind::Foreign { table, error } => match keys {
+                Keys::Redacted => write!(f, "{}foreign row: {}", InTable(table), error.redacted()),
+                _ => write!(f, "{}foreign row: {error}", InTable(table)),
+            },
             Kind::Row { table, key, error } => {
-                write!(f, "row {} of table `{table}`: {error}", ShownKey(key))
+                write!(f, "{} of table `{table}`: ", OneRow(key, keys))?;
+                match keys {
+                    Keys::Redacted => write!(f, "{}", error.redacted()),
+                    _ => write!(f, "{error}"),
+                }
             }
+            // The key is named once, by the error below where that does it.
+            Kind::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
             Kind::Entry { key, error } => {
-                write!(f, "row {} was not written: {error}", ShownKey(key))
+                let verb = if error.is_outcome_unknown() { "may not have been" } else { "was not" };
+                write!(f, "{} {verb} written: ", OneRow(key, keys))?;
+                error.write(f, keys)
             }
-            Kind::Input { index, error } => write!(f, "row {index} of the input, counted from 0: {error}"),
+            Kind::Input { index, error } => {
+                write!(f, "row {index} of the input, counted from 0: ")?;
+                error.write(f, keys)
+            }
             Kind::Scan { bucket, last, error } => {
-                write!(f, "{error}")?;
+                error.write(f, keys)?;
+                let last = last.as_ref().filter(|_| keys != Keys::Redacted);
                 match (bucket, last) {
                     (Some(bucket), Some(key)) => {
                         write!(f, "; in bucket {bucket}, and the last row delivered was {}", ShownKey(key))
                     }
+                    (Some(bucket), None) if keys == Keys::Redacted => write!(f, "; in bucket {bucket}"),
                     (Some(bucket), None) => write!(f, "; in bucket {bucket}, before any row was delivered"),
                     (None, Some(key)) => write!(f, "; the last row delivered was {}", ShownKey(key)),
                     (None, None) => Ok(()),
@@ -59,6 +134,21 @@ impl fmt::Display for Error {
             Kind::Definition { table, message } | Kind::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
             }
+        }
+    }
+}
+
+/// What a write says of which an attempt may have been applied.
+const MAY_BE_APPLIED: &str = "; it may have been applied";
+
+/// A row, by its key or not.
+struct OneRow<'a>(&'a [u8], Keys);
+
+impl fmt::Display for OneRow<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self(key, Keys::Shown) => write!(f, "row {}", ShownKey(key)),
+            Self(_, Keys::Named | Keys::Redacted) => f.write_str("the row"),
         }
     }
 }
@@ -101,6 +191,7 @@ impl StdError for Error {
             | Kind::Damaged { .. }
             | Kind::Closed { .. }
             | Kind::Limit { .. }
+            | Kind::RuntimeEnded { .. }
             | Kind::Protocol { .. }
             | Kind::NotPrefixes { .. }
             | Kind::Definition { .. }
@@ -109,11 +200,11 @@ impl StdError for Error {
     }
 }
 
-impl fmt::Display for Rpc {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl Rpc {
+    fn write(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
         let Self { rpc, table, target, failure, tries, key, last } = self;
-        write!(f, "{}: ", Failed { rpc, table, key })?;
-        let told = Told { failure, target };
+        write!(f, "{}: ", Failed { rpc, table, key, keys })?;
+        let told = Told { failure, target, keys };
         match tries.ended {
             // The operation has run out of time, whatever the last attempt ended with.
             Some(Ended::Time(_)) if failure.code != Code::DeadlineExceeded => {
@@ -121,6 +212,7 @@ impl fmt::Display for Rpc {
             }
             _ => write!(f, "{told}{tries}")?,
         }
+        f.write_str(if tries.open.is_some() { MAY_BE_APPLIED } else { "" })?;
         if tries.ended == Some(Ended::NoContact) && target.is_emulator() {
             write!(f, "; does the emulator run, at this address?")?;
         }
@@ -130,7 +222,7 @@ impl fmt::Display for Rpc {
                 "; create it with `table.create_if_absent()`, or check the instance: this is the {target}"
             )?;
         }
-        write!(f, "{}", Behind(last))
+        write!(f, "{}", Behind(last, keys))
     }
 }
 
@@ -143,13 +235,15 @@ fn is_of_missing_table(rpc: &str, table: &str, message: &str) -> bool {
 struct Told<'a> {
     failure: &'a Failure,
     target: &'a Target,
+    keys: Keys,
 }
 
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { failure, target } = self;
+        let Self { failure, target, keys } = self;
         write!(f, "{}", name(failure.code))?;
-        if !failure.message.is_empty() {
+        let is_told = *keys != Keys::Redacted || !failure.answered;
+        if is_told && !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
         if !failure.answered && !failure.timed_out && !failure.is_of_credentials() {
@@ -175,7 +269,7 @@ impl fmt::Display for Told<'_> {
 
 impl fmt::Display for Tries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { attempts, elapsed, ended } = self;
+        let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
         let attempts = match attempts {
             1 if ended.is_none() => return Ok(()),
@@ -203,26 +297,32 @@ struct Failed<'a> {
     rpc: &'a str,
     table: &'a str,
     key: &'a Option<Bytes>,
+    keys: Keys,
 }
 
 impl fmt::Display for Failed<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self { rpc, table: "", .. } => write!(f, "{rpc} failed"),
-            Self { rpc, table, key: Some(key) } => {
+            Self { rpc, table, key: Some(key), keys: Keys::Shown } => {
                 write!(f, "{rpc} of row {} on table `{table}` failed", ShownKey(key))
             }
-            Self { rpc, table, key: None } => write!(f, "{rpc} on table `{table}` failed"),
+            Self { rpc, table, .. } => write!(f, "{rpc} on table `{table}` failed"),
         }
     }
 }
 
 /// How far a scan had come.
-struct Behind<'a>(&'a Option<Bytes>);
+struct Behind<'a>(&'a Option<Bytes>, Keys);
 
 impl fmt::Display for Behind<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |key| write!(f, "; the last row read was {}", ShownKey(key)))
+        match self {
+            Self(Some(key), Keys::Shown | Keys::Named) => {
+                write!(f, "; the last row read was {}", ShownKey(key))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -237,7 +337,8 @@ mod tests {
 
     fn error(status: Status, attempts: u32, ended: Option<Ended>) -> Error {
         let operation = Operation::for_test(Of::ReadRows, "events");
-        Error::rpc(&operation, status.into(), Tries { attempts, elapsed: Duration::from_millis(1234), ended })
+        let elapsed = Duration::from_millis(1234);
+        Error::rpc(&operation, status.into(), Tries { attempts, elapsed, ended, open: None })
     }
 
     #[test]
@@ -260,7 +361,7 @@ mod tests {
         let busy = || Status::unavailable("busy");
         let said = |attempts, ended| error(busy(), attempts, ended).behind_row(Some("k".into())).to_string();
         let head = "ReadRows on table `events` failed: UNAVAILABLE: busy; ";
-        let tail = "; the last row read was `k` (hex 6b)";
+        let tail = "; the last row read was `k`";
         assert_eq!(
             said(10, Some(Ended::Attempts)),
             format!("{head}given up after 10 attempts in 1.2 s{tail}")
@@ -269,7 +370,7 @@ mod tests {
         assert_eq!(
             said(1, Some(time)),
             "ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 1 attempt in 1.2 s, of 2s that \
-             are allowed; the last attempt: UNAVAILABLE: busy; the last row read was `k` (hex 6b)"
+             are allowed; the last attempt: UNAVAILABLE: busy; the last row read was `k`"
         );
         assert_eq!(said(2, None), format!("{head}at the last of 2 attempts in 1.2 s{tail}"));
         let silent = error(Status::deadline_exceeded("no answer"), 2, Some(time)).to_string();

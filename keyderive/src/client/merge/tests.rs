@@ -47,7 +47,7 @@ fn merge_messages(
     reversed: bool,
     messages: impl IntoIterator<Item = ReadRowsResponse>,
 ) -> Result<Vec<Row>, String> {
-    let mut merger = RowMerger::new(reversed, None);
+    let mut merger = RowMerger::new(RequestedRows::all(reversed), None);
     let mut rows = Vec::new();
     for message in messages {
         merger.take(RowsMessage::from(&message).0)?;
@@ -249,7 +249,7 @@ fn a_scan_marker_takes_its_place_among_the_chunks() {
 #[test]
 fn a_row_in_one_message_shares_its_bytes() {
     let message = RowsMessage::from(&response(vec![commit(cell("a", "1"))], "")).0;
-    let mut merger = RowMerger::new(false, None);
+    let mut merger = RowMerger::new(RequestedRows::all(false), None);
     merger.take(message.clone()).unwrap();
     assert!(merger.advance().unwrap());
     assert!(message.as_ptr_range().contains(&merger.row().key().as_ptr()));

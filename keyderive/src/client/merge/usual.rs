@@ -195,10 +195,11 @@ impl RowMerger {
 
     /// The column of the first cell of a row, if the row may come here.
     #[inline(always)]
-    fn begins_row(&self, cell: &UsualCell) -> Option<(Span, Span)> {
+    fn begins_row(&mut self, cell: &UsualCell) -> Option<(Span, Span)> {
         let key = cell.key.of(&self.message);
         let (family, qualifier) = (cell.family?, cell.qualifier?);
-        let may_come = !key.is_empty() && self.is_in_order(self.last_seen(), key);
+        let may_come =
+            !key.is_empty() && self.is_in_order(self.last_seen(), key) && self.requested.may_come(key);
         (may_come && is_text(family.of(&self.message))).then_some((family, qualifier))
     }
 

@@ -12,7 +12,7 @@ const PORTION_BYTES: usize = 500 * 1024;
 const OVERHEAD: usize = 8;
 
 /// A part of a request that is not parted further.
-enum Piece {
+pub(super) enum Piece {
     Key(Bytes),
     Range(KeyRange),
 }
@@ -77,7 +77,7 @@ impl ReadRows {
 }
 
 /// The keys and ranges in the order of the table, without those that are in another range.
-fn in_order(keys: Vec<Bytes>, mut ranges: Vec<KeyRange>) -> Vec<Piece> {
+pub(super) fn in_order(keys: Vec<Bytes>, mut ranges: Vec<KeyRange>) -> Vec<Piece> {
     ranges.retain(|range| !range.is_empty());
     ranges.sort_unstable_by(|one, other| one.start().cmp(other.start()));
     let mut apart: Vec<KeyRange> = Vec::new();

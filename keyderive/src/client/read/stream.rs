@@ -12,7 +12,7 @@ use futures_core::future::BoxFuture;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::{Code, Response, Streaming};
 
-use super::ReadRows;
+use super::{ReadRows, RequestedRows};
 use crate::client::attempts::{Attempt, Attempts};
 use crate::client::failure::Failure;
 use crate::client::merge::RowMerger;
@@ -268,7 +268,7 @@ impl Opened {
                 scan.attempts.learn(response.metadata());
                 scan.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
-                    merger: RowMerger::new(scan.request.reversed, scan.last_key.as_deref()),
+                    merger: RowMerger::new(RequestedRows::new(&scan.request), scan.last_key.as_deref()),
                     patience: Patience::new(scan.attempts.idle_timeout(), attempt.ends),
                     responses: response.into_inner(),
                     rows: 0,
@@ -308,7 +308,9 @@ impl Reading {
                     }
                     self.merger.take(message).map_err(Stop::Broken)?;
                 }
-                Poll::Ready(Some(Err(status))) => return Poll::Ready(Err(Stop::Failed(status.into()))),
+                Poll::Ready(Some(Err(status))) => {
+                    return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
+                }
                 Poll::Ready(None) => {
                     return Poll::Ready(self.merger.finish().map(|()| false).map_err(Stop::Broken));
                 }

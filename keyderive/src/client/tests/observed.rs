@@ -157,6 +157,42 @@ async fn an_operation_is_a_span_with_its_outcome() {
     );
 }
 
+/// The guide has the lines, and what they show.
+#[tokio::test(start_paused = true)]
+async fn three_lines_show_operations_in_a_terminal() {
+    #[derive(Clone, Default)]
+    struct Terminal(Arc<Mutex<Vec<u8>>>);
+
+    impl std::io::Write for Terminal {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let terminal = Terminal::default();
+    let writer = terminal.clone();
+    let subscriber = tracing_subscriber::fmt()
+        .with_span_events(tracing_subscriber::fmt::format::FmtSpan::CLOSE)
+        .with_ansi(false)
+        .with_writer(move || writer.clone())
+        .finish();
+    let _guard = tracing::subscriber::set_default(subscriber);
+    let client = client(&Fleet::new()).await;
+    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    let shown = String::from_utf8(terminal.0.lock().unwrap().clone()).unwrap();
+    let last = shown.lines().last().unwrap();
+    let span = r#" INFO bigtable{operation="ReadRows" table="t" attempts=1 code="OK" rows=1 bytes="#;
+    assert!(
+        last.contains(span) && last.contains(": keyderive::client::observe: close time.busy="),
+        "{shown}"
+    );
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_failed_attempt_is_an_event_and_counted() {
     let fleet = Fleet::new();
@@ -419,17 +455,17 @@ mod counted {
         tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [
-            ("keyderive.attempts operation=ReadRows code=UNAVAILABLE", 1),
-            ("keyderive.attempts operation=ReadRows code=OK", 1),
-            ("keyderive.operation.seconds operation=ReadRows code=OK", 1),
-            ("keyderive.rows operation=ReadRows", 3),
-            ("keyderive.rows operation=MutateRows", 3),
+            ("keyderive.attempts operation=ReadRows table=t code=UNAVAILABLE", 1),
+            ("keyderive.attempts operation=ReadRows table=t code=OK", 1),
+            ("keyderive.operation.seconds operation=ReadRows table=t code=OK", 1),
+            ("keyderive.rows operation=ReadRows table=t", 3),
+            ("keyderive.rows operation=MutateRows table=t", 3),
             ("keyderive.channel.refreshes code=OK", 1),
         ] {
             assert_eq!(counts.get(name), Some(&count), "{name} in {counts:#?}");
         }
         assert!(
-            counts.get("keyderive.bytes operation=ReadRows").is_some_and(|bytes| *bytes > 60),
+            counts.get("keyderive.bytes operation=ReadRows table=t").is_some_and(|bytes| *bytes > 60),
             "{counts:#?}"
         );
     }

@@ -212,7 +212,7 @@ impl Entries {
         selected.into()
     }
 
-    pub(super) fn replay(&self, place: usize) -> Replay {
+    pub(in crate::client) fn replay(&self, place: usize) -> Replay {
         self.places[place].replay
     }
 

@@ -10,6 +10,7 @@ use super::request::{self, Encoded};
 use crate::client::error::Error;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, filter};
+use crate::key::ShownKey;
 use crate::row::{ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
 use crate::wire::data;
 
@@ -98,10 +99,12 @@ impl Client {
             })
             .await
             .map_err(|error| error.of_row(&key).of_increments(&counted))?;
-        let row = row(response.row.unwrap_or_default(), &key);
-        row.map_err(|TooLarge| {
-            Error::limit(table, &key, "what is left of the row has more than 4 GiB".to_owned())
-        })
+        let changed = response.row.unwrap_or_default();
+        if !changed.key.is_empty() && changed.key != key {
+            return Err(Error::answer(table, &key, format!("it is of row {}", ShownKey(&changed.key))));
+        }
+        let row = row(changed, &key);
+        row.map_err(|TooLarge| Error::answer(table, &key, "what it has of the row is more than 4 GiB"))
     }
 }
 

@@ -17,6 +17,8 @@ use crate::wire::data;
 /// An entry that has no outcome yet.
 struct Waiting {
     place: usize,
+    /// Whether an attempt may have applied it.
+    is_open: bool,
     /// Why it is to be sent again.
     failure: Option<Box<Failure>>,
 }
@@ -29,11 +31,11 @@ impl Client {
         }
         let mut outcomes: Vec<Result<(), Error>> = (0..entries.len()).map(|_| Ok(())).collect();
         let mut waiting: Vec<Waiting> =
-            (0..entries.len()).map(|place| Waiting { place, failure: None }).collect();
+            (0..entries.len()).map(|place| Waiting { place, is_open: false, failure: None }).collect();
         let operation = self.data_operation(Kind::MutateRows, table);
         let mut attempts = match Attempts::new(self, operation) {
             Ok(attempts) => attempts,
-            Err(error) => return spread(outcomes, &waiting, &error),
+            Err(error) => return spread(outcomes, &waiting, entries, &error),
         };
         if attempts.watch.is_wanted() {
             attempts.watch.count(waiting.len(), entries.bytes().len());
@@ -42,12 +44,15 @@ impl Client {
         while !waiting.is_empty() {
             if let Some(throttle) = self.throttle() {
                 let turn = throttle.reserve().min(attempts.ends());
-                observe::throttled(turn.saturating_duration_since(Instant::now()));
+                observe::throttled(
+                    &attempts.operation().table,
+                    turn.saturating_duration_since(Instant::now()),
+                );
                 sleep_until(turn).await;
             }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
-                Err(error) => return spread(outcomes, &waiting, &error),
+                Err(error) => return spread(outcomes, &waiting, entries, &error),
             };
             let mut told = vec![Told::Nothing; waiting.len()];
             let answer = self.send(&attempts, &attempt, entries, &waiting, &mut told).await;
@@ -63,11 +68,14 @@ impl Client {
                 match verdict(told, ended.as_ref(), entries.replay(entry.place)) {
                     Verdict::Applied => {}
                     Verdict::Again(failure) => {
+                        entry.is_open |= !failure.is_refused();
                         entry.failure = Some(failure);
                         waiting.push(entry);
                     }
                     Verdict::Failed(failure) => {
-                        outcomes[entry.place] = Err(errors.of(&attempts, *failure, None));
+                        entry.is_open |= !failure.is_refused();
+                        outcomes[entry.place] =
+                            Err(errors.of(&attempts, *failure, None, entry.open(entries)));
                     }
                     Verdict::NotTold => {
                         outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
@@ -85,9 +93,10 @@ impl Client {
                     sleep_until(again).await;
                 }
                 Err(ended) => {
-                    for Waiting { place, failure: own } in waiting {
-                        let own = own.map_or_else(|| failure.clone(), |own| *own);
-                        outcomes[place] = Err(errors.of(&attempts, own, ended));
+                    for entry in waiting {
+                        let open = entry.open(entries);
+                        let own = entry.failure.map_or_else(|| failure.clone(), |own| *own);
+                        outcomes[entry.place] = Err(errors.of(&attempts, own, ended, open));
                     }
                     break;
                 }
@@ -159,13 +168,13 @@ enum Verdict {
 
 /// What becomes of an entry after an attempt, which ended with a failure or well.
 fn verdict(told: Told, ended: Option<&Failure>, replay: Replay) -> Verdict {
-    let (failure, unsent) = match (told, ended) {
+    let failure = match (told, ended) {
         (Told::Applied, _) => return Verdict::Applied,
-        (Told::Failed(status), _) => (Box::new(Failure::from(status)), false),
-        (Told::Nothing, Some(failure)) => (Box::new(failure.clone()), failure.unsent),
+        (Told::Failed(status), _) => Box::new(Failure::from(status)),
+        (Told::Nothing, Some(failure)) => Box::new(failure.clone()),
         (Told::Nothing, None) => return Verdict::NotTold,
     };
-    match failure.transient && (unsent || replay == Replay::Always) {
+    match failure.transient && (failure.is_refused() || replay == Replay::Always) {
         true => Verdict::Again(failure),
         false => Verdict::Failed(failure),
     }
@@ -176,17 +185,23 @@ fn verdict(told: Told, ended: Option<&Failure>, replay: Replay) -> Verdict {
 struct Errors(Option<(Alike, Error)>);
 
 /// What errors that are shared have in common.
-type Alike = (Code, String, u32, Option<Ended>);
+type Alike = (Code, String, u32, Option<Ended>, Option<Replay>);
 
 impl Errors {
-    fn of(&mut self, attempts: &Attempts, failure: Failure, ended: Option<Ended>) -> Error {
-        let alike = (failure.code, failure.message.clone(), attempts.made(), ended);
+    fn of(
+        &mut self,
+        attempts: &Attempts,
+        failure: Failure,
+        ended: Option<Ended>,
+        open: Option<Replay>,
+    ) -> Error {
+        let alike = (failure.code, failure.message.clone(), attempts.made(), ended, open);
         if let Some((last, error)) = &self.0
             && *last == alike
         {
             return error.shared();
         }
-        let error = attempts.error(failure, ended);
+        let error = attempts.error(failure, ended).with_open(open);
         self.0 = Some((alike, error.shared()));
         error
     }
@@ -196,10 +211,18 @@ impl Errors {
 fn spread(
     mut outcomes: Vec<Result<(), Error>>,
     waiting: &[Waiting],
+    entries: &Entries,
     error: &Error,
 ) -> Vec<Result<(), Error>> {
     for waiting in waiting {
-        outcomes[waiting.place] = Err(error.shared());
+        outcomes[waiting.place] = Err(error.shared().with_open(waiting.open(entries)));
     }
     outcomes
+}
+
+impl Waiting {
+    /// Where it may have been applied: whether it may be sent again all the same.
+    fn open(&self, entries: &Entries) -> Option<Replay> {
+        self.is_open.then(|| entries.replay(self.place))
+    }
 }

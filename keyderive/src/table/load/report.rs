@@ -183,7 +183,10 @@ impl fmt::Display for FailedRow {
         if let Some(key) = key {
             write!(f, ", with the key {}", ShownKey(key))?;
         }
-        write!(f, ": {error}")
+        match key {
+            Some(_) => write!(f, ": {}", error.of_named_row()),
+            None => write!(f, ": {error}"),
+        }
     }
 }
 

@@ -21,14 +21,29 @@ use crate::wire::admin::{
 use crate::wire::values::{Empty, Operation};
 
 /// Fails each call of a list by its status, then answers.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 struct Script {
     failures: Arc<Mutex<VecDeque<Code>>>,
+    /// What each further page of tables ends with.
+    next_page: Arc<dyn Fn(&str) -> String + Send + Sync>,
     /// How many checks find that not every cluster has all.
     lagging: Arc<Mutex<u32>>,
     seen: Arc<Mutex<Vec<String>>>,
     created: Arc<Mutex<Option<CreateTableRequest>>>,
     modified: Arc<Mutex<Option<ModifyColumnFamiliesRequest>>>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            failures: Arc::default(),
+            next_page: Arc::new(|_| String::new()),
+            lagging: Arc::default(),
+            seen: Arc::default(),
+            created: Arc::default(),
+            modified: Arc::default(),
+        }
+    }
 }
 
 impl Script {
@@ -83,7 +98,7 @@ impl BigtableTableAdmin for Script {
         };
         Ok(Response::new(match page_token.as_str() {
             "" => page(["d", "a"], "more"),
-            _ => page(["c", "b"], ""),
+            token => page(["c", "b"], &(self.next_page)(token)),
         }))
     }
 
@@ -145,20 +160,24 @@ async fn what_reads_is_sent_again_and_what_changes_is_not() {
     let script = Script::failing(&[Code::Unavailable, Code::DeadlineExceeded]);
     script.client().table_info("t").await.unwrap();
     assert_eq!(script.calls(), 3);
+    let error = Script::failing(&[Code::Internal]).client().table_info("t").await.unwrap_err();
+    assert!(!error.is_outcome_unknown(), "{error}");
+    let error = Script::failing(&[Code::AlreadyExists]).client().create_table("t", NewTable::default()).await;
+    assert!(!error.unwrap_err().is_outcome_unknown());
 
+    fn open(error: &Error, script: &Script) {
+        assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+        assert!(error.is_outcome_unknown() && !error.is_retryable(), "{error}");
+    }
     let once = || Script::failing(&[Code::Unavailable]);
     let script = once();
-    let error = script.client().create_table("t", NewTable::default()).await.unwrap_err();
-    assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+    open(&script.client().create_table("t", NewTable::default()).await.unwrap_err(), &script);
     let script = once();
-    let error = script.client().delete_table("t").await.unwrap_err();
-    assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+    open(&script.client().delete_table("t").await.unwrap_err(), &script);
     let script = once();
-    let error = script.client().modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err();
-    assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+    open(&script.client().modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err(), &script);
     let script = once();
-    let error = script.client().drop_row_range("t", "a".into()).await.unwrap_err();
-    assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+    open(&script.client().drop_row_range("t", "a".into()).await.unwrap_err(), &script);
 }
 
 #[tokio::test]
@@ -187,6 +206,30 @@ async fn requests_are_routed_by_the_table_or_the_instance() {
 #[tokio::test]
 async fn tables_are_listed_over_all_pages_by_their_short_names() {
     assert_eq!(Script::default().client().list_tables().await.unwrap(), ["a", "b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn a_list_of_tables_without_end_is_an_error() {
+    async fn listed(next_page: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
+        let asked = std::sync::atomic::AtomicU32::new(0);
+        let next_page = move |token: &str| {
+            assert!(asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 5000, "the list does not end");
+            next_page(token)
+        };
+        let script = Script { next_page: Arc::new(next_page), ..Script::default() };
+        let error = script.client().list_tables().await.unwrap_err();
+        assert!(error.is_protocol(), "{error}");
+        error.to_string()
+    }
+    let text = listed(|_| "more".to_owned()).await;
+    assert!(
+        text.ends_with("the page token `more` comes a second time, and the list would not end"),
+        "{text}"
+    );
+    let text = listed(|token| if token == "more" { "a".to_owned() } else { "more".to_owned() }).await;
+    assert!(text.contains("the page token `more` comes a second time"), "{text}");
+    let text = listed(|token| format!("{}1", token.trim_start_matches("more"))).await;
+    assert!(text.ends_with("the list of tables has more than 1000 pages"), "{text}");
 }
 
 #[tokio::test]

@@ -1,0 +1,149 @@
+//! What errors show of keys and values, and the form without them.
+
+use std::collections::BTreeMap;
+
+use futures_util::TryStreamExt as _;
+use keyderive::client::ReadRows;
+use keyderive::{Client, Error, RowKey, put_both};
+use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc, cell};
+use tonic::Code;
+
+use crate::support::{client, set, table};
+
+#[derive(Clone, Debug, RowKey)]
+struct Key {
+    #[pad(4)]
+    user: u32,
+    name: String,
+}
+
+fn key() -> Key {
+    Key { user: 12, name: "secret".to_owned() }
+}
+
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct User {
+    age: i64,
+    note: String,
+}
+
+fn user() -> User {
+    User { age: 4, note: "secret".to_owned() }
+}
+
+/// A server whose own words name a row.
+fn telling() -> Mock {
+    Mock::new().by(|_| Answer::failure(Failure::new(Code::FailedPrecondition, "row 0012#secret is locked")))
+}
+
+/// An error of each kind that can know a key, a value or a server's words.
+async fn errors() -> Vec<Error> {
+    let told = client(&telling());
+    let users = told.table::<Key, User>("users");
+    let mut errors = vec![
+        users.get(&key()).await.err().unwrap(),
+        users.put(&key(), &user()).await.unwrap_err(),
+        users.put_all([(key(), user())]).await.unwrap_err(),
+        users.increment(&key(), "age", 1).await.unwrap_err(),
+        users.scan(Key::scan()).collect().await.err().unwrap(),
+        // A field that cannot hold its value, written, listed and planned.
+        users.put(&Key { user: 12, name: "secret#".to_owned() }, &user()).await.unwrap_err(),
+        users.put_all([(Key { user: 12, name: "secret#".to_owned() }, user())]).await.unwrap_err(),
+        users.scan(Key::scan().user(12).name("secret#")).collect().await.err().unwrap(),
+        Key { user: 12, name: "secret#".to_owned() }.encode().unwrap_err().into(),
+        Key::decode(b"0012#secret#").unwrap_err().into(),
+        Key::decode(b"secret").unwrap_err().into(),
+        told.raw_table("users").mutate_row("secret".repeat(1000), set()).await.unwrap_err(),
+    ];
+    let writer = users.writer();
+    writer.put(&key(), &user()).await.unwrap();
+    let failed = writer.close().await.unwrap_err();
+    assert!(failed.to_string().contains("secret") && !failed.redacted().to_string().contains("secret"));
+    let both = put_both((&users, &key(), &user()), (&users, &key(), &user())).await.unwrap_err();
+    assert!(both.to_string().contains("secret") && !both.redacted().to_string().contains("secret"));
+    told.close().await;
+    errors.push(users.put(&key(), &user()).await.unwrap_err());
+    // Rows that are others than they should be.
+    for chunk in [
+        cell("secret").family("cf").qualifier("age"),
+        cell("0012#secret").family("cf").qualifier("age").value("secret"),
+        cell("0012#secret").family("cf").qualifier("note").value("secret"),
+    ] {
+        let mock = Mock::new().on(Rpc::ReadRows, Answer::chunks([chunk.commit()]));
+        let users = client(&mock).table::<Key, User>("users");
+        errors.push(users.scan(Key::scan()).collect().await.err().unwrap());
+    }
+    // An answer that breaks the protocol, and a scan that has come so far.
+    let mock = Mock::new()
+        .on(Rpc::ReadRows, Answer::chunks([cell("secret")]))
+        .by(|_| Answer::rows(["secret"]).fail(Code::PermissionDenied));
+    let table = table(&mock);
+    for _ in 0..2 {
+        errors.push(table.read_rows(ReadRows::all()).try_collect::<Vec<_>>().await.err().unwrap());
+    }
+    errors
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_redacted_form_has_no_keys_values_or_words_of_others() {
+    for error in errors().await {
+        let (text, redacted) = (error.to_string(), error.redacted().to_string());
+        assert!(text.contains("secret"), "{text}");
+        assert!(!redacted.contains("secret") && !redacted.contains("0012"), "{redacted}");
+        let names = ["`users`", "`events`", "`Key`"];
+        assert!(names.iter().any(|name| redacted.contains(name)), "{redacted}");
+        assert!(redacted.len() > 20, "{redacted}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_text_names_a_plain_key_once() {
+    for error in errors().await {
+        let text = error.to_string();
+        assert!(!text.contains("hex"), "{text}");
+        let words = text
+            .split_once("row 0012#secret is locked")
+            .map_or(text.clone(), |(one, other)| format!("{one}{other}"));
+        assert!(words.matches("0012#secret").count() <= 1, "{text}");
+    }
+    let both = {
+        let users = client(&telling()).table::<Key, User>("users");
+        let other = Key { user: 13, ..key() };
+        put_both((&users, &key(), &user()), (&users, &other, &user())).await.unwrap_err()
+    };
+    assert_eq!(
+        both.to_string(),
+        "row `0012#secret` of table `users` is not written, and row `0013#secret` of table `users` is not written: \
+         MutateRow on table `users` failed: FAILED_PRECONDITION: row 0012#secret is locked; when that is mended, the same \
+         call again makes both hold"
+    );
+}
+
+#[tokio::test]
+async fn a_key_that_is_no_plain_text_is_shown_in_hexadecimal_too() {
+    let table = Client::embedded().raw_table("users");
+    for (key, shown) in [
+        (&b"a#1"[..], "row `a#1` on"),
+        (b"a\x00", "row `a\\x00` (hex 6100) on"),
+        (b"\xff", "row `\\xff` (hex ff) on"),
+    ] {
+        let error = table.read_row(key, None).await.unwrap_err();
+        assert!(error.to_string().contains(shown), "{error}");
+        assert!(
+            error.redacted().to_string().starts_with("ReadRows on table `users` failed: NOT_FOUND"),
+            "{error}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn columns_are_named_in_the_redacted_form() {
+    let mock = Mock::new()
+        .by(|_| Answer::chunks([cell("0001#a").family("cf").qualifier("age").value("secret").commit()]));
+    let users = client(&mock).table::<Key, BTreeMap<String, i64>>("users");
+    let error = users.scan(Key::scan()).collect().await.err().unwrap();
+    assert_eq!(
+        error.redacted().to_string(),
+        "the row of table `users`: column `cf:age` does not hold what its field is stored as"
+    );
+}

@@ -1,0 +1,276 @@
+//! Writes whose outcome is not known: which failures leave it open, and what the error says then.
+
+use h2::Reason;
+use keyderive::client::{RawTable, ReadRows};
+use keyderive::row::{Mutation, ReadModifyWrite};
+use keyderive::{Error, RowKey, put_both};
+use keyderive_scripted::mock::{Answer, Door, Failure, Mock, Rpc};
+use tonic::Code;
+
+use crate::support::{MILLISECOND, SECOND, all, client, entries, set, table};
+
+/// With these, a server may have failed on the way, or speak for one behind it.
+const OPEN: [Code; 7] = [
+    Code::Unavailable,
+    Code::DeadlineExceeded,
+    Code::Cancelled,
+    Code::Aborted,
+    Code::Unknown,
+    Code::Internal,
+    Code::DataLoss,
+];
+
+const REFUSED: [Code; 9] = [
+    Code::InvalidArgument,
+    Code::NotFound,
+    Code::AlreadyExists,
+    Code::PermissionDenied,
+    Code::ResourceExhausted,
+    Code::FailedPrecondition,
+    Code::OutOfRange,
+    Code::Unimplemented,
+    Code::Unauthenticated,
+];
+
+/// A table whose operations have one attempt.
+fn once(mock: &Mock) -> RawTable {
+    table(mock).with(|settings| {
+        settings.each(|call| {
+            call.max_attempts = 1;
+            call.attempt_timeout = SECOND;
+        });
+    })
+}
+
+/// The error of each write: those that may be made twice, and those that may not.
+async fn writes(table: &RawTable) -> ([Error; 2], [Error; 4]) {
+    let increment = vec![ReadModifyWrite::increment("f", "q", 1)];
+    let now = [Mutation::set_now("f", "q", "v")];
+    let repeatable = [
+        table.mutate_row("k", set()).await.unwrap_err(),
+        table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+    ];
+    let others = [
+        table.mutate_row("k", now.clone()).await.unwrap_err(),
+        table.mutate_rows(vec![("k".into(), now.into())]).await.remove(0).unwrap_err(),
+        table.check_and_mutate_row("k", None, set().into(), Vec::new()).await.unwrap_err(),
+        table.read_modify_write_row("k", increment).await.unwrap_err(),
+    ];
+    (repeatable, others)
+}
+
+/// Fails unless every write fails with its outcome open, or none.
+async fn end_open(mock: &Mock, is_open: bool) {
+    let table = once(mock);
+    let (repeatable, others) = writes(&table).await;
+    for error in &others {
+        assert!(!is_open || !error.is_retryable(), "{error}");
+    }
+    for error in repeatable.iter().chain(&others) {
+        assert_eq!(error.is_outcome_unknown(), is_open, "{error}");
+        assert_eq!(error.to_string().contains("; it may have been applied"), is_open, "{error}");
+        assert_eq!(error.redacted().to_string().contains("; it may have been applied"), is_open, "{error}");
+    }
+    for read in [
+        table.read_row("k", None).await.unwrap_err(),
+        all(&table).await.unwrap_err(),
+        table.sample_row_keys().await.unwrap_err(),
+    ] {
+        assert!(!read.is_outcome_unknown() && !read.to_string().contains("applied"), "{read}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_servers_answer_refuses_a_write_or_leaves_it_open() {
+    for (codes, is_open) in [(&OPEN[..], true), (&REFUSED[..], false)] {
+        for code in codes {
+            end_open(&Mock::new().by(|_| Answer::failure(*code)), is_open).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_answer_leaves_a_write_open() {
+    let endings: [fn() -> Answer; 6] = [
+        || Answer::new().stall(),
+        || Answer::new().drop_connection(),
+        || Answer::new().reset(Reason::CANCEL),
+        || Answer::new().reset(Reason::INTERNAL_ERROR),
+        || Answer::new().go_away_now(Reason::NO_ERROR),
+        || Answer::new().garbage(),
+    ];
+    for ending in endings {
+        end_open(&Mock::new().by(move |_| ending()), true).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_not_sent_or_not_begun_is_not_open() {
+    let mock = Mock::new();
+    mock.set_door(Door::Shut);
+    end_open(&mock, false).await;
+    end_open(&Mock::new().by(|_| Answer::new().reset(Reason::REFUSED_STREAM)), false).await;
+}
+
+/// An answer that is too large to be taken is one: the write was made.
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_is_too_large_leaves_a_write_open() {
+    let mock = Mock::new().by(|_| Answer::new().oversize((256 << 20) + 1));
+    let increment = vec![ReadModifyWrite::increment("f", "q", 1)];
+    let error = once(&mock).read_modify_write_row("k", increment).await.unwrap_err();
+    assert!(error.is_outcome_unknown() && error.is_resource_exhausted(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_later_refusal_closes_no_attempt() {
+    for last in [Failure::from(Code::PermissionDenied), Failure::from(Code::NotFound)] {
+        let mock = Mock::new()
+            .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
+            .on(Rpc::MutateRow, Answer::failure(last.clone()))
+            .on(Rpc::MutateRows, Answer::new().drop_connection())
+            .on(Rpc::MutateRows, Answer::failure(last));
+        let table = table(&mock);
+        for error in [
+            table.mutate_row("k", set()).await.unwrap_err(),
+            table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+        ] {
+            assert!(error.is_outcome_unknown() && error.attempts() == 2, "{error}");
+            // It is no failure that passes: the same call would be refused again.
+            assert!(!error.is_retryable(), "{error}");
+        }
+    }
+    // Nor does the end of the time, before the next attempt.
+    let mock = Mock::new().by(|_| Answer::failure(Code::Unavailable));
+    let table = table(&mock).with(|settings| settings.each(|call| call.total_timeout = SECOND));
+    for error in [
+        table.mutate_row("k", set()).await.unwrap_err(),
+        table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+    ] {
+        assert!(error.is_outcome_unknown() && error.is_deadline() && error.is_retryable(), "{error}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_row_of_many_has_its_own_outcome() {
+    let told = Answer::outcomes([(0, Code::Ok), (1, Code::FailedPrecondition), (2, Code::Internal)]);
+    let mock = Mock::new()
+        .on(Rpc::MutateRows, told.drop_connection())
+        .on(Rpc::MutateRows, Answer::failure(Code::PermissionDenied));
+    let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
+    let unknown = |place: usize| outcomes[place].as_ref().unwrap_err().is_outcome_unknown();
+    assert!(outcomes[0].is_ok() && !unknown(1) && unknown(2) && unknown(3), "{outcomes:?}");
+    // A request that was refused as a whole has changed no row; an answer without a word on a row says nothing of it.
+    let mock = Mock::new()
+        .on(Rpc::MutateRows, Answer::failure(Code::NotFound))
+        .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
+    let table = table(&mock);
+    let refused = table.mutate_rows(entries(["a", "b"])).await;
+    assert!(refused.iter().all(|outcome| !outcome.as_ref().unwrap_err().is_outcome_unknown()), "{refused:?}");
+    let silent = table.mutate_rows(entries(["a", "b"])).await.remove(1).unwrap_err();
+    assert!(silent.is_protocol() && silent.is_outcome_unknown(), "{silent}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_refused_and_may_pass_is_sent_again() {
+    let busy = || Failure::new(Code::ResourceExhausted, "busy").retry_after(SECOND);
+    for refusal in [Answer::failure(busy()), Answer::new().reset(Reason::REFUSED_STREAM)] {
+        let mock = Mock::new()
+            .on(Rpc::CheckAndMutateRow, refusal.clone())
+            .on(Rpc::CheckAndMutateRow, Answer::matched(true))
+            .on(Rpc::MutateRow, refusal.clone())
+            .on(Rpc::MutateRow, Answer::written())
+            .on(Rpc::MutateRows, refusal)
+            .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
+        let table = table(&mock);
+        let now = [Mutation::set_now("f", "q", "v")];
+        assert!(table.check_and_mutate_row("k", None, set().into(), Vec::new()).await.unwrap());
+        table.mutate_row("k", now.clone()).await.unwrap();
+        assert!(table.mutate_rows(vec![("k".into(), now.into())]).await[0].is_ok());
+        assert_eq!(mock.requests().len(), 6);
+    }
+}
+
+#[derive(RowKey)]
+struct Key {
+    #[pad(1)]
+    id: u8,
+}
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Counts {
+    visits: i64,
+}
+
+#[tokio::test(start_paused = true)]
+async fn rows_of_a_table_say_that_they_may_be_written() {
+    let mock = Mock::new().by(|_| Answer::new().drop_connection());
+    let client = client(&mock).with(|settings| settings.each(|call| call.max_attempts = 1));
+    let counts = client.table::<Key, Counts>("counts");
+    let row = Counts { visits: 1 };
+    for error in [
+        counts.put(&Key { id: 7 }, &row).await.unwrap_err(),
+        counts.put_all([(Key { id: 7 }, Counts { visits: 1 })]).await.unwrap_err(),
+        counts.increment(&Key { id: 7 }, "visits", 1).await.unwrap_err(),
+    ] {
+        assert!(error.is_outcome_unknown() && error.row_key() == Some(b"7"), "{error}");
+        assert!(!error.to_string().contains("was not written"), "{error}");
+    }
+    let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
+    assert!(error.is_outcome_unknown() && error.is_retryable(), "{error}");
+    assert_eq!(error.first().held(), keyderive::Held::Unknown);
+    assert_eq!(error.second().held(), keyderive::Held::NotWritten);
+    let writer = counts.writer();
+    writer.put(&Key { id: 7 }, &row).await.unwrap();
+    let errors = writer.close().await.unwrap_err();
+    assert!(errors.is_outcome_unknown() && errors.failed()[0].error().is_outcome_unknown(), "{errors}");
+    let text = errors.to_string();
+    let begin =
+        "1 of 1 rows may not have been written; the first: row `7` may not have been written: MutateRows";
+    assert!(text.starts_with(begin), "{text}");
+}
+
+/// One attempt, of which the server says for certain that it was not made.
+#[tokio::test(start_paused = true)]
+async fn a_row_of_two_that_was_refused_is_not_written() {
+    let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(MILLISECOND);
+    let mock = Mock::new().by(move |_| Answer::failure(busy.clone()));
+    let client = client(&mock).with(|settings| settings.each(|call| call.max_attempts = 2));
+    let counts = client.table::<Key, Counts>("counts");
+    let row = Counts { visits: 1 };
+    let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
+    assert_eq!(error.first().held(), keyderive::Held::NotWritten, "{error}");
+    assert!(!error.is_outcome_unknown() && error.is_retryable(), "{error}");
+}
+
+#[test]
+fn a_row_whose_runtime_ends_before_its_answer_may_be_written() {
+    let mock = Mock::new().by(|_| Answer::new().stall());
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let (first, second) = (runtime(), runtime());
+    let (table, writer) = first.block_on(async {
+        let table = table(&mock);
+        let writer = table.writer_with(|settings| settings.batch_entries = 1);
+        writer.write("k", set().into()).await.unwrap();
+        while mock.requests().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        (table, writer)
+    });
+    drop(first);
+    let errors = second.block_on(writer.close()).unwrap_err();
+    let error = errors.failed()[0].error();
+    assert!(error.is_outcome_unknown() && !error.is_configuration(), "{error}");
+    assert!(error.to_string().contains("the tokio runtime has ended before the answer came"), "{error}");
+    // What is begun then is not sent.
+    let error = second.block_on(table.mutate_row("k", set())).unwrap_err();
+    assert!(!error.is_outcome_unknown(), "{error}");
+}
+
+/// A stream that ends in its middle is a read, whatever becomes of it.
+#[tokio::test(start_paused = true)]
+async fn a_scan_is_never_open() {
+    let mock = Mock::new().by(|_| Answer::rows(["a"]).drop_connection());
+    let table = once(&mock);
+    let (_, error) = crate::support::keys_and_error(table.read_rows(ReadRows::all())).await;
+    assert!(!error.is_outcome_unknown(), "{error}");
+}
