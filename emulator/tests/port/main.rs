@@ -5,6 +5,7 @@
 mod broken;
 mod cbt;
 mod command;
+mod peers;
 mod python;
 mod rows;
 mod served;

@@ -26,7 +26,21 @@ impl Served {
 
     /// Starts it with these arguments besides the port's.
     pub(crate) fn with(arguments: &[&str]) -> Self {
-        let mut process = command(arguments).args(["--port", "0"]).spawn().unwrap();
+        Self::of(&mut command(arguments))
+    }
+
+    /// As [`with`](Self::with), in a process that may have so many descriptors.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn limited_to(descriptors: usize, arguments: &[&str]) -> Self {
+        let mut limited = Command::new("sh");
+        limited.arg("-c").arg(format!("ulimit -n {descriptors} && exec \"$0\" \"$@\""));
+        limited.arg(env!("CARGO_BIN_EXE_keyderive-emulator")).args(arguments);
+        limited.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        Self::of(&mut limited)
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut process = command.args(["--port", "0"]).spawn().unwrap();
         let mut stdout = BufReader::new(process.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
@@ -54,11 +68,33 @@ impl Served {
         line.trim_end().to_owned()
     }
 
+    /// How much time it has had of the processors.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn processor_time(&self) -> std::time::Duration {
+        let id = self.process.id().to_string();
+        let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
+        // Behind the name, which is in parentheses: its own time and the system's, in hundredths of a second.
+        let (_, fields) = stat.rsplit_once(')').unwrap();
+        let times = fields.split_whitespace().skip(11).take(2).map(|time| time.parse::<u64>().unwrap());
+        std::time::Duration::from_millis(times.sum::<u64>() * 10)
+    }
+
+    /// Asks it to end.
+    #[cfg(unix)]
+    pub(crate) fn signal(&self) {
+        let id = self.process.id().to_string();
+        assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    }
+
+    /// How it has ended, if it has.
+    pub(crate) fn ended(&mut self) -> Option<std::process::ExitStatus> {
+        self.process.try_wait().unwrap()
+    }
+
     /// Asks it to end, and waits until it has.
     #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
-        let id = self.process.id().to_string();
-        assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+        self.signal();
         self.process.wait().unwrap()
     }
 

@@ -43,6 +43,8 @@ use store::Store;
 use worker::Worker;
 
 pub use self::faults::{Fault, Faults, Method};
+#[cfg(feature = "serve")]
+pub use self::serve::ServeSettings;
 
 impl Client {
     /// A client of a new, empty Bigtable inside this process.

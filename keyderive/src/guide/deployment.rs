@@ -29,7 +29,9 @@
 //! [`Client::embedded`](crate::Client::embedded) is in memory; [`Client::embedded_at`](crate::Client::embedded_at) keeps its
 //! tables in a file. For tests, [`Bigtable::with_faults`](crate::embedded::Bigtable::with_faults) has calls fail, wait or
 //! break as a seed or a script says. With the feature `serve`, or the program `keyderive-emulator` of the repository, it
-//! serves `cbt` and the clients of other languages on a port.
+//! serves `cbt` and the clients of other languages on a port. What peers may cost it has bounds, which
+//! `keyderive-emulator --help` and `embedded::ServeSettings` list: connections, silence, unfinished requests, and how long
+//! it may take to end.
 //!
 //! # On Google's emulator
 //!
@@ -139,7 +141,7 @@
 //! # Running it
 //!
 //! - Make one client and clone it: clones share connections. [`Client::close`](crate::Client::close) lets what is in
-//!   flight end.
+//!   flight end, and gives streams up that nobody polls for 10 s.
 //! - A client makes 4 connections to the cloud, makes them ready before they are used, and renews each before Google's
 //!   front ends close it. [`ClientBuilder`](crate::client::ClientBuilder) has every knob.
 //! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics, by table.
