@@ -260,7 +260,7 @@ pub mod __private {
     pub use core;
 
     pub use crate::key::codec::{
-        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad,
+        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad,
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{
