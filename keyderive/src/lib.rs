@@ -247,8 +247,9 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, Held, KeyOnly, Modify, OnForeign, Page,
-    PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Table, Update, Verified, Writer, load, put_both,
+    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, Held, KeyOnly, Modify, OnForeign,
+    OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Skipped, SkippedRow, Table,
+    Update, Verified, Writer, load, put_both,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.

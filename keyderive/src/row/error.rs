@@ -106,6 +106,11 @@ impl Fault {
         Self::new(Kind::Unsupported, format!(" {message}"))
     }
 
+    /// This row has no form as the row type, which other rows have; `message` follows the column's name.
+    pub(super) fn rejected(message: impl Display) -> Self {
+        Self::new(Kind::Rejected, format!(" {message}"))
+    }
+
     /// The row type is none that a row is read as.
     pub(super) fn no_row() -> Self {
         Self::unsupported(
@@ -264,8 +269,9 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        let message = " is missing; make the field an `Option` or give it `#[serde(default)]`".to_owned();
-        Self::new(Kind::MissingColumn, message).in_column(field.as_bytes())
+        let message = " is missing; make the field an `Option`, give it `#[serde(default)]`, or leave such rows out of scans \
+                       with `.on_unreadable(OnUnreadable::Skip)`";
+        Self::new(Kind::MissingColumn, message.to_owned()).in_column(field.as_bytes())
     }
 
     fn duplicate_field(field: &'static str) -> Self {

@@ -17,6 +17,7 @@ mod read;
 mod rows;
 mod run;
 mod scan;
+mod skipped;
 mod update;
 mod verify;
 mod visit;
@@ -37,7 +38,8 @@ pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
-pub use scan::{OnForeign, Scan};
+pub use scan::Scan;
+pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use update::Update;
 pub use verify::Verified;
 pub use visit::RowRef;
@@ -114,6 +116,8 @@ pub struct Table<K, R> {
     reads: Reads,
     /// Whether every version of a column is read, or the newest alone.
     every_version: bool,
+    /// What reads of several rows by their keys have left out, where they leave out what cannot be read.
+    skipped: Option<Skipped>,
     types: PhantomData<fn() -> (K, R)>,
 }
 
@@ -167,6 +171,7 @@ impl Client {
             every_version: shape.has_versions(),
             shape: Arc::new(shape),
             reads: Reads::Everything,
+            skipped: None,
             types: PhantomData,
         }
     }
@@ -228,8 +233,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table, whose rows are made into something else; what is asked for stays the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, shape, reads, every_version, .. } = self;
-        Table { client, name, family, shape, reads, every_version, types: PhantomData }
+        let Self { client, name, family, shape, reads, every_version, skipped, .. } = self;
+        Table { client, name, family, shape, reads, every_version, skipped, types: PhantomData }
     }
 
     /// Fails for a filter that the service does not take, before anything is sent.
@@ -266,6 +271,7 @@ impl<K, R> Clone for Table<K, R> {
             shape: Arc::clone(&self.shape),
             reads: self.reads.clone(),
             every_version: self.every_version,
+            skipped: self.skipped.clone(),
             types: PhantomData,
         }
     }
