@@ -93,6 +93,8 @@ enum Kind {
     Rejected,
     /// A field comes a second time.
     Duplicate,
+    /// A field is given as a `None` and is no option.
+    NoOption,
 }
 
 impl Fault {
@@ -211,6 +213,15 @@ impl Fault {
     pub(super) fn duplicate(&self) -> Option<(Option<&str>, &[u8])> {
         let Inner { kind, family, column, .. } = &*self.0;
         column.as_deref().filter(|_| *kind == Kind::Duplicate).map(|column| (family.as_deref(), column))
+    }
+
+    /// A column that is absent was given as a `None`, and the field is no option.
+    pub(super) fn no_option() -> Self {
+        Self::new(Kind::NoOption, " is absent, and its field is no `Option`".to_owned())
+    }
+
+    pub(super) fn is_no_option(&self) -> bool {
+        self.0.kind == Kind::NoOption
     }
 
     /// Says which column was the second one.
