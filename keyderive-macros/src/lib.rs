@@ -65,7 +65,7 @@ use syn::DeriveInput;
 ///   `#[reverse_ts(max = 9999999999999)]` as `max - t` in the digits of `max`.
 /// - `#[row_key(sequential)]` says that the field only grows.
 /// - `#[row_key(ts(unit = "millis"))]` a time as the count of `secs`, `millis`, `micros` (without it) or `nanos`
-///   since 1970; a finer time is an error, or rounded down with `floor`. `#[row_key(ts(format = "datetime17"))]`
+///   since 1970; a finer time is rounded down, or an error with `exact`. `#[row_key(ts(format = "datetime17"))]`
 ///   writes `YYYYMMDDHHMMSSmmm`. With `#[reverse_ts]` the count is reversed.
 /// - `#[row_key(uuid(simple))]` a UUID without hyphens; `#[row_key(uuid(v4))]` random ones only, which may come
 ///   first in a key.

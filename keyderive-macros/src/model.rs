@@ -41,11 +41,11 @@ enum Format {
     Escape,
     Ts {
         unit: Unit,
-        floor: bool,
+        exact: bool,
         layout: Layout,
     },
     DateTime17 {
-        floor: bool,
+        exact: bool,
     },
     Uuid {
         simple: bool,
@@ -227,10 +227,10 @@ impl Format {
         } else if attrs.escape.get().is_some() {
             Self::Escape
         } else if let Some(ts) = attrs.ts.get() {
-            let floor = ts.floor.get().is_some();
+            let exact = ts.exact.get().is_some();
             match ts.datetime17.get() {
-                Some(()) => Self::DateTime17 { floor },
-                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), floor, layout },
+                Some(()) => Self::DateTime17 { exact },
+                None => Self::Ts { unit: ts.unit.get().copied().unwrap_or(Unit::Micros), exact, layout },
             }
         } else if let Some(uuid) = attrs.uuid.get() {
             Self::Uuid { simple: uuid.simple.get().is_some(), v4: uuid.v4.get().is_some(), layout }
@@ -245,12 +245,12 @@ impl Format {
             Self::Own(layout) => own(layout, private),
             Self::Pad { width } => quote!(#private::Pad<#width>),
             Self::Escape => quote!(#private::Escape),
-            Self::Ts { unit, floor, layout } => {
-                let (unit, own) = (unit_tokens(unit, floor, private), own(layout, private));
+            Self::Ts { unit, exact, layout } => {
+                let (unit, own) = (unit_tokens(unit, exact, private), own(layout, private));
                 quote!(#private::Ts<#unit, #own>)
             }
-            Self::DateTime17 { floor } => {
-                let unit = unit_tokens(Unit::Millis, floor, private);
+            Self::DateTime17 { exact } => {
+                let unit = unit_tokens(Unit::Millis, exact, private);
                 quote!(#private::DateTime17<#unit>)
             }
             Self::Uuid { simple, v4, layout } => {
@@ -269,14 +269,14 @@ fn own(layout: Layout, private: &TokenStream) -> TokenStream {
     }
 }
 
-fn unit_tokens(unit: Unit, floor: bool, private: &TokenStream) -> TokenStream {
+fn unit_tokens(unit: Unit, exact: bool, private: &TokenStream) -> TokenStream {
     let unit = match unit {
         Unit::Secs => quote!(#private::Secs),
         Unit::Millis => quote!(#private::Millis),
         Unit::Micros => quote!(#private::Micros),
         Unit::Nanos => quote!(#private::Nanos),
     };
-    if floor { quote!(#private::Floor<#unit>) } else { unit }
+    if exact { quote!(#private::Exact<#unit>) } else { unit }
 }
 
 /// The struct's type with all its lifetimes replaced by one.

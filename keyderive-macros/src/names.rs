@@ -15,7 +15,7 @@ pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// What may stand in `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
 /// What may stand in `ts(…)`.
-pub(crate) const IN_TS: &[&str] = &["unit", "floor", "format"];
+pub(crate) const IN_TS: &[&str] = &["unit", "exact", "format"];
 /// The units of `ts(unit = "…")`.
 pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
 /// What may stand in `uuid(…)`.

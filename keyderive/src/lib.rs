@@ -247,9 +247,9 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, Held, KeyOnly, Modify, OnForeign, Page,
-    PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Table, Update, Verified, Verify, Writer, load,
-    put_both,
+    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, Held, KeyOnly, Modify, OnForeign,
+    OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Skipped, SkippedRow, Table,
+    Update, Verified, Verify, Writer, load, put_both,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.
@@ -261,7 +261,7 @@ pub mod __private {
     pub use core;
 
     pub use crate::key::codec::{
-        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad,
+        BitReverse, Code, CodeCodec, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad,
         ReverseTs, Secs, Simple, Text, Ts, V4,
     };
     pub use crate::key::{

@@ -84,6 +84,48 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
     );
 }
 
+/// Bigtable refuses bounds that are not whole milliseconds, and takes an end of 0 for none.
+#[tokio::test(start_paused = true)]
+async fn deletions_of_versions_end_at_whole_milliseconds() {
+    use std::ops::Bound::{Excluded, Included, Unbounded};
+    const NONE: (i64, i64) = (1000, 1000);
+    // The last whole millisecond.
+    const LAST: i64 = i64::MAX / 1000 * 1000;
+    let ranges = [
+        ((Unbounded, Included(5000)), (0, 6000)),
+        ((Unbounded, Included(5001)), (0, 6000)),
+        ((Unbounded, Included(5999)), (0, 6000)),
+        ((Unbounded, Excluded(5000)), (0, 5000)),
+        ((Unbounded, Excluded(5001)), (0, 6000)),
+        ((Excluded(5000), Unbounded), (6000, 0)),
+        ((Excluded(5999), Unbounded), (6000, 0)),
+        ((Included(5000), Unbounded), (5000, 0)),
+        ((Included(5001), Unbounded), (6000, 0)),
+        ((Included(5000), Included(5000)), (5000, 6000)),
+        ((Excluded(5000), Excluded(6000)), NONE),
+        ((Included(5001), Included(5999)), NONE),
+        ((Unbounded, Included(0)), (0, 1000)),
+        ((Unbounded, Excluded(0)), NONE),
+        ((Unbounded, Included(-1)), NONE),
+        ((Included(-1500), Excluded(1)), (0, 1000)),
+        ((Included(i64::MIN), Included(i64::MAX)), (0, 0)),
+        ((Excluded(i64::MAX), Unbounded), NONE),
+        ((Included(LAST), Excluded(i64::MAX)), (LAST, 0)),
+        ((Included(LAST + 1), Unbounded), NONE),
+        ((Included(6000), Included(5000)), NONE),
+    ];
+    for (range, expected) in ranges {
+        let mock = Mock::new().on(Rpc::MutateRow, Answer::written());
+        table(&mock).mutate_row(&b"a"[..], [Mutation::delete_versions("f", "q", range)]).await.unwrap();
+        let request: data::MutateRowRequest = mock.requests()[0].decode();
+        let Some(Message::DeleteFromColumn(delete)) = &request.mutations[0].mutation else {
+            panic!("{request:?}");
+        };
+        let sent = delete.time_range.unwrap();
+        assert_eq!((sent.start_timestamp_micros, sent.end_timestamp_micros), expected, "{range:?}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn outcomes_are_in_the_order_of_the_entries() {
     let answer =

@@ -89,7 +89,7 @@ pub struct EventKey {
     pub site: String,
     /// When.
     #[reverse_ts]
-    #[row_key(ts(unit = "millis", floor))]
+    #[row_key(ts(unit = "millis", exact))]
     pub at: SystemTime,
     /// In which order.
     #[pad(6)]

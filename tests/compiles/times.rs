@@ -14,14 +14,14 @@ pub struct Plain {
 pub struct Newest {
     pub user_id: String,
     #[reverse_ts]
-    #[row_key(ts(unit = "millis", floor))]
+    #[row_key(ts(unit = "millis", exact))]
     pub at: SystemTime,
 }
 
 #[derive(RowKey)]
 #[salt(range = 4)]
 pub struct Calendar {
-    #[row_key(ts(format = "datetime17", floor))]
+    #[row_key(ts(format = "datetime17", exact))]
     pub at: SystemTime,
 }
 

@@ -1,5 +1,6 @@
 //! Parts of a plan by ranges of stored keys: what a full scan is parted into.
 
+use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
 use proptest::prelude::*;
 
@@ -66,3 +67,72 @@ fn parts_are_the_whole<K: Sample + Candidates>() {
     });
 }
 for_every_key!(parts_are_the_whole);
+
+#[derive(RowKey)]
+struct UserKey {
+    user: u64,
+    at: u64,
+}
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "user")]
+struct SaltedUserKey {
+    user: u64,
+    at: u64,
+}
+
+/// A long list is cut and not copied: each part has its own values, and all parts together ask for what the whole asks
+/// for, each range once, but for those that a cut goes through.
+#[test]
+fn parts_of_a_long_list_are_not_each_as_long() {
+    const VALUES: u64 = 20_000;
+    const WINDOWS: u64 = 200;
+
+    fn parts<K: RowKey>(plan: &Plan<K>, splits: Vec<Vec<u8>>, buckets: usize) {
+        let windows = between(splits);
+        let parts: Vec<_> = windows.iter().map(|window| plan.within(window)).collect();
+        let ranges =
+            |plan: &Plan<K>| plan.requests().iter().map(|request| request.ranges().len()).sum::<usize>();
+        let whole = ranges(plan);
+        assert_eq!(whole, VALUES as usize);
+        let sum: usize = parts.iter().map(ranges).sum();
+        assert!((whole..=whole + windows.len()).contains(&sum), "{sum} of {whole}");
+        // As data: a value is in a part of each bucket at most, and beside the values each part has a little of its own.
+        let len = |plan: &Plan<K>| serde_json::to_string(plan).unwrap().len();
+        let (all, own) = (len(plan), 1000);
+        let sum: usize = parts.iter().map(len).sum();
+        assert!(sum <= buckets * all + windows.len() * own, "{sum} bytes of parts, {all} of the whole");
+        let sent: Plan<K> = serde_json::from_str(&serde_json::to_string(&parts[7]).unwrap()).unwrap();
+        assert_eq!(sent.requests(), parts[7].requests());
+    }
+
+    let values = || (0..VALUES).map(|value| value * 3);
+    let cuts = || (0..WINDOWS).map(|cut| cut * VALUES * 3 / WINDOWS);
+    let plan = UserKey::scan().user_any_of(values()).at_range(5..).into_plan().unwrap();
+    parts(&plan, cuts().map(|cut| format!("{cut:020}").into_bytes()).collect(), 1);
+    let plan = SaltedUserKey::scan().user_any_of(values()).into_plan().unwrap();
+    let splits = (0..4).flat_map(|bucket| cuts().map(move |cut| format!("{bucket}#{cut:020}").into_bytes()));
+    // A table is cut between its buckets too.
+    parts(&plan, splits.chain(SaltedUserKey::SCHEMA.bucket_splits()).collect(), 4);
+}
+
+/// Of a product of millions of values, a part is found without going through those before it.
+#[test]
+fn a_part_of_a_huge_product_is_found_at_once() {
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "user,site")]
+    struct Visit {
+        user: u32,
+        site: u32,
+        at: u64,
+    }
+
+    let many = || 0..20_000_u32;
+    let plan = Visit::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
+    let window = |from: &str, to: &str| KeyRange::new(from, Some(to.into()));
+    let part = plan.within(&window("2#0000019999#0000019990", "2#0000019999#0000019995"));
+    let ranges: Vec<_> = part.requests().into_iter().flat_map(|request| request.into_rows().1).collect();
+    assert!(!ranges.is_empty() && ranges.len() <= 5, "{ranges:?}");
+    assert!(plan.within(&window("2#0000020000#", "3#")).is_empty());
+    assert!(plan.within(&window("2#0000000007$", "2#0000000008")).is_empty());
+}

@@ -366,7 +366,7 @@ async fn drain<K: ModelKey, R: ReadRow<K>>(
             Err(error) => outcome.error = Some(error),
         }
     }
-    outcome.skipped = stream.foreign_skipped();
+    outcome.skipped = stream.skipped().foreign();
     outcome
 }
 

@@ -4,6 +4,7 @@ mod laws;
 mod parts;
 mod reads;
 mod refused;
+mod unreadable;
 
 use std::collections::BTreeMap;
 

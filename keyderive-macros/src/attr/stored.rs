@@ -25,10 +25,10 @@ impl Unit {
     }
 }
 
-/// `ts(unit = "millis", floor, format = "datetime17")` as it is written.
+/// `ts(unit = "millis", exact, format = "datetime17")` as it is written.
 pub(crate) struct TsAttr {
     pub(crate) unit: Attr<Unit>,
-    pub(crate) floor: Attr<()>,
+    pub(crate) exact: Attr<()>,
     /// The only format there is to name: `datetime17`.
     pub(crate) datetime17: Attr<()>,
 }
@@ -42,7 +42,7 @@ pub(crate) struct UuidAttr {
 impl TsAttr {
     pub(super) fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Self> {
         let mut read =
-            Self { unit: Attr::none("unit"), floor: Attr::none("floor"), datetime17: Attr::none("format") };
+            Self { unit: Attr::none("unit"), exact: Attr::none("exact"), datetime17: Attr::none("format") };
         each_option(cx, meta, "`ts` says how a time is stored; write `ts(unit = \"millis\")`", |option| {
             // ts(unit = "millis")
             if option.path.is_ident("unit") {
@@ -61,9 +61,9 @@ impl TsAttr {
                         _ => not_one_of(cx, &name, "a format of times", &["datetime17"]),
                     }
                 }
-            // ts(floor)
-            } else if option.path.is_ident("floor") {
-                flag(cx, option, &mut read.floor)?;
+            // ts(exact)
+            } else if option.path.is_ident("exact") {
+                flag(cx, option, &mut read.exact)?;
             } else {
                 unknown(cx, &option.path, "ts", names::IN_TS);
                 skip_value(option.input)?;

@@ -164,7 +164,7 @@ fn every_option_comes_through_the_private_module() {
         struct HostKey {
             #[row_key(with = "user::hexadecimal")]
             address: u32,
-            #[row_key(ts(unit = "millis", floor), desc)]
+            #[row_key(ts(unit = "millis", exact), desc)]
             at: u64,
             #[row_key(uuid(v4))]
             id: u64,

@@ -138,8 +138,9 @@
 //! # `ts`
 //!
 //! On a time: `ts(unit = "secs")` 10 digits, `"millis"` 13, `"micros"` 16, which it is without the attribute, `"nanos"`
-//! 19. A time that is finer than its unit is an error; with `ts(unit = "millis", floor)` it is rounded down.
-//! `ts(format = "datetime17")` writes `YYYYMMDDHHMMSSmmm` in UTC.
+//! 19. A time that is finer than its unit is rounded down to it, as what the clock gives most often is: a key reads back
+//! as the rounded one. With `ts(unit = "millis", exact)` it is an error. The bounds of a range may be as fine as they like:
+//! stored times are compared with them as they are. `ts(format = "datetime17")` writes `YYYYMMDDHHMMSSmmm` in UTC.
 //!
 //! ```
 //! # use keyderive::RowKey;

@@ -60,6 +60,7 @@
 //! | cells as they are stored, with every version | [`raw`](crate::Scan::raw) |
 //! | page by page | [`page`](crate::Scan::page), then [`after`](crate::Scan::after) |
 //! | past rows that are not of the key type | [`on_foreign`](crate::Scan::on_foreign)`(OnForeign::Skip)`, which counts them |
+//! | past rows that cannot be read as the row type, as one that an `increment` made after a delete | [`on_unreadable`](crate::Scan::on_unreadable)`(OnUnreadable::Skip)`; [`skipped`](crate::Scan::skipped) has their count and the first one |
 //! | a whole table by many workers | [`Table::partitions`](crate::Table::partitions): plans, which are data of serde |
 //! | how many there are | [`Table::count`](crate::Table::count); [`Scan::count`](crate::Scan::count) of what filters leave |
 //!

@@ -32,7 +32,8 @@ use super::sql::{RowKeySchema, Sql, SqlError};
 /// ```
 ///
 /// # Laws
-/// - `decode(encode(k)) == k`, and `encode(decode(bytes)) == bytes` for all bytes that decode accepts.
+/// - `decode(encode(k)) == k`, with each time rounded down to the unit that its field stores, and
+///   `encode(decode(bytes)) == bytes` for all bytes that decode accepts.
 /// - Within a bucket, the order of the bytes is the declared order: field by field from the left.
 /// - The bucket is a function of the encoded fields, the same on every machine and in every release.
 /// - A key is 1 to 4096 bytes; a value that the key cannot hold is an error.

@@ -1,16 +1,25 @@
 //! The values that the fixed fields of a scan may have, as they stand in a key.
 
+use std::ops::Range;
+use std::sync::Arc;
+
 use crate::key::Span;
 
 /// For each fixed field, from the left, its encodings in the order of their bytes, each once.
 ///
-/// All in one buffer: most plans have one for each field.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// Clones and parts share the bytes.
+#[derive(Clone, Debug, Default)]
 pub(super) struct Encodings {
+    all: Arc<Written>,
+    /// Which of the spans are each field's.
+    fields: Vec<Range<usize>>,
+}
+
+/// Encodings in one buffer: most plans have one for each field.
+#[derive(Clone, Debug, Default)]
+struct Written {
     bytes: Vec<u8>,
     spans: Vec<Span>,
-    /// Where each field's spans end.
-    fields: Vec<usize>,
 }
 
 impl Encodings {
@@ -21,12 +30,13 @@ impl Encodings {
 
     /// Fixes the next field to what `write` appends; on an error to nothing.
     pub(super) fn push<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
-        let start = self.bytes.len();
-        let written = write(&mut self.bytes);
+        let all = Arc::make_mut(&mut self.all);
+        let (start, first) = (all.bytes.len(), all.spans.len());
+        let written = write(&mut all.bytes);
         if written.is_ok() {
-            self.spans.push(Span { start, end: self.bytes.len() });
+            all.spans.push(Span { start, end: all.bytes.len() });
         }
-        self.fields.push(self.spans.len());
+        self.fields.push(first..all.spans.len());
         written
     }
 
@@ -34,17 +44,19 @@ impl Encodings {
     pub(super) fn push_all(&mut self, mut encodings: Vec<Vec<u8>>) {
         encodings.sort_unstable();
         encodings.dedup();
+        let all = Arc::make_mut(&mut self.all);
+        let first = all.spans.len();
         for encoding in encodings {
-            let start = self.bytes.len();
-            self.bytes.extend_from_slice(&encoding);
-            self.spans.push(Span { start, end: self.bytes.len() });
+            let start = all.bytes.len();
+            all.bytes.extend_from_slice(&encoding);
+            all.spans.push(Span { start, end: all.bytes.len() });
         }
-        self.fields.push(self.spans.len());
+        self.fields.push(first..all.spans.len());
     }
 
     /// How many encodings a field has.
     pub(super) fn count(&self, field: usize) -> usize {
-        self.fields[field] - self.first(field)
+        self.fields[field].len()
     }
 
     /// Whether some field has no encoding, so that no key has one of them in each field.
@@ -54,8 +66,8 @@ impl Encodings {
 
     /// One encoding of a field, by its place in their order.
     pub(super) fn get(&self, field: usize, at: usize) -> &[u8] {
-        let Span { start, end } = self.spans[self.first(field) + at];
-        &self.bytes[start..end]
+        let Span { start, end } = self.all.spans[self.fields[field].start + at];
+        &self.all.bytes[start..end]
     }
 
     /// All encodings of a field.
@@ -77,8 +89,22 @@ impl Encodings {
         Choice((0..self.fields()).map(best).collect())
     }
 
-    fn first(&self, field: usize) -> usize {
-        field.checked_sub(1).map_or(0, |before| self.fields[before])
+    /// The choices from `first` to `last`, and of those around them some: all encodings of the fields right of the
+    /// one in which the two differ. None at all, where there are no ends.
+    pub(super) fn between(mut self, ends: Option<(Choice, Choice)>) -> Self {
+        let ends = ends.filter(|(first, last)| first.0 <= last.0);
+        for (field, spans) in self.fields.iter_mut().enumerate() {
+            let Some((first, last)) = &ends else {
+                spans.end = spans.start;
+                break;
+            };
+            let (from, to) = (first.at(field), last.at(field));
+            *spans = spans.start + from..spans.start + to + 1;
+            if from < to {
+                break;
+            }
+        }
+        self
     }
 }
 
@@ -183,6 +209,36 @@ mod tests {
             }
         }
         assert_eq!(Choice::first_ahead(&encodings(&[3, 0]), false, |_| true), None);
+    }
+
+    /// A part has every choice between its ends, in the order of the whole, and is no copy.
+    #[test]
+    fn a_part_has_what_is_between_its_ends() {
+        let of = encodings(&[3, 1, 4, 2]);
+        let all = |of: &Encodings| {
+            let mut all = Vec::new();
+            let mut next = Choice::first(of, false);
+            while let Some(mut choice) = next.take() {
+                let bytes = (0..of.fields()).flat_map(|field| of.get(field, choice.at(field)).to_vec());
+                all.push((bytes.collect::<Vec<_>>(), choice.clone()));
+                next = choice.advance(of, false).then_some(choice);
+            }
+            all
+        };
+        let whole = all(&of);
+        for (at, (from, first)) in whole.iter().enumerate() {
+            for (to, last) in &whole[at..] {
+                let part = of.clone().between(Some((first.clone(), last.clone())));
+                assert!(Arc::ptr_eq(&of.all, &part.all));
+                let inside = all(&part).into_iter().map(|(bytes, _)| bytes);
+                let inside: Vec<_> = inside.filter(|bytes| from <= bytes && bytes <= to).collect();
+                let expected = whole.iter().map(|(bytes, _)| bytes.clone());
+                assert_eq!(inside, expected.filter(|bytes| from <= bytes && bytes <= to).collect::<Vec<_>>());
+            }
+            let backwards = at.checked_sub(1).map(|before| (first.clone(), whole[before].1.clone()));
+            assert!(of.clone().between(backwards).is_empty());
+        }
+        assert!(encodings(&[]).between(None).fields() == 0);
     }
 
     /// Of millions of choices a few are looked at.

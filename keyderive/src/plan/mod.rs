@@ -149,12 +149,7 @@ impl<K: ?Sized> Plan<K> {
     /// The part of the plan whose rows are stored in a range of row keys.
     #[must_use]
     pub fn within(&self, range: &KeyRange) -> Self {
-        let mut selection = self.selection.clone();
-        selection.window = Some(match &selection.window {
-            Some(window) => window.intersection(range),
-            None => range.clone(),
-        });
-        Self::from_selection(selection)
+        Self::from_selection(self.selection.within(range))
     }
 
     /// The stored keys that are looked at, where the plan is a part of another.

@@ -141,6 +141,18 @@ impl Selection {
         self.waves(false).asks_nothing()
     }
 
+    /// The part whose rows are stored in a range of row keys. It shares the values of the whole, and has those alone
+    /// that the range can hold, so that the parts of a long list are not each as long.
+    pub(super) fn within(&self, range: &KeyRange) -> Self {
+        let window = match &self.window {
+            Some(window) => window.intersection(range),
+            None => range.clone(),
+        };
+        let ends = Waves::new(Cow::Borrowed(self), false).ends_in(&window);
+        let encodings = self.encodings.clone().between(ends);
+        Self { encodings, window: Some(window), ..self.clone() }
+    }
+
     /// What is asked of the table, in the order of the scan.
     pub(super) fn waves(&self, reversed: bool) -> Waves<'_> {
         Waves::new(Cow::Borrowed(self), reversed)

@@ -64,6 +64,49 @@ impl<'s> Waves<'s> {
         waves
     }
 
+    /// The first and the last choice with rows in a range of stored keys, as far as their order tells: between the two
+    /// there may be others that have none. Few choices are looked at.
+    pub(super) fn ends_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
+        let (least, greatest) = self.outer_buckets(range).unzip();
+        let encodings = self.selection.encodings.clone();
+        let after = KeyRange::new(range.start(), None);
+        let first = Choice::first_ahead(&encodings, false, |choice| self.reaches(choice, greatest, &after))?;
+        let before = KeyRange::new([], range.end().map(<[u8]>::to_vec));
+        let last = Choice::first_ahead(&encodings, true, |choice| self.reaches(choice, least, &before))?;
+        Some((first, last))
+    }
+
+    /// The buckets whose keys in a range come first and last: one, where it lies in one. None without a salt.
+    fn outer_buckets(&mut self, range: &KeyRange) -> Option<(i32, i32)> {
+        let schema = self.selection.schema;
+        let salt = schema.salt()?;
+        let mut head = |bucket| {
+            self.head.clear();
+            schema.write_head(Some(bucket), &[], &mut self.head);
+            self.head.clone()
+        };
+        if salt.fields_left() == 0
+            && let Some(bucket) = schema.bucket_of(range.start())
+        {
+            let own = KeyRange::prefix(&head(bucket));
+            if own.intersection(range) == *range {
+                return Some((bucket, bucket));
+            }
+        }
+        let least = salt.buckets().min_by_key(|bucket| head(*bucket))?;
+        Some((least, salt.buckets().max_by_key(|bucket| head(*bucket))?))
+    }
+
+    /// Whether rows of a choice are in a range, if they are in this bucket.
+    fn reaches(&mut self, choice: &Choice, bucket: Option<i32>, range: &KeyRange) -> bool {
+        let (buckets, rows) = self.rows_of(choice);
+        let bucket = match buckets {
+            Buckets::One(_) | Buckets::All => bucket,
+            Buckets::Unsalted | Buckets::Interleaved => None,
+        };
+        self.stored(bucket, &rows).reach_into(range)
+    }
+
     /// Goes on to the first choice that has rows behind the page before, past all those that were read.
     fn skip_read(&mut self) {
         let after = self.selection.after.clone();

@@ -1,5 +1,6 @@
 //! From the cells of a row to a serde value.
 
+mod absent;
 mod aliases;
 mod cell;
 mod family;
@@ -13,7 +14,7 @@ use self::aliases::Aliases;
 use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
-use super::shape::{Field, Shape};
+use super::shape::{Field, Options, Shape};
 use super::{Cell, CellSlice, Column, Row, Span, is_same_name};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
@@ -45,7 +46,10 @@ fn read_again<'de, R: Deserialize<'de>>(
 ) -> Result<R, RowError> {
     let family = source.family;
     loop {
-        if let Some(field) = source.missing_family(&fault) {
+        if fault.is_no_option() {
+            // The row is read as another type than the table's, which has what is an option there as something else.
+            source.again().keeps_defaults = true;
+        } else if let Some(field) = source.missing_family(&fault) {
             // A family without a cell is absent, so that defaults hold; a field that takes no absence has it empty.
             source.again().empty.push(field.name);
         } else {
@@ -86,6 +90,8 @@ struct Again<'de> {
     empty: Vec<&'static str>,
     /// None until a field has come a second time.
     aliases: Option<Aliases<'de>>,
+    /// Whether the default of an absent field is left to serde.
+    keeps_defaults: bool,
 }
 
 /// Where the first cell has the name of this family, where all cells are of it: they come in the order of their families.
@@ -132,6 +138,13 @@ impl<'de, 'f> Source<'de, 'f> {
     /// The families that are given although they have no cell.
     fn empty(&self) -> &[&'static str] {
         self.again.as_ref().map_or(&[], |again| &again.empty)
+    }
+
+    /// The fields of the row, or of a family, that are given as `None` where they are absent.
+    #[inline]
+    fn options(&self, family: Option<&str>) -> Option<&'f Options> {
+        let keeps_defaults = self.again.as_ref().is_some_and(|again| again.keeps_defaults);
+        self.shape.options(family).filter(|_| !keeps_defaults)
     }
 
     #[inline]

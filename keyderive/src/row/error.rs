@@ -59,7 +59,7 @@ impl RowError {
         fmt::from_fn(|f| {
             self.write_place(f)?;
             f.write_str(match self.fault.0.kind {
-                Kind::MissingColumn | Kind::Duplicate => return write!(f, "{}", self.fault),
+                Kind::MissingColumn | Kind::Duplicate | Kind::NoOption => return write!(f, "{}", self.fault),
                 Kind::Malformed => " does not hold what its field is stored as",
                 Kind::Unsupported => " has no form as it is stored",
                 Kind::Rejected => " is not what the row type takes",
@@ -130,6 +130,8 @@ enum Kind {
     Rejected,
     /// A field comes a second time.
     Duplicate,
+    /// A field is given as a `None` and is no option.
+    NoOption,
 }
 
 impl Fault {
@@ -141,6 +143,11 @@ impl Fault {
     /// The type, or the value, has no form as columns; `message` follows the column's name.
     pub(super) fn unsupported(message: impl Display) -> Self {
         Self::new(Kind::Unsupported, format!(" {message}"))
+    }
+
+    /// This row has no form as the row type, which other rows have; `message` follows the column's name.
+    pub(super) fn rejected(message: impl Display) -> Self {
+        Self::new(Kind::Rejected, format!(" {message}"))
     }
 
     /// The row type is none that a row is read as.
@@ -245,6 +252,15 @@ impl Fault {
         column.as_deref().filter(|_| *kind == Kind::Duplicate).map(|column| (family.as_deref(), column))
     }
 
+    /// A column that is absent was given as a `None`, and the field is no option.
+    pub(super) fn no_option() -> Self {
+        Self::new(Kind::NoOption, " is absent, and its field is no `Option`".to_owned())
+    }
+
+    pub(super) fn is_no_option(&self) -> bool {
+        self.0.kind == Kind::NoOption
+    }
+
     /// Says which column was the second one.
     pub(super) fn under(mut self, second: &str) -> Self {
         self.0.message.push_str(&format!(": the second one is `{second}`"));
@@ -301,8 +317,9 @@ impl de::Error for Fault {
     }
 
     fn missing_field(field: &'static str) -> Self {
-        let message = " is missing; make the field an `Option` or give it `#[serde(default)]`".to_owned();
-        Self::new(Kind::MissingColumn, message).in_column(field.as_bytes())
+        let message = " is missing; make the field an `Option`, give it `#[serde(default)]`, or leave such rows out of scans \
+                       with `.on_unreadable(OnUnreadable::Skip)`";
+        Self::new(Kind::MissingColumn, message.to_owned()).in_column(field.as_bytes())
     }
 
     fn duplicate_field(field: &'static str) -> Self {

@@ -41,8 +41,8 @@ pub(super) use self::check::{Lost, check};
 /// Writes the value as a string that is JSON.
 ///
 /// # Errors
-/// When it has no form in JSON, as NaN and infinity have none, is deeper than 127 arrays and objects in one another, and
-/// those of the serializer.
+/// When it has no form in JSON, as NaN and infinity have none, holds a `Some` that JSON has as `null`, is deeper than 127
+/// arrays and objects in one another, and those of the serializer.
 pub fn serialize<T: Serialize + ?Sized, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     match check(value, 0) {
         // What has no form at all is told by the writer.

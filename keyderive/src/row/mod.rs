@@ -44,7 +44,7 @@
 //!
 //! A column's newest version is what is read. Columns that the row type does not know are ignored, as other families are,
 //! so that programs of several ages share a table. A column that it needs and that is not there is an error which names
-//! table, key, family and column.
+//! table, key, family and column; reads of several rows can [leave such rows out](crate::OnUnreadable).
 //!
 //! | field | what a column's absence is | what `put` does where the value is absent |
 //! |---|---|---|
@@ -53,7 +53,11 @@
 //! | a struct | its default, or one of absent columns | |
 //! | a map, `Option<T>` of a map | `None`, its default, or an empty map | deletes the family, then sets the entries |
 //! | [`Versions<T>`] | no versions | deletes the column |
-//! | `#[serde(default)]` | the default | |
+//! | `#[serde(default)]` of anything else | the default | |
+//!
+//! An `Option` and [`Versions`] are read as `None` and as no versions where the column is absent, also beside
+//! `#[serde(default = "…")]`: what was written is what is read. A map has no entry without a value: one with `None`, or
+//! with no versions, is refused when it is written.
 //!
 //! An empty struct or map that is not absent is a family with a marker, an empty value under the empty qualifier, and so is a
 //! row without any column. No column is named by the empty qualifier therefore.
@@ -90,8 +94,9 @@
 //!
 //! Integers have the one form that Bigtable itself counts in: `ReadModifyWriteRow` increments it, and
 //! SQL reads it with `TO_INT64`. A `Vec<u8>` is a sequence to serde, hence JSON, unless `serde_bytes` or
-//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity, and is read to a depth of 127 arrays and objects:
-//! what is beyond, below a column, is refused when it is written. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
+//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity, one `null` for `None`, `Some(None)` and `Some(())`,
+//! and is read to a depth of 127 arrays and objects: what it would not give back, below a column, is refused when it is
+//! written. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
 //! for people. Keys of maps are strings, enums by name, and what serde writes as a string.
 //!
 //! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] say another. A

@@ -1,9 +1,11 @@
 //! The changes that one write makes to one row.
 
-use std::ops::{Bound, RangeBounds};
+use std::ops::RangeBounds;
 use std::sync::Arc;
 
 use bytes::Bytes;
+
+use super::TimeRange;
 
 /// One change to a row. The changes of one write are applied in order, all or none.
 ///
@@ -23,6 +25,9 @@ pub struct Mutation(pub(crate) Change);
 
 /// The timestamp that stands for the server's own time.
 pub(crate) const SERVER_TIME: i64 = -1;
+
+/// A range that no timestamp is in. It does not end at 0, which means no end to Bigtable.
+const NO_VERSIONS: (i64, Option<i64>) = (1000, Some(1000));
 
 /// What a mutation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,24 +102,25 @@ impl Mutation {
         Self(Change::DeleteColumn { family, qualifier, versions: None })
     }
 
-    /// Deletes the versions of a column whose timestamps are in a range.
+    /// Deletes the versions of a column whose timestamps are in a range, in microseconds since the epoch.
+    ///
+    /// ```
+    /// use keyderive::row::Mutation;
+    ///
+    /// // All that are not after this time.
+    /// let old = Mutation::delete_versions("cf", "state", ..=1_700_000_000_000_000);
+    /// ```
+    ///
+    /// Bigtable stores whole milliseconds and takes no finer bounds: a bound between two milliseconds is sent as the later
+    /// one, which names the same versions. A range without a version, such as `..0`, deletes none.
     pub fn delete_versions(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
         micros: impl RangeBounds<i64>,
     ) -> Self {
-        let start = match micros.start_bound() {
-            Bound::Included(start) => *start,
-            Bound::Excluded(start) => start.saturating_add(1),
-            Bound::Unbounded => 0,
-        };
-        let end = match micros.end_bound() {
-            Bound::Included(end) => end.checked_add(1),
-            Bound::Excluded(end) => Some(*end),
-            Bound::Unbounded => None,
-        };
+        let versions = TimeRange::new(&micros).map_or(NO_VERSIONS, |range| (range.start, range.end));
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::DeleteColumn { family, qualifier, versions: Some((start, end)) })
+        Self(Change::DeleteColumn { family, qualifier, versions: Some(versions) })
     }
 
     /// Deletes every column of a family.

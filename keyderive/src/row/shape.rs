@@ -3,12 +3,14 @@
 //! A `None` that is written does not say whether it is a column or a family, and a type does not say which columns it
 //! reads before it has read one. The type itself knows: asked to deserialize, it says what it expects.
 
+mod options;
 mod probe;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::de::DeserializeOwned;
 
+pub(super) use self::options::Options;
 use self::probe::{Asked, Found, ask};
 use super::error::{Fault, RowError};
 
@@ -39,6 +41,10 @@ pub(crate) struct Fields {
     ask: fn(&[&str]) -> Found,
     /// A column that two fields have.
     twice: Option<(Option<&'static str>, &'static str)>,
+    /// The fields whose absence is `None`, where serde may have another default for them: those of the row, then of
+    /// families.
+    options: Options,
+    family_options: Vec<(&'static str, Options)>,
 }
 
 /// Columns that are read without a type.
@@ -80,7 +86,7 @@ pub(crate) enum Kind {
 
 impl Shape {
     pub(crate) fn of<R: DeserializeOwned>() -> Self {
-        let Found { asked, optional } = ask::<R>(&[]);
+        let Found { asked, optional, .. } = ask::<R>(&[]);
         match asked {
             _ if optional => Self::NoRow,
             Some(Asked::Struct(names)) => Self::Struct(Fields::of::<R>(names)),
@@ -188,6 +194,18 @@ impl Shape {
         }
     }
 
+    /// The fields of the row, or of a family of it, whose absence is `None`, where serde may have another default for them.
+    #[inline]
+    pub(super) fn options(&self, family: Option<&str>) -> Option<&Options> {
+        let Self::Struct(fields) = self else { return None };
+        match family {
+            None => Some(&fields.options).filter(|options| !options.is_empty()),
+            Some(name) => {
+                fields.family_options.iter().find(|(of, _)| *of == name).map(|(_, options)| options)
+            }
+        }
+    }
+
     /// The fields that are families, each with whether all versions of a column are read.
     pub(crate) fn families(&self) -> impl Iterator<Item = (&'static str, bool)> {
         self.fields().iter().filter_map(|field| match field.kind {
@@ -267,7 +285,16 @@ impl Fields {
         });
         let untyped = all.iter().flat_map(Field::untyped::<R>).collect();
         let has_families = all.iter().any(|field| matches!(field.kind, Kind::Family { .. }));
-        Self { all, has_families, untyped, ask: ask::<R>, twice }
+        let of_family = |field: &Field| match &field.kind {
+            Kind::Family { columns: Some(columns), .. } => {
+                let options = Options::of_family::<R>(field.name, columns);
+                (!options.is_empty()).then_some((field.name, options))
+            }
+            Kind::Family { columns: None, .. } | Kind::Column { .. } => None,
+        };
+        let family_options = all.iter().filter_map(of_family).collect();
+        let options = Options::of_row::<R>(names);
+        Self { all, has_families, untyped, ask: ask::<R>, twice, options, family_options }
     }
 }
 
@@ -284,7 +311,7 @@ impl Flattened {
 
 impl Field {
     fn of<R: DeserializeOwned>(name: &'static str) -> Self {
-        let Found { asked, optional } = ask::<R>(&[name]);
+        let Found { asked, optional, .. } = ask::<R>(&[name]);
         let kind = match asked {
             Some(Asked::Struct(columns)) => Kind::Family {
                 versions: columns.iter().any(|column| has_versions::<R>(&[name, column])),

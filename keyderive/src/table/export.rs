@@ -12,6 +12,7 @@ use futures_util::stream::SelectAll;
 
 use super::rows::{ReadRow, Rows};
 use super::scan::Scan;
+use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
 use crate::client::{Client, Error, StreamPass};
 use crate::key::TableKey;
@@ -83,6 +84,8 @@ pub struct Export<K: TableKey, R> {
     parts: Result<Parts<K>, Error>,
     parallel: usize,
     scan: MakeScan<K, R>,
+    /// What the scans of all partitions leave out.
+    log: Arc<LogSkipped>,
 }
 
 type MakeScan<K, R> = Arc<dyn Fn(Plan<K>) -> Scan<K, R> + Send + Sync>;
@@ -95,12 +98,13 @@ enum Parts<K> {
 
 impl<K: TableKey, R: 'static> Export<K, R> {
     fn new(table: &Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
-        let scanned = table.clone();
+        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(&table.name)));
         Self {
             table: table.clone().with_rows(),
             parts,
             parallel: PARALLEL,
             scan: Arc::new(move |part| scanned.scan(part).unordered()),
+            log,
         }
     }
 
@@ -109,7 +113,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         Self { parallel: partitions.max(1), ..self }
     }
 
-    /// Changes the scan of each partition: which columns it reads, what it does with foreign rows.
+    /// Changes the scan of each partition: which columns it reads, what it does with foreign and unreadable rows.
     ///
     /// ```
     /// # use keyderive::{Client, OnForeign, RowKey};
@@ -131,8 +135,31 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         self,
         change: impl Fn(Scan<K, R>) -> Scan<K, S> + Send + Sync + 'static,
     ) -> Export<K, S> {
-        let Self { table, parts, parallel, scan } = self;
-        Export { table, parts, parallel, scan: Arc::new(move |part| change(scan(part))) }
+        let Self { table, parts, parallel, scan, log } = self;
+        Export { table, parts, parallel, scan: Arc::new(move |part| change(scan(part))), log }
+    }
+
+    /// Tells which rows the scans of all partitions leave out, while the export runs and after it.
+    ///
+    /// ```
+    /// # use keyderive::{Client, OnUnreadable, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// # let events = client.table::<EventKey, Event>("events");
+    /// let export = events.export(EventKey::scan()).with(|scan| scan.on_unreadable(OnUnreadable::Skip));
+    /// let skipped = export.skipped();
+    /// let mut rows = export.stream();
+    /// while let Some(row) = rows.next().await {
+    ///     let (key, event) = row?;
+    /// }
+    /// println!("{} rows could not be read", skipped.unreadable());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.log.skipped.clone()
     }
 
     /// What the export will read, in words: its scan, and the partitions that it is cut into. The service is asked for
@@ -184,7 +211,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     where
         R: ReadRow<K>,
     {
-        let Self { mut table, parts, parallel, scan } = self;
+        let Self { mut table, parts, parallel, scan, log } = self;
         // What an export still has to send goes on when the client is closed meanwhile.
         let (client, pass) = table.client.streaming();
         table.client = client.clone();
@@ -195,7 +222,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
                 Parts::Given(parts) => Ok(parts),
             }
         };
-        Exported { table: name, client, pass, parallel, scan, state: State::Cutting(Box::pin(cut)) }
+        Exported { table: name, client, pass, parallel, scan, log, state: State::Cutting(Box::pin(cut)) }
     }
 }
 
@@ -254,6 +281,7 @@ pub struct Exported<K: TableKey, R> {
     pass: StreamPass,
     parallel: usize,
     scan: MakeScan<K, R>,
+    log: Arc<LogSkipped>,
     state: State<K, R>,
 }
 
@@ -277,6 +305,12 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
+    /// Tells which rows have been left out so far.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.log.skipped.clone()
+    }
+
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
             match &mut self.state {
@@ -288,7 +322,7 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
                     while open.len() < self.parallel
                         && let Some(part) = parts.next()
                     {
-                        open.push((self.scan)(part).by(self.client.clone()).stream());
+                        open.push((self.scan)(part).by(self.client.clone()).part_of(&self.log).stream());
                     }
                     let polled = Pin::new(&mut *open).poll_next(cx);
                     let has_room = open.len() < self.parallel && parts.len() > 0;

@@ -1,13 +1,13 @@
 //! One lane of a scan: the rows of one bucket, in order, over as many requests as it takes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::vec;
 
 use bytes::Bytes;
 
 use super::marker;
+use super::skipped::Skipped;
 use crate::client::{Client, Error, Page, PageRows, PageSize, ReadRows, RowStream, Streams};
 use crate::key::TableKey;
 use crate::plan::Request;
@@ -22,7 +22,7 @@ pub(super) struct Reader<K: TableKey> {
     pub(super) keep: Option<Keep<K>>,
     /// Whether rows that are not of the key type are left out, and how many have been.
     pub(super) skip_foreign: bool,
-    pub(super) skipped: AtomicU64,
+    pub(super) skipped: Skipped,
 }
 
 /// Decides by its key whether a row is wanted.
@@ -167,6 +167,11 @@ impl<K: TableKey> Lane<K> {
         }
     }
 
+    /// Counts the row that was gone on to last for no limit, since it is left out.
+    pub(super) fn left_out(&mut self) {
+        self.wanted += u64::from(self.wanted < u64::MAX);
+    }
+
     /// The bucket that it reads, where it is one alone.
     pub(super) fn bucket(&self) -> Option<i32> {
         self.bucket
@@ -199,14 +204,15 @@ impl<K: TableKey> Lane<K> {
 
     #[inline(never)]
     fn accepts_key(&self) -> bool {
-        let Reader { keep, skip_foreign, skipped, .. } = &*self.reader;
-        match self.row().map(|row| K::stored(row.key())) {
-            Some(Ok(key)) => keep.as_ref().is_none_or(|keep| keep(&key)),
-            Some(Err(_)) if *skip_foreign => {
-                skipped.fetch_add(1, Ordering::Relaxed);
+        let Reader { table, keep, skip_foreign, skipped, .. } = &*self.reader;
+        let Some(row) = self.row() else { return true };
+        match K::stored(row.key()) {
+            Ok(key) => keep.as_ref().is_none_or(|keep| keep(&key)),
+            Err(error) if *skip_foreign => {
+                skipped.add_foreign(row.key(), || Error::foreign(table, error));
                 false
             }
-            Some(Err(_)) | None => true,
+            Err(_) => true,
         }
     }
 

@@ -72,6 +72,16 @@ impl<K: TableKey> Merge<K> {
         self.lane()?.bucket()
     }
 
+    /// Counts the row that was gone on to last for no limit, since it is left out.
+    pub(super) fn left_out(&mut self) {
+        let lane = match self {
+            Self::One(lane) => Some(&mut **lane),
+            Self::Ordered(Ordered { lanes, taken, .. }) => taken.and_then(|lane| lanes.get_mut(lane)),
+            Self::Unordered(Unordered { lanes, next }) => lanes.get_mut(*next),
+        };
+        lane.into_iter().for_each(Lane::left_out);
+    }
+
     /// The lane that has the row that was gone on to last.
     #[inline]
     fn lane(&self) -> Option<&Lane<K>> {

@@ -17,6 +17,7 @@ mod read;
 mod rows;
 mod run;
 mod scan;
+mod skipped;
 mod update;
 mod verify;
 mod visit;
@@ -38,7 +39,8 @@ pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
 pub use page::Page;
 pub use rows::{KeyOnly, ReadRow, Rows};
-pub use scan::{OnForeign, Scan};
+pub use scan::Scan;
+pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use update::Update;
 pub use verify::{Verified, Verify};
 pub use visit::RowRef;
@@ -117,6 +119,8 @@ pub struct Table<K, R> {
     /// Whether every version of a column is read, or the newest alone.
     every_version: bool,
     check: Check,
+    /// What reads of several rows by their keys have left out, where they leave out what cannot be read.
+    skipped: Option<Skipped>,
     types: PhantomData<fn() -> (K, R)>,
 }
 
@@ -171,6 +175,7 @@ impl Client {
             shape: Arc::new(shape),
             reads: Reads::Everything,
             check: Check::pending(),
+            skipped: None,
             types: PhantomData,
         }
     }
@@ -233,8 +238,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table, whose rows are made into something else; what is asked for stays the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, shape, reads, every_version, check, .. } = self;
-        Table { client, name, family, shape, reads, every_version, check, types: PhantomData }
+        let Self { client, name, family, shape, reads, every_version, check, skipped, .. } = self;
+        Table { client, name, family, shape, reads, every_version, check, skipped, types: PhantomData }
     }
 
     /// Fails for a filter that the service does not take, before anything is sent.
@@ -272,6 +277,7 @@ impl<K, R> Clone for Table<K, R> {
             reads: self.reads.clone(),
             every_version: self.every_version,
             check: self.check.clone(),
+            skipped: self.skipped.clone(),
             types: PhantomData,
         }
     }

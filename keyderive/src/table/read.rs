@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use serde::de::DeserializeOwned;
 
+use super::skipped::{LogSkipped, OnUnreadable, Skipped};
 use super::{Table, VERSIONS};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
@@ -47,7 +48,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// When a key cannot be encoded, naming its place in the input, before anything is sent; when a read fails, or the
-    /// stored columns are not an `R`.
+    /// stored columns are not an `R`, unless such rows are [left out](Self::on_unreadable).
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<R>>, Error>
     where
         R: DeserializeOwned,
@@ -58,7 +59,49 @@ impl<K: TableKey, R> Table<K, R> {
             encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
         }
         let stored = self.stored(&encoded).await?;
-        encoded.iter().map(|key| stored.get(key).map(|row| self.read(row)).transpose()).collect()
+        let log = LogSkipped::new(&self.name);
+        let read = |row: &Row| match (self.read(row), &self.skipped) {
+            (Err(error), Some(skipped)) if error.is_unreadable_row() => {
+                log.skipped.add_unreadable(row.key(), error.shared());
+                skipped.add_unreadable(row.key(), error);
+                Ok(None)
+            }
+            (read, _) => read.map(Some),
+        };
+        encoded.iter().map(|key| stored.get(key).map_or(Ok(None), read)).collect()
+    }
+
+    /// The same table, whose reads of several rows do this with rows that cannot be read as the row type:
+    /// [`get_many`](Self::get_many), for which such a row is none, and every [`scan`](Self::scan) and
+    /// [`export`](Self::export), which may say otherwise themselves.
+    ///
+    /// ```
+    /// # use keyderive::{Client, OnUnreadable, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32, visits: i64 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users").on_unreadable(OnUnreadable::Skip);
+    /// users.create_if_absent().await?;
+    /// users.increment(&UserKey { id: 7 }, "visits", 1).await?; // a row without an age
+    /// assert!(users.get_many([UserKey { id: 7 }]).await?[0].is_none());
+    /// assert_eq!(users.skipped().unreadable(), 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// [`get`](Self::get) fails for such a row, since its error is about this one: `error.is_row()`.
+    #[must_use]
+    pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
+        let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);
+        Self { skipped, ..self.clone() }
+    }
+
+    /// What [`get_many`](Self::get_many) of this handle and its clones has left out, since
+    /// [`on_unreadable`](Self::on_unreadable) made it. Scans have [their own](super::Scan::skipped).
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.skipped.clone().unwrap_or_default()
     }
 
     /// The rows that there are of these keys.

@@ -10,6 +10,7 @@ use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
 use super::run::Run;
+use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
 use crate::client::Error;
 use crate::key::{DecodeError, TableKey};
@@ -105,6 +106,8 @@ impl<K: TableKey> ReadRow<K> for Row {
 pub struct Rows<K: TableKey, R> {
     table: Table<K, R>,
     state: State<K>,
+    skip_unreadable: bool,
+    log: Arc<LogSkipped>,
 }
 
 /// Nothing in it is ever pinned: lanes are in boxes, and keys are only moved.
@@ -116,14 +119,18 @@ enum State<K: TableKey> {
     Running(Box<Run<K>>),
     /// Failed before anything was sent.
     Failed(Error),
-    /// With so many rows left out.
-    Ended(u64),
+    Ended,
 }
 
 type Checking = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 impl<K: TableKey, R> Rows<K, R> {
-    pub(super) fn new(table: Table<K, R>, run: Result<Run<K>, Error>) -> Self {
+    pub(super) fn new(
+        table: Table<K, R>,
+        run: Result<Run<K>, Error>,
+        skip_unreadable: bool,
+        log: Arc<LogSkipped>,
+    ) -> Self {
         let state = match run {
             Ok(run) if !table.is_vouched() && !run.is_empty() => {
                 // Without the type of the rows, which may borrow; it may go on when the client is closed meanwhile.
@@ -134,18 +141,35 @@ impl<K: TableKey, R> Rows<K, R> {
             Ok(run) => State::Running(Box::new(run)),
             Err(error) => State::Failed(error),
         };
-        Self { table, state }
+        Self { table, state, skip_unreadable, log }
     }
 
-    /// How many rows have been left out so far, or until an error, because their keys are not of this key type:
-    /// [`OnForeign::Skip`](super::OnForeign::Skip).
+    /// Tells which rows have been left out so far, or until an error.
     #[must_use]
-    pub fn foreign_skipped(&self) -> u64 {
-        match &self.state {
-            State::Running(run) => run.skipped(),
-            State::Checking(..) | State::Failed(_) => 0,
-            State::Ended(skipped) => *skipped,
+    pub fn skipped(&self) -> Skipped {
+        self.log.skipped.clone()
+    }
+
+    /// Whether rows that cannot be read as the row type are left out.
+    pub(super) fn skips_unreadable(&self) -> bool {
+        self.skip_unreadable
+    }
+
+    /// Counts the row that was gone on to last for no limit, since it is left out.
+    #[cold]
+    pub(super) fn left_out(&mut self) {
+        if let State::Running(run) = &mut self.state {
+            run.left_out();
         }
+    }
+
+    /// Leaves the row that was gone on to last out, because it cannot be read.
+    #[cold]
+    fn leave_out(&mut self, error: Error) {
+        if let Some((row, _)) = self.row() {
+            self.log.skipped.add_unreadable(row.key(), error);
+        }
+        self.left_out();
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
@@ -154,7 +178,7 @@ impl<K: TableKey, R> Rows<K, R> {
         match &mut self.state {
             State::Running(run) => run.poll_advance(cx),
             State::Checking(..) => self.poll_checked(cx),
-            State::Failed(_) | State::Ended(_) => Poll::Ready(self.not_begun()),
+            State::Failed(_) | State::Ended => Poll::Ready(self.not_begun()),
         }
     }
 
@@ -163,9 +187,9 @@ impl<K: TableKey, R> Rows<K, R> {
     fn poll_checked(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let checked = match &mut self.state {
             State::Checking(checking, _) => ready!(checking.as_mut().poll(cx)),
-            State::Running(_) | State::Failed(_) | State::Ended(_) => Ok(()),
+            State::Running(_) | State::Failed(_) | State::Ended => Ok(()),
         };
-        self.state = match (checked, std::mem::replace(&mut self.state, State::Ended(0))) {
+        self.state = match (checked, std::mem::replace(&mut self.state, State::Ended)) {
             (Ok(()), State::Checking(_, run)) => State::Running(run),
             (Ok(()), state) => state,
             (Err(error), _) => return Poll::Ready(Err(error)),
@@ -176,10 +200,9 @@ impl<K: TableKey, R> Rows<K, R> {
     /// That there are no rows, or why there are none.
     #[cold]
     fn not_begun(&mut self) -> Result<bool, Error> {
-        let ended = State::Ended(self.foreign_skipped());
-        match std::mem::replace(&mut self.state, ended) {
+        match std::mem::replace(&mut self.state, State::Ended) {
             State::Failed(error) => Err(error),
-            State::Checking(..) | State::Running(_) | State::Ended(_) => Ok(false),
+            State::Checking(..) | State::Running(_) | State::Ended => Ok(false),
         }
     }
 
@@ -188,7 +211,7 @@ impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn row(&self) -> Option<(&Row, &Table<K, R>)> {
         match &self.state {
             State::Running(run) => run.row().map(|row| (row, &self.table)),
-            State::Checking(..) | State::Failed(_) | State::Ended(_) => None,
+            State::Checking(..) | State::Failed(_) | State::Ended => None,
         }
     }
 
@@ -211,7 +234,7 @@ impl<K: TableKey, R> Rows<K, R> {
 
     /// Ends the scan at a row that cannot be handed out.
     pub(super) fn end(&mut self) {
-        self.state = State::Ended(self.foreign_skipped());
+        self.state = State::Ended;
     }
 
     /// Ends the scan at a row whose key is not of the key type.
@@ -219,7 +242,7 @@ impl<K: TableKey, R> Rows<K, R> {
         let table = Arc::clone(&self.table.name);
         match &mut self.state {
             State::Running(run) => run.foreign(error),
-            State::Checking(..) | State::Failed(_) | State::Ended(_) => Error::foreign(&table, error),
+            State::Checking(..) | State::Failed(_) | State::Ended => Error::foreign(&table, error),
         }
     }
 
@@ -227,7 +250,7 @@ impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn last_key(&self) -> &[u8] {
         match &self.state {
             State::Running(run) => run.last_key(),
-            State::Checking(..) | State::Failed(_) | State::Ended(_) => &[],
+            State::Checking(..) | State::Failed(_) | State::Ended => &[],
         }
     }
 }
@@ -241,21 +264,27 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     }
 
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
-        match ready!(self.poll_advance(cx)) {
-            Ok(true) => {}
-            Ok(false) => return Poll::Ready(None),
-            Err(error) => return Poll::Ready(Some(Err(error))),
+        loop {
+            match ready!(self.poll_advance(cx)) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Ready(None),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+            let Some((row, table)) = self.row() else { return Poll::Ready(None) };
+            let item = match K::stored(row.key()) {
+                Ok(key) => R::read(table, key, row),
+                Err(error) => Err(self.foreign(error)),
+            };
+            match item {
+                Ok(_) => self.handed_out(),
+                Err(error) if self.skip_unreadable && error.is_unreadable_row() => {
+                    self.leave_out(error);
+                    continue;
+                }
+                Err(_) => self.end(),
+            }
+            return Poll::Ready(Some(item));
         }
-        let Some((row, table)) = self.row() else { return Poll::Ready(None) };
-        let item = match K::stored(row.key()) {
-            Ok(key) => R::read(table, key, row),
-            Err(error) => Err(self.foreign(error)),
-        };
-        match item {
-            Ok(_) => self.handed_out(),
-            Err(_) => self.end(),
-        }
-        Poll::Ready(Some(item))
     }
 }
 

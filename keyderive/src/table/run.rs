@@ -1,7 +1,6 @@
 //! A scan that runs: wave after wave of lanes, until the plan or the limit ends.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 
 use tokio::sync::OwnedSemaphorePermit;
@@ -60,11 +59,6 @@ impl<K: TableKey> Run<K> {
     /// Whether nothing is ever sent.
     pub(super) fn is_empty(&self) -> bool {
         self.remaining == 0
-    }
-
-    /// How many foreign rows have been left out so far.
-    pub(super) fn skipped(&self) -> u64 {
-        self.reader.skipped.load(Ordering::Relaxed)
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
@@ -140,6 +134,12 @@ impl<K: TableKey> Run<K> {
         if let Some(row) = self.merge.as_ref().and_then(Merge::row) {
             self.last.extend_from_slice(row.key());
         }
+    }
+
+    /// Counts the row that was gone on to last for no limit, since it is left out.
+    pub(super) fn left_out(&mut self) {
+        self.remaining += u64::from(self.remaining < u64::MAX);
+        self.merge.iter_mut().for_each(Merge::left_out);
     }
 
     /// The key of the row that was handed out last.

@@ -2,13 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 use super::lane::{Keep, Reader};
 use super::page::Page;
 use super::read::Reads;
 use super::rows::{ReadRow, Rows};
 use super::run::Run;
+use super::skipped::{LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
@@ -29,6 +29,9 @@ pub struct Scan<K: TableKey, R> {
     unordered: bool,
     keep: Option<Keep<K>>,
     skip_foreign: bool,
+    skip_unreadable: bool,
+    /// What is left out.
+    log: Arc<LogSkipped>,
     /// Only for what is said of the scan: what is read follows from `R`.
     keys_only: bool,
     /// How many versions of a column are read, where it is said.
@@ -41,24 +44,12 @@ pub struct Scan<K: TableKey, R> {
     after: Option<String>,
 }
 
-/// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
-///
-/// Only rows within the ranges that the scan asks for are met, which `explain` shows: one in front of all buckets, or
-/// behind them, is in none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum OnForeign {
-    /// The scan ends with an error that shows the key.
-    #[default]
-    Fail,
-    /// They are left out, and counted by [`Rows::foreign_skipped`].
-    Skip,
-}
-
 impl<K: TableKey, R> Scan<K, R> {
     pub(super) fn new(table: Table<K, R>, plan: Result<Plan<K>, PlanError>) -> Self {
         Self {
             every_version: table.every_version,
+            skip_unreadable: table.skipped.is_some(),
+            log: Arc::new(LogSkipped::new(&table.name)),
             table,
             plan,
             limit: None,
@@ -108,6 +99,26 @@ impl<K: TableKey, R> Scan<K, R> {
     /// What to do with rows whose keys are not of this key type.
     pub fn on_foreign(self, policy: OnForeign) -> Self {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
+    }
+
+    /// What to do with rows that cannot be read as the row type, because a column is missing or holds something else. It is
+    /// that of the [table](Table::on_unreadable) unless said. Rows that are left out count for no limit and no page.
+    ///
+    /// Scans of [keys alone](Self::keys_only), a [`count`](Self::count) and [raw](Self::raw) rows read no columns, so that
+    /// none of theirs is unreadable.
+    pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
+        Self { skip_unreadable: policy == OnUnreadable::Skip, ..self }
+    }
+
+    /// Tells which rows are left out, while the scan runs and after it.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.log.skipped.clone()
+    }
+
+    /// The scan as a part of a greater one, which has left out what its parts have.
+    pub(super) fn part_of(self, log: &Arc<LogSkipped>) -> Self {
+        Self { log: Arc::clone(log), ..self }
     }
 
     /// Only these columns: `name` of the table's family, `family:name` of another one, `family:` for all columns of a
@@ -168,6 +179,8 @@ impl<K: TableKey, R> Scan<K, R> {
             unordered: self.unordered,
             keep: self.keep,
             skip_foreign: self.skip_foreign,
+            skip_unreadable: self.skip_unreadable,
+            log: self.log,
             keys_only: self.keys_only,
             versions: self.versions,
             every_version: self.every_version,
@@ -246,6 +259,9 @@ impl<K: TableKey, R> Scan<K, R> {
         if self.skip_foreign {
             filters.push("foreign rows are read, and left out".to_owned());
         }
+        if self.skip_unreadable {
+            filters.push("rows that cannot be read as the row type are left out".to_owned());
+        }
         filters
     }
 
@@ -259,7 +275,7 @@ impl<K: TableKey, R> Scan<K, R> {
     {
         let filter = R::filter(self.asked());
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
-        let Self { table, limit, reversed, unordered, keep, skip_foreign, .. } = self;
+        let Self { table, limit, reversed, unordered, keep, skip_foreign, skip_unreadable, log, .. } = self;
         let run = planned.map(|plan| {
             let reader = Reader {
                 client: table.client.clone(),
@@ -268,11 +284,11 @@ impl<K: TableKey, R> Scan<K, R> {
                 reversed,
                 keep,
                 skip_foreign,
-                skipped: AtomicU64::new(0),
+                skipped: log.skipped.clone(),
             };
             Run::new(reader, plan.into_waves(reversed), unordered, limit)
         });
-        Rows::new(table, run)
+        Rows::new(table, run, skip_unreadable, log)
     }
 
     /// Runs the scan and collects its rows.

@@ -7,6 +7,7 @@ use std::task::{Context, Poll, ready};
 use serde::Deserialize;
 
 use super::rows::{ReadRow, Rows};
+use super::skipped::LastRead;
 use super::{Scan, Table};
 use crate::client::Error;
 use crate::key::{DecodeError, RowKey, TableKey};
@@ -75,8 +76,12 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
     /// `B` repeats the attributes of the table's key type, `#[salt]` among them. Both types are named, `B` and the
     /// closure's error, which may be one of the program's own: an `Err` ends the visit, so that it may stop early.
     ///
-    /// The closure is no future, and holds up its thread; between about a thousand rows other tasks have a turn. Rows that
-    /// are left out by [`OnForeign::Skip`](super::OnForeign::Skip) are counted by a stream alone.
+    /// The closure is no future, and holds up its thread; between about a thousand rows other tasks have a turn.
+    ///
+    /// The closure reads the row, so it is told first where a row [cannot be read](RowRef::read). Under
+    /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), an error that it returns after its last `read` of this row has
+    /// failed ends nothing: the row is left out, and counted by [`skipped`](Self::skipped) and by no limit. So `row.read()?`
+    /// is enough. A closure that goes on without the row, returning `Ok`, has visited it.
     ///
     /// # Errors
     /// The first one of the scan, of a key that is no `B`, or of `visit`, which ends it; when `B` has another layout than
@@ -96,10 +101,10 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
             let mut left = ROWS_A_TURN;
             while left > 0 {
                 match ready!(rows.poll_lend::<B, E>(cx, left, &mut visit))? {
-                    0 => return Poll::Ready(Ok(visited)),
-                    lent => {
-                        visited += lent;
-                        left -= lent;
+                    Lent { taken: 0, .. } => return Poll::Ready(Ok(visited)),
+                    Lent { taken, left_out } => {
+                        visited += taken - left_out;
+                        left -= taken;
                     }
                 }
             }
@@ -111,27 +116,41 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
 }
 
 impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
-    /// Lends the next row, and those behind it that have come, `most` in all. Says how many there were: 0 at the end.
+    /// Lends the next row, and those behind it that have come, `most` in all. Says how many there were: none at the end.
     fn poll_lend<B: RowKey, E: From<Error>>(
         &mut self,
         cx: &mut Context<'_>,
         most: u64,
         visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
-    ) -> Poll<Result<u64, E>> {
+    ) -> Poll<Result<Lent, E>> {
+        let mut lent = Lent::default();
         if !ready!(self.poll_advance(cx)?) {
-            return Poll::Ready(Ok(0));
+            return Poll::Ready(Ok(lent));
         }
-        let (mut lent, mut refused) = (0, None);
+        let skips = self.skips_unreadable().then(|| (self.skipped(), LastRead::default()));
+        let mut refused = None;
         self.lend(most, |row, table| {
+            let last_read = skips.as_ref().map(|(_, last_read)| last_read);
             let visited = match B::decode(row.key()) {
                 // Here, so that the key is not moved.
-                Ok(key) => visit(key, RowRef::new(row, table)).map_err(Refused::Visit),
+                Ok(key) => visit(key, RowRef::new(row, table, last_read)).map_err(Refused::Visit),
                 Err(error) => Err(Refused::Key(error)),
             };
-            lent += 1;
+            lent.taken += 1;
             refused = visited.err();
+            if let Some((skipped, last_read)) = &skips
+                && let (Some(error), Some(Refused::Visit(_))) = (last_read.take(), &refused)
+            {
+                skipped.add_unreadable(row.key(), error);
+                lent.left_out += 1;
+                refused = None;
+            }
             refused.is_none()
         });
+        if lent.left_out > 0 {
+            // Where there is a limit, one row is lent at a time.
+            self.left_out();
+        }
         match refused {
             None => Poll::Ready(Ok(lent)),
             Some(refused) => Poll::Ready(Err(self.refused(refused))),
@@ -149,6 +168,14 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     }
 }
 
+/// Rows that were lent.
+#[derive(Default)]
+struct Lent {
+    taken: u64,
+    /// How many of them could not be read, and are left out.
+    left_out: u64,
+}
+
 /// Why a row ends a visit.
 enum Refused<E> {
     Key(DecodeError),
@@ -164,11 +191,13 @@ pub struct RowRef<'a> {
     table: &'a str,
     family: &'a str,
     shape: &'a Shape,
+    /// Where it is noted that it could not be read, where such rows are left out.
+    last_read: Option<&'a LastRead>,
 }
 
 impl<'a> RowRef<'a> {
-    fn new<K, R>(row: &'a Row, table: &'a Table<K, R>) -> Self {
-        Self { row, table: &table.name, family: &table.family, shape: &table.shape }
+    fn new<K, R>(row: &'a Row, table: &'a Table<K, R>, last_read: Option<&'a LastRead>) -> Self {
+        Self { row, table: &table.name, family: &table.family, shape: &table.shape, last_read }
     }
 
     /// The row by serde, as any type that reads the table's columns: its strings and bytes may be borrowed.
@@ -182,10 +211,14 @@ impl<'a> RowRef<'a> {
     /// JSON that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
     ///
     /// # Errors
-    /// When the stored columns are no `S`. Of a scan of [keys alone](Scan::keys_only) there are no values to be read.
+    /// When the stored columns are no `S`: see [`Scan::visit`] for what becomes of such a row. Of a scan of [keys alone](Scan::keys_only) there are no values to be read.
     pub fn read<S: Deserialize<'a>>(self) -> Result<S, Error> {
-        row::from_row(self.row, self.family, self.shape)
-            .map_err(|error| Error::row(self.table, self.row.key(), error))
+        let read = row::from_row(self.row, self.family, self.shape)
+            .map_err(|error| Error::row(self.table, self.row.key(), error));
+        if let Some(last_read) = self.last_read {
+            last_read.note(&read);
+        }
+        read
     }
 
     /// The row key, as stored.

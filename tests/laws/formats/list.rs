@@ -9,7 +9,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use jiff::{Timestamp, civil};
 use keyderive::KeyField;
 use keyderive::key::codec::{
-    BitReverse, DateTime17, Desc, Escape, Floor, Micros, Millis, Nanos, Ordered, Pad, ReverseTs, Secs,
+    BitReverse, DateTime17, Desc, Escape, Exact, Micros, Millis, Nanos, Ordered, Pad, ReverseTs, Secs,
     Simple, Text, Ts, V4,
 };
 use time::{OffsetDateTime, UtcDateTime};

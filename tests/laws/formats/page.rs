@@ -90,10 +90,10 @@ fn example(case: &Case) -> String {
     format!("{value}: `{bytes}`")
 }
 
-/// The table of a layout. What is rounded down is written as what is not.
+/// The table of a layout. What `exact` refuses aside, it writes what is written without it.
 fn table(layout: &str) -> String {
     let mut lines: Vec<Line> = Vec::new();
-    for case in cases().iter().filter(|case| case.layout == layout && !case.rounds) {
+    for case in cases().iter().filter(|case| case.layout == layout && !case.attributes.contains("exact")) {
         let line = Line::of(case);
         match lines.last_mut().filter(|last| line.continues(last)) {
             Some(last) => last.types.extend(line.types),

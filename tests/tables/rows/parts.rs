@@ -1,7 +1,10 @@
 //! Work on parts of a row.
 
+use std::ops::Bound::{Excluded, Included, Unbounded};
+use std::ops::RangeBounds as _;
+
 use keyderive::Client;
-use keyderive::row::{Condition, Timestamped, Versions};
+use keyderive::row::{Condition, Mutation, Timestamped, Versions};
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -16,6 +19,7 @@ on_every_bigtable! {
     versions_are_put_and_merged
     a_newer_version_does_not_hide_a_timestamped_one
     many_rows_are_merged
+    versions_in_a_range_are_deleted
 }
 
 fn page() -> Page {
@@ -184,4 +188,41 @@ async fn many_rows_are_merged(client: Client) {
     let merged = Page { title: "m".into(), ..page() };
     let expected = [Some(page()), Some(merged), Some(part)];
     assert_eq!(pages.get_many(["a", "b", "c"].map(key)).await.unwrap(), expected);
+}
+
+/// What is deleted is what the range has, by servers that take whole milliseconds alone, and an end of 0 for none.
+async fn versions_in_a_range_are_deleted(client: Client) {
+    pages(&client).await;
+    let raw = client.raw_table("pages");
+    let stored = [0, 1000, 2000, 3000, 1_700_000_000_123_000];
+    for range in [
+        (Unbounded, Included(2000)),
+        (Unbounded, Excluded(2000)),
+        (Unbounded, Included(2001)),
+        (Unbounded, Excluded(2001)),
+        (Excluded(2000), Unbounded),
+        (Included(2000), Unbounded),
+        (Included(1999), Included(2000)),
+        (Excluded(1000), Excluded(2000)),
+        (Included(1001), Included(1999)),
+        (Unbounded, Excluded(0)),
+        (Unbounded, Included(0)),
+        (Unbounded, Included(-1)),
+        (Included(-1), Included(1000)),
+        (Included(i64::MIN), Included(i64::MAX)),
+        (Excluded(i64::MAX), Unbounded),
+        (Included(3000), Included(1000)),
+    ] {
+        let set = stored.map(|at| Mutation::set("cf", "q", at, "v"));
+        raw.mutate_row("/", set).await.unwrap();
+        let deletion = Mutation::delete_versions("cf", "q", range);
+        raw.mutate_row("/", [deletion, Mutation::set("cf", "r", 0, "v")]).await.unwrap();
+        let row = raw.read_row("/", None).await.unwrap().unwrap();
+        let mut left: Vec<_> =
+            row.cells().filter(|cell| cell.qualifier() == b"q").map(|cell| cell.timestamp_micros()).collect();
+        left.reverse();
+        let expected: Vec<_> = stored.into_iter().filter(|at| !range.contains(at)).collect();
+        assert_eq!(left, expected, "{range:?}");
+        raw.mutate_row("/", [Mutation::delete_row()]).await.unwrap();
+    }
 }

@@ -347,7 +347,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let error = pages.rows_as::<Plain>().columns(["daily:"]).get(&key("/")).await.map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option` or give it \
-         `#[serde(default)]`"
+        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option`, give it \
+         `#[serde(default)]`, or leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`"
     );
 }

@@ -6,7 +6,7 @@ use keyderive::RowKey;
 struct EventKey {
     user_id: String,
     #[row_key(ts(unit = "secs"))]
-    #[row_key(ts(floor))]
+    #[row_key(ts(exact))]
     at: SystemTime,
 }
 

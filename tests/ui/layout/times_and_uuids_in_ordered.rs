@@ -6,7 +6,7 @@ use keyderive::RowKey;
 #[row_key(layout = "ordered")]
 struct EventKey {
     user_id: String,
-    #[row_key(ts(format = "datetime17", floor))]
+    #[row_key(ts(format = "datetime17", exact))]
     at: SystemTime,
     #[row_key(uuid(simple))]
     id: u128,

@@ -72,6 +72,11 @@ impl Error {
         }
     }
 
+    /// Whether one stored row cannot be read as its row type, which others can be read as.
+    pub(crate) fn is_unreadable_row(&self) -> bool {
+        matches!(self.cause(), Kind::Row { error, .. } if !error.is_unsupported())
+    }
+
     /// Whether the table, or a column family that was written to, does not exist.
     ///
     /// The emulator reports a missing column family with other codes.

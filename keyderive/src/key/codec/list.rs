@@ -14,16 +14,22 @@ macro_rules! __every_format {
     ($then:ident) => {
         $then! {
             // Every type in its own format.
-            text [] [Text] ascending exact: integers bool char strings bytes codes times dates uuids;
+            text [] [Text] ascending exact: integers bool char strings bytes codes;
+            text [] [Text] ascending rounded: times;
+            text [] [Text] ascending exact: dates uuids;
 
             // A width of digits, or of bytes of text.
             text [#[pad(6)]] [Pad<6>] ascending exact: integers strings;
             text [#[pad(30)]] [Pad<30>] ascending exact: integers strings;
 
             // Numbers and times, the greatest first.
-            text [#[reverse_ts]] [ReverseTs<GREATEST>] descending exact: integers times;
-            text [#[reverse_ts(max = 9999)]] [ReverseTs<9999>] descending exact: integers times;
-            text [#[row_key(desc)]] [Desc] descending exact: integers bool times dates;
+            text [#[reverse_ts]] [ReverseTs<GREATEST>] descending exact: integers;
+            text [#[reverse_ts]] [ReverseTs<GREATEST>] descending rounded: times;
+            text [#[reverse_ts(max = 9999)]] [ReverseTs<9999>] descending exact: integers;
+            text [#[reverse_ts(max = 9999)]] [ReverseTs<9999>] descending rounded: times;
+            text [#[row_key(desc)]] [Desc] descending exact: integers bool;
+            text [#[row_key(desc)]] [Desc] descending rounded: times;
+            text [#[row_key(desc)]] [Desc] descending exact: dates;
             text [#[row_key(desc)] #[pad(6)]] [Desc<Pad<6>>] descending exact: integers;
             text [#[row_key(desc)] #[pad(30)]] [Desc<Pad<30>>] descending exact: integers;
 
@@ -39,73 +45,79 @@ macro_rules! __every_format {
             text [#[row_key(uuid(simple, v4))]] [V4<Simple>] ascending exact: uuids;
 
             // Times by their unit.
-            text [#[row_key(ts(unit = "secs"))]] [Ts<Secs>] ascending exact: times;
-            text [#[row_key(ts(unit = "secs", floor))]] [Ts<Floor<Secs>>] ascending rounded: times;
-            text [#[row_key(ts(unit = "millis"))]] [Ts<Millis>] ascending exact: times;
-            text [#[row_key(ts(unit = "millis", floor))]] [Ts<Floor<Millis>>] ascending rounded: times;
-            text [#[row_key(ts(unit = "micros"))]] [Ts<Micros>] ascending exact: times;
-            text [#[row_key(ts(unit = "micros", floor))]] [Ts<Floor<Micros>>] ascending rounded: times;
-            text [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos>] ascending exact: times;
-            text [#[row_key(ts(unit = "nanos", floor))]] [Ts<Floor<Nanos>>] ascending rounded: times;
-            text [#[row_key(ts(format = "datetime17"))]] [DateTime17] ascending exact: times;
-            text [#[row_key(ts(format = "datetime17", floor))]] [DateTime17<Floor<Millis>>] ascending rounded: times;
+            text [#[row_key(ts(unit = "secs"))]] [Ts<Secs>] ascending rounded: times;
+            text [#[row_key(ts(unit = "secs", exact))]] [Ts<Exact<Secs>>] ascending exact: times;
+            text [#[row_key(ts(unit = "millis"))]] [Ts<Millis>] ascending rounded: times;
+            text [#[row_key(ts(unit = "millis", exact))]] [Ts<Exact<Millis>>] ascending exact: times;
+            text [#[row_key(ts(unit = "micros"))]] [Ts<Micros>] ascending rounded: times;
+            text [#[row_key(ts(unit = "micros", exact))]] [Ts<Exact<Micros>>] ascending exact: times;
+            text [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos>] ascending rounded: times;
+            text [#[row_key(ts(unit = "nanos", exact))]] [Ts<Exact<Nanos>>] ascending exact: times;
+            text [#[row_key(ts(format = "datetime17"))]] [DateTime17] ascending rounded: times;
+            text [#[row_key(ts(format = "datetime17", exact))]] [DateTime17<Exact<Millis>>] ascending exact: times;
 
             // The same, the latest first.
-            text [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs>>] descending exact: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "secs", floor))]] [ReverseTs<GREATEST, Ts<Floor<Secs>>>] descending rounded: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis>>] descending exact: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "millis", floor))]] [ReverseTs<GREATEST, Ts<Floor<Millis>>>] descending rounded: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros>>] descending exact: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "micros", floor))]] [ReverseTs<GREATEST, Ts<Floor<Micros>>>] descending rounded: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos>>] descending exact: times;
-            text [#[reverse_ts] #[row_key(ts(unit = "nanos", floor))]] [ReverseTs<GREATEST, Ts<Floor<Nanos>>>] descending rounded: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs>>] descending exact: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "secs", floor))]] [Desc<Ts<Floor<Secs>>>] descending rounded: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis>>] descending exact: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "millis", floor))]] [Desc<Ts<Floor<Millis>>>] descending rounded: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros>>] descending exact: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "micros", floor))]] [Desc<Ts<Floor<Micros>>>] descending rounded: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos>>] descending exact: times;
-            text [#[row_key(desc)] #[row_key(ts(unit = "nanos", floor))]] [Desc<Ts<Floor<Nanos>>>] descending rounded: times;
-            text [#[row_key(desc)] #[row_key(ts(format = "datetime17"))]] [Desc<DateTime17>] descending exact: times;
-            text [#[row_key(desc)] #[row_key(ts(format = "datetime17", floor))]] [Desc<DateTime17<Floor<Millis>>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "secs", exact))]] [ReverseTs<GREATEST, Ts<Exact<Secs>>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "millis", exact))]] [ReverseTs<GREATEST, Ts<Exact<Millis>>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "micros", exact))]] [ReverseTs<GREATEST, Ts<Exact<Micros>>>] descending exact: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos>>] descending rounded: times;
+            text [#[reverse_ts] #[row_key(ts(unit = "nanos", exact))]] [ReverseTs<GREATEST, Ts<Exact<Nanos>>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "secs", exact))]] [Desc<Ts<Exact<Secs>>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "millis", exact))]] [Desc<Ts<Exact<Millis>>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "micros", exact))]] [Desc<Ts<Exact<Micros>>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos>>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(unit = "nanos", exact))]] [Desc<Ts<Exact<Nanos>>>] descending exact: times;
+            text [#[row_key(desc)] #[row_key(ts(format = "datetime17"))]] [Desc<DateTime17>] descending rounded: times;
+            text [#[row_key(desc)] #[row_key(ts(format = "datetime17", exact))]] [Desc<DateTime17<Exact<Millis>>>] descending exact: times;
 
             // Every type in its own format of the ordered layout.
-            ordered [] [Ordered] ascending exact: small_integers bool char strings bytes codes times dates uuids;
+            ordered [] [Ordered] ascending exact: small_integers bool char strings bytes codes;
+            ordered [] [Ordered] ascending rounded: times;
+            ordered [] [Ordered] ascending exact: dates uuids;
             ordered [#[row_key(uuid(v4))]] [V4<Ordered>] ascending exact: uuids;
 
             // Numbers and times of the ordered layout, the greatest first.
-            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending exact: small_integers times;
-            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending exact: small_integers times;
-            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: small_integers bool times dates;
+            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending exact: small_integers;
+            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending rounded: times;
+            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending exact: small_integers;
+            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending rounded: times;
+            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: small_integers bool;
+            ordered [#[row_key(desc)]] [Desc<Ordered>] descending rounded: times;
+            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: dates;
 
             // Times by their unit in the ordered layout.
-            ordered [#[row_key(ts(unit = "secs"))]] [Ts<Secs, Ordered>] ascending exact: times;
-            ordered [#[row_key(ts(unit = "secs", floor))]] [Ts<Floor<Secs>, Ordered>] ascending rounded: times;
-            ordered [#[row_key(ts(unit = "millis"))]] [Ts<Millis, Ordered>] ascending exact: times;
-            ordered [#[row_key(ts(unit = "millis", floor))]] [Ts<Floor<Millis>, Ordered>] ascending rounded: times;
-            ordered [#[row_key(ts(unit = "micros"))]] [Ts<Micros, Ordered>] ascending exact: times;
-            ordered [#[row_key(ts(unit = "micros", floor))]] [Ts<Floor<Micros>, Ordered>] ascending rounded: times;
-            ordered [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos, Ordered>] ascending exact: times;
-            ordered [#[row_key(ts(unit = "nanos", floor))]] [Ts<Floor<Nanos>, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "secs"))]] [Ts<Secs, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "secs", exact))]] [Ts<Exact<Secs>, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "millis"))]] [Ts<Millis, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "millis", exact))]] [Ts<Exact<Millis>, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "micros"))]] [Ts<Micros, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "micros", exact))]] [Ts<Exact<Micros>, Ordered>] ascending exact: times;
+            ordered [#[row_key(ts(unit = "nanos"))]] [Ts<Nanos, Ordered>] ascending rounded: times;
+            ordered [#[row_key(ts(unit = "nanos", exact))]] [Ts<Exact<Nanos>, Ordered>] ascending exact: times;
 
             // The same, the latest first in the ordered layout.
-            ordered [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs, Ordered>>] descending exact: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "secs", floor))]] [ReverseTs<GREATEST, Ts<Floor<Secs>, Ordered>>] descending rounded: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis, Ordered>>] descending exact: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "millis", floor))]] [ReverseTs<GREATEST, Ts<Floor<Millis>, Ordered>>] descending rounded: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros, Ordered>>] descending exact: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "micros", floor))]] [ReverseTs<GREATEST, Ts<Floor<Micros>, Ordered>>] descending rounded: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos, Ordered>>] descending exact: times;
-            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos", floor))]] [ReverseTs<GREATEST, Ts<Floor<Nanos>, Ordered>>] descending rounded: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs, Ordered>>] descending exact: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs", floor))]] [Desc<Ts<Floor<Secs>, Ordered>>] descending rounded: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis, Ordered>>] descending exact: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis", floor))]] [Desc<Ts<Floor<Millis>, Ordered>>] descending rounded: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros, Ordered>>] descending exact: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros", floor))]] [Desc<Ts<Floor<Micros>, Ordered>>] descending rounded: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos, Ordered>>] descending exact: times;
-            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos", floor))]] [Desc<Ts<Floor<Nanos>, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "secs"))]] [ReverseTs<GREATEST, Ts<Secs, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "secs", exact))]] [ReverseTs<GREATEST, Ts<Exact<Secs>, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "millis"))]] [ReverseTs<GREATEST, Ts<Millis, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "millis", exact))]] [ReverseTs<GREATEST, Ts<Exact<Millis>, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "micros"))]] [ReverseTs<GREATEST, Ts<Micros, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "micros", exact))]] [ReverseTs<GREATEST, Ts<Exact<Micros>, Ordered>>] descending exact: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos"))]] [ReverseTs<GREATEST, Ts<Nanos, Ordered>>] descending rounded: times;
+            ordered [#[reverse_ts] #[row_key(ts(unit = "nanos", exact))]] [ReverseTs<GREATEST, Ts<Exact<Nanos>, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs"))]] [Desc<Ts<Secs, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "secs", exact))]] [Desc<Ts<Exact<Secs>, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis"))]] [Desc<Ts<Millis, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "millis", exact))]] [Desc<Ts<Exact<Millis>, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros"))]] [Desc<Ts<Micros, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "micros", exact))]] [Desc<Ts<Exact<Micros>, Ordered>>] descending exact: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos"))]] [Desc<Ts<Nanos, Ordered>>] descending rounded: times;
+            ordered [#[row_key(desc)] #[row_key(ts(unit = "nanos", exact))]] [Desc<Ts<Exact<Nanos>, Ordered>>] descending exact: times;
         }
     };
 }

@@ -78,9 +78,9 @@ pub enum Micros {}
 #[derive(Clone, Copy, Debug)]
 pub enum Nanos {}
 
-/// `ts(floor)`: a time that is finer than the unit `U` is rounded down to it.
+/// `ts(exact)`: a time that is finer than the unit `U` is refused, and not rounded down to it.
 #[derive(Clone, Copy, Debug)]
-pub struct Floor<U>(PhantomData<U>);
+pub struct Exact<U>(PhantomData<U>);
 
 /// `#[row_key(ts(format = "datetime17"))]`: a time as `YYYYMMDDHHMMSSmmm`, in UTC.
 #[derive(Clone, Copy, Debug)]

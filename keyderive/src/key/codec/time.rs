@@ -16,14 +16,14 @@ mod scale;
 pub use scale::Scale;
 
 use super::super::format::TimeUnit;
-use super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
+use super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
 
-/// A unit of time: [`Secs`], [`Millis`], [`Micros`], [`Nanos`], or [`Floor`] of one.
+/// A unit of time: [`Secs`], [`Millis`], [`Micros`], [`Nanos`], or [`Exact`] of one.
 pub trait Unit {
     /// Which unit it is.
     const UNIT: TimeUnit;
-    /// Whether a finer time is rounded down; it is an error otherwise.
-    const FLOOR: bool = false;
+    /// Whether a finer time is an error; it is rounded down otherwise.
+    const EXACT: bool = false;
 }
 
 impl Unit for Secs {
@@ -42,9 +42,9 @@ impl Unit for Nanos {
     const UNIT: TimeUnit = TimeUnit::Nanos;
 }
 
-impl<U: Unit> Unit for Floor<U> {
+impl<U: Unit> Unit for Exact<U> {
     const UNIT: TimeUnit = U::UNIT;
-    const FLOOR: bool = true;
+    const EXACT: bool = true;
 }
 
 /// A format for times.
@@ -69,7 +69,7 @@ impl TimeCodec for Text {
 impl UnixCodec for Text {}
 
 impl<U: Unit> TimeCodec for Ts<U> {
-    const SCALE: Scale = Scale::unix(U::UNIT, U::FLOOR);
+    const SCALE: Scale = Scale::unix(U::UNIT, U::EXACT);
 }
 
 impl<U: Unit> UnixCodec for Ts<U> {}
@@ -91,7 +91,7 @@ impl TimeCodec for DateTime17 {
     const SCALE: Scale = Scale::datetime17(false);
 }
 
-impl TimeCodec for DateTime17<Floor<Millis>> {
+impl TimeCodec for DateTime17<Exact<Millis>> {
     const SCALE: Scale = Scale::datetime17(true);
 }
 
@@ -107,8 +107,8 @@ impl TimeCodec for Desc<DateTime17> {
     const SCALE: Scale = DateTime17::<Millis>::SCALE.descending();
 }
 
-impl TimeCodec for Desc<DateTime17<Floor<Millis>>> {
-    const SCALE: Scale = DateTime17::<Floor<Millis>>::SCALE.descending();
+impl TimeCodec for Desc<DateTime17<Exact<Millis>>> {
+    const SCALE: Scale = DateTime17::<Exact<Millis>>::SCALE.descending();
 }
 
 impl DateCodec for Text {

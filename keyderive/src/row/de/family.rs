@@ -3,6 +3,7 @@
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::absent::{AbsentDeserializer, Names};
 use super::cell::ColumnDeserializer;
 use super::qualifier::QualifierDeserializer;
 use super::untyped::Untyped;
@@ -25,7 +26,15 @@ impl<'s, 'de> FamilyDeserializer<'s, 'de> {
         let names = source.aliases().into_iter().flat_map(|aliases| aliases.first(Some(family)));
         let mut first: Vec<_> = names.filter_map(|name| column(cells, family, name)).collect();
         first.reverse();
-        FamilyFields { source, columns: cells.columns(), family, untyped, first, next: None }
+        FamilyFields {
+            source,
+            columns: cells.columns(),
+            family,
+            untyped,
+            first,
+            absent: None,
+            next: Next::Nothing,
+        }
     }
 }
 
@@ -85,13 +94,29 @@ struct FamilyFields<'s, 'de> {
     untyped: Option<&'s Untyped<'de>>,
     /// The columns that come before all others, the first of them last.
     first: Vec<Column<'de>>,
-    /// The column that was named last.
-    next: Option<Column<'de>>,
+    /// The absent columns that have not been given; none before all others have been.
+    absent: Option<Names>,
+    /// What was named last.
+    next: Next<'de>,
+}
+
+#[derive(Clone, Copy)]
+enum Next<'de> {
+    Nothing,
+    Column(Column<'de>),
+    Absent(&'static str),
 }
 
 impl<'de> FamilyFields<'_, 'de> {
-    fn advance(&mut self) -> Option<Column<'de>> {
-        self.next = self.first.pop().or_else(|| self.next_column());
+    fn advance(&mut self) -> Next<'de> {
+        self.next = match self.first.pop().or_else(|| self.next_column()) {
+            Some(column) => Next::Column(column),
+            None => {
+                let (source, family) = (self.source, self.family);
+                let absent = self.absent.get_or_insert_with(|| source.absent(Some(family)));
+                absent.next().map_or(Next::Nothing, Next::Absent)
+            }
+        };
         self.next
     }
 
@@ -113,18 +138,26 @@ impl<'de> MapAccess<'de> for FamilyFields<'_, 'de> {
     type Error = Fault;
 
     fn next_key_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<Option<S::Value>, Fault> {
-        let Some(column) = self.advance() else { return Ok(None) };
-        let qualifier = column.newest().qualifier();
+        let qualifier = match self.advance() {
+            Next::Nothing => return Ok(None),
+            Next::Column(column) => column.newest().qualifier(),
+            Next::Absent(name) => name.as_bytes(),
+        };
         self.source.named(qualifier);
         let key = seed.deserialize(QualifierDeserializer { qualifier });
         key.map(Some).map_err(|fault| fault.in_column(qualifier))
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Fault> {
-        let Some(column) = self.next else {
-            return Err(Fault::custom("the row type asks for a column's value before its name"));
-        };
-        let value = seed.deserialize(ColumnDeserializer { column, untyped: self.untyped });
-        value.map_err(|fault| fault.in_column(column.newest().qualifier()))
+        match self.next {
+            Next::Nothing => Err(Fault::custom("the row type asks for a column's value before its name")),
+            Next::Column(column) => {
+                let value = seed.deserialize(ColumnDeserializer { column, untyped: self.untyped });
+                value.map_err(|fault| fault.in_column(column.newest().qualifier()))
+            }
+            Next::Absent(name) => {
+                seed.deserialize(AbsentDeserializer).map_err(|fault| fault.in_column(name.as_bytes()))
+            }
+        }
     }
 }

@@ -15,7 +15,7 @@ pub(super) struct QualifierDeserializer<'de> {
 impl<'de> QualifierDeserializer<'de> {
     fn text(&self) -> Result<&'de str, Fault> {
         as_text(self.qualifier).ok_or_else(|| {
-            Fault::unsupported("has a name that is not UTF-8, and the row type reads names as strings")
+            Fault::rejected("has a name that is not UTF-8, and the row type reads names as strings")
         })
     }
 }

@@ -3,6 +3,7 @@
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
+use super::absent::{AbsentDeserializer, Names};
 use super::cell::ColumnDeserializer;
 use super::family::FamilyDeserializer;
 use super::qualifier::QualifierDeserializer;
@@ -24,12 +25,13 @@ impl<'s, 'de> RowDeserializer<'s, 'de> {
         Fields {
             source: self.source,
             untyped: self.untyped,
-            is_plain: !has_families && self.source.again.is_none(),
+            is_plain: !has_families && self.source.again.is_none() && self.source.options(None).is_none(),
             columns: cells.columns(),
             own: own.unwrap_or(Span::NOWHERE),
             first: 0,
             families: 0,
             empty: 0,
+            absent: None,
             next: Next::Nothing,
         }
     }
@@ -104,6 +106,8 @@ struct Fields<'s, 'de> {
     families: usize,
     /// How many of the families without a cell have been given.
     empty: usize,
+    /// The absent fields that have not been given; none before all others have been.
+    absent: Option<Names>,
     /// What was named last, unless there is nothing but columns.
     next: Next<'s, 'de>,
 }
@@ -113,6 +117,7 @@ enum Next<'s, 'de> {
     Nothing,
     Column(Column<'de>),
     Family(&'de str, Option<&'s Field>),
+    Absent(&'static str),
 }
 
 impl<'s, 'de> Fields<'s, 'de> {
@@ -124,7 +129,7 @@ impl<'s, 'de> Fields<'s, 'de> {
             None if self.source.has_families => self.next_family().or_else(|| self.next_empty()),
             None => None,
         };
-        self.next = next.unwrap_or(Next::Nothing);
+        self.next = next.or_else(|| self.next_absent()).unwrap_or(Next::Nothing);
         self.next
     }
 
@@ -193,6 +198,11 @@ impl<'s, 'de> Fields<'s, 'de> {
         }
     }
 
+    fn next_absent(&mut self) -> Option<Next<'s, 'de>> {
+        let source = self.source;
+        self.absent.get_or_insert_with(|| source.absent(None)).next().map(Next::Absent)
+    }
+
     fn next_empty(&mut self) -> Option<Next<'s, 'de>> {
         let name = *self.source.empty().get(self.empty)?;
         self.empty += 1;
@@ -236,6 +246,10 @@ impl<'de> Fields<'_, 'de> {
                 let key = seed.deserialize(QualifierDeserializer { qualifier: name.as_bytes() });
                 key.map(Some).map_err(|fault| fault.of_family(name))
             }
+            Next::Absent(name) => {
+                self.source.named(name.as_bytes());
+                key(name.as_bytes(), seed)
+            }
         }
     }
 
@@ -252,6 +266,9 @@ impl<'de> Fields<'_, 'de> {
                 let source = self.source;
                 let family = FamilyDeserializer { source, family: name, untyped };
                 seed.deserialize(family).map_err(|fault| fault.of_family(name))
+            }
+            Next::Absent(name) => {
+                seed.deserialize(AbsentDeserializer).map_err(|fault| fault.in_column(name.as_bytes()))
             }
         }
     }

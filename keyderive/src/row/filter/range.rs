@@ -75,7 +75,7 @@ pub(crate) struct TimeRange {
 
 impl TimeRange {
     /// The range, if a cell can have a timestamp in it: one that is not before the epoch.
-    pub(super) fn new(range: &impl RangeBounds<i64>) -> Option<Self> {
+    pub(in crate::row) fn new(range: &impl RangeBounds<i64>) -> Option<Self> {
         let start = match range.start_bound() {
             Bound::Unbounded => Some(0),
             Bound::Included(&start) => whole(start.max(0)),

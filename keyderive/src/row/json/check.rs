@@ -1,4 +1,5 @@
-//! What JSON would not give back: numbers that it does not have, and values that are too deep for its reader.
+//! What JSON would not give back: numbers that it does not have, a `Some` of nothing, and values that are too deep for its
+//! reader.
 
 use std::fmt::{self, Display};
 
@@ -12,7 +13,14 @@ const MAX_DEPTH: u8 = 127;
 
 /// Fails for a value that would be written as JSON and not be read back, `depth` arrays and objects deep.
 pub(in crate::row) fn check<T: Serialize + ?Sized>(value: &T, depth: u8) -> Result<(), Lost> {
-    value.serialize(Check { depth })
+    value.serialize(Check { depth }).map(drop)
+}
+
+/// What a value is as JSON, as far as an `Option` around it is concerned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Null,
+    Other,
 }
 
 /// Why a value would be lost as JSON.
@@ -20,6 +28,8 @@ pub(in crate::row) fn check<T: Serialize + ?Sized>(value: &T, depth: u8) -> Resu
 pub(in crate::row) enum Lost {
     NotFinite(f64),
     Deep,
+    /// `Some` of what is `null`, as `None` is.
+    SomeNull,
     /// What the writer of the JSON tells.
     Other,
 }
@@ -36,6 +46,10 @@ impl Display for Lost {
                 f,
                 "is deeper than the {MAX_DEPTH} arrays and objects in one another that JSON is read with; make it \
                  flatter, or store it as bytes of a format of your own"
+            ),
+            Self::SomeNull => f.write_str(
+                "holds `Some(None)`, or `Some` of a unit, which JSON has as `null`, and which would be read as `None`; use \
+                 one `Option`, a `bool`, or an enum of your own",
             ),
             Self::Other => f.write_str("cannot be written as JSON"),
         }
@@ -67,15 +81,15 @@ impl Check {
 
 /// Declares the methods for what JSON always gives back.
 macro_rules! take {
-    ($($method:ident($($arg:ty),*);)*) => {$(
-        fn $method(self $(, _: $arg)*) -> Result<(), Lost> {
-            Ok(())
+    ($form:ident: $($method:ident($($arg:ty),*);)*) => {$(
+        fn $method(self $(, _: $arg)*) -> Result<Form, Lost> {
+            Ok(Form::$form)
         }
     )*};
 }
 
 impl Serializer for Check {
-    type Ok = ();
+    type Ok = Form;
     type Error = Lost;
     type SerializeSeq = Self;
     type SerializeTuple = Self;
@@ -85,7 +99,7 @@ impl Serializer for Check {
     type SerializeStruct = Self;
     type SerializeStructVariant = Self;
 
-    take! {
+    take! { Other:
         serialize_bool(bool);
         serialize_i8(i8);
         serialize_i16(i16);
@@ -99,33 +113,43 @@ impl Serializer for Check {
         serialize_u128(u128);
         serialize_char(char);
         serialize_str(&str);
-        serialize_none();
-        serialize_unit();
-        serialize_unit_struct(&'static str);
         serialize_unit_variant(&'static str, u32, &'static str);
     }
 
-    fn serialize_f32(self, number: f32) -> Result<(), Lost> {
+    take! { Null:
+        serialize_none();
+        serialize_unit();
+        serialize_unit_struct(&'static str);
+    }
+
+    fn serialize_f32(self, number: f32) -> Result<Form, Lost> {
         self.serialize_f64(number.into())
     }
 
-    fn serialize_f64(self, number: f64) -> Result<(), Lost> {
-        if number.is_finite() { Ok(()) } else { Err(Lost::NotFinite(number)) }
+    fn serialize_f64(self, number: f64) -> Result<Form, Lost> {
+        if number.is_finite() { Ok(Form::Other) } else { Err(Lost::NotFinite(number)) }
     }
 
-    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Result<(), Lost> {
-        Ok(())
+    fn collect_str<T: Display + ?Sized>(self, _: &T) -> Result<Form, Lost> {
+        Ok(Form::Other)
     }
 
-    fn serialize_bytes(self, _: &[u8]) -> Result<(), Lost> {
-        self.deeper().map(drop)
+    fn serialize_bytes(self, _: &[u8]) -> Result<Form, Lost> {
+        self.deeper().map(|_| Form::Other)
     }
 
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Lost> {
-        value.serialize(self)
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<Form, Lost> {
+        match value.serialize(self)? {
+            Form::Null => Err(Lost::SomeNull),
+            Form::Other => Ok(Form::Other),
+        }
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Lost> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<Form, Lost> {
         value.serialize(self)
     }
 
@@ -135,8 +159,8 @@ impl Serializer for Check {
         _: u32,
         _: &'static str,
         value: &T,
-    ) -> Result<(), Lost> {
-        value.serialize(self.deeper()?)
+    ) -> Result<Form, Lost> {
+        value.serialize(self.deeper()?).map(|_| Form::Other)
     }
 
     fn serialize_seq(self, _: Option<usize>) -> Result<Self, Lost> {
@@ -183,15 +207,15 @@ impl Serializer for Check {
 macro_rules! elements {
     ($($compound:ident $method:ident $($name:ty)?;)*) => {$(
         impl $compound for Check {
-            type Ok = ();
+            type Ok = Form;
             type Error = Lost;
 
             fn $method<T: Serialize + ?Sized>(&mut self, $(_: $name,)? value: &T) -> Result<(), Lost> {
                 self.inner(value)
             }
 
-            fn end(self) -> Result<(), Lost> {
-                Ok(())
+            fn end(self) -> Result<Form, Lost> {
+                Ok(Form::Other)
             }
         }
     )*};
@@ -208,7 +232,7 @@ elements! {
 
 /// A name that is no text is refused by the writer of the JSON.
 impl SerializeMap for Check {
-    type Ok = ();
+    type Ok = Form;
     type Error = Lost;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, _: &T) -> Result<(), Lost> {
@@ -219,7 +243,7 @@ impl SerializeMap for Check {
         self.inner(value)
     }
 
-    fn end(self) -> Result<(), Lost> {
-        Ok(())
+    fn end(self) -> Result<Form, Lost> {
+        Ok(Form::Other)
     }
 }

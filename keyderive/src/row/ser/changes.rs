@@ -79,6 +79,27 @@ impl<'a> Changes<'a> {
         }
     }
 
+    /// Sets a column to the value of a map's entry, of whose family nothing is left.
+    pub(super) fn entry<T: Serialize + ?Sized>(
+        &mut self,
+        family: &str,
+        qualifier: &[u8],
+        value: &T,
+    ) -> Result<(), Fault> {
+        match self.stored(family, qualifier, value)? {
+            Stored::Absent => Err(Fault::unsupported(
+                "is an entry of a map with no value, a `None` or no versions, and would be read back without the entry; \
+                 leave the entry out, or store its `None` by a type of its own, `struct \
+                 Entry(#[serde(with = \"keyderive::row::json\")] Option<…>)`",
+            )
+            .in_column(qualifier)),
+            stored => {
+                self.set(family, qualifier, &stored);
+                Ok(())
+            }
+        }
+    }
+
     /// Deletes a field of the row, which is what its type says; a column, where it says nothing.
     pub(super) fn absent(&mut self, name: &str) {
         match self.to.shape.family(name.as_bytes()) {

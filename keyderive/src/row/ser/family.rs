@@ -66,7 +66,7 @@ impl FamilyStruct<'_, '_> {
     }
 }
 
-/// Takes the entries of a map that is a family. The family is deleted first, so an absent value needs nothing.
+/// Takes the entries of a map that is a family. The family is deleted first.
 pub(super) struct FamilyMap<'c, 'a> {
     columns: Columns<'c, 'a>,
     /// The key whose value comes next.
@@ -91,9 +91,7 @@ impl FamilyMap<'_, '_> {
     pub(super) fn value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Fault> {
         let qualifier = std::mem::take(&mut self.qualifier);
         let Columns { changes, family, .. } = &mut self.columns;
-        let stored = changes.stored(family, &qualifier, value).map_err(|fault| fault.of_family(family))?;
-        changes.set(family, &qualifier, &stored);
-        Ok(())
+        changes.entry(family, &qualifier, value).map_err(|fault| fault.of_family(family))
     }
 
     pub(super) fn end(self) {

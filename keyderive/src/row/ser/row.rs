@@ -123,7 +123,7 @@ impl SerializeStruct for RowStruct<'_, '_> {
     }
 }
 
-/// Takes the entries of a row that is a map. The family is deleted first, so an absent value needs nothing there.
+/// Takes the entries of a row that is a map. The family is deleted first.
 pub(super) struct RowMap<'c, 'a> {
     changes: &'c mut Changes<'a>,
     flattened: bool,
@@ -148,9 +148,7 @@ impl SerializeMap for RowMap<'_, '_> {
         {
             return self.changes.field(name, value).map(drop);
         }
-        let stored = self.changes.stored(self.changes.to.family, &qualifier, value)?;
-        self.changes.set(self.changes.to.family, &qualifier, &stored);
-        Ok(())
+        self.changes.entry(self.changes.to.family, &qualifier, value)
     }
 
     fn end(self) -> Result<(), Fault> {

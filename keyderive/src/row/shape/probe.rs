@@ -1,5 +1,6 @@
 //! A deserializer that gives nothing, and notes what it is asked for.
 
+use std::any;
 use std::fmt::{self, Display};
 
 use serde::de::value::BorrowedStrDeserializer;
@@ -16,6 +17,10 @@ pub(super) struct Found {
     pub(super) asked: Option<Asked>,
     /// Whether it asked for an option first.
     pub(super) optional: bool,
+    /// Whether this option is the field itself, so that its `None` is the absence that is written.
+    pub(super) is_option: bool,
+    /// The type of the field, as the struct reads it.
+    type_name: &'static str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +56,7 @@ impl Probe<'_> {
         if self.path.is_empty() {
             self.found.asked = Some(asked);
         }
-        Err(Stop)
+        Err(Stop::Here)
     }
 }
 
@@ -132,7 +137,11 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Stop> {
-        self.found.optional |= self.path.is_empty();
+        if self.path.is_empty() {
+            self.found.optional = true;
+            // A `deserialize_with` reads the field as a type of its own, and may make anything of a `None`.
+            self.found.is_option |= self.found.type_name == any::type_name::<V::Value>();
+        }
         visitor.visit_some(self)
     }
 
@@ -167,6 +176,7 @@ impl<'de> MapAccess<'de> for Entry<'_> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, seed: S) -> Result<S::Value, Stop> {
+        self.value.found.type_name = any::type_name::<S::Value>();
         seed.deserialize(Probe { path: self.value.path, found: self.value.found })
     }
 }
@@ -197,7 +207,7 @@ impl<'de> Deserializer<'de> for Name<'_> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, Stop> {
-        visitor.visit_enum(BorrowedStrDeserializer::new(variants.first().ok_or(Stop)?))
+        visitor.visit_enum(BorrowedStrDeserializer::new(variants.first().ok_or(Stop::Here)?))
     }
 
     forward_to_deserialize_any! {
@@ -219,7 +229,7 @@ impl<'de> MapAccess<'de> for Key<'_> {
     }
 
     fn next_value_seed<S: DeserializeSeed<'de>>(&mut self, _: S) -> Result<S::Value, Stop> {
-        Err(Stop)
+        Err(Stop::Here)
     }
 }
 
@@ -232,11 +242,11 @@ impl<'de> Deserializer<'de> for IsName<'_> {
 
     fn deserialize_identifier<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
         self.found.asked = Some(Asked::Flattened);
-        Err(Stop)
+        Err(Stop::Here)
     }
 
     fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Stop> {
-        Err(Stop)
+        Err(Stop::Here)
     }
 
     forward_to_deserialize_any! {
@@ -247,7 +257,13 @@ impl<'de> Deserializer<'de> for IsName<'_> {
 
 /// The end of a probe.
 #[derive(Debug)]
-struct Stop;
+pub(super) enum Stop {
+    Here,
+    /// At a field that came before, under this name or another.
+    Twice,
+    /// At a field that came behind so many, which are all that there are.
+    After(usize),
+}
 
 impl Display for Stop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -259,6 +275,14 @@ impl std::error::Error for Stop {}
 
 impl de::Error for Stop {
     fn custom<T: Display>(_: T) -> Self {
-        Self
+        Self::Here
+    }
+
+    fn duplicate_field(_: &'static str) -> Self {
+        Self::Twice
+    }
+
+    fn invalid_length(length: usize, _: &dyn de::Expected) -> Self {
+        Self::After(length)
     }
 }

@@ -148,8 +148,7 @@ fn an_absent_family_is_none_or_its_default_or_empty() {
 
 #[test]
 fn a_missing_column_of_a_family_is_named() {
-    let missing =
-        "column `stats:clicks` is missing; make the field an `Option` or give it `#[serde(default)]`";
+    let missing = "column `stats:clicks` is missing; make the field an `Option`, give it `#[serde(default)]`, or leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`";
     for cells in [vec![cell("", b"")], vec![cell_in("stats", "note", b"")]] {
         let error = read::<Page>(cells).unwrap_err();
         assert_eq!(error.to_string(), missing);

@@ -146,7 +146,7 @@ fn a_missing_column_is_named() {
     let error = read::<One<u8>>(vec![cell("y", b"")]).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "column `cf:x` is missing; make the field an `Option` or give it `#[serde(default)]`"
+        "column `cf:x` is missing; make the field an `Option`, give it `#[serde(default)]`, or leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`"
     );
     assert!(error.is_missing_column() && !error.is_malformed() && !error.is_unsupported());
     assert!(error.source().is_none());

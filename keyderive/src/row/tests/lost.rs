@@ -6,7 +6,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Shape, read, store, write_as};
+use super::{Shape, cell, read, read_of, store, write_as};
+use crate::row::{Timestamped, Versions};
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct One<T> {
@@ -124,6 +125,168 @@ fn a_float_that_json_does_not_have_is_refused() {
     }
     let error = write_as(&Row { x: f64::NAN }, &Shape::of::<Row>(), false).unwrap_err();
     assert!(error.to_string().starts_with("column `cf:x`: holds NaN, "), "{error}");
+}
+
+/// An entry without a value is not there when it is read.
+#[test]
+fn an_entry_of_a_map_without_a_value_is_refused() {
+    let text = "is an entry of a map with no value, a `None` or no versions, and would be read back without the entry";
+    fn map<V>(a: V, b: V) -> BTreeMap<String, V> {
+        [("a".to_owned(), a), ("b".to_owned(), b)].into()
+    }
+    refused(&map(Some(1), None), &format!("column `cf:b` {text}"));
+    refused(&One { x: map(Some(1), None) }, &format!("column `x:b` {text}"));
+    refused(&One { x: Some(map(None, Some("v".to_owned()))) }, &format!("column `x:a` {text}"));
+    let version = Timestamped::new(1000, 1);
+    refused(&One { x: map(Versions::from([version]), Versions::new()) }, &format!("column `x:b` {text}"));
+    kept(&map(Some(1), Some(2)));
+    kept(&One { x: map(Versions::from([version]), [version].into()) });
+    // A map that is JSON has a form for it, and so has an entry that is.
+    kept(&One { x: vec![map(Some(1), None)] });
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Entry(#[serde(with = "crate::row::json")] Option<i64>);
+    kept(&map(Entry(Some(1)), Entry(None)));
+    // A unit is a value.
+    kept(&One { x: map((), ()) });
+}
+
+fn seven() -> Option<i64> {
+    Some(7)
+}
+
+/// An absent column is a `None` that was written, whatever default the field has for data of other formats.
+#[test]
+fn the_default_of_an_option_hides_no_none() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Row {
+        name: String,
+        #[serde(default = "seven")]
+        a: Option<i64>,
+        #[serde(default = "seven", rename = "bb", alias = "b", alias = "z")]
+        b: Option<i64>,
+        #[serde(default)]
+        c: Option<i64>,
+        #[serde(default = "place")]
+        place: Option<Place>,
+        #[serde(default = "versions")]
+        versions: Versions<i64>,
+        #[serde(default = "one")]
+        number: i64,
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Place {
+        city: String,
+        #[serde(default = "seven")]
+        floor: Option<i64>,
+    }
+
+    fn place() -> Option<Place> {
+        Some(Place { city: "Paris".into(), floor: None })
+    }
+
+    fn versions() -> Versions<i64> {
+        [Timestamped::new(1000, 1)].into()
+    }
+
+    fn one() -> i64 {
+        1
+    }
+
+    let row = |a, b, place, versions| Row { name: "a".into(), a, b, c: None, place, versions, number: 3 };
+    kept(&row(None, None, None, Versions::new()));
+    kept(&row(Some(1), None, place(), Versions::new()));
+    kept(&row(None, Some(1), Some(Place { city: "Rome".into(), floor: Some(1) }), versions()));
+    // Under an alias it is there, and no second time.
+    let read_b = |cells| read::<Row>(cells).unwrap().b;
+    assert_eq!(read_b(vec![cell("name", b"a"), cell("z", b"\0\0\0\0\0\0\0\x05")]), Some(5));
+    assert_eq!(read_b(vec![cell("name", b"a")]), None);
+    // What is no option has its default, and so has it where the row is read as another type than the table's.
+    assert_eq!(read::<Row>(vec![cell("name", b"a")]).unwrap().number, 1);
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Other {
+        #[serde(default = "one")]
+        a: i64,
+    }
+    assert_eq!(read_of::<Other>(vec![cell("name", b"a")], &Shape::of::<Row>()).unwrap(), Other { a: 1 });
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Whole {
+        a: Option<i64>,
+        b: i64,
+    }
+
+    impl Default for Whole {
+        fn default() -> Self {
+            Self { a: Some(1), b: 2 }
+        }
+    }
+
+    kept(&Whole { a: None, b: 5 });
+    kept(&Whole { a: Some(3), b: 5 });
+    assert_eq!(read::<Whole>(vec![]).unwrap(), Whole { a: None, b: 2 });
+}
+
+/// A field that is read by a function of its own is left to it: an absence and a `None` may be two things there.
+#[test]
+fn a_field_with_a_function_of_its_own_keeps_its_default() {
+    fn some<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Option<i64>>, D::Error> {
+        Option::deserialize(deserializer).map(Some)
+    }
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Row {
+        name: String,
+        #[serde(default, deserialize_with = "some", skip_serializing_if = "Option::is_none")]
+        a: Option<Option<i64>>,
+    }
+
+    kept(&Row { name: "a".into(), a: None });
+    kept(&Row { name: "a".into(), a: Some(Some(1)) });
+    refused(&Row { name: "a".into(), a: Some(None) }, "is `Some(None)`, which would be read as `None`");
+}
+
+/// JSON has one `null` for `None`, for `Some(None)` and for `Some(())`.
+#[test]
+fn a_some_that_json_has_as_null_is_refused() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Unit;
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Maybe(Option<i64>);
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    enum Variant {
+        Of(Option<Option<i64>>),
+        In { x: Option<()> },
+    }
+
+    let text = "column `cf:x` holds `Some(None)`, or `Some` of a unit, which JSON has as `null`, and which would be read as \
+                `None`; use one `Option`, a `bool`, or an enum of your own";
+    refused(&One { x: vec![Some(None::<i64>)] }, text);
+    refused(&One { x: vec![One { x: Some(Some(None::<i64>)) }] }, text);
+    refused(&One { x: (1, Some(())) }, text);
+    refused(&One { x: vec![Some(Unit)] }, text);
+    refused(&One { x: vec![Some(Maybe(None))] }, text);
+    refused(&One { x: vec![Some(Value::Null)] }, text);
+    refused(&One { x: Variant::Of(Some(None)) }, text);
+    refused(&One { x: Variant::In { x: Some(()) } }, text);
+    kept(&One { x: vec![Some(Some(1)), None] });
+    kept(&One { x: vec![(Maybe(None), Unit, ())] });
+    kept(&One { x: Variant::Of(None) });
+    kept(&One { x: vec![Some(vec![None, Some(1)])] });
+    // A column has a cell for it.
+    kept(&One { x: Some(()) });
+    kept(&One { x: Some(BTreeMap::<String, i64>::new()) });
+
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Row {
+        #[serde(with = "crate::row::json")]
+        x: Option<Option<i64>>,
+    }
+    kept(&Row { x: None });
+    kept(&Row { x: Some(Some(1)) });
+    let error = write_as(&Row { x: Some(None) }, &Shape::of::<Row>(), false).unwrap_err();
+    assert!(error.to_string().starts_with("column `cf:x`: holds `Some(None)`"), "{error}");
 }
 
 #[test]

@@ -15,8 +15,8 @@ pub struct Scale {
     format: Format,
     /// The nanoseconds from one step to the next.
     step: i128,
-    /// Whether an instant between two steps is written as the earlier one.
-    floor: bool,
+    /// Whether an instant between two steps is refused, and not written as the earlier one.
+    exact: bool,
     /// The least number.
     least: i128,
     /// The greatest number.
@@ -58,14 +58,14 @@ enum Outside {
 
 impl Scale {
     /// Steps of a unit, counted from the epoch.
-    pub(super) const fn unix(unit: TimeUnit, floor: bool) -> Self {
+    pub(super) const fn unix(unit: TimeUnit, exact: bool) -> Self {
         let step = SECOND / 10_i128.pow(unit.fraction_digits());
-        Self { step, floor, ..Self::digits_of(Format::UnixTime(unit), 10 + unit.fraction_digits()) }
+        Self { step, exact, ..Self::digits_of(Format::UnixTime(unit), 10 + unit.fraction_digits()) }
     }
 
     /// Milliseconds of the calendar.
-    pub(super) const fn datetime17(floor: bool) -> Self {
-        Self { step: SECOND / 1000, floor, ..Self::digits_of(Format::DateTime17, 17) }
+    pub(super) const fn datetime17(exact: bool) -> Self {
+        Self { step: SECOND / 1000, exact, ..Self::digits_of(Format::DateTime17, 17) }
     }
 
     /// Days of the calendar.
@@ -77,7 +77,7 @@ impl Scale {
         Self {
             format,
             step: 1,
-            floor: false,
+            exact: false,
             least: 0,
             greatest: 10_i128.pow(digits) - 1,
             order: FieldOrder::Ascending,
@@ -136,7 +136,7 @@ impl Scale {
         if at.in_leap_second {
             return Err(leap_second(at.nanos));
         }
-        if !self.floor && step * self.step != at.nanos {
+        if self.exact && step * self.step != at.nanos {
             return Err(self.too_fine(at.nanos));
         }
         let number = self.number(step).map_err(|outside| self.out_of_range(at.nanos, outside))?;
@@ -256,10 +256,10 @@ impl Scale {
     fn too_fine(self, nanos: i128) -> FieldError {
         let remedy = match self.format {
             Format::UnixTime(_) => {
-                "store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or round down with `ts(floor)`"
+                "store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or leave out `exact`, which rounds down"
             }
             _ => {
-                "round down with `ts(floor)`, or store a finer unit, such as `row_key(ts(unit = \"micros\"))`"
+                "leave out `exact`, which rounds down, or store a finer unit, such as `row_key(ts(unit = \"micros\"))`"
             }
         };
         FieldError::new(format_args!(

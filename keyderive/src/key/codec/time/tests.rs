@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use super::super::{DateTime17, Desc, Floor, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
+use super::super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
 use crate::key::{Cut, FieldOrder, KeyField, RangeField, Side};
 
 const MAX: u64 = i64::MAX as u64;
@@ -33,9 +33,10 @@ fn the_bytes_of_every_unit_and_order() {
         (write::<Ts<Millis>, _>(time), "1426535612156"),
         (write::<Ts<Micros>, _>(time), "1426535612156000"),
         (write::<Ts<Nanos>, _>(time), "1426535612156000000"),
-        (write::<Ts<Floor<Secs>>, _>(time), "1426535612"),
+        (write::<Ts<Secs>, _>(time), "1426535612"),
+        (write::<Ts<Exact<Secs>>, _>(second), "1426535612"),
         (write::<DateTime17, _>(time), "20150316195332156"),
-        (write::<DateTime17<Floor<Millis>>, _>(at(-1)), "19691231235959999"),
+        (write::<DateTime17, _>(at(-1)), "19691231235959999"),
         (write::<ReverseTs<MAX>, _>(time), "9221945501242619807"),
         (write::<ReverseTs<MAX, Ts<Millis>>, _>(time), "9223370610319163651"),
         (write::<ReverseTs<9_999_999_999_999, Ts<Millis>>, _>(time), "8573464387843"),
@@ -53,8 +54,12 @@ fn the_bytes_of_every_unit_and_order() {
 fn what_is_refused_says_why() {
     for (written, parts) in [
         (
-            write::<Ts<Millis>, _>(at(1_426_535_612_156_000_001)),
-            &["2015-03-16T19:53:32.156000001Z is finer than the milliseconds", "\"nanos\"", "ts(floor)"][..],
+            write::<Ts<Exact<Millis>>, _>(at(1_426_535_612_156_000_001)),
+            &[
+                "2015-03-16T19:53:32.156000001Z is finer than the milliseconds",
+                "\"nanos\"",
+                "leave out `exact`",
+            ][..],
         ),
         (
             write::<Text, _>(at(-1_000)),
@@ -68,7 +73,12 @@ fn what_is_refused_says_why() {
             write::<ReverseTs<9_999_999_999_999>, _>(at(1_426_535_612_156_000_000)),
             &["too late", "1970-04-26T17:46:39.999999Z", "greater `max`", "coarser unit"],
         ),
-        (write::<DateTime17, _>(at(1_000)), &["1970-01-01T00:00:00.000001Z is finer", "ts(floor)"]),
+        (
+            write::<DateTime17<Exact<Millis>>, _>(at(1_000)),
+            &["1970-01-01T00:00:00.000001Z is finer", "leave out `exact`"],
+        ),
+        // Rounded down, it is a second before 1970.
+        (write::<Ts<Secs>, _>(at(-1)), &["1969-12-31T23:59:59.999999999Z is too early"]),
         (
             write::<DateTime17, _>(at(-62_135_596_800_001_000_000)),
             &["0000-12-31T23:59:59.999Z is too early", "0001-01-01T00:00:00Z to 9999-12-31T23:59:59.999Z"],
@@ -177,7 +187,7 @@ mod chrono_types {
         let day = NaiveDate::from_ymd_opt(2016, 12, 31).unwrap();
         let in_leap = NaiveTime::from_hms_milli_opt(23, 59, 59, 1_500).unwrap();
         let time = day.and_time(in_leap).and_utc();
-        let error = write::<Ts<Floor<Secs>>, _>(time).unwrap_err();
+        let error = write::<Ts<Secs>, _>(time).unwrap_err();
         assert!(error.contains("the leap second behind 2016-12-31T23:59:59.999999999Z"), "{error}");
         for side in [Side::Before, Side::After] {
             let cut = <DateTime<Utc> as RangeField<Ts<Secs>>>::cut(time, side);

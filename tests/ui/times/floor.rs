@@ -5,7 +5,7 @@ use keyderive::RowKey;
 #[derive(RowKey)]
 struct EventKey {
     user_id: String,
-    #[row_key(ts(unit = "secs", floor = true))]
+    #[row_key(ts(unit = "secs", floor))]
     at: SystemTime,
 }
 

@@ -1,0 +1,245 @@
+//! Rows that cannot be read as the row type, among others that can.
+
+use keyderive::row::Mutation;
+use keyderive::{Client, Error, OnForeign, OnUnreadable, RowKey, Skipped, Table};
+use serde::{Deserialize, Serialize};
+
+use crate::servers::on_every_bigtable;
+
+#[derive(RowKey, Clone, Debug, PartialEq)]
+#[salt(range = 3, over = "id")]
+struct PageKey {
+    id: u32,
+}
+
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+struct Page {
+    title: String,
+    views: i64,
+}
+
+/// A page as it lies in an answer.
+#[derive(Deserialize)]
+struct LentPage<'a> {
+    title: &'a str,
+}
+
+type Pages = Table<PageKey, Page>;
+
+on_every_bigtable! {
+    a_row_of_a_late_increment_ends_a_scan
+    unreadable_rows_are_skipped_and_the_first_is_shown
+    unreadable_rows_count_for_no_limit
+    pages_pass_over_unreadable_rows
+    exports_pass_over_unreadable_rows
+    a_visitor_is_told_of_unreadable_rows
+    an_unreadable_row_of_many_is_none
+    a_type_that_no_row_is_read_as_is_an_error
+}
+
+/// How many pages there are, of which every tenth cannot be read.
+const PAGES: u32 = 60;
+
+fn readable() -> Vec<u32> {
+    (0..PAGES).filter(|id| id % 10 != 3).collect()
+}
+
+async fn filled(client: &Client) -> Pages {
+    let pages: Pages = client.table("pages");
+    assert!(pages.create_if_absent().await.unwrap());
+    for id in 0..PAGES {
+        let key = PageKey { id };
+        pages.put(&key, &Page { title: format!("page {id}"), views: 1 }).await.unwrap();
+        if id % 10 == 3 {
+            // A visit is counted after the page was deleted.
+            pages.delete(&key).await.unwrap();
+            pages.increment(&key, "views", 1).await.unwrap();
+        }
+    }
+    pages
+}
+
+#[track_caller]
+fn assert_skipped(skipped: &Skipped, unreadable: u64) {
+    assert_eq!((skipped.foreign(), skipped.unreadable()), (0, unreadable));
+    let first = skipped.first_unreadable().unwrap();
+    let key = PageKey::decode(first.key()).unwrap();
+    assert_eq!(key.id % 10, 3);
+    let text = first.error().to_string();
+    assert!(text.contains("column `cf:title` is missing") && first.error().is_row(), "{text}");
+    assert!(skipped.first_foreign().is_none());
+    // For logs.
+    assert!(!format!("{skipped:?}").contains("title"), "{skipped:?}");
+}
+
+fn ids(rows: Vec<(PageKey, Page)>) -> Vec<u32> {
+    rows.into_iter().map(|(key, _)| key.id).collect()
+}
+
+async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
+    let pages = filled(&client).await;
+    // What is skipped for its key is another matter.
+    let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
+    let text = error.to_string();
+    assert!(error.is_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
+}
+
+async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {
+    let pages = filled(&client).await;
+    for unordered in [false, true] {
+        let scan = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+        let scan = if unordered { scan.unordered() } else { scan };
+        assert!(scan.explain().unwrap().to_string().contains("cannot be read as the row type"));
+        let skipped = scan.skipped();
+        let mut read = ids(scan.collect().await.unwrap());
+        if unordered {
+            read.sort_unstable();
+        }
+        assert_eq!(read, readable());
+        assert_skipped(&skipped, 6);
+    }
+    let mut rows = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).stream();
+    while rows.next().await.transpose().unwrap().is_some() {}
+    assert_skipped(&rows.skipped(), 6);
+    // Keys are there, readable or not, and so are cells.
+    let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+    assert_eq!(scan().count().await.unwrap(), u64::from(PAGES));
+    assert_eq!(scan().raw().collect().await.unwrap().len(), PAGES as usize);
+    // Said last, it is an error again.
+    assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_row());
+}
+
+async fn unreadable_rows_count_for_no_limit(client: Client) {
+    let pages = filled(&client).await;
+    let backwards: Vec<_> = readable().into_iter().rev().collect();
+    for limit in [1, 2, 3, 4, 5, 13, 14, 53, 54, 55, 100] {
+        let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).limit(limit);
+        let expected = |all: &[u32]| all[..all.len().min(limit as usize)].to_vec();
+        assert_eq!(ids(scan().collect().await.unwrap()), expected(&readable()), "{limit}");
+        assert_eq!(ids(scan().reversed().collect().await.unwrap()), expected(&backwards), "{limit}");
+        assert_eq!(scan().unordered().collect().await.unwrap().len(), limit.min(54) as usize);
+    }
+}
+
+async fn pages_pass_over_unreadable_rows(client: Client) {
+    let pages = filled(&client).await;
+    for size in [1, 3, 7, 54] {
+        let (mut read, mut token) = (Vec::new(), None::<String>);
+        for _ in 0..=PAGES {
+            let mut scan = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+            if let Some(token) = &token {
+                scan = scan.after(token);
+            }
+            let page = scan.page(size).await.unwrap();
+            read.extend(ids(page.rows));
+            token = page.next;
+            if token.is_none() {
+                break;
+            }
+        }
+        assert_eq!(read, readable(), "pages of {size}");
+    }
+}
+
+async fn exports_pass_over_unreadable_rows(client: Client) {
+    let pages = filled(&client).await;
+    let export = pages.export(PageKey::scan()).with(|scan| scan.on_unreadable(OnUnreadable::Skip));
+    let skipped = export.skipped();
+    let mut rows = export.stream();
+    let mut read = Vec::new();
+    while let Some(row) = rows.next().await {
+        read.push(row.unwrap().0.id);
+    }
+    read.sort_unstable();
+    assert_eq!(read, readable());
+    assert_skipped(&skipped, 6);
+    assert_skipped(&rows.skipped(), 6);
+}
+
+async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
+    let pages = filled(&client).await;
+    let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+    for limit in [None, Some(4), Some(54)] {
+        let scan = limit.map_or_else(scan, |limit| scan().limit(limit));
+        let (skipped, mut titles) = (scan.skipped(), 0);
+        let visited = scan.visit::<PageKey, Error>(|_, row| {
+            titles += u64::from(row.read::<LentPage<'_>>()?.title.starts_with("page"));
+            Ok(())
+        });
+        let visited = visited.await.unwrap();
+        assert_eq!((visited, titles), (limit.unwrap_or(54), limit.unwrap_or(54)));
+        assert_skipped(&skipped, limit.map_or(6, |limit| if limit == 4 { 1 } else { 6 }));
+    }
+    // One that goes on has visited the row.
+    let (scan, mut unread) = (scan(), 0);
+    let skipped = scan.skipped();
+    let visited = scan.visit::<PageKey, Error>(|_, row| {
+        unread += u32::from(row.read::<Page>().is_err());
+        Ok(())
+    });
+    assert_eq!((visited.await.unwrap(), unread, skipped.unreadable()), (u64::from(PAGES), 6, 0));
+    // An error of its own ends the visit, of a row that it has read one way or another.
+    #[derive(Debug, PartialEq)]
+    enum End {
+        Stop(u32),
+        Failed,
+    }
+    impl From<Error> for End {
+        fn from(_: Error) -> Self {
+            Self::Failed
+        }
+    }
+    #[derive(Deserialize)]
+    struct Views {
+        views: i64,
+    }
+    let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+    let visited = scan().visit::<PageKey, End>(|key, row| match row.read::<Page>() {
+        Ok(_) => Ok(()),
+        Err(_) => Err(End::Stop(key.id + row.read::<Views>()?.views as u32)),
+    });
+    assert_eq!(visited.await.unwrap_err(), End::Stop(4));
+    // Without the policy, the reading is the visitor's.
+    let visited = pages.scan(PageKey::scan()).visit::<PageKey, End>(|_, row| {
+        row.read::<Page>()?;
+        Ok(())
+    });
+    assert_eq!(visited.await.unwrap_err(), End::Failed);
+}
+
+async fn an_unreadable_row_of_many_is_none(client: Client) {
+    let pages = filled(&client).await;
+    let keys = || [2, 3, 4, 13, 3, 77].map(|id| PageKey { id });
+    assert!(pages.get_many(keys()).await.unwrap_err().is_row());
+    let skipping = pages.on_unreadable(OnUnreadable::Skip);
+    let found = skipping.get_many(keys()).await.unwrap();
+    assert_eq!(
+        found.iter().map(Option::is_some).collect::<Vec<_>>(),
+        [true, false, true, false, false, false]
+    );
+    assert_skipped(&skipping.skipped(), 3);
+    // Scans of the same table do the same, and count for themselves.
+    assert_eq!(ids(skipping.scan(PageKey::scan()).collect().await.unwrap()), readable());
+    assert_eq!(skipping.skipped().unreadable(), 3);
+    let strict = skipping.scan(PageKey::scan()).on_unreadable(OnUnreadable::Fail);
+    assert!(strict.collect().await.unwrap_err().is_row());
+    // One row has an error of its own.
+    assert!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().is_row());
+}
+
+/// Left out is a row, and not every row because of a mistake in the program.
+async fn a_type_that_no_row_is_read_as_is_an_error(client: Client) {
+    let pages = filled(&client).await;
+    let rows = pages.rows_as::<serde_json::Value>();
+    let error = rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await.unwrap_err();
+    assert!(error.to_string().contains("neither a struct"), "{error}");
+    // What a column holds is a matter of the row.
+    let raw = client.raw_table("pages");
+    let key = PageKey { id: 0 }.encode().unwrap();
+    let three = [Mutation::delete_column("cf", "views"), Mutation::set("cf", "views", 1000, "three")];
+    raw.mutate_row(key, three).await.unwrap();
+    let scan = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+    let skipped = scan.skipped();
+    assert_eq!(ids(scan.collect().await.unwrap()), readable()[1..]);
+    assert_eq!(skipped.unreadable(), 7);
+}

@@ -1,0 +1,12 @@
+use std::time::SystemTime;
+
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    #[row_key(ts(unit = "secs", exact, exact))]
+    at: SystemTime,
+}
+
+fn main() {}

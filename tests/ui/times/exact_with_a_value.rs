@@ -1,0 +1,12 @@
+use std::time::SystemTime;
+
+use keyderive::RowKey;
+
+#[derive(RowKey)]
+struct EventKey {
+    user_id: String,
+    #[row_key(ts(unit = "secs", exact = true))]
+    at: SystemTime,
+}
+
+fn main() {}
