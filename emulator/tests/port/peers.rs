@@ -271,7 +271,7 @@ fn headers() -> Vec<u8> {
     frame(1, 4, &block)
 }
 
-/// DATA with END_STREAM.
+/// DATA with `END_STREAM`.
 fn data(bytes: &[u8]) -> Vec<u8> {
     frame(0, 1, bytes)
 }
