@@ -11,10 +11,10 @@ mod page;
 use std::error::Error as StdError;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use keyderive::client::RawTable;
+use keyderive::client::{Family, RawTable};
 use keyderive::embedded::Method;
 use keyderive::row::{Condition, Mutation, ReadModifyWrite};
-use keyderive::{Client, RowKey, Table, put_both};
+use keyderive::{Client, GcRule, RowKey, Table, put_both};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize as DeriveSerialize};
@@ -293,6 +293,13 @@ impl Call {
 #[salt(range = 4, over = "id")]
 struct SaltedKey {
     id: u64,
+}
+
+/// A table that another program has made, so that it vouches for nothing.
+async fn unvouched(client: &Client) -> Table<AccountKey, Account> {
+    let families = [Family::new("cf", GcRule::max_versions(1))];
+    client.raw_table("accounts").create(families, [""; 0]).await.unwrap();
+    client.table("accounts")
 }
 
 /// What [`Call::Update`] changes, with a time of this machine.

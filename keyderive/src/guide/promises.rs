@@ -40,6 +40,7 @@
 //! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create) | one creates, the others fail [^creates] | not sent again; the same call says that it exists [^created-once] | there with all its families, or not [^dropped-table] | no effect [^no-time] | there with all its families, or not [^killed-table] | fails where the table is there [^creates] |
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not sent again: look [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes what it names alone [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not sent again; the same call says that it is gone [^tables-once] | gone or whole [^dropped-table] | no effect [^no-time] | gone or whole [^killed-table] | all columns go [^older-table] |
+//! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not sent again; the same call finds it [^vouches-again] | vouched for or not: call it again [^vouches-dropped] | no effect [^no-time] | vouched for or not: call it again [^vouches-dropped] [^vouches-again] | vouches for the same layout [^vouches-older] |
 //! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | the same call compares, or removes again [^marker-again] | there or not: call it again [^marker-dropped] | no effect [^marker] | as dropped [^marker-dropped] [^marker-again] | says nothing of columns [^marker] |
 //!
 //! # Without a key type
@@ -108,6 +109,10 @@
 //! [^older-families]: `an_older_program_leaves_newer_families`
 //! [^changes]: `of_several_that_change_a_table_one_does`
 //! [^older-table]: `a_table_goes_with_all_of_its_columns`
+//! [^vouches]: `all_that_vouch_beside_each_other_succeed`
+//! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
+//! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`
+//! [^vouches-older]: `an_older_program_vouches_for_the_same_layout`
 //! [^marker]: `markers_beside_each_other_are_one`
 //! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`
 //! [^marker-dropped]: `a_dropped_call_leaves_a_marker_or_none`

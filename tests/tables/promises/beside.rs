@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use futures_util::future::join_all;
-use keyderive::GcRule;
-use keyderive::client::{Family, FamilyChange};
+use keyderive::client::FamilyChange;
 
 use super::*;
 use crate::servers::on_every_bigtable;
@@ -23,6 +22,7 @@ on_every_bigtable! {
     of_raw_conditional_writes_beside_each_other_one_wins
     raw_writes_beside_each_other_are_applied_whole
     markers_beside_each_other_are_one
+    all_that_vouch_beside_each_other_succeed
 }
 
 const KEY: AccountKey = AccountKey { id: 7 };
@@ -247,4 +247,10 @@ async fn markers_beside_each_other_are_one(client: Client) {
     join_all((0..CALLERS).map(|_| accounts.write_marker())).await.into_iter().for_each(Result::unwrap);
     assert!(accounts.verify().await.unwrap().marker);
     join_all((0..CALLERS).map(|_| accounts.remove_marker())).await.into_iter().for_each(Result::unwrap);
+}
+
+async fn all_that_vouch_beside_each_other_succeed(client: Client) {
+    let accounts = unvouched(&client).await;
+    join_all((0..CALLERS).map(|_| accounts.vouch())).await.into_iter().for_each(Result::unwrap);
+    assert!(accounts.verify().await.unwrap().voucher);
 }

@@ -4,8 +4,7 @@ use std::future::{Future, IntoFuture as _};
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-use keyderive::GcRule;
-use keyderive::client::{Family, FamilyChange};
+use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Faults};
 
 use super::*;
@@ -116,6 +115,21 @@ async fn a_dropped_call_leaves_its_table_whole() {
                 assert_eq!(steady.stored(7).await, Some(super::before()));
             }
         }
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_leaves_a_voucher_or_none() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = unvouched(&bigtable.client()).await;
+        let client = bigtable.client();
+        let is_done = polled(Tables::<Account>::of(&client).accounts.vouch(), polls).await;
+        client.close().await;
+        let verified = steady.verify().await;
+        assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_mismatch());
+        steady.vouch().await.unwrap();
+        assert!(steady.verify().await.unwrap().voucher);
     }
 }
 

@@ -3,8 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use keyderive::GcRule;
-use keyderive::client::{Family, FamilyChange};
+use keyderive::client::FamilyChange;
 use keyderive::embedded::Bigtable;
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;

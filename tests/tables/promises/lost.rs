@@ -1,8 +1,8 @@
 //! Calls whose first request is applied, and whose answer is lost.
 
-use keyderive::client::{Family, FamilyChange};
+use keyderive::Error;
+use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Fault, Faults};
-use keyderive::{Error, GcRule};
 
 use super::*;
 
@@ -30,7 +30,7 @@ async fn lose_each(calls: impl Iterator<Item = Call>) {
             }
             false => {
                 let error = made.unwrap_err().downcast::<Error>().unwrap();
-                assert!(error.is_unavailable() && error.attempts() == 1, "{call:?}: {error}");
+                assert!(error.is_outcome_unknown() && error.attempts() == 1, "{call:?}: {error}");
                 assert_eq!(faulty.calls(call.method()), 1, "{call:?}");
             }
         }
@@ -56,9 +56,9 @@ async fn a_raw_write_of_the_servers_time_fails_after_a_lost_answer() {
     let set = || vec![Mutation::set_now("cf", "id", 2_i64.to_be_bytes().to_vec())];
     let raw = |bigtable: &Bigtable| Tables::<Account>::of(&bigtable.client()).raw;
     let (first, second) = (AccountKey { id: 1 }.encode().unwrap(), AccountKey { id: 2 }.encode().unwrap());
-    assert!(raw(&one).mutate_row(first, set()).await.unwrap_err().is_unavailable());
+    assert!(raw(&one).mutate_row(first, set()).await.unwrap_err().is_outcome_unknown());
     let outcomes = raw(&many).mutate_rows(vec![(second.into(), set())]).await;
-    assert!(outcomes[0].as_ref().unwrap_err().is_unavailable());
+    assert!(outcomes[0].as_ref().unwrap_err().is_outcome_unknown());
     assert_eq!((one.calls(Method::MutateRow), many.calls(Method::MutateRows)), (1, 1));
     assert!(steady.stored(1).await.is_some() && steady.stored(2).await.is_some());
 }
@@ -68,18 +68,18 @@ async fn a_table_is_created_once_and_compared_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();
     let faulty = lost(&bigtable, Method::CreateTable);
     let tables = Tables::<Account>::of(&faulty.client());
-    assert!(tables.accounts.create_if_absent().await.unwrap_err().is_unavailable());
+    assert!(tables.accounts.create_if_absent().await.unwrap_err().is_outcome_unknown());
     assert_eq!(faulty.calls(Method::CreateTable), 1);
     assert!(!tables.accounts.create_if_absent().await.unwrap());
 
     let bigtable = Bigtable::in_memory();
     let tables = Tables::<Account>::of(&lost(&bigtable, Method::CreateTable).client());
-    assert!(tables.accounts.create().await.unwrap_err().is_unavailable());
+    assert!(tables.accounts.create().await.unwrap_err().is_outcome_unknown());
     assert!(tables.accounts.create().await.unwrap_err().is_already_exists());
     let bigtable = Bigtable::in_memory();
     let raw = lost(&bigtable, Method::CreateTable).client().raw_table("raw");
     let families = || [Family::new("cf", GcRule::max_versions(1))];
-    assert!(raw.create(families(), [""; 0]).await.unwrap_err().is_unavailable());
+    assert!(raw.create(families(), [""; 0]).await.unwrap_err().is_outcome_unknown());
     assert!(raw.create(families(), [""; 0]).await.unwrap_err().is_already_exists());
 }
 
@@ -90,7 +90,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     let add = || [FamilyChange::add(Family::new("new", GcRule::max_versions(1)))];
     let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
     let tables = Tables::<Account>::of(&faulty.client());
-    assert!(tables.accounts.modify_families(add()).await.unwrap_err().is_unavailable());
+    assert!(tables.accounts.modify_families(add()).await.unwrap_err().is_outcome_unknown());
     assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
     assert!(steady.accounts.info().await.unwrap().family("new").is_some());
     // To make sure is to look: the family is there.
@@ -101,7 +101,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     salted.put_all((0..20).map(|id| (SaltedKey { id }, before()))).await.unwrap();
     let faulty = lost(&bigtable, Method::DropRowRange);
     let dropped = faulty.client().table::<SaltedKey, Account>("salted").drop_rows(SaltedKey::scan()).await;
-    assert!(dropped.unwrap_err().is_unavailable());
+    assert!(dropped.unwrap_err().is_outcome_unknown());
     assert_eq!(faulty.calls(Method::DropRowRange), 1);
     // The rows of the other buckets are there.
     assert!((1..20).contains(&salted.count(SaltedKey::scan()).await.unwrap()));
@@ -109,10 +109,10 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     assert_eq!(salted.count(SaltedKey::scan()).await.unwrap(), 0);
 
     let tables = Tables::<Account>::of(&lost(&bigtable, Method::DeleteTable).client());
-    assert!(tables.accounts.delete_table().await.unwrap_err().is_unavailable());
+    assert!(tables.accounts.delete_table().await.unwrap_err().is_outcome_unknown());
     assert!(tables.accounts.delete_table().await.unwrap_err().is_not_found());
     let client = lost(&bigtable, Method::DeleteTable).client();
-    assert!(client.delete_table("copies").await.unwrap_err().is_unavailable());
+    assert!(client.delete_table("copies").await.unwrap_err().is_outcome_unknown());
     assert!(client.delete_table("copies").await.unwrap_err().is_not_found());
 }
 
@@ -123,10 +123,22 @@ async fn a_marker_is_compared_after_a_lost_answer() {
     let steady = Tables::<Account>::of(&bigtable.client()).accounts;
     steady.create().without_row_key_schema().await.unwrap();
     let accounts = Tables::<Account>::of(&lost(&bigtable, Method::CheckAndMutateRow).client()).accounts;
-    assert!(accounts.write_marker().await.unwrap_err().is_unavailable());
+    assert!(accounts.write_marker().await.unwrap_err().is_outcome_unknown());
     accounts.write_marker().await.unwrap();
     assert!(steady.verify().await.unwrap().marker);
     let faulty = lost(&bigtable, Method::MutateRow);
     Tables::<Account>::of(&faulty.client()).accounts.remove_marker().await.unwrap();
     assert_eq!(faulty.calls(Method::MutateRow), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_voucher_is_found_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = unvouched(&bigtable.client()).await;
+    let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
+    let accounts = Tables::<Account>::of(&faulty.client()).accounts;
+    assert!(accounts.vouch().await.unwrap_err().is_outcome_unknown());
+    assert!(steady.verify().await.unwrap().voucher);
+    accounts.vouch().await.unwrap();
+    assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
 }

@@ -10,6 +10,7 @@ on_every_bigtable! {
     an_older_program_keeps_a_row_that_is_there
     an_older_program_leaves_newer_families
     a_table_goes_with_all_of_its_columns
+    an_older_program_vouches_for_the_same_layout
 }
 
 /// But what deletes a row deletes all of it.
@@ -72,4 +73,12 @@ async fn a_table_goes_with_all_of_its_columns(client: Client) {
     assert!(newer.create_if_absent().await.unwrap());
     client.table::<AccountKey, OlderAccount>("accounts").delete_table().await.unwrap();
     assert!(newer.info().await.unwrap_err().is_not_found());
+}
+
+/// A layout is that of the keys, and says nothing of columns.
+async fn an_older_program_vouches_for_the_same_layout(client: Client) {
+    let newer = unvouched(&client).await;
+    newer.put(&AccountKey { id: 7 }, &before()).await.unwrap();
+    client.table::<AccountKey, OlderAccount>("accounts").vouch().await.unwrap();
+    assert!(newer.verify().await.unwrap().voucher);
 }

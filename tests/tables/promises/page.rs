@@ -41,8 +41,8 @@ const WITHOUT_A_ROW: [&str; 37] = [
     "Table::info",
     "Table::partitions",
     "Table::partitions_of",
-    "Table::verify",
     "Table::wait_for_consistency",
+    "Verify",
 ];
 
 /// Calls, and types that are awaited, that are told of in the row of another call.
