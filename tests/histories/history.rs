@@ -338,3 +338,168 @@ pub(crate) fn calls(writes: &[Write]) -> BTreeMap<Call, usize> {
         calls
     })
 }
+
+mod tests {
+    use super::*;
+    use crate::proxy::Application;
+
+    const ROW: u32 = 3;
+
+    fn write(id: u64, call: Call, begun: Moment, ended: Moment) -> Write {
+        Write { id, key: ROW, call, place: (id, 0), begun, ended, outcome: Outcome::Done, over: None }
+    }
+
+    fn put(id: u64, begun: Moment, ended: Moment) -> Write {
+        write(id, Call::Put, begun, ended)
+    }
+
+    fn put_if(id: u64, over: u64, outcome: Outcome, begun: Moment, ended: Moment) -> Write {
+        Write { outcome, over: Some(over), ..write(id, Call::PutIf, begun, ended) }
+    }
+
+    fn applied(id: u64, sent: Moment, answered: Moment) -> Application {
+        Application { id, sent, answered, is_told: true }
+    }
+
+    fn late(id: u64, sent: Moment, answered: Moment) -> Application {
+        Application { is_told: false, ..applied(id, sent, answered) }
+    }
+
+    fn read(value: u64, begun: Moment, ended: Moment) -> Read {
+        let found = Ok((value != ABSENT).then(|| Order::of(value)));
+        Read { key: ROW, begun, ended, found }
+    }
+
+    /// The laws that a history breaks.
+    fn broken(writes: &[Write], applications: &[Application], reads: &[Read]) -> Vec<&'static str> {
+        let history = History { writes: writes.to_vec(), reads: reads.to_vec() };
+        let seen = Seen { applications: applications.to_vec(), ..Seen::default() };
+        laws(&history.violations(&seen))
+    }
+
+    fn laws(violations: &[String]) -> Vec<&'static str> {
+        let laws = [
+            "whole rows",
+            "what is said",
+            "the last applied is read",
+            "one order",
+            "one wins",
+            "the last given wins",
+        ];
+        laws.into_iter()
+            .filter(|law| violations.iter().any(|text| text.contains(&format!("{law}: "))))
+            .collect()
+    }
+
+    #[test]
+    fn a_history_in_order_is_right() {
+        let writes = [put(1, 1, 4), put(2, 10, 13), put_if(3, 2, Outcome::Done, 20, 23)];
+        let applications = [applied(1, 2, 3), applied(2, 11, 12), applied(3, 21, 22)];
+        let reads = [read(ABSENT, 0, 1), read(1, 5, 6), read(2, 14, 15), read(3, 24, 25)];
+        assert!(broken(&writes, &applications, &reads).is_empty());
+    }
+
+    #[test]
+    fn a_late_request_may_bring_its_value_back_and_not_otherwise() {
+        let writes = [put(1, 1, 4), put(2, 10, 13)];
+        let reads = [read(2, 14, 15), read(1, 30, 31)];
+        let applications = [applied(1, 2, 3), applied(2, 11, 12)];
+        assert_eq!(broken(&writes, &applications, &reads), ["the last applied is read", "one order"]);
+        let applications = [&applications[..], &[late(1, 20, 21)]].concat();
+        assert!(broken(&writes, &applications, &reads).is_empty());
+        // Before it was sent it had not.
+        assert_eq!(broken(&writes, &applications, &[read(1, 16, 17)]), ["the last applied is read"]);
+    }
+
+    #[test]
+    fn a_row_of_two_writes_is_none() {
+        let mut torn = read(1, 5, 6);
+        let mut order = Order::of(2);
+        order.id = 1;
+        torn.found = Ok(Some(order));
+        let (writes, applications) = ([put(1, 1, 4), put(2, 1, 4)], [applied(1, 2, 3), applied(2, 2, 3)]);
+        assert_eq!(broken(&writes, &applications, &[torn]), ["whole rows"]);
+        let unreadable = Read { found: Err("a column is missing".to_owned()), ..read(1, 5, 6) };
+        assert_eq!(broken(&writes, &applications, &[unreadable]), ["whole rows"]);
+        let of_another_row = Read { key: ROW + 1, ..read(1, 5, 6) };
+        assert_eq!(broken(&writes, &applications, &[of_another_row]), ["whole rows"]);
+    }
+
+    #[test]
+    fn a_row_that_was_put_is_there() {
+        let (writes, applications) = ([put(1, 1, 4)], [applied(1, 2, 3)]);
+        let broken = broken(&writes, &applications, &[read(ABSENT, 5, 6)]);
+        assert_eq!(broken, ["the last applied is read", "one order"]);
+    }
+
+    #[test]
+    fn what_is_said_is_what_happened() {
+        assert_eq!(broken(&[put(1, 1, 4)], &[], &[]), ["what is said"]);
+        assert_eq!(broken(&[put(1, 1, 4)], &[late(1, 2, 3)], &[]), ["what is said"]);
+        assert_eq!(broken(&[put(1, 1, 4)], &[applied(1, 8, 9)], &[]), ["what is said"]);
+        for (outcome, times) in [
+            (Outcome::Done, 0),
+            (Outcome::Done, 2),
+            (Outcome::False, 1),
+            (Outcome::Unsent, 1),
+            (Outcome::Unknown, 2),
+        ] {
+            let applications = vec![applied(1, 2, 3); times];
+            let writes = [put_if(1, ABSENT, outcome, 1, 4)];
+            assert!(broken(&writes, &applications, &[]).contains(&"what is said"), "{outcome:?} {times}");
+        }
+    }
+
+    /// Beside each other, two writes have some order, and all reads the same.
+    #[test]
+    fn reads_agree_on_an_order() {
+        let writes = [put(1, 1, 9), put(2, 1, 9)];
+        let applications = [applied(1, 2, 8), applied(2, 2, 8)];
+        assert!(broken(&writes, &applications, &[read(1, 10, 11), read(1, 12, 13)]).is_empty());
+        assert_eq!(
+            broken(&writes, &applications, &[read(1, 10, 11), read(2, 12, 13)]),
+            ["the last applied is read", "one order"]
+        );
+        // Each begins before the other one ends, so that none is wholly after the other.
+        let writes = [put(1, 0, 3), put(2, 0, 9)];
+        let applications = [applied(1, 1, 2), applied(2, 1, 3)];
+        let reads = [read(2, 4, 20), read(1, 5, 21), read(2, 22, 23)];
+        assert!(broken(&writes, &applications, &reads).contains(&"one order"));
+    }
+
+    #[test]
+    fn a_condition_is_true_of_what_was_there() {
+        let writes = [put(1, 1, 4), put(2, 5, 8), put_if(3, 1, Outcome::Done, 10, 13)];
+        let applications = [applied(1, 2, 3), applied(2, 6, 7), applied(3, 11, 12)];
+        assert!(broken(&writes, &applications, &[]).contains(&"the last applied is read"));
+        // And false of nothing else.
+        let writes = [put(1, 1, 4), put_if(3, 1, Outcome::False, 10, 13)];
+        let reads = [read(1, 20, 21)];
+        assert_eq!(broken(&writes, &[applied(1, 2, 3)], &reads), ["one order"]);
+    }
+
+    #[test]
+    fn one_condition_over_a_value_is_true() {
+        let both = |id| put_if(id, ABSENT, Outcome::Done, 1, 9);
+        let applications = [applied(1, 2, 8), applied(2, 2, 8)];
+        assert!(broken(&[both(1), both(2)], &applications, &[]).contains(&"one wins"));
+    }
+
+    #[test]
+    fn the_last_of_a_call_is_sent_when_the_one_before_is_answered() {
+        for call in [Call::PutAll, Call::Load] {
+            let of = |id, place| Write { place: (1, place), ..write(id, call, 1, 9) };
+            let writes = [of(1, 0), of(2, 1)];
+            assert!(broken(&writes, &[applied(1, 2, 3), applied(2, 4, 5)], &[]).is_empty());
+            assert_eq!(broken(&writes, &[applied(1, 2, 4), applied(2, 3, 5)], &[]), ["the last given wins"]);
+            // A request of before may still come.
+            let late = [late(1, 2, 7), applied(1, 3, 4), applied(2, 5, 6)];
+            assert!(broken(&writes, &late, &[]).is_empty());
+            let seen = Seen { doubled: vec![vec![1, 2]], ..Seen::default() };
+            let history = History { writes: writes.to_vec(), reads: Vec::new() };
+            assert!(laws(&history.violations(&seen)).contains(&"the last given wins"));
+        }
+        let of = |id, place| Write { place: (1, place), ..write(id, Call::Writer, 1, 9) };
+        assert!(broken(&[of(1, 0), of(2, 1)], &[applied(1, 2, 5), applied(2, 2, 5)], &[]).is_empty());
+    }
+}

@@ -188,16 +188,7 @@ impl Writer {
         for (place, ((key, order), begun)) in several.rows.into_iter().zip(several.begun).enumerate() {
             let outcome = outcome(place, &key);
             let (id, place) = (order.id, (number, place));
-            self.history.writes.push(Write {
-                id,
-                key: key.id,
-                call,
-                place,
-                begun,
-                ended,
-                outcome,
-                over: None,
-            });
+            self.history.writes.push(Write { id, key: key.id, call, place, begun, ended, outcome, over });
         }
         count
     }

@@ -6,6 +6,7 @@ mod conditional;
 mod handles;
 mod layouts;
 mod ordered;
+mod promises;
 mod rows;
 mod salts;
 mod scans;

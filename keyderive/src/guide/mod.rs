@@ -7,6 +7,7 @@
 //! | [`scans`] | how rows are selected, ordered, limited and paged, and what `explain()` says |
 //! | [`tables`] | how a table is created, compared with its key type, and changed |
 //! | [`rows`] | how rows are written, changed and read |
+//! | [`promises`] | what holds of each write beside others, after a lost answer, dropped, killed, beside an older program |
 //! | [`loading`] | how many rows are loaded and exported |
 //! | [`errors`] | what each predicate tells, and what to do then |
 //! | [`limits`] | what is refused, what is advised against, and what is left out |
@@ -22,6 +23,7 @@ pub mod deployment;
 pub mod errors;
 pub mod limits;
 pub mod loading;
+pub mod promises;
 pub mod rows;
 pub mod scans;
 pub mod tables;

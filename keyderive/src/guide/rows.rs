@@ -98,7 +98,9 @@
 //!
 //! # What is sent twice
 //!
-//! A write is made again after a failure that passes, where that leaves the same row: cells have a time that is chosen
-//! once. Conditional writes, increments and appends are made again only where nothing was done of them: they were not sent,
-//! or were refused. After an error that [`is_outcome_unknown`](crate::Error::is_outcome_unknown) they may have been applied,
-//! or not, and the program has to look: [errors](super::errors#unknown-outcomes).
+//! A write is sent again after a transient failure where a repetition leaves the same row: one more version of the same
+//! values. Conditional writes, increments and appends are sent again only where nothing was done of them: they were not
+//! sent, or were refused. After an error that [`is_outcome_unknown`](crate::Error::is_outcome_unknown) they may have been
+//! applied, or not, and the program has to look: [errors](super::errors#unknown-outcomes).
+//!
+//! [What each call promises](super::promises) has each call beside others, after a lost answer, dropped and killed.

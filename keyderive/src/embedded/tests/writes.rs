@@ -264,7 +264,7 @@ async fn a_write_that_is_applied_later_has_no_earlier_time() {
     table.mutate_row("k", with_r).await.unwrap();
     clock.change(|slow| slow.is_over = true);
     first.await.unwrap().unwrap();
-    let row = table.read_row("k", Some(RowFilter::latest(1))).await.unwrap().unwrap();
+    let row = table.read_row("k", Some(crate::row::RowFilter::latest(1))).await.unwrap().unwrap();
     let cells: Vec<_> = row.cells().map(|cell| (cell.qualifier().to_vec(), cell.value().to_vec())).collect();
     let has_r = cells.iter().any(|(qualifier, _)| qualifier == b"r");
     assert_eq!(cells[0].1, if has_r { &b"with"[..] } else { b"without" }, "{cells:?}");

@@ -1,0 +1,256 @@
+//! Calls of one row, or of one table, at the same time.
+
+use std::collections::BTreeSet;
+
+use futures_util::future::join_all;
+use keyderive::client::FamilyChange;
+
+use super::*;
+use crate::servers::on_every_bigtable;
+
+on_every_bigtable! {
+    of_conditional_calls_beside_each_other_one_wins
+    all_that_counts_beside_each_other_counts
+    changes_beside_each_other_stay_column_by_column
+    inserts_of_one_row_mix_their_columns
+    a_delete_beside_a_put_leaves_the_row_whole_or_none
+    deletions_beside_each_other_all_succeed
+    of_several_that_create_a_table_one_does
+    of_several_that_change_a_table_one_does
+    rows_of_put_both_are_whole_each
+    a_deletion_takes_cells_of_any_time
+    of_raw_conditional_writes_beside_each_other_one_wins
+    raw_writes_beside_each_other_are_applied_whole
+    markers_beside_each_other_are_one
+    all_that_vouch_beside_each_other_succeed
+}
+
+const KEY: AccountKey = AccountKey { id: 7 };
+const CALLERS: i64 = 8;
+
+fn account(id: i64) -> Account {
+    let text = Some(id.to_string());
+    let (card, cash) = if id % 2 == 0 { (Some(id), None) } else { (None, Some(id)) };
+    Account { id, card, cash, visits: None, log: text }
+}
+
+async fn of_conditional_calls_beside_each_other_one_wins(client: Client) {
+    let tables = Tables::<Account>::created(&client).await;
+    for call in [PutIf, PutIfAbsent, DeleteIf, UpdateOnlyIf, LoadIfAbsent] {
+        for _ in 0..10 {
+            tables.accounts.delete(&KEY).await.unwrap();
+            tables.prepare(call, KEY.id).await;
+            let made = join_all((0..CALLERS).map(|_| call.make(&tables, KEY.id))).await;
+            let won = made.into_iter().filter(|made| *made.as_ref().unwrap()).count();
+            assert_eq!(won, 1, "{call:?}");
+            assert_eq!(tables.stored(KEY.id).await, call.after::<Account>());
+        }
+    }
+}
+
+async fn all_that_counts_beside_each_other_counts(client: Client) {
+    let Tables { accounts, raw, .. } = Tables::<Account>::created(&client).await;
+    accounts.put(&KEY, &before()).await.unwrap();
+    let row = KEY.encode().unwrap();
+    let visit = || vec![ReadModifyWrite::increment("cf", "visits", 1)];
+    let sums = join_all((0..CALLERS).map(|_| accounts.increment(&KEY, "visits", 1))).await;
+    let sums: BTreeSet<i64> = sums.into_iter().map(Result::unwrap).collect();
+    assert_eq!(sums, (1..=CALLERS).collect());
+    join_all((0..CALLERS).map(|_| accounts.append(&KEY, "log", "2")))
+        .await
+        .into_iter()
+        .for_each(|made| drop(made.unwrap()));
+    let modified =
+        (0..CALLERS).map(|_| async { accounts.modify(&KEY).increment("visits", 1).append("log", "3").await });
+    join_all(modified).await.into_iter().for_each(|made| drop(made.unwrap()));
+    let raw = (0..CALLERS).map(|_| raw.read_modify_write_row(row.clone(), visit()));
+    join_all(raw).await.into_iter().for_each(|made| drop(made.unwrap()));
+    let stored = accounts.get(&KEY).await.unwrap().unwrap();
+    assert_eq!(
+        stored,
+        Account { visits: Some(3 * CALLERS), log: Some("1222222223333333 3".replace(' ', "")), ..before() }
+    );
+}
+
+async fn changes_beside_each_other_stay_column_by_column(client: Client) {
+    let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
+    accounts.put(&KEY, &before()).await.unwrap();
+    let none = Account { id: 1, card: None, cash: None, visits: None, log: None };
+    let (cash, log) =
+        (Account { cash: Some(2), ..none.clone() }, [(KEY, Account { log: Some("2".into()), ..none })]);
+    let (updated, merged, all) = tokio::join!(
+        async { accounts.update(&KEY).set("card", &2_i64).await },
+        accounts.merge(&KEY, &cash),
+        accounts.merge_all(&log)
+    );
+    updated.and(merged).and(all).unwrap();
+    let expected = Account { id: 1, card: Some(2), cash: Some(2), visits: None, log: Some("2".into()) };
+    assert_eq!(accounts.get(&KEY).await.unwrap(), Some(expected));
+}
+
+/// That is what `put` and `put_if_absent` are for.
+async fn inserts_of_one_row_mix_their_columns(client: Client) {
+    let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
+    accounts.insert(&KEY, &account(2)).await.unwrap();
+    accounts.load_iter([(KEY, account(3))]).new_rows().await.unwrap().all_written().unwrap();
+    assert_eq!(accounts.get(&KEY).await.unwrap(), Some(Account { card: Some(2), ..account(3) }));
+}
+
+async fn a_delete_beside_a_put_leaves_the_row_whole_or_none(client: Client) {
+    let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
+    for id in 0..20 {
+        let key = AccountKey { id };
+        accounts.put(&key, &account(2)).await.unwrap();
+        let row = account(3);
+        let (put, deleted) = tokio::join!(accounts.put(&key, &row), accounts.delete(&key));
+        put.and(deleted).unwrap();
+        let stored = accounts.get(&key).await.unwrap();
+        assert!(stored.as_ref().is_none_or(|stored| *stored == row), "{stored:?}");
+    }
+}
+
+#[derive(RowKey, Clone)]
+#[row_key(tag = "T")]
+struct TaggedKey {
+    id: u64,
+}
+
+async fn deletions_beside_each_other_all_succeed(client: Client) {
+    let accounts = client.table::<TaggedKey, Account>("tagged");
+    accounts.create_if_absent().await.unwrap();
+    let rows = || (0..100).map(|id| (TaggedKey { id }, before()));
+    accounts.put_all(rows()).await.unwrap();
+    let deleted = join_all((0..CALLERS).map(|_| accounts.delete_rows(TaggedKey::scan()))).await;
+    assert!(deleted.into_iter().map(Result::unwrap).sum::<u64>() >= 100);
+    assert_eq!(accounts.count(TaggedKey::scan()).await.unwrap(), 0);
+
+    accounts.put_all(rows()).await.unwrap();
+    let key = TaggedKey { id: 7 };
+    join_all((0..CALLERS).map(|_| accounts.delete(&key))).await.into_iter().for_each(Result::unwrap);
+    assert_eq!(accounts.get(&key).await.unwrap(), None);
+    let dropped = join_all((0..CALLERS).map(|_| accounts.drop_rows(TaggedKey::scan()))).await;
+    dropped.into_iter().for_each(Result::unwrap);
+    assert_eq!(accounts.count(TaggedKey::scan()).await.unwrap(), 0);
+}
+
+async fn of_several_that_create_a_table_one_does(client: Client) {
+    let Tables { accounts, copies, .. } = Tables::<Account>::of(&client);
+    let created = join_all((0..CALLERS).map(|_| accounts.create_if_absent())).await;
+    assert_eq!(created.into_iter().filter(|created| *created.as_ref().unwrap()).count(), 1);
+    let created = join_all((0..CALLERS).map(|_| async { copies.create().await })).await;
+    let (won, lost): (Vec<_>, Vec<_>) = created.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    assert!(lost.into_iter().all(|lost| lost.unwrap_err().is_already_exists()));
+    let raw = client.raw_table("raw");
+    let families = || [Family::new("cf", GcRule::max_versions(1))];
+    let created = join_all((0..CALLERS).map(|_| raw.create(families(), [""; 0]))).await;
+    assert_eq!(created.iter().filter(|created| created.is_ok()).count(), 1);
+}
+
+async fn of_several_that_change_a_table_one_does(client: Client) {
+    let Tables { accounts, copies, raw } = Tables::<Account>::created(&client).await;
+    let add = |name| [FamilyChange::add(Family::new(name, GcRule::max_versions(1)))];
+    let changed = join_all((0..CALLERS).map(|_| accounts.modify_families(add("one")))).await;
+    assert_eq!(changed.iter().filter(|changed| changed.is_ok()).count(), 1);
+    let changed = join_all((0..CALLERS).map(|_| raw.modify_families(add("other")))).await;
+    assert_eq!(changed.iter().filter(|changed| changed.is_ok()).count(), 1);
+    let deleted = join_all((0..CALLERS).map(|_| accounts.delete_table())).await;
+    let (won, lost): (Vec<_>, Vec<_>) = deleted.into_iter().partition(Result::is_ok);
+    assert_eq!(won.len(), 1);
+    assert!(lost.into_iter().all(|lost| lost.unwrap_err().is_not_found()));
+    let deleted = join_all((0..CALLERS).map(|_| client.delete_table(copies.name()))).await;
+    assert_eq!(deleted.iter().filter(|deleted| deleted.is_ok()).count(), 1);
+}
+
+/// Each is that of one call; nothing says of which.
+async fn rows_of_put_both_are_whole_each(client: Client) {
+    let Tables { accounts, copies, .. } = Tables::<Account>::created(&client).await;
+    let rows: Vec<_> = (0..CALLERS).map(account).collect();
+    let put = rows.iter().map(|row| put_both((&accounts, &KEY, row), (&copies, &KEY, row)));
+    join_all(put).await.into_iter().for_each(|put| put.unwrap());
+    for stored in [accounts.get(&KEY).await.unwrap(), copies.get(&KEY).await.unwrap()] {
+        assert!(rows.contains(stored.as_ref().unwrap()), "{stored:?}");
+    }
+}
+
+/// No clock decides what a deletion takes.
+async fn a_deletion_takes_cells_of_any_time(client: Client) {
+    let accounts = client.table::<TaggedKey, Account>("tagged");
+    accounts.create_if_absent().await.unwrap();
+    let raw = client.raw_table("tagged");
+    let key = TaggedKey { id: 7 };
+    for deletion in 0..5 {
+        // In 1970, and in 2096.
+        for at in [1_000, 4_000_000_000_000_000] {
+            let set = Mutation::set("cf", "id", at, 1_i64.to_be_bytes().to_vec());
+            raw.mutate_row(key.encode().unwrap(), [set]).await.unwrap();
+        }
+        match deletion {
+            0 => accounts.delete(&key).await.unwrap(),
+            1 => assert!(accounts.delete_if(&key, Condition::row_exists()).await.unwrap()),
+            2 => assert_eq!(accounts.delete_rows(TaggedKey::scan()).await.unwrap(), 1),
+            3 => accounts.drop_rows(TaggedKey::scan()).await.unwrap(),
+            _ => {
+                let writer = accounts.writer();
+                writer.delete(&key).await.unwrap();
+                writer.close().await.unwrap();
+            }
+        }
+        assert!(raw.read_row(key.encode().unwrap(), None).await.unwrap().is_none(), "deletion {deletion}");
+    }
+}
+
+async fn of_raw_conditional_writes_beside_each_other_one_wins(client: Client) {
+    let Tables { raw, .. } = Tables::<Account>::created(&client).await;
+    let set = || vec![Mutation::set("cf", "id", 1_000, 1_i64.to_be_bytes().to_vec())];
+    let made = (0..CALLERS).map(|_| raw.check_and_mutate_row("k", None, Vec::new(), set()));
+    let made = join_all(made).await;
+    assert_eq!(made.into_iter().filter(|matched| !*matched.as_ref().unwrap()).count(), 1);
+}
+
+/// By one request each; a family's cells are deleted and set in one step.
+async fn raw_writes_beside_each_other_are_applied_whole(client: Client) {
+    let Tables { accounts, raw, .. } = Tables::<Account>::created(&client).await;
+    let row = KEY.encode().unwrap();
+    let whole = |id: i64| {
+        let at = 1_000_000 + id * 1_000;
+        let set = |column: &'static str| Mutation::set("cf", column, at, id.to_be_bytes().to_vec());
+        let of_one = if id % 2 == 0 { "card" } else { "cash" };
+        let log = Mutation::set("cf", "log", at, id.to_string());
+        vec![Mutation::delete_family("cf"), set("id"), set(of_one), log]
+    };
+    let writer = raw.writer_with(|settings| settings.batch_entries = 1);
+    let one = async {
+        join_all((0..CALLERS).map(|id| raw.mutate_row(row.clone(), whole(id))))
+            .await
+            .into_iter()
+            .for_each(Result::unwrap);
+    };
+    let many = async {
+        let entries = (0..CALLERS).map(|id| raw.mutate_rows(vec![(row.clone().into(), whole(id))]));
+        join_all(entries).await.into_iter().flatten().for_each(Result::unwrap);
+    };
+    let written = async {
+        for id in 0..CALLERS {
+            writer.write(row.clone(), whole(id)).await.unwrap();
+        }
+    };
+    tokio::join!(one, many, written);
+    writer.close().await.unwrap();
+    let stored = accounts.get(&KEY).await.unwrap().unwrap();
+    assert_eq!(stored, account(stored.id));
+}
+
+async fn markers_beside_each_other_are_one(client: Client) {
+    let Tables { accounts, .. } = Tables::<Account>::of(&client);
+    accounts.create().without_row_key_schema().await.unwrap();
+    join_all((0..CALLERS).map(|_| accounts.write_marker())).await.into_iter().for_each(Result::unwrap);
+    assert!(accounts.verify().await.unwrap().marker);
+    join_all((0..CALLERS).map(|_| accounts.remove_marker())).await.into_iter().for_each(Result::unwrap);
+}
+
+async fn all_that_vouch_beside_each_other_succeed(client: Client) {
+    let accounts = unvouched(&client).await;
+    join_all((0..CALLERS).map(|_| accounts.vouch())).await.into_iter().for_each(Result::unwrap);
+    assert!(accounts.verify().await.unwrap().voucher);
+}

@@ -1,0 +1,180 @@
+//! Calls whose futures are dropped before they are done.
+
+use std::future::{Future, IntoFuture as _};
+use std::pin::pin;
+use std::task::{Context, Waker};
+
+use keyderive::client::FamilyChange;
+use keyderive::embedded::{Bigtable, Faults};
+
+use super::*;
+
+/// More than any of the calls takes, so that each is dropped at every point at which it waits, and is done in the end.
+const POLLS: usize = 40;
+
+/// Polls a future so often, with a turn of the other tasks after each, and drops it; whether it was done.
+async fn polled(future: impl Future, times: usize) -> bool {
+    let mut future = pin!(future);
+    for _ in 0..times {
+        if future.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
+            return true;
+        }
+        tokio::task::yield_now().await;
+    }
+    false
+}
+
+#[tokio::test]
+async fn a_dropped_call_leaves_its_row_whole() {
+    for call in Call::ALL {
+        let (mut before_seen, mut done) = (false, false);
+        for polls in 0..POLLS {
+            let bigtable = Bigtable::in_memory().with_faults(Faults::seeded(0));
+            let steady = Tables::<Account>::created(&bigtable.client()).await;
+            steady.prepare(call, 7).await;
+            let found = steady.stored(7).await;
+            let client = bigtable.client();
+            done = polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
+            // What is in flight arrives, or does not.
+            client.close().await;
+            let (stored, after) = (steady.stored(7).await, call.after::<Account>());
+            assert!(stored == after || !done && stored == found, "{call:?} after {polls} polls: {stored:?}");
+            before_seen |= stored == found;
+            if call == PutBoth {
+                let copy = steady.copies.get(&AccountKey { id: 7 }).await.unwrap();
+                assert!(copy.is_none() || stored == after, "the second row alone after {polls} polls");
+            }
+        }
+        assert!(before_seen && done, "{call:?} is dropped before it is done, and is done");
+    }
+}
+
+/// A condition that has held once does not hold again, whether the first call was done or not.
+#[tokio::test]
+async fn a_condition_guards_the_call_after_a_dropped_one() {
+    for call in [PutIf, DeleteIf, UpdateOnlyIf, PutIfAbsent] {
+        for polls in 0..POLLS {
+            let bigtable = Bigtable::in_memory();
+            let steady = Tables::<Account>::created(&bigtable.client()).await;
+            steady.prepare(call, 7).await;
+            let client = bigtable.client();
+            polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
+            client.close().await;
+            let is_made = steady.stored(7).await == call.after::<Account>();
+            assert_eq!(call.make(&steady, 7).await.unwrap(), !is_made, "{call:?} after {polls} polls");
+            assert_eq!(steady.stored(7).await, call.after::<Account>());
+        }
+    }
+}
+
+/// The families of a table that is there.
+async fn families(table: &Table<AccountKey, Account>) -> Option<usize> {
+    match table.info().await {
+        Ok(info) => Some(info.families().len()),
+        Err(error) if error.is_not_found() => None,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A table is there with all of its families, or is not, and changes by all changes or none.
+#[tokio::test]
+async fn a_dropped_call_leaves_its_table_whole() {
+    let add = || ["one", "other"].map(|name| FamilyChange::add(Family::new(name, GcRule::max_versions(1))));
+    for polls in 0..POLLS {
+        for call in 0..7 {
+            let bigtable = Bigtable::in_memory();
+            let steady = Tables::<Account>::of(&bigtable.client());
+            if call > 2 {
+                steady.accounts.create().without_row_key_schema().await.unwrap();
+                steady.prepare(Put, 7).await;
+            }
+            let before = families(&steady.accounts).await;
+            let client = bigtable.client();
+            let Tables { accounts, raw, .. } = Tables::<Account>::of(&client);
+            match call {
+                0 => drop(polled(accounts.create_if_absent(), polls).await),
+                1 => drop(polled(accounts.create().into_future(), polls).await),
+                2 => {
+                    let families = [Family::new("cf", GcRule::max_versions(1))];
+                    polled(raw.create(families, [""; 0]), polls).await;
+                }
+                3 => drop(polled(accounts.modify_families(add()), polls).await),
+                4 => drop(polled(raw.modify_families(add()), polls).await),
+                5 => drop(polled(accounts.delete_table(), polls).await),
+                _ => drop(polled(client.delete_table(accounts.name()), polls).await),
+            }
+            client.close().await;
+            let after = families(&steady.accounts).await;
+            let is_whole = match call {
+                0..=2 => after.is_none_or(|after| after >= 1),
+                3 | 4 => after == before || after == before.map(|before| before + 2),
+                _ => after.is_none() || after == before,
+            };
+            assert!(is_whole, "call {call} after {polls} polls: {before:?} families, and then {after:?}");
+            if call > 2 && after.is_some() {
+                assert_eq!(steady.stored(7).await, Some(super::before()));
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_leaves_a_voucher_or_none() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = unvouched(&bigtable.client()).await;
+        let client = bigtable.client();
+        let is_done = polled(Tables::<Account>::of(&client).accounts.vouch(), polls).await;
+        client.close().await;
+        let verified = steady.verify().await;
+        assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_mismatch());
+        steady.vouch().await.unwrap();
+        assert!(steady.verify().await.unwrap().voucher);
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_call_leaves_a_marker_or_none() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = Tables::<Account>::of(&bigtable.client()).accounts;
+        steady.create().without_row_key_schema().await.unwrap();
+        for is_written in [true, false] {
+            let client = bigtable.client();
+            let accounts = Tables::<Account>::of(&client).accounts;
+            match is_written {
+                true => polled(accounts.write_marker(), polls).await,
+                false => polled(accounts.remove_marker(), polls).await,
+            };
+            client.close().await;
+            steady.write_marker().await.unwrap();
+            assert!(steady.verify().await.unwrap().marker);
+        }
+    }
+}
+
+/// A request for each bucket, one after the other.
+#[tokio::test]
+async fn a_dropped_drop_of_rows_leaves_buckets_whole() {
+    for polls in 0..POLLS {
+        let bigtable = Bigtable::in_memory();
+        let steady = bigtable.client().table::<SaltedKey, Account>("salted");
+        steady.create_if_absent().await.unwrap();
+        steady.put_all((0..40).map(|id| (SaltedKey { id }, before()))).await.unwrap();
+        let buckets = || async {
+            let mut buckets = [0; 4];
+            for (key, _) in steady.scan(SaltedKey::scan()).collect().await.unwrap() {
+                let bucket = key.encode().unwrap()[0] - b'0';
+                buckets[usize::from(bucket)] += 1;
+            }
+            buckets
+        };
+        let found = buckets().await;
+        let client = bigtable.client();
+        polled(client.table::<SaltedKey, Account>("salted").drop_rows(SaltedKey::scan()), polls).await;
+        client.close().await;
+        for (left, found) in buckets().await.into_iter().zip(found) {
+            assert!(left == 0 || left == found, "{left} of {found} rows after {polls} polls");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A program that is killed in the midst of its calls: futures are dropped and answers lost at once, and nothing is closed.
+
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use keyderive::client::FamilyChange;
+use keyderive::embedded::Bigtable;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::*;
+
+/// Names the Bigtable to the child, without which the test that is its work does nothing.
+const HOST: &str = "KEYDERIVE_PROMISES_CHILD_HOST";
+
+/// Rows of each call; more than the child comes to.
+const ROWS: u64 = 1_000_000;
+
+fn id(call: usize, row: u64) -> u64 {
+    call as u64 * ROWS + row
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_program_leaves_each_row_whole() {
+    let mut tasks = JoinSet::new();
+    let bigtable = Bigtable::in_memory();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let steady = Tables::<Account>::created(&bigtable.client()).await;
+    tasks.spawn(async move { bigtable.serve(listener, std::future::pending()).await.unwrap() });
+    let mut made = 0;
+    for _ in 0..5 {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args([
+            "--exact",
+            "promises::killed::calls_until_it_is_killed",
+            "--nocapture",
+            "--test-threads=1",
+        ]);
+        let mut child = command.env(HOST, &host).stdout(Stdio::null()).spawn().unwrap();
+        // Once some of the last call's rows are there, all calls are in flight.
+        let last = id(Call::ALL.len() - 1, 20);
+        for waited in 0.. {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            assert!(waited < 10_000, "the child does nothing");
+            if steady.accounts.exists(&AccountKey { id: last }).await.unwrap() {
+                break;
+            }
+        }
+        child.kill().unwrap();
+        assert!(!child.wait().unwrap().success());
+        made = 0;
+        for (call, place) in Call::ALL.into_iter().zip(0..) {
+            let plan = AccountKey::scan().id_range(id(place, 0)..id(place, ROWS));
+            for (key, row) in steady.accounts.scan(plan).collect().await.unwrap() {
+                let after = call.after::<Account>();
+                let is_before = call.is_for_a_row() && row == before();
+                assert!(Some(&row) == after.as_ref() || is_before, "{call:?}: {key:?} is {row:?}");
+                made += u32::from(!is_before);
+                if call == PutBoth && is_before {
+                    assert_eq!(steady.copies.get(&key).await.unwrap(), None, "the second row alone");
+                }
+            }
+            // The next child begins anew.
+            steady
+                .accounts
+                .delete_rows(AccountKey::scan().id_range(id(place, 0)..id(place, ROWS)))
+                .await
+                .unwrap();
+        }
+        steady.copies.delete_rows(AccountKey::scan()).await.unwrap();
+    }
+    assert!(made > 100, "{made} calls of the last child were made");
+}
+
+/// Starts this program once more, to do what one of its tests does with the Bigtable at `host`, and kills it when it is
+/// in the midst of it.
+async fn kill(test: &str, host: &str, is_in_its_midst: impl AsyncFn() -> bool) {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    let test = format!("promises::killed::{test}");
+    command.args(["--exact", &test, "--nocapture", "--test-threads=1"]);
+    let mut child = command.env(HOST, host).stdout(Stdio::null()).spawn().unwrap();
+    for waited in 0.. {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert!(waited < 10_000, "the child does nothing");
+        if is_in_its_midst().await {
+            break;
+        }
+    }
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_program_leaves_each_table_whole() {
+    let mut tasks = JoinSet::new();
+    let bigtable = Bigtable::in_memory();
+    let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
+    let host = listener.local_addr().unwrap().to_string();
+    let client = bigtable.client();
+    tasks.spawn(async move { bigtable.serve(listener, std::future::pending()).await.unwrap() });
+    for killed in 1..=5 {
+        let is_in_its_midst = async || client.list_tables().await.unwrap().len() > 8 * killed;
+        kill("changes_tables_until_it_is_killed", &host, is_in_its_midst).await;
+    }
+    // A family of its own, one that vouches, and two more.
+    let mut sizes = Vec::new();
+    for name in client.list_tables().await.unwrap() {
+        let table = client.table::<SaltedKey, Account>(&name);
+        let families = table.info().await.unwrap();
+        let families =
+            families.families().iter().filter(|family| !family.name().starts_with("keyderive")).count();
+        assert!([1, 3].contains(&families), "{families} families");
+        sizes.push((families, table.count(SaltedKey::scan()).await.unwrap()));
+    }
+    // Rows are put by one request, and dropped by one for each of four buckets.
+    println!("families and rows of what is left: {sizes:?}");
+    assert!(sizes.iter().all(|(_, rows)| *rows <= 40));
+}
+
+/// The work of a child: makes tables, changes them, and deletes each second one.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn changes_tables_until_it_is_killed() {
+    let Ok(host) = std::env::var(HOST) else { return };
+    let client = Client::emulator(host).await.unwrap();
+    let mut calls = JoinSet::new();
+    for caller in 0..4 {
+        let client = client.clone();
+        calls.spawn(async move {
+            for place in 0..1_000 {
+                let name = format!("t-{}-{caller}-{place}", std::process::id());
+                let table = client.table::<SaltedKey, Account>(&name);
+                table.create_if_absent().await.unwrap();
+                let more = ["one", "other"]
+                    .map(|name| FamilyChange::add(Family::new(name, GcRule::max_versions(1))));
+                table.modify_families(more).await.unwrap();
+                table.put_all((0..40).map(|id| (SaltedKey { id }, before()))).await.unwrap();
+                table.drop_rows(SaltedKey::scan()).await.unwrap();
+                if place % 2 == 0 {
+                    table.delete_table().await.unwrap();
+                }
+            }
+        });
+    }
+    calls.join_all().await;
+}
+
+/// The work of a child: each call on rows of its own, over and over.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn calls_until_it_is_killed() {
+    let Ok(host) = std::env::var(HOST) else { return };
+    let client = Client::emulator(host).await.unwrap();
+    let mut calls = JoinSet::new();
+    for (call, place) in Call::ALL.into_iter().zip(0..) {
+        let tables = Tables::<Account>::of(&client);
+        calls.spawn(async move {
+            for row in 0..ROWS {
+                tables.prepare(call, id(place, row)).await;
+                call.make(&tables, id(place, row)).await.unwrap();
+            }
+        });
+    }
+    calls.join_all().await;
+}

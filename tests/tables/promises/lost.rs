@@ -1,0 +1,144 @@
+//! Calls whose first request is applied, and whose answer is lost.
+
+use keyderive::Error;
+use keyderive::client::FamilyChange;
+use keyderive::embedded::{Bigtable, Fault, Faults};
+
+use super::*;
+
+fn lost(bigtable: &Bigtable, method: Method) -> Bigtable {
+    bigtable.with_faults(Faults::seeded(0).fail_nth(method, 1, Fault::unavailable().after_the_call()))
+}
+
+/// Loses the answer to each call's first request; the calls of which it says how many requests there are then, and what
+/// came of them.
+async fn lose_each(calls: impl Iterator<Item = Call>) {
+    for call in calls {
+        let bigtable = Bigtable::in_memory();
+        let steady = Tables::<Account>::created(&bigtable.client()).await;
+        steady.prepare(call, 7).await;
+        let faulty = lost(&bigtable, call.method());
+        let made = call.make(&Tables::<Account>::of(&faulty.client()), 7).await;
+        assert_eq!(steady.stored(7).await, call.after::<Account>(), "{call:?}");
+        // The second row is a request of its own.
+        let requests = if call == PutBoth { 2 } else { 1 };
+        match call.is_repeated() {
+            true => {
+                // A row that the load itself has written is one that it finds.
+                assert_eq!(made.unwrap(), call != LoadIfAbsent, "{call:?}");
+                assert_eq!(faulty.calls(call.method()), requests + 1, "{call:?}");
+            }
+            false => {
+                let error = made.unwrap_err().downcast::<Error>().unwrap();
+                assert!(error.is_outcome_unknown() && error.attempts() == 1, "{call:?}: {error}");
+                assert_eq!(faulty.calls(call.method()), 1, "{call:?}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_made_twice_is_made_again_after_a_lost_answer() {
+    lose_each(Call::ALL.into_iter().filter(|call| call.is_repeated())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_be_made_once_fails_after_a_lost_answer() {
+    lose_each(Call::ALL.into_iter().filter(|call| !call.is_repeated())).await;
+}
+
+/// The server's time is another one at each attempt; and a sum is another sum.
+#[tokio::test(start_paused = true)]
+async fn a_raw_write_of_the_servers_time_fails_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = Tables::<Account>::created(&bigtable.client()).await;
+    let (one, many) = (lost(&bigtable, Method::MutateRow), lost(&bigtable, Method::MutateRows));
+    let set = || vec![Mutation::set_now("cf", "id", 2_i64.to_be_bytes().to_vec())];
+    let raw = |bigtable: &Bigtable| Tables::<Account>::of(&bigtable.client()).raw;
+    let (first, second) = (AccountKey { id: 1 }.encode().unwrap(), AccountKey { id: 2 }.encode().unwrap());
+    assert!(raw(&one).mutate_row(first, set()).await.unwrap_err().is_outcome_unknown());
+    let outcomes = raw(&many).mutate_rows(vec![(second.into(), set())]).await;
+    assert!(outcomes[0].as_ref().unwrap_err().is_outcome_unknown());
+    assert_eq!((one.calls(Method::MutateRow), many.calls(Method::MutateRows)), (1, 1));
+    assert!(steady.stored(1).await.is_some() && steady.stored(2).await.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_is_created_once_and_compared_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let faulty = lost(&bigtable, Method::CreateTable);
+    let tables = Tables::<Account>::of(&faulty.client());
+    assert!(tables.accounts.create_if_absent().await.unwrap_err().is_outcome_unknown());
+    assert_eq!(faulty.calls(Method::CreateTable), 1);
+    assert!(!tables.accounts.create_if_absent().await.unwrap());
+
+    let bigtable = Bigtable::in_memory();
+    let tables = Tables::<Account>::of(&lost(&bigtable, Method::CreateTable).client());
+    assert!(tables.accounts.create().await.unwrap_err().is_outcome_unknown());
+    assert!(tables.accounts.create().await.unwrap_err().is_already_exists());
+    let bigtable = Bigtable::in_memory();
+    let raw = lost(&bigtable, Method::CreateTable).client().raw_table("raw");
+    let families = || [Family::new("cf", GcRule::max_versions(1))];
+    assert!(raw.create(families(), [""; 0]).await.unwrap_err().is_outcome_unknown());
+    assert!(raw.create(families(), [""; 0]).await.unwrap_err().is_already_exists());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_is_not_changed_again_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = Tables::<Account>::created(&bigtable.client()).await;
+    let add = || [FamilyChange::add(Family::new("new", GcRule::max_versions(1)))];
+    let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
+    let tables = Tables::<Account>::of(&faulty.client());
+    assert!(tables.accounts.modify_families(add()).await.unwrap_err().is_outcome_unknown());
+    assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
+    assert!(steady.accounts.info().await.unwrap().family("new").is_some());
+    // To make sure is to look: the family is there.
+    assert!(tables.raw.modify_families(add()).await.unwrap_err().is_already_exists());
+
+    let salted = bigtable.client().table::<SaltedKey, Account>("salted");
+    salted.create_if_absent().await.unwrap();
+    salted.put_all((0..20).map(|id| (SaltedKey { id }, before()))).await.unwrap();
+    let faulty = lost(&bigtable, Method::DropRowRange);
+    let dropped = faulty.client().table::<SaltedKey, Account>("salted").drop_rows(SaltedKey::scan()).await;
+    assert!(dropped.unwrap_err().is_outcome_unknown());
+    assert_eq!(faulty.calls(Method::DropRowRange), 1);
+    // The rows of the other buckets are there.
+    assert!((1..20).contains(&salted.count(SaltedKey::scan()).await.unwrap()));
+    salted.drop_rows(SaltedKey::scan()).await.unwrap();
+    assert_eq!(salted.count(SaltedKey::scan()).await.unwrap(), 0);
+
+    let tables = Tables::<Account>::of(&lost(&bigtable, Method::DeleteTable).client());
+    assert!(tables.accounts.delete_table().await.unwrap_err().is_outcome_unknown());
+    assert!(tables.accounts.delete_table().await.unwrap_err().is_not_found());
+    let client = lost(&bigtable, Method::DeleteTable).client();
+    assert!(client.delete_table("copies").await.unwrap_err().is_outcome_unknown());
+    assert!(client.delete_table("copies").await.unwrap_err().is_not_found());
+}
+
+/// It is written on condition that there is none, and removed by a deletion.
+#[tokio::test(start_paused = true)]
+async fn a_marker_is_compared_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = Tables::<Account>::of(&bigtable.client()).accounts;
+    steady.create().without_row_key_schema().await.unwrap();
+    let accounts = Tables::<Account>::of(&lost(&bigtable, Method::CheckAndMutateRow).client()).accounts;
+    assert!(accounts.write_marker().await.unwrap_err().is_outcome_unknown());
+    accounts.write_marker().await.unwrap();
+    assert!(steady.verify().await.unwrap().marker);
+    let faulty = lost(&bigtable, Method::MutateRow);
+    Tables::<Account>::of(&faulty.client()).accounts.remove_marker().await.unwrap();
+    assert_eq!(faulty.calls(Method::MutateRow), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_voucher_is_found_after_a_lost_answer() {
+    let bigtable = Bigtable::in_memory();
+    let steady = unvouched(&bigtable.client()).await;
+    let faulty = lost(&bigtable, Method::ModifyColumnFamilies);
+    let accounts = Tables::<Account>::of(&faulty.client()).accounts;
+    assert!(accounts.vouch().await.unwrap_err().is_outcome_unknown());
+    assert!(steady.verify().await.unwrap().voucher);
+    accounts.vouch().await.unwrap();
+    assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
+}

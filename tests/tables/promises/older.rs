@@ -1,0 +1,84 @@
+//! Calls of a program whose row type, or whose table, has fewer columns than what is stored.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::servers::on_every_bigtable;
+
+on_every_bigtable! {
+    an_older_program_leaves_newer_columns
+    an_older_program_keeps_a_row_that_is_there
+    an_older_program_leaves_newer_families
+    a_table_goes_with_all_of_its_columns
+    an_older_program_vouches_for_the_same_layout
+}
+
+/// But what deletes a row deletes all of it.
+async fn an_older_program_leaves_newer_columns(client: Client) {
+    let newer = Tables::<Account>::created(&client).await;
+    let older = Tables::<OlderAccount>::of(&client);
+    for (call, id) in Call::ALL.into_iter().zip(0..) {
+        newer.prepare(call, id).await;
+        assert!(call.make(&older, id).await.unwrap(), "{call:?}");
+        let key = AccountKey { id };
+        let expected = call.after::<OlderAccount>();
+        assert_eq!(newer.stored(id).await, expected, "{call:?}");
+        let own = expected.map(|row| OlderAccount { id: row.id, card: row.card });
+        assert_eq!(older.accounts.get(&key).await.unwrap(), own, "{call:?}");
+        // A second row of an insert, and of a load of new rows, leaves what the older one does not name.
+        if matches!(call, Insert | LoadNewRows) {
+            newer.accounts.put(&key, &before()).await.unwrap();
+            call.make(&older, id).await.unwrap();
+            assert_eq!(newer.stored(id).await, Some(OlderAccount::merged_into(before())), "{call:?}");
+        }
+    }
+}
+
+/// Any cell is a row, also one that the older program cannot read.
+async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
+    let newer = Tables::<Account>::created(&client).await;
+    let older = Tables::<OlderAccount>::of(&client);
+    newer.accounts.update(&AccountKey { id: 7 }).set("log", "1").await.unwrap();
+    for call in [PutIfAbsent, LoadIfAbsent] {
+        assert!(!call.make(&older, 7).await.unwrap(), "{call:?}");
+    }
+    assert!(older.accounts.exists(&AccountKey { id: 7 }).await.unwrap());
+}
+
+/// A newer row, with a family that the older one does not have.
+#[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
+struct Tagged {
+    id: i64,
+    card: Option<i64>,
+    tags: BTreeMap<String, i64>,
+}
+
+async fn an_older_program_leaves_newer_families(client: Client) {
+    let newer = client.table::<AccountKey, Tagged>("accounts");
+    let older = client.table::<AccountKey, OlderAccount>("accounts");
+    assert!(newer.create_if_absent().await.unwrap());
+    let families = newer.info().await.unwrap().families().to_vec();
+    let row = Tagged { id: 1, card: Some(1), tags: BTreeMap::from([("tag".to_owned(), 1)]) };
+    let key = AccountKey { id: 7 };
+    newer.put(&key, &row).await.unwrap();
+    assert!(!older.create_if_absent().await.unwrap());
+    older.put(&key, &OlderAccount::value()).await.unwrap();
+    older.put_all([(key.clone(), OlderAccount::value())]).await.unwrap();
+    assert_eq!(newer.info().await.unwrap().families(), families);
+    assert_eq!(newer.get(&key).await.unwrap(), Some(Tagged { id: 2, card: None, ..row }));
+}
+
+async fn a_table_goes_with_all_of_its_columns(client: Client) {
+    let newer = client.table::<AccountKey, Tagged>("accounts");
+    assert!(newer.create_if_absent().await.unwrap());
+    client.table::<AccountKey, OlderAccount>("accounts").delete_table().await.unwrap();
+    assert!(newer.info().await.unwrap_err().is_not_found());
+}
+
+/// A layout is that of the keys, and says nothing of columns.
+async fn an_older_program_vouches_for_the_same_layout(client: Client) {
+    let newer = unvouched(&client).await;
+    newer.put(&AccountKey { id: 7 }, &before()).await.unwrap();
+    client.table::<AccountKey, OlderAccount>("accounts").vouch().await.unwrap();
+    assert!(newer.verify().await.unwrap().voucher);
+}

@@ -1,0 +1,244 @@
+//! The page of the guide, read: it has a row for each call that writes, and each cell names tests that there are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The calls that change nothing, or wait for others: those that need no row.
+const WITHOUT_A_ROW: [&str; 37] = [
+    "Bigtable::open",
+    "Bigtable::serve",
+    "Client::close",
+    "Client::cloud",
+    "Client::embedded_at",
+    "Client::emulator",
+    "Client::from_env",
+    "Client::from_env_or_embedded",
+    "Client::list_tables",
+    "Client::table_info",
+    "ClientBuilder::cloud",
+    "ClientBuilder::embedded_at",
+    "ClientBuilder::emulator",
+    "ClientBuilder::from_env",
+    "CreateTable::verify",
+    "Export::explain",
+    "Exported::next",
+    "RawTable::info",
+    "RawTable::read_row",
+    "RawTable::sample_row_keys",
+    "RawTable::wait_for_consistency",
+    "RowStream::next",
+    "Rows::next",
+    "Scan::collect",
+    "Scan::count",
+    "Scan::page",
+    "Scan::visit",
+    "Table::count",
+    "Table::exists",
+    "Table::get",
+    "Table::get_many",
+    "Table::get_raw",
+    "Table::info",
+    "Table::partitions",
+    "Table::partitions_of",
+    "Table::wait_for_consistency",
+    "Verify",
+];
+
+/// Calls, and types that are awaited, that are told of in the row of another call.
+const OF_ANOTHER_ROW: [(&str, &str); 9] = [
+    ("CreateTable::if_absent", "Table::create_if_absent"),
+    ("RawWriter::close", "RawWriter::write"),
+    ("RawWriter::flush", "RawWriter::write"),
+    ("Writer::close", "Writer::put"),
+    ("Writer::flush", "Writer::put"),
+    ("CreateTable", "Table::create"),
+    ("Load", "Table::load"),
+    ("Modify", "Table::modify"),
+    ("Update", "Table::update"),
+];
+
+/// The situations that the page has a column for, behind that of the call.
+const SITUATIONS: usize = 6;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+/// The Rust files under a folder of the repository, with their texts.
+fn sources(folder: &Path, texts: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, texts);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            texts.push((path, text));
+        }
+    }
+}
+
+fn sources_of(folders: &[&str]) -> Vec<(PathBuf, String)> {
+    let mut texts = Vec::new();
+    folders.iter().for_each(|folder| sources(&root().join(folder), &mut texts));
+    texts
+}
+
+/// The type that an `impl` is of, and the trait.
+fn implemented(line: &str) -> Option<(&str, Option<&str>)> {
+    let rest = line.strip_prefix("impl")?;
+    let mut depth = 0;
+    let generics = rest.char_indices().find(|(_, char)| {
+        depth += match char {
+            '<' => 1,
+            '>' => -1,
+            _ => 0,
+        };
+        depth == 0
+    });
+    let rest = rest[generics?.0..].trim_start_matches('>').trim_start();
+    let (of_trait, of_type) = match rest.split_once(" for ") {
+        Some((of_trait, of_type)) => (Some(of_trait), of_type),
+        None => (None, rest),
+    };
+    let end = of_type.find(|char: char| !char.is_alphanumeric() && char != '_').unwrap_or(of_type.len());
+    Some((&of_type[..end], of_trait))
+}
+
+/// Every public call that is awaited, as `Type::name`, `name` where it is of no type, and `Type` where a value of it is
+/// awaited itself.
+fn calls() -> BTreeSet<String> {
+    let mut calls = BTreeSet::new();
+    for (path, text) in sources_of(&["keyderive/src"]) {
+        if path
+            .components()
+            .any(|part| ["wire", "tests", "guide"].iter().any(|name| part.as_os_str() == *name))
+        {
+            continue;
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let mut of = None;
+        for (place, line) in lines.iter().enumerate() {
+            if let Some((of_type, of_trait)) = implemented(line) {
+                of = of_trait.is_none().then_some(of_type);
+                if of_trait.is_some_and(|of_trait| of_trait.ends_with("IntoFuture")) {
+                    calls.insert(of_type.to_owned());
+                }
+            }
+            if line.starts_with('}') {
+                of = None;
+            }
+            let Some(rest) = line.trim_start().strip_prefix("pub ") else { continue };
+            let signature = lines[place..].iter().take_while(|line| !line.trim_end().ends_with(['{', ';']));
+            let signature: String = signature.chain(lines.get(place)).copied().collect();
+            let name = match rest.strip_prefix("async fn ") {
+                Some(name) => name,
+                None if signature.contains("-> impl Future") => match rest.strip_prefix("fn ") {
+                    Some(name) => name,
+                    None => continue,
+                },
+                None => continue,
+            };
+            let end = name.find(['(', '<']).unwrap();
+            let of = of.map(|of| format!("{of}::")).unwrap_or_default();
+            calls.insert(format!("{of}{}", &name[..end]));
+        }
+    }
+    calls
+}
+
+/// A row of the page: the calls that it is of, as its links name them, and its cells.
+struct Row {
+    calls: Vec<String>,
+    cells: Vec<String>,
+}
+
+struct Page {
+    rows: Vec<Row>,
+    /// The tests that a footnote names.
+    notes: BTreeMap<String, Vec<String>>,
+}
+
+/// The parts of a text between marks.
+fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(begin).skip(1).filter_map(move |part| Some(part.split_once(end)?.0))
+}
+
+fn page() -> Page {
+    let text = fs::read_to_string(root().join("keyderive/src/guide/promises.rs")).unwrap();
+    let mut page = Page { rows: Vec::new(), notes: BTreeMap::new() };
+    for line in text.lines().filter_map(|line| line.strip_prefix("//! ")) {
+        if let Some((label, tests)) = line.strip_prefix("[^").and_then(|rest| rest.split_once("]: ")) {
+            let tests: Vec<_> = tests.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+            assert!(!tests.is_empty(), "the note `{label}` names no test");
+            assert!(
+                page.notes.insert(label.to_owned(), tests).is_none(),
+                "the note `{label}` is there twice"
+            );
+        } else if let Some(cells) = line.strip_prefix("| [`") {
+            let cells: Vec<String> = cells.trim_end_matches('|').split('|').map(str::to_owned).collect();
+            let calls = between(&cells[0], "](crate::", ")").map(|path| {
+                let parts: Vec<_> = path.rsplit("::").take(2).collect();
+                let has_type = parts.len() == 2 && parts[1].starts_with(char::is_uppercase);
+                if has_type { format!("{}::{}", parts[1], parts[0]) } else { parts[0].to_owned() }
+            });
+            page.rows.push(Row { calls: calls.collect(), cells });
+        }
+    }
+    page
+}
+
+#[test]
+fn every_call_that_writes_has_a_row() {
+    let (calls, page) = (calls(), page());
+    assert!(calls.len() > 60, "only {} calls are found in the source: {calls:?}", calls.len());
+    let named: BTreeSet<&str> = page.rows.iter().flat_map(|row| &row.calls).map(String::as_str).collect();
+    for call in &calls {
+        let row = OF_ANOTHER_ROW.iter().find(|(of, _)| of == call).map_or(call.as_str(), |(_, row)| row);
+        let is_told = named.contains(row) || WITHOUT_A_ROW.contains(&call.as_str());
+        assert!(is_told, "`{call}` has no row in `keyderive::guide::promises`; or does it change nothing?");
+    }
+    for call in WITHOUT_A_ROW.iter().chain(OF_ANOTHER_ROW.iter().map(|(call, _)| call)) {
+        assert!(calls.contains(*call), "there is no call `{call}`");
+    }
+}
+
+#[test]
+fn every_cell_names_a_test() {
+    let page = page();
+    let sources = sources_of(&["keyderive/src", "tests", "emulator/tests"]);
+    let mut used = BTreeSet::new();
+    for Row { calls, cells } in &page.rows {
+        assert_eq!(cells.len(), SITUATIONS + 1, "the cells of {calls:?}");
+        for cell in &cells[1..] {
+            let labels: Vec<_> = between(cell, "[^", "]").collect();
+            assert!(!labels.is_empty(), "`{}` of {calls:?} names no test", cell.trim());
+            assert!(!cell.trim().starts_with("[^"), "a cell of {calls:?} says nothing");
+            for label in labels {
+                assert!(page.notes.contains_key(label), "there is no note `{label}`, which {calls:?} has");
+                used.insert(label);
+            }
+        }
+    }
+    for (label, tests) in &page.notes {
+        assert!(used.contains(label.as_str()), "no cell has the note `{label}`");
+        for test in tests {
+            let definition = format!("fn {test}(");
+            let is_there = sources.iter().any(|(_, text)| text.contains(&definition));
+            assert!(is_there, "the note `{label}` names the test `{test}`, which is nowhere");
+        }
+    }
+}
+
+/// No clock decides what becomes of a table: the requests that change one have no time.
+#[test]
+fn requests_about_tables_have_no_time() {
+    let proto = fs::read_to_string(root().join("keyderive/src/wire/proto/admin.proto")).unwrap();
+    for message in
+        ["CreateTableRequest", "DeleteTableRequest", "ModifyColumnFamiliesRequest", "DropRowRangeRequest"]
+    {
+        let fields =
+            between(&proto, &format!("\nmessage {message} {{"), "\n}\n").next().unwrap().to_lowercase();
+        assert!(!fields.contains("time") && !fields.contains("micros"), "{message}: {fields}");
+    }
+}
