@@ -91,7 +91,7 @@ impl BigtableTableAdmin for Admin {
                 )))
             })
         };
-        self.worker.write(delete).await?;
+        self.worker.write_long(delete).await?;
         Ok(Response::new(Empty {}))
     }
 
@@ -99,7 +99,7 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<UpdateTableRequest>,
     ) -> Result<Response<Operation>, Status> {
-        self.worker.write(|store| update::table(store, request)).await.map(Response::new)
+        self.worker.write_long(|store| update::table(store, request)).await.map(Response::new)
     }
 
     async fn modify_column_families(
@@ -120,7 +120,7 @@ impl BigtableTableAdmin for Admin {
             })?;
             Ok(describe(request.name, definition, View::Full))
         };
-        self.worker.write(redefine).await.map(Response::new)
+        self.worker.write_long(redefine).await.map(Response::new)
     }
 
     async fn drop_row_range(&self, request: Request<DropRowRangeRequest>) -> Result<Response<Empty>, Status> {
@@ -135,7 +135,7 @@ impl BigtableTableAdmin for Admin {
             }
             _ => return Err(Status::invalid_argument("the request names neither a prefix nor all rows")),
         };
-        self.worker.write(move |store| store.delete_rows(&request.name, &rows)).await?;
+        self.worker.write_long(move |store| store.delete_rows(&request.name, &rows)).await?;
         Ok(Response::new(Empty {}))
     }
 

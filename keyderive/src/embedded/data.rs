@@ -16,19 +16,24 @@ use super::filter::Filter;
 use super::interval;
 use super::mutate::{apply, changes};
 use super::scan::Scan;
-use super::store::Store;
-use super::worker::Worker;
+use super::storage::{Cells, Families, LARGE_BYTES};
+use super::store::{Bulk, RowChange};
+use super::worker::{SHORT_WORK, WORK_BYTES, Worker, aside};
 use super::{check, modify, mutate, routing, sample};
 use crate::client::FEATURES;
 use crate::wire::data::bigtable_server::Bigtable;
 use crate::wire::data::mutate_rows_response::Entry;
+use crate::wire::data::read_modify_write_rule::Rule;
 use crate::wire::data::{
     CheckAndMutateRowRequest, CheckAndMutateRowResponse, FeatureFlags, MutateRowRequest, MutateRowResponse,
-    MutateRowsRequest, MutateRowsResponse, PingAndWarmRequest, PingAndWarmResponse,
-    ReadModifyWriteRowRequest, ReadModifyWriteRowResponse, ReadRowsRequest, SampleRowKeysRequest,
-    SampleRowKeysResponse,
+    MutateRowsRequest, MutateRowsResponse, Mutation, PingAndWarmRequest, PingAndWarmResponse,
+    ReadModifyWriteRowRequest, ReadModifyWriteRowResponse, ReadRowsRequest, RowFilter, SampleRowKeysRequest,
+    SampleRowKeysResponse, mutate_rows_request, mutation,
 };
 use crate::wire::values;
+
+/// How many keys and ranges of a scan are put in order while other tasks wait.
+const SHORT_NAMES: usize = 4096;
 
 /// Reads and writes the rows of a store.
 pub(super) struct Data {
@@ -59,7 +64,10 @@ impl Bigtable for Data {
         let limit = u64::try_from(request.rows_limit)
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
         let limit = Some(limit).filter(|limit| *limit != 0);
-        let (intervals, filter) = (interval::of(request.rows)?, Filter::new(request.filter)?);
+        let names = request.rows.as_ref().map_or(0, |rows| rows.row_keys.len() + rows.row_ranges.len());
+        let intervals = move || interval::of(request.rows);
+        let intervals = if names <= SHORT_NAMES { intervals() } else { aside(intervals).await? }?;
+        let filter = filter(request.filter).await?;
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .tells_progress(features.last_scanned_row_responses);
         let scan = match (request.reversed, features.reverse_scans) {
@@ -91,12 +99,12 @@ impl Bigtable for Data {
         let MutateRowRequest { table_name, row_key, mutations, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(mutations.len())?;
-        let write = move |store: &Store| {
-            store.change(&table_name, &row_key, |families, cells, now| {
-                mutate::row(families, &row_key, cells, mutations, now)
-            })
+        let in_line = (work(&mutations) <= SHORT_WORK).then_some(LARGE_BYTES);
+        let key = row_key.clone();
+        let make = move |families: &Families, cells: &mut Cells, now| {
+            mutate::row(families, &row_key, cells, &mutations, now)
         };
-        self.worker.write(write).await?;
+        self.worker.change(RowChange { table: table_name, key, in_line, make }).await?;
         Ok(Response::new(MutateRowResponse {}))
     }
 
@@ -110,17 +118,26 @@ impl Bigtable for Data {
             return Err(Status::invalid_argument("the request has no entries"));
         }
         check::number_of_mutations(entries.iter().map(|entry| entry.mutations.len()).sum())?;
-        let write = move |store: &Store| {
-            store.change_each(
-                &table_name,
-                entries,
-                |entry| entry.row_key.clone(),
-                |families, cells, entry, now| {
-                    mutate::row(families, &entry.row_key, cells, entry.mutations, now)
-                },
-            )
-        };
-        let outcomes = self.worker.write(write).await?;
+        let is_short = entries.iter().map(work_of_entry).sum::<usize>() <= SHORT_WORK;
+        let table = table_name.clone();
+        let bulk = move || Bulk::new(table, entries, |entry| &entry.row_key, work_of_entry, make_each);
+        let bulk = if is_short { bulk() } else { aside(bulk).await? };
+        let (mut outcomes, rest) = self.worker.change_each(bulk, is_short).await?.into_outcomes();
+        for (key, entries) in rest {
+            let places: Vec<usize> = entries.iter().map(|(place, _)| *place).collect();
+            let make = move |families: &Families, cells: &mut Cells, now| {
+                Ok(make_each(families, cells, &entries, now))
+            };
+            let change = RowChange { table: table_name.clone(), key, in_line: None, make };
+            match self.worker.change(change).await {
+                Ok(made) => {
+                    for (place, outcome) in places.into_iter().zip(made) {
+                        outcomes[place] = outcome;
+                    }
+                }
+                Err(status) => places.into_iter().for_each(|place| outcomes[place] = Err(status.clone())),
+            }
+        }
         let entries = outcomes.into_iter().zip(0..).map(|(outcome, index)| Entry {
             index,
             status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
@@ -150,18 +167,20 @@ impl Bigtable for Data {
         }
         check::number_of_mutations(true_mutations.len())?;
         check::number_of_mutations(false_mutations.len())?;
-        let predicate = Filter::new(predicate_filter)?;
+        let predicate = filter(predicate_filter).await?;
+        let in_line = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
+        let in_line = in_line.then_some(LARGE_BYTES / predicate.work());
+        let key = row_key.clone();
         // Both lists are checked, so that what is wrong with one does not wait for the row that asks for it.
-        let write = move |store: &Store| {
-            store.change(&table_name, &row_key, |families, cells, now| {
-                let (found, missing) =
-                    (changes(families, true_mutations, now)?, changes(families, false_mutations, now)?);
-                let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
-                apply(cells, if matched { found } else { missing });
-                Ok(matched)
-            })
+        let make = move |families: &Families, cells: &mut Cells, now| {
+            let (found, missing) =
+                (changes(families, &true_mutations, now)?, changes(families, &false_mutations, now)?);
+            let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
+            apply(cells, if matched { found } else { missing });
+            Ok(matched)
         };
-        let predicate_matched = self.worker.write(write).await?;
+        let change = RowChange { table: table_name, key, in_line, make };
+        let predicate_matched = self.worker.change(change).await?;
         Ok(Response::new(CheckAndMutateRowResponse { predicate_matched }))
     }
 
@@ -172,12 +191,17 @@ impl Bigtable for Data {
         let ReadModifyWriteRowRequest { table_name, row_key, rules, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(rules.len())?;
-        let write = move |store: &Store| {
-            store.change(&table_name, &row_key, |families, cells, now| {
-                modify::row(families, &row_key, cells, rules, now)
-            })
+        let work = rules.iter().map(|rule| match &rule.rule {
+            Some(Rule::AppendValue(value)) => 1 + value.len() / WORK_BYTES,
+            _ => 1,
+        });
+        let in_line = work.sum::<usize>() <= SHORT_WORK;
+        let in_line = in_line.then_some(LARGE_BYTES);
+        let key = row_key.clone();
+        let make = move |families: &Families, cells: &mut Cells, now| {
+            modify::row(families, &row_key, cells, &rules, now)
         };
-        let row = self.worker.write(write).await?;
+        let row = self.worker.change(RowChange { table: table_name, key, in_line, make }).await?;
         Ok(Response::new(ReadModifyWriteRowResponse { row: Some(row) }))
     }
 
@@ -189,6 +213,36 @@ impl Bigtable for Data {
         check::instance(&request.name)?;
         Ok(Response::new(PingAndWarmResponse {}))
     }
+}
+
+/// How much work mutations are.
+fn work<'a>(mutations: impl IntoIterator<Item = &'a Mutation>) -> usize {
+    let work = |mutation: &Mutation| match &mutation.mutation {
+        Some(mutation::Mutation::SetCell(set)) => 1 + set.value.len() / WORK_BYTES,
+        _ => 1,
+    };
+    mutations.into_iter().map(work).sum()
+}
+
+fn work_of_entry(entry: &mutate_rows_request::Entry) -> usize {
+    1 + work(&entry.mutations)
+}
+
+fn make_each(
+    families: &Families,
+    cells: &mut Cells,
+    entries: &[(usize, mutate_rows_request::Entry)],
+    now: i64,
+) -> Vec<Result<(), Status>> {
+    mutate::entries(families, cells, entries.iter().map(|(_, entry)| entry), now)
+}
+
+/// The filter of a request, whose regular expressions can take long to be compiled.
+async fn filter(message: Option<RowFilter>) -> Result<Filter, Status> {
+    if message.as_ref().is_none_or(Filter::is_soon_made) {
+        return Filter::new(message);
+    }
+    aside(|| Filter::new(message)).await?
 }
 
 fn answers<T>(answers: Vec<T>, breaks: &Breaks) -> Response<Answers<T>> {

@@ -21,6 +21,9 @@ use crate::embedded::cell::Cell;
 /// otherwise ask for more memory than there is.
 const MAX_CELLS: usize = 1 << 20;
 
+/// A regular expression of so many bytes takes a cell twice as long as one of none.
+const WORK_BYTES: usize = 16 << 10;
+
 /// A filter that is known to make sense.
 #[derive(Debug)]
 pub(super) enum Filter {
@@ -116,6 +119,34 @@ impl Filter {
             Self::Chain(filters) => filters.iter().map(Self::copies).fold(1, usize::saturating_mul),
             Self::Interleave(filters) => filters.iter().map(Self::copies).fold(0, usize::saturating_add),
             Self::Condition(condition) => condition.then.copies().max(condition.otherwise.copies()),
+            _ => 1,
+        }
+    }
+
+    /// How long a cell takes it at most, where the filter that passes all takes 1.
+    pub(super) fn work(&self) -> usize {
+        let of_pattern = |pattern: &Pattern| 1 + pattern.compiled_bytes() / WORK_BYTES;
+        match self {
+            Self::Chain(filters) => {
+                let (mut work, mut copies) = (0_usize, 1);
+                for filter in filters {
+                    work = work.saturating_add(filter.work().saturating_mul(copies));
+                    copies = copies.saturating_mul(filter.copies());
+                }
+                work.max(1)
+            }
+            // Each copies what it is given, and all that is left is sorted.
+            Self::Interleave(filters) => {
+                filters.iter().map(|filter| filter.work().saturating_add(1)).fold(1, usize::saturating_add)
+            }
+            Self::Condition(condition) => {
+                let Condition { predicate, then, otherwise } = &**condition;
+                predicate.work().saturating_add(then.work().max(otherwise.work())).saturating_add(1)
+            }
+            Self::RowKey(pattern)
+            | Self::Family(pattern)
+            | Self::Qualifier(pattern)
+            | Self::Value(pattern) => of_pattern(pattern),
             _ => 1,
         }
     }

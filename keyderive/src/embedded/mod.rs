@@ -58,8 +58,10 @@ impl Client {
     ///
     /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
     /// family's garbage collection rule lets go is gone at once, where the service may still return it for
-    /// days; regular expressions have no Unicode classes; there are no `HyperLogLog++` aggregates, no SQL, no
-    /// backups, views and change streams.
+    /// days; regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when they
+    /// are compiled; there are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
+    ///
+    /// The time of the server never steps back, even if the clock of this machine does.
     #[must_use]
     pub fn embedded() -> Self {
         Self::builder().embedded()
@@ -83,8 +85,14 @@ impl Client {
     /// together, and so do the rows of a bulk write.
     ///
     /// Opening reads the whole file and compares its checksums, so it takes longer for a larger file. What is damaged
-    /// later is found when it is read. Some 130 MB of memory keep what is read and written often; a row has at most
-    /// 1 GiB.
+    /// later is found when it is read. Some 130 MB of memory keep what is read and written often. A row has at most
+    /// 1 GiB; a write that would make it larger is refused alone.
+    ///
+    /// The file keeps the latest time of the server, which does not step back when the file is opened again. A file that
+    /// is more than a minute ahead of this machine's clock is warned of once.
+    ///
+    /// Where the disk is full or fails, the write fails with an error that says whether it may have been applied, and
+    /// what was acknowledged is kept. The next request tries the disk again: the file need not be opened again.
     ///
     /// The file is for one process at a time. It is free for another when the client, its clones and their streams
     /// are gone.

@@ -1,95 +1,112 @@
 //! Read-modify-write: appends and increments of cells of one row.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tonic::Status;
 
 use super::check;
-use super::mutate::{in_table_order, known_bytes, set};
+use super::mutate::{Change, apply, in_table_order, known_bytes};
 use super::storage::{Cells, Families};
 use crate::embedded::cell::Cell;
 use crate::wire::data::read_modify_write_rule::Rule;
 use crate::wire::data::{self, Column, Family, ReadModifyWriteRule, Row};
 
-/// Applies `rules` to the row `key`, in order, and returns the cells that they made.
+/// The newest cell of a column, as the rules so far have made it.
+struct Newest {
+    timestamp_micros: i64,
+    /// None where the column had no cell. It grows, so that many small appends to a large value take no copy each.
+    value: Option<Vec<u8>>,
+}
+
+/// Applies `rules` to the row `key`, in order, and returns the cells that they made: none is older than the newest one
+/// that its column had.
 pub(super) fn row(
     families: &Families,
     key: &Bytes,
     cells: &mut Cells,
-    rules: Vec<ReadModifyWriteRule>,
+    rules: &[ReadModifyWriteRule],
     now: i64,
 ) -> Result<Row, Status> {
     check::key(key)?;
     if rules.is_empty() {
         return Err(Status::invalid_argument(format!("there are no rules for row {key:?}")));
     }
-    let mut made = Cells::new();
-    for rule in rules {
-        let cell = modified(families, cells, rule, now)?;
-        made.retain(|known| known.family != cell.family || known.qualifier != cell.qualifier);
-        set(&mut made, cell.clone());
-        set(cells, cell);
+    let mut made: BTreeMap<(Arc<str>, Bytes), Newest> = BTreeMap::new();
+    for ReadModifyWriteRule { family_name, column_qualifier, rule } in rules {
+        let family = known_bytes(families, family_name)?;
+        check::qualifier(&family, column_qualifier)?;
+        let newest = match made.entry((Arc::clone(&family), column_qualifier.clone())) {
+            Entry::Occupied(newest) => newest.into_mut(),
+            Entry::Vacant(place) => place.insert(newest(cells, &family, column_qualifier, now)),
+        };
+        newest.value = Some(match rule {
+            Some(Rule::AppendValue(appended)) => {
+                let mut value = newest.value.take().unwrap_or_default();
+                check::value(&family, column_qualifier, value.len().saturating_add(appended.len()))?;
+                value.extend_from_slice(appended);
+                value
+            }
+            Some(Rule::IncrementAmount(amount)) => {
+                incremented(&family, column_qualifier, newest.value.as_deref(), *amount)?.to_vec()
+            }
+            None => {
+                return Err(Status::invalid_argument(format!(
+                    "a rule for the column family `{family}` says neither what is appended nor by what is incremented"
+                )));
+            }
+        });
     }
+    let made: Cells = made
+        .into_iter()
+        .map(|((family, qualifier), newest)| Cell {
+            family,
+            // The request's memory is not kept for it.
+            qualifier: Bytes::copy_from_slice(&qualifier),
+            timestamp_micros: newest.timestamp_micros,
+            value: newest.value.unwrap_or_default().into(),
+            labels: Vec::new(),
+        })
+        .collect();
+    apply(cells, made.iter().cloned().map(Change::Set).collect());
     Ok(message(key, made))
 }
 
-/// The cell that a rule makes of the newest one of its column: never older than that one.
-fn modified(families: &Families, cells: &Cells, rule: ReadModifyWriteRule, now: i64) -> Result<Cell, Status> {
-    let family = known_bytes(families, &rule.family_name)?;
-    check::qualifier(&family, &rule.column_qualifier)?;
-    let mut cell = Cell {
-        family,
-        qualifier: Bytes::copy_from_slice(&rule.column_qualifier),
+fn newest(cells: &Cells, family: &Arc<str>, qualifier: &Bytes, now: i64) -> Newest {
+    let first = Cell {
+        family: Arc::clone(family),
+        qualifier: qualifier.clone(),
         timestamp_micros: i64::MAX,
         value: Bytes::new(),
         labels: Vec::new(),
     };
-    let place = cells.partition_point(|known| in_table_order(known, &cell).is_lt());
-    let newest =
-        cells.get(place).filter(|known| known.family == cell.family && known.qualifier == cell.qualifier);
-    cell.value = match rule.rule {
-        Some(Rule::AppendValue(appended)) => {
-            appended_to(&cell, newest.map(|newest| &newest.value), &appended)?
-        }
-        Some(Rule::IncrementAmount(amount)) => {
-            incremented(&cell, newest.map(|newest| &newest.value), amount)?
-        }
-        None => {
-            return Err(Status::invalid_argument(format!(
-                "a rule for the column family `{}` says neither what is appended nor by what is incremented",
-                cell.family
-            )));
-        }
-    };
-    cell.timestamp_micros = newest.map_or(now, |newest| newest.timestamp_micros.max(now));
-    Ok(cell)
-}
-
-fn appended_to(cell: &Cell, value: Option<&Bytes>, appended: &Bytes) -> Result<Bytes, Status> {
-    let value: &[u8] = value.map_or(&[], |value| value);
-    let length = value.len().saturating_add(appended.len());
-    check::value(&cell.family, &cell.qualifier, length)?;
-    let mut whole = BytesMut::with_capacity(length);
-    whole.extend_from_slice(value);
-    whole.extend_from_slice(appended);
-    Ok(whole.freeze())
+    let place = cells.partition_point(|known| in_table_order(known, &first).is_lt());
+    let newest = cells.get(place).filter(|known| known.family == *family && known.qualifier == *qualifier);
+    Newest {
+        timestamp_micros: newest.map_or(now, |newest| newest.timestamp_micros.max(now)),
+        value: newest.map(|newest| newest.value.to_vec()),
+    }
 }
 
 /// A cell that is not there counts as zero; the sum wraps around.
-fn incremented(cell: &Cell, value: Option<&Bytes>, amount: i64) -> Result<Bytes, Status> {
+fn incremented(
+    family: &str,
+    qualifier: &Bytes,
+    value: Option<&[u8]>,
+    amount: i64,
+) -> Result<[u8; 8], Status> {
     let known = match value {
         None => 0,
-        Some(value) => value[..].try_into().map(i64::from_be_bytes).map_err(|_| {
+        Some(value) => value.try_into().map(i64::from_be_bytes).map_err(|_| {
             Status::failed_precondition(format!(
-                "the column {:?} in the column family `{}` has a value of {} bytes, and only an integer of 8 bytes can be incremented",
-                cell.qualifier,
-                cell.family,
+                "the column {qualifier:?} in the column family `{family}` has a value of {} bytes, and only an integer of 8 bytes can be incremented",
                 value.len()
             ))
         })?,
     };
-    Ok(Bytes::copy_from_slice(&known.wrapping_add(amount).to_be_bytes()))
+    Ok(known.wrapping_add(amount).to_be_bytes())
 }
 
 /// Cells in the table's order, one for each column, as a message.

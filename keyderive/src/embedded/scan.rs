@@ -70,11 +70,21 @@ impl Scan {
         loop {
             match mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return Poll::Ready(Ok(None)),
-                State::Idle(reader) if self.waits => match Handle::try_current() {
-                    Ok(runtime) => self.state = State::Reading(runtime.spawn_blocking(|| read(reader))),
+                State::Idle(reader) if self.waits || reader.takes_long() => match Handle::try_current() {
+                    Ok(runtime) => {
+                        self.state = State::Reading(runtime.spawn_blocking(|| read(reader, false)))
+                    }
+                    Err(_) if !self.waits => return Poll::Ready(self.take(read(reader, false))),
                     Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),
                 },
-                State::Idle(reader) => return Poll::Ready(self.take(read(reader))),
+                State::Idle(reader) => {
+                    let (reader, read) = read(reader, true);
+                    let goes_on = matches!(read, Ok(Some(Progress::Nothing))) && reader.takes_long();
+                    let read = self.take((reader, read));
+                    if !goes_on {
+                        return Poll::Ready(read);
+                    }
+                }
                 State::Reading(mut reading) => match Pin::new(&mut reading).poll(context) {
                     Poll::Ready(Ok(read)) => return Poll::Ready(self.take(read)),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(Status::internal(error.to_string()))),
@@ -95,8 +105,8 @@ impl Scan {
     }
 }
 
-fn read(mut reader: Box<Reader>) -> Read {
-    let read = reader.next_response();
+fn read(mut reader: Box<Reader>, others_wait: bool) -> Read {
+    let read = reader.next_response(others_wait);
     (reader, read)
 }
 
@@ -116,7 +126,7 @@ impl Stream for Scan {
                 let response = ReadRowsResponse { chunks: Vec::new(), last_scanned_row_key: key };
                 Poll::Ready(Some(Ok(RowsMessage::from(&response))))
             }
-            Ok(Some(Progress::Scanned(_))) => {
+            Ok(Some(Progress::Scanned(_) | Progress::Nothing)) => {
                 context.waker().wake_by_ref();
                 Poll::Pending
             }

@@ -1,6 +1,6 @@
 //! Where tables and rows are kept: an ordered map, in memory or elsewhere.
 
-mod cells;
+pub(super) mod cells;
 mod durable;
 mod memory;
 
@@ -40,6 +40,12 @@ pub(super) type Cells = Vec<Cell>;
 /// Rows and their keys, in key order.
 pub(super) type RowPage = Vec<(Bytes, Arc<Cells>)>;
 
+/// Row keys, each with the encoded cells of its row.
+pub(super) type Bodies = Vec<(Bytes, Bytes)>;
+
+/// The size of a row, in encoded bytes, from which it is large: it is not worked on while others wait.
+pub(super) const LARGE_BYTES: usize = 64 << 10;
+
 /// Some rows of an interval, in the order that was asked for.
 #[derive(Debug, Default)]
 pub(super) struct Page {
@@ -76,25 +82,28 @@ pub(super) trait Storage: Send + Sync {
     /// Deletes a table with its rows.
     fn delete_table(&self, name: &str) -> Result<(), Status>;
 
-    /// The row as the changes so far leave it, committed or not: for the one who changes it.
-    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status>;
+    /// The encoded cells of a row as the changes so far leave it, committed or not: for the one who changes it. A row
+    /// that is not there has none.
+    fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status>;
 
     /// The first rows of `interval`, or the last ones from its end backwards: `count`, or fewer where they are large.
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
         let definition = self.table(table)?.unwrap_or_default();
-        let (mut rows, mut bytes, mut damaged) = (RowPage::new(), 0, None);
+        let (mut found, mut bytes) = (Bodies::new(), 0);
         let is_last = self.visit(table, interval, reversed, &mut |key, cells| {
-            if rows.len() == count || bytes >= PAGE_BYTES {
+            if found.len() == count || bytes >= PAGE_BYTES {
                 return false;
             }
             bytes += cells.len();
-            match cells.decoded(&definition.families) {
-                Some(cells) => rows.push((Bytes::copy_from_slice(key), Arc::new(cells))),
-                None => damaged = Some(unreadable(key)),
-            }
-            damaged.is_none()
+            found.push((Bytes::copy_from_slice(key), cells.body()));
+            true
         })?;
-        damaged.map_or(Ok(Page { rows, is_last }), Err)
+        // Not while rows are visited, since writers may wait for that.
+        let decoded = |(key, body): (Bytes, Bytes)| match cells::decode(&body, &definition.families) {
+            Some(cells) => Ok((key, Arc::new(cells))),
+            None => Err(unreadable(&key)),
+        };
+        Ok(Page { rows: found.into_iter().map(decoded).collect::<Result<_, _>>()?, is_last })
     }
 
     /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
@@ -108,13 +117,26 @@ pub(super) trait Storage: Send + Sync {
     ) -> Result<bool, Status>;
 
     /// Puts rows, each in the place of the one with its key; a row without cells deletes it.
-    fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status>;
+    fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status>;
 
-    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status>;
+    /// Deletes the rows of an interval, or so many of them that others need not wait long; whether those were all.
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status>;
 
-    /// Has readers see all changes so far, and keeps them for good.
-    fn commit(&self) -> Result<(), Status> {
+    /// Has readers see all changes so far, and keeps them for good, with the latest time that the store has given.
+    /// Where that fails, none of them is kept, and what follows is changed in vain until `commit` has said so.
+    fn flush(&self, latest_micros: i64) -> Result<(), Status> {
+        let _ = latest_micros;
         Ok(())
+    }
+
+    /// As `flush`, where whoever made changes since the last `commit` is told what came of them.
+    fn commit(&self, latest_micros: i64) -> Result<(), Status> {
+        self.flush(latest_micros)
+    }
+
+    /// The latest time that a `commit` has kept.
+    fn latest_micros(&self) -> i64 {
+        0
     }
 
     /// Whether its methods may wait for a disk.

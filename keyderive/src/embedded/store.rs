@@ -1,18 +1,29 @@
 //! The store: what is kept, who may change it, and what a reader sees of it.
 
 use std::collections::BTreeMap;
+use std::mem;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use bytes::Bytes;
 use tonic::Status;
 
-use super::clock::{Clock, SystemClock};
-use super::gc;
+use super::clock::{Clock, SteadyClock, SystemClock};
+use super::gc::{self, Sieve};
 use super::interval::Interval;
-use super::storage::{CellReader, Cells, Definition, Families, Memory, Page, Storage};
+use super::storage::{
+    Bodies, CellReader, Cells, Definition, Families, LARGE_BYTES, Memory, Page, Storage, cells, unreadable,
+};
+use super::worker::SHORT_WORK;
+use crate::key::ShownKey;
 
 /// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
 const BATCH_ROWS: usize = 64;
+
+/// How much work, and how many bytes of rows, are done while other writers wait.
+const BATCH_WORK: usize = 2 * SHORT_WORK;
+const BATCH_BYTES: usize = 1 << 20;
 
 /// How many rows are swept for each that is written: as a table is written, all of it is swept again and again.
 const SWEPT_ROWS: usize = 2;
@@ -22,23 +33,64 @@ type Sweeps = BTreeMap<String, Interval>;
 
 /// Tables over a storage.
 ///
-/// A change reads and writes a row under one lock of all writers, so that it is atomic; readers take none.
+/// A change reads and writes a row under one lock of all writers, so that it is atomic; readers take none. What takes
+/// long is made [aside](Self::prepare): without the lock, of the row as it is then, and put where the row is still that
+/// one.
+///
+/// A change has one time of the server, which is taken with the lock: what is applied last has the latest time.
 pub(super) struct Store {
     storage: Box<dyn Storage>,
-    clock: Box<dyn Clock>,
+    clock: SteadyClock,
     writers: Mutex<Sweeps>,
+    most_row_bytes: usize,
+}
+
+/// What is to be done to one row. It may be made more than once, and counts once.
+pub(super) struct RowChange<F> {
+    pub(super) table: String,
+    pub(super) key: Bytes,
+    /// The size of the largest row, in encoded bytes, of which it is made while other writers wait; none where it
+    /// takes long of any row.
+    pub(super) in_line: Option<usize>,
+    pub(super) make: F,
+}
+
+/// What a change of a row is made by: its families, its cells without garbage, and the time of the server.
+pub(super) trait Make<T>: Fn(&Families, &mut Cells, i64) -> Result<T, Status> {}
+
+impl<T, F: Fn(&Families, &mut Cells, i64) -> Result<T, Status>> Make<T> for F {}
+
+/// A change that was made aside of the row as it was.
+pub(super) struct Prepared<T> {
+    definition: Arc<Definition>,
+    before: Bytes,
+    after: Bytes,
+    now: i64,
+    outcome: T,
 }
 
 impl Store {
     pub(super) fn new(storage: impl Storage + 'static, clock: impl Clock + 'static) -> Self {
-        Self { storage: Box::new(storage), clock: Box::new(clock), writers: Mutex::default() }
+        let clock = SteadyClock::new(clock, storage.latest_micros());
+        Self {
+            storage: Box::new(storage),
+            clock,
+            writers: Mutex::default(),
+            most_row_bytes: cells::MAX_BYTES,
+        }
     }
 
     pub(super) fn in_memory() -> Self {
         Self::new(Memory::default(), SystemClock)
     }
 
-    /// The time in whole milliseconds, as microseconds since the epoch.
+    /// The store, but with rows of other sizes.
+    #[cfg(test)]
+    pub(super) fn with_rows_of(self, most_row_bytes: usize) -> Self {
+        Self { most_row_bytes, ..self }
+    }
+
+    /// The time in whole milliseconds, as microseconds since the epoch. It never steps back.
     pub(super) fn now_micros(&self) -> i64 {
         self.clock.now_micros()
     }
@@ -59,7 +111,7 @@ impl Store {
             return Err(Status::already_exists(format!("table `{name}` exists")));
         }
         self.storage.put_table(name, Definition { id: Some(fastrand::u64(..)), ..definition })?;
-        self.storage.commit()
+        self.flush()
     }
 
     /// Changes a table's definition by `change`, and removes the cells that it has no place for any more.
@@ -75,11 +127,11 @@ impl Store {
         // First, so that a family that is made anew never shows the cells of the one that was dropped.
         if new.families != old.families {
             // A sweep looks at what is committed.
-            self.storage.commit()?;
+            self.flush()?;
             self.sweep(name, &new.families)?;
         }
         self.storage.put_table(name, new.clone())?;
-        self.storage.commit()?;
+        self.flush()?;
         Ok(new)
     }
 
@@ -93,12 +145,17 @@ impl Store {
         check(&*self.table(name)?)?;
         sweeps.remove(name);
         self.storage.delete_table(name)?;
-        self.storage.commit()
+        self.flush()
     }
 
-    /// Keeps all changes so far for good. What the methods for rows change waits for it; others do it themselves.
+    /// Keeps all changes so far for good, or says that those since the last commit are not kept. What the methods for
+    /// rows change waits for it; others flush, so that it is seen by those that follow.
     pub(super) fn commit(&self) -> Result<(), Status> {
-        self.storage.commit()
+        self.storage.commit(self.clock.latest_micros())
+    }
+
+    fn flush(&self) -> Result<(), Status> {
+        self.storage.flush(self.clock.latest_micros())
     }
 
     /// Whether what it does may wait for a disk, and has no place on a thread of tasks.
@@ -147,49 +204,126 @@ impl Store {
         Ok(all)
     }
 
-    /// Changes one row by `change`, which gets its cells without garbage, and the time; not at all where that fails.
-    ///
-    /// The time is taken with the lock of writers: of two changes, the one that is made later has no earlier time.
-    pub(super) fn change<T>(
+    /// Changes one row, or nothing where that fails or the row is too large: [`prepare`](Self::prepare) it then.
+    pub(super) fn change<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Option<T>, Status> {
+        match change.in_line {
+            Some(most) => self.change_up_to(change, most),
+            None => Ok(None),
+        }
+    }
+
+    /// Changes one row of any size while other writers wait.
+    pub(super) fn change_at_once<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Option<T>, Status> {
+        self.change_up_to(change, usize::MAX)
+    }
+
+    fn change_up_to<T>(&self, change: &RowChange<impl Make<T>>, most: usize) -> Result<Option<T>, Status> {
+        let RowChange { table, key, make, .. } = change;
+        let mut sweeps = self.lock();
+        let definition = self.table(table)?;
+        let before = self.storage.row(table, key)?;
+        if before.len() > most {
+            return Ok(None);
+        }
+        let now = self.now_micros();
+        let (outcome, after) = self.changed(table, key, &definition, &before, now, make)?;
+        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)])?;
+        Ok(Some(outcome))
+    }
+
+    /// Makes a change without the lock of writers.
+    pub(super) fn prepare<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Prepared<T>, Status> {
+        let RowChange { table, key, make, .. } = change;
+        let definition = self.table(table)?;
+        let before = self.storage.row(table, key)?;
+        // After the row is read, so that it is no earlier than the time of any write that is part of it.
+        let now = self.now_micros();
+        let (outcome, after) = self.changed(table, key, &definition, &before, now, make)?;
+        Ok(Prepared { definition, before, after, now, outcome })
+    }
+
+    /// Puts a change that was made aside; nothing where the row or its table is another one by now.
+    pub(super) fn put_prepared<T, F>(
+        &self,
+        change: &RowChange<F>,
+        prepared: Prepared<T>,
+    ) -> Result<Option<T>, Status> {
+        let RowChange { table, key, .. } = change;
+        let Prepared { definition, before, after, now, outcome } = prepared;
+        let mut sweeps = self.lock();
+        if !Arc::ptr_eq(&self.table(table)?, &definition) {
+            return Ok(None);
+        }
+        let row = self.storage.row(table, key)?;
+        // What is shared is the same, and need not be compared.
+        let is_shared = row.as_ptr() == before.as_ptr() && row.len() == before.len();
+        if !is_shared && row != before {
+            return Ok(None);
+        }
+        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)])?;
+        Ok(Some(outcome))
+    }
+
+    /// What a change makes of the cells of a row, and what it returns.
+    fn changed<T>(
         &self,
         table: &str,
         key: &Bytes,
-        change: impl FnOnce(&Families, &mut Cells, i64) -> Result<T, Status>,
-    ) -> Result<T, Status> {
-        let mut sweeps = self.lock();
-        let mut batch = Batch::new(self, table)?;
-        let outcome = batch.change(key, change)?;
-        batch.put(&mut sweeps)?;
-        Ok(outcome)
+        definition: &Definition,
+        before: &Bytes,
+        now: i64,
+        make: &impl Make<T>,
+    ) -> Result<(T, Bytes), Status> {
+        let families = &definition.families;
+        let mut cells = cells::decode(before, families).ok_or_else(|| unreadable(key))?;
+        let has_garbage = !gc::never(families);
+        if has_garbage {
+            gc::collect(&mut cells, families, now);
+        }
+        let outcome = make(families, &mut cells, now)?;
+        if has_garbage {
+            gc::collect(&mut cells, families, now);
+        }
+        let most = self.most_row_bytes;
+        match cells::encode(&cells, most) {
+            Ok(after) => Ok((outcome, after.into())),
+            Err(bytes) => Err(Status::failed_precondition(format!(
+                "row {} of table `{table}` would have {bytes} bytes, and a row may have {most} here; it is left as it is: \
+                 delete columns or old versions of it first, or spread it over several rows",
+                ShownKey(key)
+            ))),
+        }
     }
 
-    /// Changes rows by `change`, each by itself, in order; an outcome for each.
-    pub(super) fn change_each<E>(
+    /// Puts changed rows, and sweeps some others. Its caller has the lock of writers.
+    fn put(
         &self,
+        sweeps: &mut Sweeps,
         table: &str,
-        entries: Vec<E>,
-        key: impl Fn(&E) -> Bytes,
-        change: impl Fn(&Families, &mut Cells, E, i64) -> Result<(), Status>,
-    ) -> Result<Vec<Result<(), Status>>, Status> {
-        let mut outcomes = Vec::with_capacity(entries.len());
-        let mut entries = entries.into_iter().peekable();
-        while entries.peek().is_some() {
-            let mut sweeps = self.lock();
-            let mut batch = Batch::new(self, table)?;
-            outcomes.extend(entries.by_ref().take(BATCH_ROWS).map(|entry| {
-                let key = key(&entry);
-                batch.change(&key, |families, cells, now| change(families, cells, entry, now))
-            }));
-            batch.put(&mut sweeps)?;
+        definition: &Definition,
+        now: i64,
+        rows: Bodies,
+    ) -> Result<(), Status> {
+        let swept_rows = SWEPT_ROWS * rows.len();
+        self.storage.put_rows(table, rows)?;
+        if swept_rows == 0 || gc::never(&definition.families) {
+            return Ok(());
         }
-        Ok(outcomes)
+        let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
+        if let Some(rest) = self.sweep_rows(table, &definition.families, now, interval, swept_rows)? {
+            sweeps.insert(table.to_owned(), rest);
+        }
+        Ok(())
     }
 
     pub(super) fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
-        let _writing = self.lock();
-        self.table(table)?;
-        self.storage.delete_rows(table, interval)?;
-        self.storage.commit()
+        loop {
+            let _writing = self.lock();
+            self.table(table)?;
+            if self.storage.delete_rows(table, interval)? {
+                return self.flush();
+            }
+        }
     }
 
     /// Removes the garbage of a whole table.
@@ -211,23 +345,32 @@ impl Store {
         mut interval: Interval,
         count: usize,
     ) -> Result<Option<Interval>, Status> {
-        let page = self.storage.page(table, &interval, false, count)?;
-        let rest = page.rows.last().filter(|_| !page.is_last).map(|(last, _)| last.clone());
-        let without_garbage = |cells: &Cells| {
-            let mut left = cells.clone();
-            gc::collect(&mut left, families, now);
-            (left.len() < cells.len()).then_some(left)
-        };
-        let mut swept = Vec::new();
-        for (key, _) in page.rows.into_iter().filter(|(_, cells)| without_garbage(cells).is_some()) {
-            // The page may be older than the last changes of the row.
-            let cells = self.storage.row(table, &key)?;
-            if let Some(left) = cells.and_then(|cells| without_garbage(&cells)) {
-                swept.push((key, Arc::new(left)));
+        let (mut looked_at, mut bytes, mut last) = (0, 0, None);
+        let mut found: Vec<Bytes> = Vec::new();
+        let is_last = self.storage.visit(table, &interval, false, &mut |key, cells| {
+            if looked_at == count || bytes >= BATCH_BYTES {
+                return false;
+            }
+            looked_at += 1;
+            bytes += cells.len();
+            let key = Bytes::copy_from_slice(key);
+            last = Some(key.clone());
+            if has_garbage(cells, families, now) {
+                found.push(key);
+            }
+            true
+        })?;
+        let mut swept = Bodies::new();
+        for key in found {
+            // What was visited may be older than the last changes of the row.
+            let row = self.storage.row(table, &key)?;
+            let mut sieve = Sieve::new(families, now);
+            if let Some(left) = cells::retain(&row, |cell| sieve.keeps(cell)) {
+                swept.push((key, left.into()));
             }
         }
         self.storage.put_rows(table, swept)?;
-        Ok(rest.map(|last| {
+        Ok(last.filter(|_| !is_last).map(|last| {
             interval.advance_past(&last, false);
             interval
         }))
@@ -239,56 +382,116 @@ impl Store {
     }
 }
 
-/// Rows that are changed together in one step of the storage. Its maker has the lock of writers.
-struct Batch<'a> {
-    store: &'a Store,
-    table: &'a str,
-    definition: Arc<Definition>,
-    now: i64,
-    has_garbage: bool,
-    changed: BTreeMap<Bytes, Arc<Cells>>,
+fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool {
+    let mut sieve = Sieve::new(families, now);
+    // Cells that are none are left to who reads them.
+    while let Some(Some(cell)) = cells.next() {
+        if !sieve.keeps(&cell) {
+            return true;
+        }
+    }
+    false
 }
 
-impl<'a> Batch<'a> {
-    fn new(store: &'a Store, table: &'a str) -> Result<Self, Status> {
-        let definition = store.table(table)?;
-        let has_garbage = !gc::never(&definition.families);
-        Ok(Self { store, table, definition, now: store.now_micros(), has_garbage, changed: BTreeMap::new() })
+/// The changes of one request to many rows, made some rows at a time.
+pub(super) struct Bulk<E, F> {
+    table: String,
+    /// With their places in the request, by key, those of one row in the order of the request.
+    entries: Vec<(usize, E)>,
+    key: fn(&E) -> &Bytes,
+    work: fn(&E) -> usize,
+    make: F,
+    /// How many entries have had their turn.
+    done: usize,
+    outcomes: Vec<Result<(), Status>>,
+    aside: Vec<(Bytes, Vec<(usize, E)>)>,
+}
+
+/// What the entries of one row are made by; an outcome for each.
+pub(super) trait MakeEach<E>:
+    Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
+{
+}
+
+impl<E, F> MakeEach<E> for F where F: Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>> {}
+
+impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
+    /// Of entries for the rows that `key` names, each of so much `work`.
+    pub(super) fn new(
+        table: String,
+        entries: Vec<E>,
+        key: fn(&E) -> &Bytes,
+        work: fn(&E) -> usize,
+        make: F,
+    ) -> Self {
+        let outcomes = vec![Ok(()); entries.len()];
+        let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
+        // Entries for different rows have no order among each other, and those for one row are made together.
+        if !entries.is_sorted_by(|(_, left), (_, right)| key(left) <= key(right)) {
+            entries.sort_by(|(_, left), (_, right)| key(left).cmp(key(right)));
+        }
+        Self { table, entries, key, work, make, done: 0, outcomes, aside: Vec::new() }
     }
 
-    fn change<T>(
-        &mut self,
-        key: &Bytes,
-        change: impl FnOnce(&Families, &mut Cells, i64) -> Result<T, Status>,
-    ) -> Result<T, Status> {
-        let families = &self.definition.families;
-        let known = match self.changed.get(key) {
-            Some(cells) => Some(Arc::clone(cells)),
-            None => self.store.storage.row(self.table, key)?,
-        };
-        let mut cells = known.map_or_else(Cells::new, Arc::unwrap_or_clone);
-        if self.has_garbage {
-            gc::collect(&mut cells, families, self.now);
+    /// Changes some more rows of a store; whether those were the last ones.
+    pub(super) fn turn(&mut self, store: &Store) -> Poll<Result<(), Status>> {
+        match self.change_some(store) {
+            Ok(()) if self.done < self.entries.len() => Poll::Pending,
+            outcome => Poll::Ready(outcome),
         }
-        let outcome = change(families, &mut cells, self.now)?;
-        if self.has_garbage {
-            gc::collect(&mut cells, families, self.now);
-        }
-        self.changed.insert(key.clone(), Arc::new(cells));
-        Ok(outcome)
     }
 
-    fn put(self, sweeps: &mut Sweeps) -> Result<(), Status> {
-        let Self { store, table, definition, now, has_garbage, changed } = self;
-        let swept_rows = SWEPT_ROWS * changed.len();
-        store.storage.put_rows(table, changed.into_iter().collect())?;
-        if !has_garbage || swept_rows == 0 {
-            return Ok(());
+    fn change_some(&mut self, store: &Store) -> Result<(), Status> {
+        let mut sweeps = store.lock();
+        let definition = store.table(&self.table)?;
+        let now = store.now_micros();
+        let (mut work, mut bytes, mut changed) = (0, 0, Bodies::new());
+        while changed.len() < BATCH_ROWS && work < BATCH_WORK && bytes < BATCH_BYTES {
+            let Some(rest) = self.entries.get(self.done..).filter(|rest| !rest.is_empty()) else { break };
+            let key = (self.key)(&rest[0].1).clone();
+            let count = rest.iter().take_while(|(_, entry)| *(self.key)(entry) == key).count();
+            let work_of_row: usize = rest[..count].iter().map(|(_, entry)| (self.work)(entry)).sum();
+            let row = self.done..self.done + count;
+            self.done += count;
+            // Rows that are refused or put aside are work, too.
+            work += work_of_row.min(SHORT_WORK);
+            let before = match store.storage.row(&self.table, &key) {
+                Ok(before) => before,
+                Err(status) => {
+                    self.refuse(row, &status);
+                    continue;
+                }
+            };
+            if before.len() > LARGE_BYTES || work_of_row > SHORT_WORK {
+                let entries = self.entries[row].iter_mut().map(mem::take).collect();
+                self.aside.push((key, entries));
+                continue;
+            }
+            let make = |families: &Families, cells: &mut Cells, now| {
+                Ok((self.make)(families, cells, &self.entries[row.clone()], now))
+            };
+            match store.changed(&self.table, &key, &definition, &before, now, &make) {
+                Ok((outcomes, after)) => {
+                    for ((place, _), outcome) in self.entries[row].iter().zip(outcomes) {
+                        self.outcomes[*place] = outcome;
+                    }
+                    bytes += before.len() + after.len();
+                    changed.push((key, after));
+                }
+                Err(status) => self.refuse(row, &status),
+            }
         }
-        let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
-        if let Some(rest) = store.sweep_rows(table, &definition.families, now, interval, swept_rows)? {
-            sweeps.insert(table.to_owned(), rest);
+        store.put(&mut sweeps, &self.table, &definition, now, changed)
+    }
+
+    fn refuse(&mut self, row: Range<usize>, status: &Status) {
+        for (place, _) in &self.entries[row] {
+            self.outcomes[*place] = Err(status.clone());
         }
-        Ok(())
+    }
+
+    /// What came of the entries that were made, and the rows that are to be changed [aside](Store::prepare).
+    pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Vec<(Bytes, Vec<(usize, E)>)>) {
+        (self.outcomes, self.aside)
     }
 }

@@ -3,6 +3,8 @@
 mod administration;
 mod aggregates;
 mod broken;
+mod budgets;
+mod clock;
 mod differential;
 mod filters;
 mod garbage;

@@ -5,7 +5,7 @@ use std::ops::Bound;
 use prost::Message as _;
 use tonic::Status;
 
-use super::pattern::Pattern;
+use super::pattern::{Budget, Pattern};
 use super::{Columns, Condition, Filter, Range, Sample, Timestamps};
 use crate::wire::data;
 use crate::wire::data::row_filter::{self, Filter as Message};
@@ -24,11 +24,16 @@ const MAX_LABEL_BYTES: usize = 15;
 
 const GRANULARITY_MICROS: i64 = 1000;
 
+/// How large a filter may be, and how large its regular expressions, for it to be made while other tasks wait.
+const SOON_MADE_BYTES: usize = 512;
+
 /// Where in a request a filter stands.
 #[derive(Clone, Copy)]
-struct Place {
+struct Place<'a> {
     depth: usize,
     in_condition: bool,
+    /// What the regular expressions of the whole filter share.
+    patterns: &'a Budget,
 }
 
 impl Filter {
@@ -41,7 +46,10 @@ impl Filter {
                 "the filter has {bytes} bytes, and it may have {MAX_BYTES}"
             )));
         }
-        let filter = at(filter, Place { depth: 1, in_condition: false })?;
+        let mut patterns = 0;
+        each_pattern(&filter, &mut |_| patterns += 1);
+        let patterns = Budget::new(patterns);
+        let filter = at(filter, Place { depth: 1, in_condition: false, patterns: &patterns })?;
         match filter.copies() {
             ..=MAX_COPIES => Ok(filter),
             copies => Err(Status::invalid_argument(format!(
@@ -49,9 +57,40 @@ impl Filter {
             ))),
         }
     }
+
+    /// Whether a filter is checked and compiled so soon that other tasks may wait for it.
+    pub(in crate::embedded) fn is_soon_made(message: &data::RowFilter) -> bool {
+        // A repetition makes much of a few bytes.
+        let mut repeats = false;
+        each_pattern(message, &mut |regex| repeats |= regex.contains(&b'{'));
+        !repeats && message.encoded_len() <= SOON_MADE_BYTES
+    }
 }
 
-fn at(filter: data::RowFilter, place: Place) -> Result<Filter, Status> {
+/// Visits the regular expressions of a filter and of its parts. Recurses no deeper than a message can be nested to be
+/// decoded.
+fn each_pattern(filter: &data::RowFilter, visit: &mut dyn FnMut(&[u8])) {
+    match &filter.filter {
+        Some(
+            Message::RowKeyRegexFilter(regex)
+            | Message::ColumnQualifierRegexFilter(regex)
+            | Message::ValueRegexFilter(regex),
+        ) => visit(regex),
+        Some(Message::FamilyNameRegexFilter(regex)) => visit(regex.as_bytes()),
+        Some(Message::Chain(chain)) => chain.filters.iter().for_each(|part| each_pattern(part, visit)),
+        Some(Message::Interleave(interleave)) => {
+            interleave.filters.iter().for_each(|part| each_pattern(part, visit));
+        }
+        Some(Message::Condition(condition)) => {
+            let row_filter::Condition { predicate_filter, true_filter, false_filter } = &**condition;
+            let parts = [predicate_filter, true_filter, false_filter].into_iter().flatten();
+            parts.for_each(|part| each_pattern(part, visit));
+        }
+        _ => {}
+    }
+}
+
+fn at(filter: data::RowFilter, place: Place<'_>) -> Result<Filter, Status> {
     if place.depth > MAX_DEPTH {
         return Err(Status::invalid_argument(format!("filters are nested more than {MAX_DEPTH} deep")));
     }
@@ -80,7 +119,9 @@ fn at(filter: data::RowFilter, place: Place) -> Result<Filter, Status> {
         Message::RowKeyRegexFilter(regex) if regex.is_empty() => {
             return Err(Status::invalid_argument("`row_key_regex_filter` is empty, and so is no row key"));
         }
-        Message::RowKeyRegexFilter(regex) => Filter::RowKey(Pattern::new("row_key_regex_filter", &regex)?),
+        Message::RowKeyRegexFilter(regex) => {
+            Filter::RowKey(Pattern::new("row_key_regex_filter", &regex, place.patterns)?)
+        }
         Message::RowSampleFilter(probability) if probability > 0.0 && probability < 1.0 => {
             Filter::RowSample(Sample::new(probability))
         }
@@ -95,14 +136,16 @@ fn at(filter: data::RowFilter, place: Place) -> Result<Filter, Status> {
             )));
         }
         Message::FamilyNameRegexFilter(regex) => {
-            Filter::Family(Pattern::new("family_name_regex_filter", regex.as_bytes())?)
+            Filter::Family(Pattern::new("family_name_regex_filter", regex.as_bytes(), place.patterns)?)
         }
         Message::ColumnQualifierRegexFilter(regex) => {
-            Filter::Qualifier(Pattern::new("column_qualifier_regex_filter", &regex)?)
+            Filter::Qualifier(Pattern::new("column_qualifier_regex_filter", &regex, place.patterns)?)
         }
         Message::ColumnRangeFilter(range) => Filter::Columns(columns(range)?),
         Message::TimestampRangeFilter(range) => Filter::Timestamps(timestamps(range)?),
-        Message::ValueRegexFilter(regex) => Filter::Value(Pattern::new("value_regex_filter", &regex)?),
+        Message::ValueRegexFilter(regex) => {
+            Filter::Value(Pattern::new("value_regex_filter", &regex, place.patterns)?)
+        }
         Message::ValueRangeFilter(range) => Filter::Values(values(range)?),
         Message::CellsPerRowOffsetFilter(skipped) => {
             Filter::SkipCells(count("cells_per_row_offset_filter", skipped, 0)?)
@@ -124,7 +167,7 @@ fn only_true(name: &str, set: bool, filter: Filter) -> Result<Filter, Status> {
     Err(Status::invalid_argument(format!("`{name}` is false, and it can only be true")))
 }
 
-fn parts(name: &str, filters: Vec<data::RowFilter>, place: Place) -> Result<Vec<Filter>, Status> {
+fn parts(name: &str, filters: Vec<data::RowFilter>, place: Place<'_>) -> Result<Vec<Filter>, Status> {
     if filters.len() < 2 {
         return Err(Status::invalid_argument(format!("`{name}` has fewer than two filters")));
     }
@@ -133,8 +176,8 @@ fn parts(name: &str, filters: Vec<data::RowFilter>, place: Place) -> Result<Vec<
 }
 
 /// A branch that is not given leaves nothing.
-fn condition(condition: row_filter::Condition, place: Place) -> Result<Condition, Status> {
-    let place = Place { depth: place.depth + 1, in_condition: true };
+fn condition(condition: row_filter::Condition, place: Place<'_>) -> Result<Condition, Status> {
+    let place = Place { depth: place.depth + 1, in_condition: true, ..place };
     let Some(predicate) = condition.predicate_filter else {
         return Err(Status::invalid_argument("`condition` has no `predicate_filter`"));
     };

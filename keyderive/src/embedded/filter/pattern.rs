@@ -4,41 +4,87 @@
 //! octal numbers, `\s`, back-slashes before punctuation, braces that are no repetition, and what is special inside
 //! brackets. Unicode classes (`\p{…}`) are refused: they have no meaning for single bytes.
 
+use std::cell::Cell;
+
+use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
 use tonic::Status;
 
 /// How often RE2 lets a part be repeated.
 const MAX_REPETITIONS: u32 = 1000;
 
-/// What one expression may take when it is compiled.
+/// What the expressions of one filter may take together when they are compiled, and the least that is counted for one.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
+const LEAST_COMPILED_BYTES: usize = 4 << 10;
+
+/// What the expressions of one filter may take together to remember what they have matched, and one of them.
+const MEMORY_BYTES: usize = 16 << 20;
+const MAX_MEMORY_BYTES: usize = 2 << 20;
+
+/// What the expressions of one filter share.
+pub(in crate::embedded) struct Budget {
+    compiled_bytes: Cell<usize>,
+    memory_bytes: usize,
+}
+
+impl Budget {
+    /// For so many expressions.
+    pub(super) fn new(patterns: usize) -> Self {
+        let memory_bytes = (MEMORY_BYTES / patterns.max(1)).min(MAX_MEMORY_BYTES);
+        Self { compiled_bytes: Cell::new(MAX_COMPILED_BYTES), memory_bytes }
+    }
+}
 
 /// A regular expression that matches the whole of a byte string or nothing of it.
 #[derive(Debug)]
-pub(in crate::embedded) struct Pattern(Regex);
+pub(in crate::embedded) struct Pattern {
+    regex: Regex,
+    compiled_bytes: usize,
+}
 
 impl Pattern {
     /// `filter` is what refusals name.
-    pub(super) fn new(filter: &str, regex: &[u8]) -> Result<Self, Status> {
+    pub(super) fn new(filter: &str, regex: &[u8], budget: &Budget) -> Result<Self, Status> {
         let refused = |fault: String| {
             Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
         };
-        let translated = translate(regex).map_err(refused)?;
-        RegexBuilder::new(&format!(r"\A(?:{translated})\z"))
-            .unicode(false)
-            .size_limit(MAX_COMPILED_BYTES)
-            .build()
-            .map(Self)
-            .map_err(|error| refused(reason(&error)))
+        let translated = format!(r"\A(?:{})\z", translate(regex).map_err(refused)?);
+        // The compiler says whether a limit is kept, and not by how much.
+        let mut compiled_bytes = LEAST_COMPILED_BYTES;
+        loop {
+            let left = budget.compiled_bytes.get();
+            let most = compiled_bytes.min(left);
+            let mut builder = RegexBuilder::new(&translated);
+            let compiled =
+                builder.unicode(false).size_limit(most).dfa_size_limit(budget.memory_bytes).build();
+            match compiled {
+                Ok(regex) => {
+                    budget.compiled_bytes.set(left - most);
+                    return Ok(Self { regex, compiled_bytes: most });
+                }
+                Err(Error::CompiledTooBig(_)) if most < left => compiled_bytes *= 4,
+                Err(Error::CompiledTooBig(_)) => {
+                    return Err(refused(format!(
+                        "the regular expressions of the filter take more than {MAX_COMPILED_BYTES} bytes together when they are compiled; use fewer or smaller repetitions, or ranges"
+                    )));
+                }
+                Err(error) => return Err(refused(reason(&error))),
+            }
+        }
+    }
+
+    /// How many bytes it counts for.
+    pub(super) fn compiled_bytes(&self) -> usize {
+        self.compiled_bytes
     }
 
     pub(super) fn matches(&self, bytes: &[u8]) -> bool {
-        self.0.is_match(bytes)
+        self.regex.is_match(bytes)
     }
 }
 
 /// The last line of an error, whose first ones draw the expression that was translated.
-fn reason(error: &regex::Error) -> String {
+fn reason(error: &Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
@@ -189,9 +235,12 @@ impl Translator<'_> {
 
     /// A group: plain, named, without capture, or with flags.
     fn open(&mut self) -> Result<(), String> {
-        self.out.push('(');
         self.depth += 1;
-        let Some(rest) = self.rest.strip_prefix(b"?") else { return Ok(()) };
+        let Some(rest) = self.rest.strip_prefix(b"?") else {
+            // What a group has matched is not asked for, and takes memory.
+            self.out.push_str("(?:");
+            return Ok(());
+        };
         let name = rest.strip_prefix(b"P<").or_else(|| rest.strip_prefix(b"<"));
         let (head, end) = match name {
             Some(name) => (name, name.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')),
@@ -208,7 +257,7 @@ impl Translator<'_> {
         };
         // Names have no meaning here, and flags are ASCII.
         if name.is_none() {
-            self.out.push('?');
+            self.out.push_str("(?");
             self.out.extend(head[..end].iter().copied().map(char::from));
             self.rest = &head[end..];
             if self.rest.first() == Some(&b':') {
@@ -216,6 +265,7 @@ impl Translator<'_> {
                 self.out.push(':');
             }
         } else {
+            self.out.push_str("(?:");
             self.rest = &head[end + 1..];
         }
         Ok(())
@@ -311,7 +361,7 @@ mod tests {
 
     #[track_caller]
     fn check(regex: &[u8], matched: &[&[u8]], others: &[&[u8]]) {
-        let pattern = Pattern::new("value_regex_filter", regex).unwrap();
+        let pattern = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap();
         for bytes in matched {
             assert!(pattern.matches(bytes), "`{}` and `{}`", regex.escape_ascii(), bytes.escape_ascii());
         }
@@ -384,9 +434,9 @@ mod tests {
             (b"(?=a)", "RE2 has no group that begins so"),
             (b"(?<=a)", "RE2 has no group that begins so"),
             (b"(?", "RE2 has no group that begins so"),
-            (b"((a{1000}){1000}){1000}", "Compiled regex exceeds size limit"),
+            (b"((a{1000}){1000}){1000}", "take more than 8388608 bytes together"),
         ] {
-            let status = Pattern::new("value_regex_filter", regex).unwrap_err();
+            let status = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap_err();
             assert_eq!(status.code(), tonic::Code::InvalidArgument);
             assert!(status.message().contains(fault), "{}", status.message());
         }

@@ -13,7 +13,7 @@ use crate::embedded::cell::Cell;
 use crate::embedded::filter::{Counts, Filter};
 use crate::embedded::gc::{self, Sieve};
 use crate::embedded::interval::Interval;
-use crate::embedded::storage::{CellReader, Cells, Definition, unreadable};
+use crate::embedded::storage::{CellReader, Cells, Definition, LARGE_BYTES, unreadable};
 use crate::embedded::store::Store;
 use crate::wire::data::read_rows_response::CellChunk;
 use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
@@ -27,6 +27,11 @@ const MOST_ROWS: usize = 256;
 
 /// A response is sent when it has come to this size.
 const RESPONSE_BYTES: usize = 64 << 10;
+
+/// How many bytes of rows are looked at for a response, for a filter that takes each cell as long as one that passes
+/// all; and what looking for rows in an interval counts for.
+const LOOKED_AT_BYTES: usize = 1 << 20;
+const INTERVAL_BYTES: usize = 256;
 
 /// What a row takes in a response, about, before any is known.
 const ROW_BYTES: usize = 128;
@@ -47,6 +52,10 @@ pub(super) struct Reader {
     filter: Filter,
     /// Whether rows are read where they lie, cell by cell.
     is_cellwise: bool,
+    /// How long the filter takes for a cell.
+    work: usize,
+    /// Whether the next row is so large that other tasks are not to wait for it.
+    takes_long: bool,
     counts: Counts,
     reversed: bool,
     /// How many rows may still be sent.
@@ -65,6 +74,8 @@ pub(super) enum Progress {
     Rows(Bytes),
     /// The filter left nothing of the rows up to this key.
     Scanned(Bytes),
+    /// No row was looked at: there were none where it was looked for, or the next takes [long](Reader::takes_long).
+    Nothing,
 }
 
 /// Why no further row of an interval is looked at.
@@ -73,7 +84,9 @@ enum Stop {
     End,
     /// Enough have been.
     Full,
-    /// The next row is so large that it may take several responses.
+    /// The next row is read by itself.
+    Next,
+    /// The next row is read by itself, and so large that it takes long, and may take several responses.
     Large,
     Damaged,
 }
@@ -96,6 +109,8 @@ impl Reader {
             definition,
             intervals,
             is_cellwise: filter.is_cellwise(),
+            work: filter.work(),
+            takes_long: false,
             filter,
             counts: Counts::default(),
             reversed: false,
@@ -111,8 +126,14 @@ impl Reader {
         self.reversed = !self.reversed;
     }
 
-    /// The rows of the next response; none at the end of the scan.
-    pub(super) fn next_response(&mut self) -> Result<Option<Progress>, Status> {
+    /// Whether what is read next takes so long that other tasks are not to wait for it.
+    pub(super) fn takes_long(&self) -> bool {
+        self.takes_long
+    }
+
+    /// The rows of the next response; none at the end of the scan. A row that takes long is not read where others wait.
+    pub(super) fn next_response(&mut self, others_wait: bool) -> Result<Option<Progress>, Status> {
+        self.takes_long = false;
         if !self.rest.as_slice().is_empty() {
             return Ok(Some(Progress::Rows(self.next_of_rest())));
         }
@@ -121,31 +142,58 @@ impl Reader {
         let most_rows = usize::try_from(self.limit).map_or(rows, |limit| rows.min(limit));
         let mut response = ResponseWriter::with_capacity(ROW_BYTES * most_rows);
         let mut has_scanned = false;
-        while rows > 0 && self.limit > 0 && response.len() < RESPONSE_BYTES {
+        let mut bytes = (LOOKED_AT_BYTES / self.work).max(1);
+        while rows > 0 && bytes > 0 && self.limit > 0 && response.len() < RESPONSE_BYTES {
             let Some(interval) = self.intervals.last().cloned() else { break };
             let before = rows;
-            let stop = match self.is_cellwise {
-                true => self.read_in_place(&interval, &mut rows, &mut response)?,
-                false => Stop::Large,
+            let stop = if self.is_cellwise {
+                self.read_in_place(&interval, &mut rows, &mut bytes, &mut response)?
+            } else if others_wait {
+                self.look_at_next(&interval, &mut bytes)?
+            } else {
+                Stop::Next
             };
             has_scanned |= rows < before;
             match stop {
                 Stop::End => drop(self.intervals.pop()),
                 Stop::Full => self.go_on(),
-                Stop::Large => {
+                Stop::Next | Stop::Large => {
                     if rows < before {
                         self.go_on();
+                    }
+                    if others_wait && matches!(stop, Stop::Large) {
+                        self.takes_long = true;
+                        break;
                     }
                     rows -= 1;
                     has_scanned |= self.read_row(&mut response)?;
                 }
                 Stop::Damaged => return Err(unreadable(&self.scanned)),
             }
+            bytes = bytes.saturating_sub(INTERVAL_BYTES);
         }
+        let is_at_end = self.intervals.is_empty() || self.limit == 0;
         Ok(match response.into_bytes() {
             bytes if !bytes.is_empty() => Some(Progress::Rows(bytes)),
-            _ => has_scanned.then(|| Progress::Scanned(Bytes::copy_from_slice(&self.scanned))),
+            _ if has_scanned => Some(Progress::Scanned(Bytes::copy_from_slice(&self.scanned))),
+            _ => (!is_at_end).then_some(Progress::Nothing),
         })
+    }
+
+    /// The size of the largest row, in bytes, that is read while others wait.
+    fn most_bytes(&self) -> usize {
+        LARGE_BYTES.min(LOOKED_AT_BYTES / self.work)
+    }
+
+    /// Whether there is a next row in an interval, and how large it is.
+    fn look_at_next(&self, interval: &Interval, bytes: &mut usize) -> Result<Stop, Status> {
+        let mut stop = Stop::End;
+        self.store.visit(&self.table, interval, self.reversed, &mut |_, cells| {
+            stop = if cells.len() > self.most_bytes() { Stop::Large } else { Stop::Next };
+            *bytes = bytes.saturating_sub(cells.len());
+            false
+        })?;
+        Ok(stop)
     }
 
     /// Leaves out of the present interval what has been scanned.
@@ -160,20 +208,23 @@ impl Reader {
         &mut self,
         interval: &Interval,
         rows: &mut usize,
+        bytes: &mut usize,
         response: &mut ResponseWriter,
     ) -> Result<Stop, Status> {
+        let most_bytes = self.most_bytes();
         let Self { store, table, definition, garbage, filter, counts, reversed, limit, scanned, .. } = self;
         let mut sieve = garbage.map(|now| Sieve::new(&definition.families, now));
         let mut stop = Stop::Full;
         let mut visit = |key: &[u8], mut cells: CellReader<'_>| {
-            if *rows == 0 || *limit == 0 || response.len() >= RESPONSE_BYTES {
+            if *rows == 0 || *limit == 0 || *bytes == 0 || response.len() >= RESPONSE_BYTES {
                 return false;
             }
-            if cells.len() > RESPONSE_BYTES {
+            if cells.len() > most_bytes {
                 stop = Stop::Large;
                 return false;
             }
             *rows -= 1;
+            *bytes = bytes.saturating_sub(cells.len());
             scanned.clear();
             scanned.extend_from_slice(key);
             counts.next_row();

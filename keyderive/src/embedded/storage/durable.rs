@@ -7,6 +7,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `keyderive` | `format` | the version, 4 bytes |
+//! | `keyderive` | `time` | the latest time that was given to a cell, 8 bytes, where one was |
 //! | `tables` | the name of a Bigtable table | its definition |
 //! | `rows/` and that name | a row key | the row's cells |
 //!
@@ -16,6 +17,12 @@
 //!
 //! redb has checksums of all its pages, compares them when a file is opened, and never again. So what a disk changes
 //! before that is found then, and the file refused; and what changes later is found by the record's checksum.
+//!
+//! # A disk that is full or fails
+//!
+//! Nothing of the changes that were not committed is kept, and whoever made them is told so. The next who reads or
+//! writes opens the file again, at the last commit that the disk is known to have: [sealed] says how. While there is no
+//! room, the file is read.
 //!
 //! # Panics
 //!
@@ -36,7 +43,7 @@ use std::ops::Bound;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use bytes::Bytes;
 use redb::backends::FileBackend;
@@ -46,16 +53,21 @@ use tonic::{Code, Status};
 pub(in crate::embedded) use self::format::OpenError;
 
 use self::fault::Fault;
-use self::record::{Damage, Records};
-use super::{CellReader, Cells, Definition, Families, RowPage, Storage, names};
+use self::format::Contents;
+use self::record::Records;
+use self::sealed::{FailedWrite, Known};
+use super::{Bodies, CellReader, Definition, Storage, names};
 use crate::embedded::interval::Interval;
 
 /// Tables and rows in one file.
 pub(in crate::embedded) struct Durable {
     path: String,
-    file: Arc<dyn StorageBackend>,
-    /// Until it is closed.
+    file: Arc<Known>,
+    /// None while the disk fails, and when it is closed.
     database: RwLock<Option<Database>>,
+    /// Whether the disk has failed under the database.
+    has_failed: AtomicBool,
+    is_closed: AtomicBool,
     /// What is committed of the definitions.
     tables: RwLock<BTreeMap<String, Arc<Definition>>>,
     changes: Mutex<Changes>,
@@ -70,6 +82,12 @@ struct Changes {
     transaction: Option<WriteTransaction>,
     /// Tables that are defined, anew or not, and those that are gone.
     tables: Vec<(String, Option<Arc<Definition>>)>,
+    /// Why changes since the last commit are lost.
+    lost: Option<Status>,
+    /// The latest time that is in the file.
+    latest_micros: i64,
+    /// What is written before anything else is.
+    failed_write: Option<FailedWrite>,
 }
 
 impl Durable {
@@ -84,8 +102,9 @@ impl Durable {
     }
 
     fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
+        let file = Known::of(file);
         let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
-        let (database, tables) = opened.unwrap_or_else(|_| {
+        let (database, Contents { tables, latest_micros }) = opened.unwrap_or_else(|_| {
             // What redb had made of it is gone, but for its lock.
             let _ = file.close();
             Err(OpenError::Damaged("redb panicked".to_owned()))
@@ -94,8 +113,10 @@ impl Durable {
             path,
             file,
             database: RwLock::new(Some(database)),
-            tables: RwLock::new(tables.into_iter().collect()),
-            changes: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            tables: RwLock::new(tables),
+            changes: Mutex::new(Changes { latest_micros, ..Changes::default() }),
             broken: OnceLock::new(),
             panicked: AtomicBool::new(false),
         })
@@ -108,25 +129,86 @@ impl Durable {
         opened.unwrap_or_else(|error| panic!("the file {error}"))
     }
 
+    /// The database, which is opened again where the disk has failed.
+    fn database(&self) -> Result<RwLockReadGuard<'_, Option<Database>>, Status> {
+        if self.has_failed.load(Ordering::Acquire) {
+            self.open_again()?;
+        }
+        Ok(self.database.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Opens the file at the last commit that the disk is known to have, in the place of a database under which the
+    /// disk has failed.
+    fn open_again(&self) -> Result<(), Status> {
+        // Waits for those who read.
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(self.closed());
+        }
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut changes = self.changes();
+        let opened = self.guarded(|| {
+            // In this order: a transaction keeps its database open.
+            if changes.transaction.take().is_some() {
+                changes.lost.get_or_insert_with(|| {
+                    Status::internal(format!(
+                        "nothing of this write is kept, because the disk failed under the file `{}`",
+                        self.path
+                    ))
+                });
+            }
+            *database = None;
+            changes.failed_write = self.file.take_failed().or_else(|| changes.failed_write.take());
+            self.file.restore().map_err(|error| error.to_string())?;
+            format::open(Arc::clone(&self.file)).map_err(|error| error.to_string())
+        })?;
+        let (again, contents) = opened.map_err(|what| {
+            Status::internal(format!(
+                "the file `{}` cannot be read or written until the disk works: {what}; each request tries again, and what \
+                 was acknowledged is kept",
+                self.path
+            ))
+        })?;
+        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = contents.tables;
+        changes.latest_micros = contents.latest_micros;
+        *database = Some(again);
+        self.has_failed.store(false, Ordering::Release);
+        Ok(())
+    }
+
     /// Does `work` on the database as it is committed.
     fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, Fault>) -> Result<T, Status> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let database = self.database()?;
         let Some(database) = &*database else { return Err(self.closed()) };
-        self.guarded(|| work(database))?.map_err(|fault| fault.status(&self.path))
+        self.guarded(|| work(database))?.map_err(|fault| {
+            self.has_failed.fetch_or(fault.is_of_disk(), Ordering::AcqRel);
+            fault.status(&self.path)
+        })
     }
 
     /// Does `work` in the transaction of the changes that are not committed.
     fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Fault>) -> Result<T, Status> {
-        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(database) = &*database else { return Err(self.closed()) };
-        let mut changes = self.changes();
-        let outcome = self.guarded(|| {
-            let transaction = match changes.transaction.take() {
-                Some(transaction) => transaction,
-                None => format::begin(database)?,
-            };
-            work(changes.transaction.insert(transaction))
-        })?;
+        let outcome = {
+            let database = self.database()?;
+            let Some(database) = &*database else { return Err(self.closed()) };
+            let mut changes = self.changes();
+            if let Some(lost) = &changes.lost {
+                return Err(lost.clone());
+            }
+            self.guarded(|| {
+                if let Some(failed) = &changes.failed_write {
+                    self.file.write_again(failed).map_err(Fault::StillFails)?;
+                    changes.failed_write = None;
+                }
+                let transaction = match changes.transaction.take() {
+                    Some(transaction) => transaction,
+                    None => format::begin(database)?,
+                };
+                work(changes.transaction.insert(transaction))
+            })?
+        };
         outcome.map_err(|fault| self.failed(&fault))
     }
 
@@ -143,12 +225,33 @@ impl Durable {
         }
     }
 
-    /// What a write failed with; after a failure of redb's, nothing is right to be done with the transaction.
+    /// What a write failed with. After a failure of redb's nothing is right to be done with the transaction, so that
+    /// all changes in it are lost.
     fn failed(&self, fault: &Fault) -> Status {
-        if fault.is_of_redb() {
-            self.give_up(fault.code(), &fault.to_string());
+        if !fault.is_of_redb() {
+            return fault.status(&self.path);
         }
-        fault.status(&self.path)
+        if !fault.is_of_disk() {
+            self.give_up(fault.code(), &fault.to_string());
+            return fault.status(&self.path);
+        }
+        self.has_failed.store(true, Ordering::Release);
+        // At once, since whether anything of it is kept is known when the file is open again.
+        let status = match self.open_again() {
+            Ok(()) => Status::new(
+                fault.code(),
+                format!(
+                    "nothing of this write is kept: {fault}, in the file `{}`; what was acknowledged is kept, and the next \
+                     write is tried",
+                    self.path
+                ),
+            ),
+            Err(status) => {
+                Status::internal(format!("it may be that this write is kept: {fault}; {}", status.message()))
+            }
+        };
+        self.changes().lost = Some(status.clone());
+        status
     }
 
     fn give_up(&self, code: Code, what: &str) -> Status {
@@ -172,12 +275,6 @@ impl Durable {
 
     fn changes(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The families whose names the cells of a table share.
-    fn definition(&self, table: &str) -> Arc<Definition> {
-        let tables = self.tables.read().unwrap_or_else(PoisonError::into_inner);
-        tables.get(table).cloned().unwrap_or_default()
     }
 }
 
@@ -213,18 +310,14 @@ impl Storage for Durable {
         Ok(())
     }
 
-    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
-        let definition = self.definition(table);
+    fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status> {
         let name = format::rows_name(table);
         if self.changes().transaction.is_some() {
-            return self.change(|transaction| {
-                let rows = transaction.open_table(format::rows(&name))?;
-                get(&rows, table, key, &definition.families)
-            });
+            return self.change(|transaction| get(&transaction.open_table(format::rows(&name))?, table, key));
         }
         self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
-            Ok(rows) => get(&rows, table, key, &definition.families),
-            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Ok(rows) => get(&rows, table, key),
+            Err(TableError::TableDoesNotExist(_)) => Ok(Bytes::new()),
             Err(error) => Err(error.into()),
         })
     }
@@ -260,7 +353,7 @@ impl Storage for Durable {
         })
     }
 
-    fn put_rows(&self, table: &str, rows: RowPage) -> Result<(), Status> {
+    fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -268,43 +361,55 @@ impl Storage for Durable {
         let records = Records::of(table);
         self.change(|transaction| {
             let mut stored = transaction.open_table(format::rows(&name))?;
-            for (key, cells) in rows {
-                if cells.is_empty() {
+            for (key, body) in rows {
+                if body.is_empty() {
                     stored.remove(&key[..])?;
                     continue;
                 }
-                let Some(body) = super::cells::encode(&cells) else {
-                    return Err(Fault::TooLarge { table: table.to_owned(), key });
-                };
-                stored.insert(&key[..], records.seal(&key, &body).as_slice())?;
+                let mut record = stored.insert_reserve(&key[..], Records::sealed_len(&body))?;
+                records.seal_into(record.as_mut(), &key, &body);
             }
             Ok(())
         })
     }
 
-    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {
         if interval.is_empty() {
-            return Ok(());
+            return Ok(true);
         }
         let name = format::rows_name(table);
         self.change(|transaction| {
             if *interval == Interval::all() {
                 transaction.delete_table(format::rows(&name))?;
                 transaction.open_table(format::rows(&name))?;
-                return Ok(());
+                return Ok(true);
             }
             let mut rows = transaction.open_table(format::rows(&name))?;
             rows.retain_in::<&[u8], _>(bounds(interval), |_, _| false)?;
-            Ok(())
+            Ok(true)
         })
     }
 
-    fn commit(&self) -> Result<(), Status> {
+    fn flush(&self, latest_micros: i64) -> Result<(), Status> {
         self.check()?;
-        let mut changes = self.changes();
-        let Changes { transaction, tables } = mem::take(&mut *changes);
-        let Some(transaction) = transaction else { return Ok(()) };
-        self.guarded(|| transaction.commit())?.map_err(|error| self.failed(&error.into()))?;
+        let committed = {
+            let mut changes = self.changes();
+            if let Some(lost) = &changes.lost {
+                return Err(lost.clone());
+            }
+            let tables = mem::take(&mut changes.tables);
+            let Some(transaction) = changes.transaction.take() else { return Ok(()) };
+            let is_later = latest_micros > changes.latest_micros;
+            self.guarded(|| -> Result<_, Fault> {
+                if is_later {
+                    format::set_latest_micros(&transaction, latest_micros)?;
+                }
+                transaction.commit()?;
+                changes.latest_micros = latest_micros.max(changes.latest_micros);
+                Ok(tables)
+            })?
+        };
+        let tables = committed.map_err(|fault| self.failed(&fault))?;
         let mut committed = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         for (name, definition) in tables {
             match definition {
@@ -315,6 +420,17 @@ impl Storage for Durable {
         Ok(())
     }
 
+    fn commit(&self, latest_micros: i64) -> Result<(), Status> {
+        let flushed = self.flush(latest_micros);
+        let mut changes = self.changes();
+        changes.tables.clear();
+        changes.lost.take().map_or(flushed, Err)
+    }
+
+    fn latest_micros(&self) -> i64 {
+        self.changes().latest_micros
+    }
+
     fn waits(&self) -> bool {
         true
     }
@@ -322,17 +438,18 @@ impl Storage for Durable {
     fn close(&self) {
         // Waits for those who read.
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(database) = database else { return };
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
         let transaction = mem::take(&mut *self.changes()).transaction;
         let ended = panic::catch_unwind(AssertUnwindSafe(|| {
             if self.panicked.load(Ordering::Relaxed) {
                 mem::forget((transaction, database));
-                self.file.close()
             } else {
                 drop(transaction);
                 drop(database);
-                Ok(())
             }
+            self.file.close()
         }));
         // What is committed is in the file, and the next one who opens it looks at all of it.
         drop(ended);
@@ -350,21 +467,16 @@ fn bounds(interval: &Interval) -> (Bound<&[u8]>, Bound<&[u8]>) {
     (Bound::Included(&interval.start), end)
 }
 
-/// The cells of one row.
+/// The encoded cells of one row.
 fn get(
     rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
     table: &str,
     key: &[u8],
-    families: &Families,
-) -> Result<Option<Arc<Cells>>, Fault> {
-    let Some(record) = rows.get(key)? else { return Ok(None) };
-    cells(table, key, record.value(), families).map(Some)
-}
-
-fn cells(table: &str, key: &[u8], record: &[u8], families: &Families) -> Result<Arc<Cells>, Fault> {
-    let body = Records::of(table).open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
-    let cells = super::cells::decode(&Bytes::copy_from_slice(body), families);
-    cells.map(Arc::new).ok_or_else(|| Fault::record(table, key, Damage::Content))
+) -> Result<Bytes, Fault> {
+    let Some(record) = rows.get(key)? else { return Ok(Bytes::new()) };
+    let body =
+        Records::of(table).open(key, record.value()).map_err(|damage| Fault::record(table, key, damage))?;
+    Ok(Bytes::copy_from_slice(body))
 }
 
 /// Has the name of a new file survive with it.

@@ -1,14 +1,18 @@
 //! Tables and rows in the memory of this process.
 
 use std::collections::BTreeMap;
+use std::mem;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use bytes::Bytes;
 use tonic::Status;
 
-use super::{CellReader, Cells, Definition, RowPage, Storage, cells, names};
+use super::{Bodies, CellReader, Definition, LARGE_BYTES, Storage, names};
 use crate::embedded::interval::Interval;
+
+/// How many rows are deleted while others wait.
+const DELETED_ROWS: usize = 1024;
 
 #[derive(Default)]
 pub(in crate::embedded) struct Memory {
@@ -22,19 +26,47 @@ struct Table {
     rows: Arc<RwLock<Rows>>,
 }
 
-/// The bytes of cells by row key. No row is without cells.
-type Rows = BTreeMap<Box<[u8]>, Box<[u8]>>;
+/// The encoded cells of rows by row key.
+#[derive(Default)]
+struct Rows {
+    /// No row is without cells: where there are none, the row is among the large ones.
+    small: BTreeMap<Box<[u8]>, Box<[u8]>>,
+    /// These are shared with who reads and changes them, and not copied while others wait.
+    large: BTreeMap<Box<[u8]>, Bytes>,
+}
+
+impl Rows {
+    fn reader<'a>(&'a self, key: &[u8], body: &'a [u8]) -> CellReader<'a> {
+        let large = if body.is_empty() { self.large.get(key) } else { None };
+        large.map_or_else(|| CellReader::new(body), CellReader::of_shared)
+    }
+
+    fn put(&mut self, key: &[u8], body: Bytes) {
+        let known = self.small.get_mut(key);
+        if known.as_ref().is_some_and(|known| known.is_empty()) {
+            self.large.remove(key);
+        }
+        if body.is_empty() {
+            self.small.remove(key);
+            return;
+        }
+        let small = match body.len() {
+            ..=LARGE_BYTES => Vec::from(body).into_boxed_slice(),
+            _ => {
+                self.large.insert(Box::from(key), body);
+                Box::default()
+            }
+        };
+        match known {
+            Some(known) => *known = small,
+            None => drop(self.small.insert(Box::from(key), small)),
+        }
+    }
+}
 
 impl Memory {
     fn get(&self, table: &str) -> Option<Table> {
         read(&self.tables).get(table).cloned()
-    }
-}
-
-impl Table {
-    fn cells(&self, body: &[u8]) -> Result<Arc<Cells>, Status> {
-        let cells = cells::decode(&Bytes::copy_from_slice(body), &self.definition.families);
-        cells.map(Arc::new).ok_or_else(|| Status::internal("a row in memory has no cells"))
     }
 }
 
@@ -59,9 +91,10 @@ impl Storage for Memory {
         Ok(())
     }
 
-    fn row(&self, table: &str, key: &[u8]) -> Result<Option<Arc<Cells>>, Status> {
-        let Some(table) = self.get(table) else { return Ok(None) };
-        read(&table.rows).get(key).map(|body| table.cells(body)).transpose()
+    fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status> {
+        let Some(table) = self.get(table) else { return Ok(Bytes::new()) };
+        let rows = read(&table.rows);
+        Ok(rows.small.get(key).map(|body| rows.reader(key, body).body()).unwrap_or_default())
     }
 
     fn visit(
@@ -74,41 +107,41 @@ impl Storage for Memory {
         let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(true) };
         let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         let rows = read(&table.rows);
-        let mut found = rows.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
+        let mut found = rows.small.range::<[u8], _>((Bound::Included(&interval.start[..]), end));
         while let Some((key, body)) = if reversed { found.next_back() } else { found.next() } {
-            if !visit(key, CellReader::new(body)) {
+            if !visit(key, rows.reader(key, body)) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn put_rows(&self, table: &str, changed: RowPage) -> Result<(), Status> {
+    fn put_rows(&self, table: &str, changed: Bodies) -> Result<(), Status> {
         let Some(table) = self.get(table) else { return Ok(()) };
-        let encoded = changed.into_iter().map(|(key, cells)| match cells::encode(&cells) {
-            Some(body) => Ok((key, body.into_boxed_slice())),
-            None => Err(Status::resource_exhausted(format!("row {key:?} is more than memory keeps"))),
-        });
-        let encoded: Vec<_> = encoded.collect::<Result<_, _>>()?;
         let mut rows = write(&table.rows);
-        for (key, body) in encoded {
-            if body.is_empty() {
-                rows.remove(&key[..]);
-            } else if let Some(known) = rows.get_mut(&key[..]) {
-                *known = body;
-            } else {
-                rows.insert(Box::from(&key[..]), body);
-            }
+        for (key, body) in changed {
+            rows.put(&key, body);
         }
         Ok(())
     }
 
-    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<(), Status> {
-        let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(()) };
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {
+        let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(true) };
+        // Rows are freed after the lock.
+        if *interval == Interval::all() {
+            let gone = mem::take(&mut *write(&table.rows));
+            drop(gone);
+            return Ok(true);
+        }
         let start = Bound::Included(Box::from(&interval.start[..]));
         let end = interval.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(Box::from(end)));
-        write(&table.rows).extract_if((start, end), |_, _| true).for_each(drop);
-        Ok(())
+        let mut rows = write(&table.rows);
+        let gone: Vec<_> = rows.small.extract_if((start, end), |_, _| true).take(DELETED_ROWS).collect();
+        let large = gone.iter().filter(|(_, body)| body.is_empty());
+        let large: Vec<_> = large.map(|(key, _)| rows.large.remove(key)).collect();
+        drop(rows);
+        drop(large);
+        Ok(gone.len() < DELETED_ROWS)
     }
 }
 

@@ -139,3 +139,47 @@ async fn a_filter_has_20_kib_and_20_levels() {
     refused(read(nested(21)).await, "filters are nested more than 20 deep");
     refused(read(nested(1000)).await, "filters are nested more than 20 deep");
 }
+
+#[tokio::test]
+async fn a_row_that_is_too_large_is_refused_alone() {
+    let servers = Servers::with_rows_of(1000).await;
+    let entry = |key: &'static str, qualifier: &str, bytes: usize| Entry {
+        row_key: key.into(),
+        mutations: vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, vec![b'v'; bytes])) }],
+        idempotency: None,
+    };
+    servers.set("large", "f", "q", 0, "known").await.unwrap();
+    // More entries than are made at once come before it, and as many for one row after it.
+    let mut entries: Vec<_> = (0..300).map(|_| entry("before", "q", 1)).collect();
+    entries.push(entry("large", "r", 1000));
+    entries.push(entry("zlast", "q", 1));
+    entries.extend((0..300).map(|number| entry("zz", &format!("{number}"), 10)));
+    let request = MutateRowsRequest { table_name: NAME.to_owned(), entries, ..Default::default() };
+    let responses = servers.data.mutate_rows(Request::new(request)).await.unwrap().into_inner();
+    let responses: Vec<_> = responses.try_collect().await.unwrap();
+    let statuses: Vec<_> = responses
+        .into_iter()
+        .flat_map(|response| response.entries)
+        .map(|entry| entry.status.unwrap())
+        .collect();
+    assert!(statuses[..300].iter().chain([&statuses[301]]).all(|status| status.code == 0));
+    assert_eq!(statuses[300].code, i32::from(Code::FailedPrecondition));
+    let expected = format!(
+        "row `large` (hex 6c61726765) of table `{NAME}` would have 1039 bytes, and a row may have 1000 here; it is left as it is"
+    );
+    assert!(statuses[300].message.starts_with(&expected), "{}", statuses[300].message);
+    assert!(statuses[302..].iter().all(|status| status.message.starts_with("row `zz` ")));
+    assert_eq!(servers.cells().await, ["f:q@0=v", "f:q@0=known", "f:q@0=v"]);
+
+    let status = servers.set("large", "f", "r", 0, vec![b'v'; 1000]).await.unwrap_err();
+    assert!(status.message().starts_with(&expected), "{status}");
+    let rule = ReadModifyWriteRule {
+        family_name: "f".to_owned(),
+        column_qualifier: "q".into(),
+        rule: Some(Rule::AppendValue(vec![b'v'; 1000].into())),
+    };
+    let status = servers.modify(vec![rule]).await.unwrap_err();
+    assert!(status.message().starts_with("row `a` (hex 61) of table"), "{status}");
+    servers.set("large", "f", "r", 0, vec![b'v'; 900]).await.unwrap();
+    assert_eq!(servers.cells().await.len(), 4);
+}

@@ -65,7 +65,16 @@ impl Servers {
 
     /// Servers with a table of these families.
     pub(super) async fn with<const N: usize>(families: [(&str, ColumnFamily); N]) -> Self {
-        let servers = Self::without_tables();
+        Self::without_tables().with_table(families).await
+    }
+
+    /// Servers with a table that has the family `f`, and rows of so many bytes at most.
+    pub(super) async fn with_rows_of(bytes: usize) -> Self {
+        let change = |store: Store| store.with_rows_of(bytes);
+        Self::over(change).with_table([("f", ColumnFamily::default())]).await
+    }
+
+    async fn with_table<const N: usize>(self, families: [(&str, ColumnFamily); N]) -> Self {
         let split = |key: &'static str| admin::create_table_request::Split { key: key.into() };
         let families = families.map(|(name, family)| (name.to_owned(), family));
         let request = CreateTableRequest {
@@ -74,13 +83,17 @@ impl Servers {
             table: Some(admin::Table { column_families: families.into(), ..admin::Table::default() }),
             initial_splits: vec![split("m"), split("c"), split("m")],
         };
-        servers.admin.create_table(Request::new(request)).await.unwrap();
-        servers
+        self.admin.create_table(Request::new(request)).await.unwrap();
+        self
     }
 
     pub(super) fn without_tables() -> Self {
+        Self::over(|store| store)
+    }
+
+    fn over(change: impl FnOnce(Store) -> Store) -> Self {
         let clock = Stopped::at(START);
-        let store = Arc::new(store(clock.clone()));
+        let store = Arc::new(change(store(clock.clone())));
         let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
         Self { data: Data::new(Arc::clone(&worker)), admin: Admin::new(worker), store, clock }
     }

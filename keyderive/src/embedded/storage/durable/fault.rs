@@ -1,7 +1,7 @@
 //! What fails below the storage.
 
 use std::fmt;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use bytes::Bytes;
 use redb::{CommitError, StorageError, TableError, TransactionError};
@@ -14,15 +14,12 @@ use crate::key::ShownKey;
 #[derive(Debug)]
 pub(super) enum Fault {
     Redb(redb::Error),
+    /// A write that has failed before, and that nothing is written before.
+    StillFails(io::Error),
     Record {
         table: String,
         key: Bytes,
         damage: Damage,
-    },
-    /// A row that no record can hold.
-    TooLarge {
-        table: String,
-        key: Bytes,
     },
 }
 
@@ -35,7 +32,7 @@ impl Fault {
     pub(super) fn is_damage(&self) -> bool {
         match self {
             Self::Record { .. } => true,
-            Self::TooLarge { .. } => false,
+            Self::StillFails(_) => false,
             Self::Redb(redb::Error::Io(error)) => {
                 matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof)
             }
@@ -55,11 +52,15 @@ impl Fault {
         matches!(self, Self::Redb(_))
     }
 
+    /// Whether the disk failed, so that this database reads and writes nothing more, and another one over the file may.
+    pub(super) fn is_of_disk(&self) -> bool {
+        matches!(self, Self::Redb(redb::Error::Io(_) | redb::Error::PreviousIo)) && !self.is_damage()
+    }
+
     pub(super) fn code(&self) -> Code {
         match self {
             _ if self.is_damage() => Code::DataLoss,
-            Self::TooLarge { .. } => Code::FailedPrecondition,
-            Self::Redb(redb::Error::Io(error))
+            Self::Redb(redb::Error::Io(error)) | Self::StillFails(error)
                 if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
             {
                 Code::ResourceExhausted
@@ -77,6 +78,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Redb(error) => write!(f, "{error}"),
+            Self::StillFails(error) => write!(
+                f,
+                "nothing is written before what failed to be written, which was tried again: {error}"
+            ),
             Self::Record { table, key, damage } => {
                 let what = match damage {
                     Damage::Checksum => "its checksum is wrong",
@@ -84,12 +89,6 @@ impl fmt::Display for Fault {
                 };
                 write!(f, "row {} of table `{table}` is damaged: {what}", ShownKey(key))
             }
-            Self::TooLarge { table, key } => write!(
-                f,
-                "row {} of table `{table}` would be larger than {} bytes, which is the most",
-                ShownKey(key),
-                crate::embedded::storage::cells::MAX_BYTES
-            ),
         }
     }
 }

@@ -1,16 +1,17 @@
 //! The file as a whole: made, opened, brought to this version of the format.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable as _, StorageBackend,
-    TableDefinition, TableHandle as _, WriteTransaction,
+    Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable, TableDefinition,
+    TableHandle as _, WriteTransaction,
 };
 
 use super::fault::Fault;
 use super::record::{self, Records};
-use super::sealed::{BrokenSeal, Sealed};
+use super::sealed::{BrokenSeal, Known, Sealed};
 use crate::embedded::storage::Definition;
 
 /// The version of the format that this release reads and writes.
@@ -29,6 +30,7 @@ const BATCH_ROWS: usize = 256;
 
 const ABOUT_NAME: &str = "keyderive";
 const VERSION_KEY: &str = "format";
+const TIME_KEY: &str = "time";
 const DEFINITIONS_NAME: &str = "tables";
 
 type Strings<'a> = TableDefinition<'a, &'static str, &'static [u8]>;
@@ -50,8 +52,13 @@ pub(super) fn definitions() -> Records {
     Records::of(DEFINITIONS_NAME)
 }
 
-/// The definitions of a file's tables, by name.
-type Tables = Vec<(String, Arc<Definition>)>;
+/// What a file holds, apart from rows.
+pub(super) struct Contents {
+    /// The definitions of its tables, by name.
+    pub(super) tables: BTreeMap<String, Arc<Definition>>,
+    /// The latest time that its cells may have got from the server; zero in a file of a release that did not keep it.
+    pub(super) latest_micros: i64,
+}
 
 /// Why a file is not opened.
 #[derive(Debug)]
@@ -112,17 +119,17 @@ impl From<Fault> for OpenError {
     }
 }
 
-/// Opens what `file` holds, or makes it where it is empty; with the definitions of its tables.
+/// Opens what a file holds, or makes it where it is empty.
 ///
 /// All of it is read, and its checksums are compared: redb does not look at those of a page that it reads later.
-pub(super) fn open(file: Arc<dyn StorageBackend>) -> Result<(Database, Tables), OpenError> {
+pub(super) fn open(file: Arc<Known>) -> Result<(Database, Contents), OpenError> {
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
         .create_with_backend(Sealed::new(file))?;
     migrate(&database)?;
-    let tables = load(&database)?;
-    Ok((database, tables))
+    let contents = load(&database)?;
+    Ok((database, contents))
 }
 
 /// A transaction that ends with two waits for the disk, so that what it has committed is never taken for one that
@@ -157,12 +164,26 @@ fn version(transaction: &WriteTransaction) -> Result<Option<u32>, Fault> {
     if !is_there {
         return Ok(None);
     }
-    let about = transaction.open_table(ABOUT)?;
-    let Some(record) = about.get(VERSION_KEY)? else { return Ok(None) };
-    let damaged = |damage| Fault::record(ABOUT_NAME, VERSION_KEY.as_bytes(), damage);
-    let body = Records::of(ABOUT_NAME).open(VERSION_KEY.as_bytes(), record.value()).map_err(damaged)?;
-    let version = body[..].try_into().map_err(|_| damaged(record::Damage::Content))?;
-    Ok(Some(u32::from_be_bytes(version)))
+    let version = about(&transaction.open_table(ABOUT)?, VERSION_KEY)?;
+    Ok(version.map(u32::from_be_bytes))
+}
+
+/// A number of those that are about the file.
+fn about<const N: usize>(
+    about: &impl ReadableTable<&'static str, &'static [u8]>,
+    key: &str,
+) -> Result<Option<[u8; N]>, Fault> {
+    let Some(record) = about.get(key)? else { return Ok(None) };
+    let damaged = |damage| Fault::record(ABOUT_NAME, key.as_bytes(), damage);
+    let body = Records::of(ABOUT_NAME).open(key.as_bytes(), record.value()).map_err(damaged)?;
+    body.try_into().map(Some).map_err(|_| damaged(record::Damage::Content))
+}
+
+/// Keeps the latest time that cells may have got from the server.
+pub(super) fn set_latest_micros(transaction: &WriteTransaction, micros: i64) -> Result<(), Fault> {
+    let record = Records::of(ABOUT_NAME).seal(TIME_KEY.as_bytes(), &micros.to_be_bytes());
+    transaction.open_table(ABOUT)?.insert(TIME_KEY, record.as_slice())?;
+    Ok(())
 }
 
 fn set_version(transaction: &WriteTransaction, version: u32) -> Result<(), Fault> {
@@ -172,9 +193,9 @@ fn set_version(transaction: &WriteTransaction, version: u32) -> Result<(), Fault
     Ok(())
 }
 
-fn load(database: &Database) -> Result<Tables, Fault> {
+fn load(database: &Database) -> Result<Contents, Fault> {
     let transaction = database.begin_read()?;
-    let mut tables = Tables::new();
+    let mut tables = BTreeMap::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
         let (name, record) = entry?;
         let name = name.value();
@@ -182,9 +203,10 @@ fn load(database: &Database) -> Result<Tables, Fault> {
             definitions().open(name.as_bytes(), record.value()).and_then(record::decode_definition);
         let definition =
             definition.map_err(|damage| Fault::record(DEFINITIONS_NAME, name.as_bytes(), damage))?;
-        tables.push((name.to_owned(), Arc::new(definition)));
+        tables.insert(name.to_owned(), Arc::new(definition));
     }
-    Ok(tables)
+    let latest = about(&transaction.open_table(ABOUT)?, TIME_KEY)?;
+    Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes) })
 }
 
 /// Version 0 had the checksum of a row's record of the cells alone, so that a row that came under the key of another
@@ -222,15 +244,19 @@ fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), Fault> 
 pub(super) mod tests {
     //! Files of other versions.
 
+    use redb::StorageBackend;
+
     use super::*;
     use crate::key::fingerprint64;
 
     /// Has a file be one of `version`, whose rows are as those of version 0 where it is that.
     pub(in super::super) fn turn_into(file: Arc<dyn StorageBackend>, version: u32) {
-        let (database, tables) = open(file).unwrap();
+        let (database, contents) = open(Known::of(file)).unwrap();
         let transaction = begin(&database).unwrap();
         set_version(&transaction, version).unwrap();
-        for (table, _) in tables.iter().filter(|_| version == 0) {
+        // Releases of these versions wrote none at first.
+        transaction.open_table(ABOUT).unwrap().remove(TIME_KEY).unwrap();
+        for table in contents.tables.keys().filter(|_| version == 0) {
             let name = rows_name(table);
             let mut rows = transaction.open_table(rows(&name)).unwrap();
             let all: Vec<(Vec<u8>, Vec<u8>)> = rows

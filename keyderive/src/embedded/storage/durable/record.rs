@@ -37,10 +37,21 @@ impl Records {
 
     /// The record that holds `body` under `key`.
     pub(super) fn seal(self, key: &[u8], body: &[u8]) -> Vec<u8> {
-        let mut record = Vec::with_capacity(CHECKSUM_BYTES + body.len());
-        record.extend(self.checksum(key, body).to_be_bytes());
-        record.extend(body);
+        let mut record = vec![0; Self::sealed_len(body)];
+        self.seal_into(&mut record, key, body);
         record
+    }
+
+    /// How many bytes the record has that holds `body`.
+    pub(super) fn sealed_len(body: &[u8]) -> usize {
+        CHECKSUM_BYTES + body.len()
+    }
+
+    /// Writes the record that holds `body` under `key` to where it is kept, which is as long as it.
+    pub(super) fn seal_into(self, record: &mut [u8], key: &[u8], body: &[u8]) {
+        let (checksum, rest) = record.split_at_mut(CHECKSUM_BYTES);
+        checksum.copy_from_slice(&self.checksum(key, body).to_be_bytes());
+        rest.copy_from_slice(body);
     }
 
     /// What a record under `key` holds.
@@ -111,7 +122,7 @@ mod tests {
     #[test]
     fn a_flipped_bit_and_another_place_show() {
         let records = Records::of("t");
-        let record = records.seal(b"k", &cells::encode(&row()).unwrap());
+        let record = records.seal(b"k", &cells::encode(&row(), cells::MAX_BYTES).unwrap());
         assert!(records.open(b"k", &record).is_ok());
         assert_eq!(records.open(b"l", &record), Err(Damage::Checksum));
         assert_eq!(Records::of("u").open(b"k", &record), Err(Damage::Checksum));

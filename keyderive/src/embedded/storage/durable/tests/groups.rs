@@ -5,8 +5,9 @@ use std::time::Instant;
 use futures_util::future::{FutureExt as _, join_all};
 
 use super::*;
-use crate::embedded::clock::SystemClock;
-use crate::embedded::store::Store;
+use crate::embedded::clock::{Clock, SystemClock};
+use crate::embedded::storage::Families;
+use crate::embedded::store::{Bulk, Make, RowChange, Store};
 use crate::embedded::worker::{GROUP_TIME, Worker};
 
 fn worker(file: &TestFile) -> Worker {
@@ -15,15 +16,15 @@ fn worker(file: &TestFile) -> Worker {
     worker
 }
 
+/// Puts a row of one cell.
+fn change(key: &str) -> RowChange<impl Make<()> + Send + Sync + 'static> {
+    let (key, row) = row(key, "new");
+    let make = move |_: &Families, cells: &mut Cells, _| Ok(cells.clone_from(&row));
+    RowChange { table: TABLE.to_owned(), key, in_line: Some(usize::MAX), make }
+}
+
 async fn write(worker: &Worker, key: String) -> Result<(), Status> {
-    let (key, cells) = row(&key, "new");
-    let change = move |store: &Store| {
-        store.change(TABLE, &key, |_, known, _| {
-            known.clone_from(&cells);
-            Ok(())
-        })
-    };
-    worker.write(change).await
+    worker.change(change(&key)).await
 }
 
 #[tokio::test]
@@ -58,19 +59,14 @@ async fn a_request_of_many_rows_is_one_commit() {
     let file = filled();
     let worker = worker(&file);
     let before = file.syncs();
-    let change = |store: &Store| {
-        let rows = (0..10_000).map(|number| row(&format!("n{number}"), "new")).collect();
-        store.change_each(
-            TABLE,
-            rows,
-            |(key, _)| key.clone(),
-            |_, known, (_, cells), _| {
-                known.clone_from(&cells);
-                Ok(())
-            },
-        )
+    let rows = (0..10_000).map(|number| row(&format!("n{number}"), "new")).collect();
+    let make = |_: &Families, cells: &mut Cells, rows: &[(usize, (Bytes, Arc<Cells>))], _| {
+        cells.clone_from(&rows[0].1.1);
+        vec![Ok(()); rows.len()]
     };
-    assert_eq!(worker.write(change).await.unwrap().len(), 10_000);
+    let bulk = Bulk::new(TABLE.to_owned(), rows, |(key, _)| key, |_| 1, make);
+    let (outcomes, aside) = worker.change_each(bulk, false).await.unwrap().into_outcomes();
+    assert!(outcomes.iter().all(Result::is_ok) && aside.is_empty());
     assert_eq!(file.syncs() - before, 2);
 }
 
@@ -82,9 +78,11 @@ async fn nothing_is_acknowledged_that_is_not_committed() {
     let writes = join_all((0..10).map(|number| write(&worker, format!("n{number}")))).await;
     assert!(writes.iter().all(Result::is_err), "{writes:?}");
     file.set_fault(NONE);
-    assert!(write(&worker, "later".to_owned()).await.is_err());
+    assert!(write(&worker, "999".to_owned()).await.is_ok());
     drop(worker);
-    assert_eq!(all(&file.open().unwrap()).unwrap(), rows());
+    let mut kept = rows();
+    kept.push(row("999", "new"));
+    assert_eq!(all(&file.open().unwrap()).unwrap(), kept);
 }
 
 #[tokio::test]
@@ -95,4 +93,32 @@ async fn a_write_that_panics_is_an_error_of_its_own() {
     let (panicked, written) = tokio::join!(panics, write(&worker, "beside".to_owned()));
     assert_eq!(panicked.unwrap_err().message(), "a write panicked");
     written.unwrap();
+}
+
+/// What a machine's clock says, which can be wrong.
+struct Told(i64);
+
+impl Clock for Told {
+    fn now_micros(&self) -> i64 {
+        self.0
+    }
+}
+
+#[test]
+fn the_clock_does_not_step_back_when_a_file_is_opened_again() {
+    let file = filled();
+    let later = {
+        let store = Store::new(file.open().unwrap(), Told(5_000_000));
+        let later = store.now_micros();
+        store.change(&change("k")).unwrap();
+        store.commit().unwrap();
+        later
+    };
+    let store = Store::new(file.open().unwrap(), Told(1_000_000));
+    assert_eq!(store.now_micros(), later);
+    drop(store);
+    // A file of a release that did not keep the time.
+    turn_into(Arc::new(file.clone()), 1);
+    let store = Store::new(file.open().unwrap(), Told(1_000_000));
+    assert_eq!(store.now_micros(), 1_000_000);
 }

@@ -1,0 +1,189 @@
+//! A disk that is full, or fails, and works again.
+
+use super::*;
+
+/// What a disk keeps when the power fails, and when it fails itself.
+#[derive(Debug)]
+pub(super) struct Power {
+    kept: Vec<u8>,
+    /// What was written since the disk was last waited for. After a failure to wait for it, it is what it is: shown by
+    /// the kernel, and not written any more.
+    unsynced: Vec<(u64, Vec<u8>)>,
+    /// How many writes and waits succeed before one fails, and how many fail then.
+    succeeding: usize,
+    failing: usize,
+    /// Whether one has failed.
+    has_failed: bool,
+}
+
+impl Power {
+    fn meet_fault(&mut self) -> io::Result<()> {
+        if self.succeeding > 0 {
+            self.succeeding -= 1;
+        } else if self.failing > 0 {
+            self.failing -= 1;
+            self.has_failed = true;
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.meet_fault()?;
+        self.unsynced.push((offset, data.to_vec()));
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, bytes: u64) -> io::Result<()> {
+        let unsynced = mem::take(&mut self.unsynced);
+        self.meet_fault()?;
+        self.kept.resize(usize::try_from(bytes).unwrap(), 0);
+        for (offset, data) in unsynced {
+            let start = usize::try_from(offset).unwrap();
+            self.kept[start..][..data.len()].copy_from_slice(&data);
+        }
+        Ok(())
+    }
+}
+
+impl TestFile {
+    /// Has `failing` writes and waits fail after the next `succeeding` ones.
+    fn fail_after(&self, succeeding: usize, failing: usize) {
+        let kept = self.contents();
+        let power = Power { kept, unsynced: Vec::new(), succeeding, failing, has_failed: false };
+        *self.power.lock().unwrap() = Some(power);
+    }
+
+    fn works(&self) {
+        self.power.lock().unwrap().as_mut().unwrap().failing = 0;
+    }
+
+    fn has_failed(&self) -> bool {
+        self.power.lock().unwrap().as_ref().unwrap().has_failed
+    }
+
+    /// What is in it after a failure of power.
+    fn after_a_failure_of_power(&self) -> RowPage {
+        let kept = self.power.lock().unwrap().as_ref().unwrap().kept.clone();
+        all(&TestFile::of(&kept).open().unwrap()).unwrap()
+    }
+}
+
+fn with(rows: RowPage, key: &str, value: &str) -> RowPage {
+    let (key, cells) = row(key, value);
+    let mut rows: std::collections::BTreeMap<_, _> = rows.into_iter().collect();
+    rows.insert(key, cells);
+    rows.into_iter().collect()
+}
+
+/// Writes a row to a file whose disk fails after so many writes and waits, so often, and then works; whether the disk
+/// did fail.
+fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
+    let file = filled();
+    let durable = file.open().unwrap();
+    file.fail_after(succeeding, failing);
+    let written = durable.put_rows(TABLE, encoded(vec![row("000", "lost"), row("lost", "lost")]));
+    let written = written.and_then(|()| durable.commit(7000));
+    let has_failed = file.has_failed();
+    let rows = match &written {
+        Ok(()) => with(with(rows(), "000", "lost"), "lost", "lost"),
+        Err(status) => {
+            assert!(has_failed, "{status}");
+            assert!(status.message().contains("`test`"), "{status}");
+            // What may have been applied is not refused for want of room.
+            if status.code() == Code::ResourceExhausted {
+                assert!(status.message().starts_with("nothing of this write is kept"), "{status}");
+            } else {
+                assert_eq!(status.code(), Code::Internal);
+                assert!(status.message().starts_with("it may be that this write is kept"), "{status}");
+            }
+            rows()
+        }
+    };
+    let place = format!("{failing} faults after {succeeding} writes and waits");
+    if written.is_ok() || failing == 1 {
+        assert_eq!(all(&durable).unwrap(), rows, "{place}");
+        assert_eq!(file.after_a_failure_of_power(), rows, "{place}");
+    }
+    file.works();
+    // What follows a failed change in its group is not written alone.
+    drop(durable.commit(0));
+    assert_eq!(all(&durable).unwrap(), rows, "{place}");
+    durable.put_rows(TABLE, encoded(vec![row("001", "kept")])).unwrap();
+    durable.commit(8000).unwrap();
+    let rows = with(rows, "001", "kept");
+    assert_eq!(all(&durable).unwrap(), rows, "{place}");
+    assert_eq!(file.after_a_failure_of_power(), rows, "{place}");
+    drop(durable);
+    let durable = file.open().unwrap();
+    assert_eq!((all(&durable).unwrap(), durable.latest_micros()), (rows, 8000), "{place}");
+    has_failed
+}
+
+#[test]
+fn a_disk_that_fails_once_loses_nothing_that_was_acknowledged() {
+    let failed = (0..100).take_while(|succeeding| fails_and_works_again(*succeeding, 1)).count();
+    // At least a page, a head and a wait, twice.
+    assert!((6..100).contains(&failed), "{failed} places");
+}
+
+#[test]
+fn a_disk_that_is_full_for_a_while_is_used_again() {
+    let failed = (0..100).take_while(|succeeding| fails_and_works_again(*succeeding, 1000)).count();
+    assert!((6..100).contains(&failed), "{failed} places");
+}
+
+#[test]
+fn while_there_is_no_room_rows_are_read_and_none_is_written() {
+    let file = filled();
+    let durable = file.open().unwrap();
+    // The head, and then a page.
+    file.fail_after(1, 1);
+    let large = "v".repeat(100_000);
+    durable.put_rows(TABLE, encoded(vec![row("large", &large)])).unwrap();
+    let status = durable.commit(0).unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert_eq!(all(&durable).unwrap(), rows());
+    // What failed is tried before anything else is written.
+    file.fail_after(0, 1);
+    let status = durable.put_rows(TABLE, encoded(vec![row("000", "later")])).unwrap_err();
+    assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
+    assert!(status.message().starts_with("nothing is written before what failed"), "{status}");
+    assert_eq!(all(&durable).unwrap(), rows());
+    durable.put_rows(TABLE, encoded(vec![row("large", &large)])).unwrap();
+    durable.commit(0).unwrap();
+    assert_eq!(all(&durable).unwrap(), with(rows(), "large", &large));
+}
+
+#[test]
+fn a_read_that_fails_is_tried_again() {
+    let file = filled();
+    let durable = file.open().unwrap();
+    durable.put_rows(TABLE, encoded(vec![row("000", "lost")])).unwrap();
+    file.set_fault(ERROR);
+    // Most is in memory, what a new database reads is not.
+    durable.has_failed.store(true, Ordering::Relaxed);
+    let status = all(&durable).unwrap_err();
+    assert!(status.message().starts_with("the file `test` cannot be read or written"), "{status}");
+    file.set_fault(NONE);
+    assert_eq!(all(&durable).unwrap(), rows());
+    // Whoever wrote before is told.
+    let status = durable.commit(0).unwrap_err();
+    assert!(status.message().starts_with("nothing of this write is kept"), "{status}");
+    durable.put_rows(TABLE, encoded(vec![row("000", "kept")])).unwrap();
+    durable.commit(0).unwrap();
+    assert_eq!(all(&durable).unwrap(), with(rows(), "000", "kept"));
+}
+
+#[test]
+fn a_file_that_is_closed_stays_closed() {
+    let file = filled();
+    let durable = file.open().unwrap();
+    file.fail_after(0, 1000);
+    durable.put_rows(TABLE, encoded(vec![row("000", "lost")])).unwrap();
+    durable.commit(0).unwrap_err();
+    durable.close();
+    file.works();
+    assert_eq!(all(&durable).unwrap_err().message(), "the file `test` is closed");
+    assert_eq!(all(&file.open().unwrap()).unwrap(), rows());
+}
