@@ -89,7 +89,7 @@ fn scans_for_such_values() {
     );
 }
 
-/// What decode refuses, it shows as text and in hexadecimal, with the field at fault.
+/// What decode refuses, it shows with the field at fault: as text, in hexadecimal too where that has escapes.
 #[test]
 fn keys_that_are_not_of_the_type() {
     for (key, parts) in [

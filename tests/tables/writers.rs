@@ -68,7 +68,10 @@ async fn rows_that_fail_are_told_with_their_keys(client: Client) {
     assert_eq!(failed, ["007", "107", "207"]);
     assert!(errors.failed().iter().all(|failed| !failed.error().is_retryable()));
     let text = errors.to_string();
-    assert!(text.starts_with("3 of 250 rows were not written; the first: row `"), "{text}");
+    // The emulator refuses the family by INTERNAL, after which a row may have been written.
+    let verb = if errors.is_outcome_unknown() { "may not have been" } else { "were not" };
+    assert_eq!(errors.is_outcome_unknown(), errors.failed()[0].error().grpc_code() == Some(13), "{text}");
+    assert!(text.starts_with(&format!("3 of 250 rows {verb} written; the first: row `")), "{text}");
     assert_eq!(writer.close().await.unwrap(), 0);
 }
 
