@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
-use keyderive::client::{RawTable, Settings};
+use keyderive::client::{RawTable, Settings, WriteErrors};
 use keyderive::embedded::Bigtable;
 use keyderive::row::Condition;
 use keyderive::{Client, Error, RowKey as _, Table};
@@ -210,7 +210,7 @@ impl Writer {
             writer.put(key, order).await.unwrap();
         }
         let failed = writer.close().await.err();
-        let failed = failed.iter().flat_map(|errors| errors.failed());
+        let failed = failed.iter().flat_map(WriteErrors::failed);
         let failed: Vec<(Vec<u8>, Outcome)> =
             failed.map(|failed| (failed.key().to_vec(), failure(failed.error()))).collect();
         self.wrote_several(several, Call::Writer, |_, key| {

@@ -42,11 +42,11 @@ impl Order {
         Self {
             id,
             total: text("total"),
-            card: some("card", id % 2 == 0),
-            cash: some("cash", id % 2 == 1),
-            note: some("note", id % 3 == 0),
+            card: some("card", id.is_multiple_of(2)),
+            cash: some("cash", !id.is_multiple_of(2)),
+            note: some("note", id.is_multiple_of(3)),
             address: (id % 5 < 3)
-                .then(|| Address { city: text("city"), street: some("street", id % 5 == 0) }),
+                .then(|| Address { city: text("city"), street: some("street", id.is_multiple_of(5)) }),
             tags: (0..id % 4).map(|tag| (format!("tag-{}", (id + tag) % 6), text("tag"))).collect(),
         }
     }

@@ -238,11 +238,10 @@ impl Proxy {
         let answer = match write {
             Write::One(request) => {
                 let id = id(&request.mutations);
-                let answer = client.mutate_row(with(request, metadata)).await.map(|answer| {
+                client.mutate_row(with(request, metadata)).await.map(|answer| {
                     applied(id, is_told);
                     answered(&answer.into_inner())
-                });
-                answer
+                })
             }
             Write::Conditional(request) => {
                 let ids = (id(&request.true_mutations), id(&request.false_mutations));

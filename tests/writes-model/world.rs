@@ -176,7 +176,7 @@ impl Check {
         for &column in columns {
             match form {
                 Form::Old | Form::AbsentServer if value[column].is_none() => {
-                    mutations.push(DeleteColumn(column))
+                    mutations.push(DeleteColumn(column));
                 }
                 Form::Whole | Form::WholeClient | Form::Guarded => mutations.push(DeleteColumn(column)),
                 Form::Ranged => mutations.push(DeleteUntil(column, clock)),

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 const WITHOUT_A_ROW: [&str; 37] = [
     "Bigtable::open",
     "Bigtable::serve",
+    "Bigtable::serve_with",
     "Client::close",
     "Client::cloud",
     "Client::embedded_at",
@@ -20,7 +21,6 @@ const WITHOUT_A_ROW: [&str; 37] = [
     "ClientBuilder::embedded_at",
     "ClientBuilder::emulator",
     "ClientBuilder::from_env",
-    "CreateTable::verify",
     "Export::explain",
     "Exported::next",
     "RawTable::info",
@@ -193,14 +193,18 @@ fn every_call_that_writes_has_a_row() {
     let (calls, page) = (calls(), page());
     assert!(calls.len() > 60, "only {} calls are found in the source: {calls:?}", calls.len());
     let named: BTreeSet<&str> = page.rows.iter().flat_map(|row| &row.calls).map(String::as_str).collect();
-    for call in &calls {
+    let has_row = |call: &&String| {
         let row = OF_ANOTHER_ROW.iter().find(|(of, _)| of == call).map_or(call.as_str(), |(_, row)| row);
-        let is_told = named.contains(row) || WITHOUT_A_ROW.contains(&call.as_str());
-        assert!(is_told, "`{call}` has no row in `keyderive::guide::promises`; or does it change nothing?");
-    }
-    for call in WITHOUT_A_ROW.iter().chain(OF_ANOTHER_ROW.iter().map(|(call, _)| call)) {
-        assert!(calls.contains(*call), "there is no call `{call}`");
-    }
+        named.contains(row) || WITHOUT_A_ROW.contains(&call.as_str())
+    };
+    let without: Vec<_> = calls.iter().filter(|call| !has_row(call)).collect();
+    assert!(
+        without.is_empty(),
+        "{without:?} have no row in `keyderive::guide::promises`; or do they change nothing?"
+    );
+    let known = WITHOUT_A_ROW.iter().chain(OF_ANOTHER_ROW.iter().map(|(call, _)| call));
+    let gone: Vec<_> = known.filter(|call| !calls.contains(**call)).collect();
+    assert!(gone.is_empty(), "there are no calls {gone:?}");
 }
 
 #[test]
