@@ -70,8 +70,8 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
              MiB. Those by hand write their requests as protobuf, for this key and this row alone: one in the order in \
              which rows come, which is the floor of `put_all` and `writer`; the other reads as far ahead as `load`, 64 MiB, \
              sorts the rows of each bucket and spreads the requests over them, and is its floor. `writer` takes each row by \
-             a call of its own, for which it looks at the clock and locks, and has several requests on the way; its \
-             `batch_entries` are 5000, and not the 100 that they are unless set.",
+             a call of its own, for which it locks, and has several requests on the way; its `batch_entries` are 5000, and \
+             not the 100 that they are unless set.",
             rows.len()
         ),
         unit: "row",
