@@ -115,7 +115,7 @@
 //!
 //! | call | after an unknown outcome |
 //! |---|---|
-//! | `put`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold |
+//! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | the same rows again; the error names one, and rows of its request are as open |
 //! | `load` | resume it |
 //! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row, and decide anew |

@@ -116,7 +116,7 @@ impl<K: TableKey, R> Table<K, R> {
 
 /// What a table is to be, from [`Table::create`].
 ///
-/// Awaited, it creates the table. It is sent again only when it cannot have reached the server, so after another
+/// Awaited, it creates the table. It is sent again only when the server cannot have carried it out, so after another
 /// failure the table may be there.
 ///
 /// # Errors
