@@ -312,9 +312,13 @@ impl Storage for Durable {
 
     fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status> {
         let name = format::rows_name(table);
-        if self.changes().transaction.is_some() {
-            return self.change(|transaction| get(&transaction.open_table(format::rows(&name))?, table, key));
+        let changes = self.changes();
+        if let Some(transaction) = &changes.transaction {
+            let found = self.guarded(|| get(&transaction.open_table(format::rows(&name))?, table, key))?;
+            drop(changes);
+            return found.map_err(|fault| self.failed(&fault));
         }
+        drop(changes);
         self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
             Ok(rows) => get(&rows, table, key),
             Err(TableError::TableDoesNotExist(_)) => Ok(Bytes::new()),
@@ -436,11 +440,11 @@ impl Storage for Durable {
     }
 
     fn close(&self) {
-        // Waits for those who read.
-        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return;
         }
+        // Waits for those who read.
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
         let transaction = mem::take(&mut *self.changes()).transaction;
         let ended = panic::catch_unwind(AssertUnwindSafe(|| {
             if self.panicked.load(Ordering::Relaxed) {

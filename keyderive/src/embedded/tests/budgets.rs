@@ -257,6 +257,9 @@ fn peak() -> u64 {
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn no_filter_takes_hundreds_of_megabytes() {
+    if is_over_a_file() {
+        return;
+    }
     if std::env::var_os(MEASURED).is_none() {
         let name = "embedded::tests::budgets::no_filter_takes_hundreds_of_megabytes";
         let mut run = std::process::Command::new(std::env::current_exe().unwrap());
@@ -279,7 +282,7 @@ async fn no_filter_takes_hundreds_of_megabytes() {
             if servers.read(read("a", filter)).await.is_ok() {
                 break;
             }
-            count -= count / 8;
+            count /= 2;
         }
         let took = (peak() - before) >> 10;
         println!("{count} times `{regex}`: {took} MiB so far");
