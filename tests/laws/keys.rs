@@ -231,6 +231,11 @@ pub(crate) trait Sample: OwnedRowKey + Clone + std::fmt::Debug + PartialEq {
     fn key() -> BoxedStrategy<Self>;
     /// Values of which some cannot be encoded.
     fn nasty() -> BoxedStrategy<Self>;
+
+    /// The key as it is stored: its times are rounded down to their units.
+    fn stored(self) -> Self {
+        self
+    }
 }
 
 /// Small numbers, so that values meet, and every number.
@@ -241,8 +246,12 @@ macro_rules! number {
 }
 
 macro_rules! sample {
-    ($key:ident { $($field:ident: $valid:expr, $nasty:expr;)* }) => {
+    ($key:ident { $($field:ident: $valid:expr, $nasty:expr;)* } $(stored $stored:ident)?) => {
         impl Sample for $key {
+            $(fn stored(self) -> Self {
+                $stored(self)
+            })?
+
             fn key() -> BoxedStrategy<Self> {
                 ($($valid,)*).prop_map(|($($field,)*)| $key { $($field),* }).boxed()
             }
@@ -404,7 +413,31 @@ sample!(Visit {
         nanos().prop_map(|at| jiff::Timestamp::from_nanosecond(at.into()).unwrap());
     stored: steps(1_000_000_000).prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap()),
         nanos().prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap());
-});
+} stored rounded_down);
+
+/// The visit with its times at the units of their fields.
+fn rounded_down(visit: Visit) -> Visit {
+    let millis = |nanos| floor(nanos, 1_000_000);
+    Visit {
+        begin: system_time(millis(nanos_of(visit.begin))),
+        end: jiff::Timestamp::from_nanosecond(millis(visit.end.as_nanosecond() as i64).into()).unwrap(),
+        stored: time::OffsetDateTime::from_unix_timestamp(visit.stored.unix_timestamp()).unwrap(),
+        ..visit
+    }
+}
+
+/// A time rounded down to steps of so many nanoseconds, before 1970 too.
+fn floor(nanos: i64, step: i64) -> i64 {
+    nanos.div_euclid(step) * step
+}
+
+/// The nanoseconds since 1970 of what [`system_time`] makes.
+fn nanos_of(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() as i64,
+        Err(before) => -(before.duration().as_nanos() as i64),
+    }
+}
 
 /// Where the salt and what stands behind it lie in a row key; nowhere without a salt.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {

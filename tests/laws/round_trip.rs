@@ -24,12 +24,12 @@ fn decode_gives_back_what_was_encoded<K: Sample>() {
 }
 for_every_key!(decode_gives_back_what_was_encoded);
 
-/// Values that the key cannot hold are errors that leave the output as it was; all others round-trip.
+/// Values that the key cannot hold are errors that leave the output as it was; all others come back as they are stored.
 fn nothing_is_lost_silently<K: Sample>() {
     check(K::nasty(), |key| {
         let mut out = b"before".to_vec();
         match key.encode_into(&mut out) {
-            Ok(()) => prop_assert_eq!(K::decode(&out[6..]).unwrap(), key),
+            Ok(()) => prop_assert_eq!(K::decode(&out[6..]).unwrap(), key.stored()),
             Err(error) => {
                 prop_assert_eq!(out, b"before");
                 prop_assert!(!error.to_string().is_empty());

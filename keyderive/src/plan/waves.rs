@@ -2,12 +2,14 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::encodings::Choice;
 use super::fixed::{Buckets, FixedFields, Rows};
 use super::range::{KeyRange, prefix_end};
 use super::request::{Asked, Request};
 use super::selection::Selection;
+use crate::key::{Layout, Salt};
 
 /// The most bytes of keys and ranges in one request.
 ///
@@ -67,34 +69,47 @@ impl<'s> Waves<'s> {
     /// The first and the last choice with rows in a range of stored keys, as far as their order tells: between the two
     /// there may be others that have none. Few choices are looked at.
     pub(super) fn ends_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
-        let (least, greatest) = self.outer_buckets(range).unzip();
+        let buckets = match self.selection.schema.salt() {
+            Some(salt) => Some(self.buckets_in(salt, range)?),
+            None => None,
+        };
+        let (first, last) = buckets.unzip();
         let encodings = self.selection.encodings.clone();
         let after = KeyRange::new(range.start(), None);
-        let first = Choice::first_ahead(&encodings, false, |choice| self.reaches(choice, greatest, &after))?;
+        let from = Choice::first_ahead(&encodings, false, |choice| self.reaches(choice, last, &after))?;
         let before = KeyRange::new([], range.end().map(<[u8]>::to_vec));
-        let last = Choice::first_ahead(&encodings, true, |choice| self.reaches(choice, least, &before))?;
-        Some((first, last))
+        let to = Choice::first_ahead(&encodings, true, |choice| self.reaches(choice, first, &before))?;
+        Some((from, to))
     }
 
-    /// The buckets whose keys in a range come first and last: one, where it lies in one. None without a salt.
-    fn outer_buckets(&mut self, range: &KeyRange) -> Option<(i32, i32)> {
-        let schema = self.selection.schema;
-        let salt = schema.salt()?;
-        let mut head = |bucket| {
-            self.head.clear();
-            schema.write_head(Some(bucket), &[], &mut self.head);
-            self.head.clone()
+    /// The first and the last bucket, by the order of their keys, that have keys in a range; the outermost ones, where
+    /// buckets begin anew behind each value of a field.
+    fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(i32, i32)> {
+        let (schema, all) = (self.selection.schema, salt.buckets());
+        let head = &mut self.head;
+        let mut keys = |bucket| {
+            head.clear();
+            schema.write_head(Some(bucket), &[], head);
+            KeyRange::prefix(head)
         };
-        if salt.fields_left() == 0
-            && let Some(bucket) = schema.bucket_of(range.start())
-        {
-            let own = KeyRange::prefix(&head(bucket));
-            if own.intersection(range) == *range {
-                return Some((bucket, bucket));
-            }
+        // Numbers in a width of digits, and those of the ordered layout, have the order of their bytes.
+        let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
+        let is_first_part = salt.fields_left() == 0;
+        if is_ascending && !is_first_part {
+            return Some((all.start, all.end - 1));
         }
-        let least = salt.buckets().min_by_key(|bucket| head(*bucket))?;
-        Some((least, salt.buckets().max_by_key(|bucket| head(*bucket))?))
+        if is_ascending {
+            let ends_before = |bucket| keys(bucket).end().is_some_and(|end| end <= range.start());
+            let first = first_without(all.clone(), ends_before);
+            let begins_before = |bucket| range.end().is_none_or(|end| keys(bucket).start() < end);
+            let last = first_without(all, begins_before) - 1;
+            return (first <= last).then_some((first, last));
+        }
+        let keys = all.map(|bucket| (keys(bucket), bucket));
+        let keys = keys.filter(|(keys, _)| !is_first_part || !keys.intersection(range).is_empty());
+        let mut keys: Vec<_> = keys.map(|(keys, bucket)| (keys.start().to_vec(), bucket)).collect();
+        keys.sort_unstable();
+        Some((keys.first()?.1, keys.last()?.1))
     }
 
     /// Whether rows of a choice are in a range, if they are in this bucket.
@@ -198,6 +213,21 @@ impl<'s> Waves<'s> {
             wave.push(bucket, asked);
         }
     }
+}
+
+/// The first number of a range of which `holds` does not hold, where it holds of those before that one and no other; the
+/// range's end, where it holds of all.
+fn first_without(range: Range<i32>, mut holds: impl FnMut(i32) -> bool) -> i32 {
+    let Range { start: mut low, end: mut high } = range;
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
 }
 
 /// The part of what is asked that is in the window.

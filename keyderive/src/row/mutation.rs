@@ -26,8 +26,10 @@ pub struct Mutation(pub(crate) Change);
 /// The timestamp that stands for the server's own time.
 pub(crate) const SERVER_TIME: i64 = -1;
 
-/// A range that no timestamp is in. It does not end at 0, which means no end to Bigtable.
-const NO_VERSIONS: (i64, Option<i64>) = (1000, Some(1000));
+/// What is sent for a range that no timestamp is in: the last millisecond that there is, which no clock gives.
+///
+/// Bigtable has no empty range: it refuses one that ends where it starts, and takes an end of 0 for none.
+const NO_VERSIONS: (i64, Option<i64>) = (i64::MAX / 1000 * 1000, None);
 
 /// What a mutation does.
 #[derive(Clone, Debug, PartialEq, Eq)]
