@@ -249,7 +249,7 @@ macro_rules! sample {
     ($key:ident { $($field:ident: $valid:expr, $nasty:expr;)* } $(stored $stored:ident)?) => {
         impl Sample for $key {
             $(fn stored(self) -> Self {
-                $stored(self)
+                $stored(&self)
             })?
 
             fn key() -> BoxedStrategy<Self> {
@@ -416,13 +416,13 @@ sample!(Visit {
 } stored rounded_down);
 
 /// The visit with its times at the units of their fields.
-fn rounded_down(visit: Visit) -> Visit {
+fn rounded_down(visit: &Visit) -> Visit {
     let millis = |nanos| floor(nanos, 1_000_000);
     Visit {
         begin: system_time(millis(nanos_of(visit.begin))),
         end: jiff::Timestamp::from_nanosecond(millis(visit.end.as_nanosecond() as i64).into()).unwrap(),
         stored: time::OffsetDateTime::from_unix_timestamp(visit.stored.unix_timestamp()).unwrap(),
-        ..visit
+        ..visit.clone()
     }
 }
 

@@ -79,8 +79,8 @@ impl<V: Ord + Clone> Constraint<V> {
     pub(crate) fn admits<D: Domain<Value = V>>(&self, value: &V) -> bool {
         match self {
             Self::Open => true,
-            Self::Fix(fixed) => fixed == value,
-            Self::AnyOf(values) => values.contains(value),
+            Self::Fix(fixed) => D::rounded(fixed) == *value,
+            Self::AnyOf(values) => values.iter().any(|fixed| D::rounded(fixed) == *value),
             Self::Range(lower, upper) => (lower.as_ref(), upper.as_ref()).contains(value),
             Self::Prefix(prefix) => D::begins(value, prefix),
         }

@@ -25,6 +25,11 @@ pub(crate) trait Domain {
         true
     }
 
+    /// The value as a key holds it.
+    fn rounded(value: &Self::Value) -> Self::Value {
+        value.clone()
+    }
+
     /// The order of the field.
     fn order(one: &Self::Value, other: &Self::Value) -> Ordering {
         one.cmp(other)
@@ -52,6 +57,10 @@ impl<D: Domain> Domain for Reversed<D> {
 
     fn holds(value: &Self::Value) -> bool {
         D::holds(value)
+    }
+
+    fn rounded(value: &Self::Value) -> Self::Value {
+        D::rounded(value)
     }
 
     fn order(one: &Self::Value, other: &Self::Value) -> Ordering {
@@ -307,6 +316,15 @@ impl Domain for Kinds {
     }
 }
 
+/// A time rounded down to so many nanoseconds, before 1970 too.
+fn round_down(time: SystemTime, step: u128) -> SystemTime {
+    let past = match time.duration_since(UNIX_EPOCH) {
+        Ok(since) => since.as_nanos() % step,
+        Err(before) => (step - before.duration().as_nanos() % step) % step,
+    };
+    time - Duration::from_nanos_u128(past)
+}
+
 /// Times in milliseconds since 1970, of 13 digits.
 pub(crate) struct Millis;
 
@@ -331,9 +349,11 @@ impl Domain for Millis {
     }
 
     fn holds(value: &SystemTime) -> bool {
-        value.duration_since(UNIX_EPOCH).is_ok_and(|since| {
-            since.subsec_nanos() % 1_000_000 == 0 && since.as_millis() <= 9_999_999_999_999
-        })
+        value.duration_since(UNIX_EPOCH).is_ok_and(|since| since.as_millis() <= 9_999_999_999_999)
+    }
+
+    fn rounded(value: &SystemTime) -> SystemTime {
+        round_down(*value, 1_000_000)
     }
 }
 
@@ -353,10 +373,8 @@ impl Domain for SignedMicros {
         if rng.bool() { time + Duration::from_nanos(1) } else { time - Duration::from_nanos(1) }
     }
 
-    fn holds(value: &SystemTime) -> bool {
-        let before = |error: std::time::SystemTimeError| error.duration();
-        let distance = value.duration_since(UNIX_EPOCH).unwrap_or_else(before);
-        distance.subsec_nanos().is_multiple_of(1_000)
+    fn rounded(value: &SystemTime) -> SystemTime {
+        round_down(*value, 1_000)
     }
 }
 
