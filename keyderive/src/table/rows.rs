@@ -133,9 +133,9 @@ impl<K: TableKey, R> Rows<K, R> {
     ) -> Self {
         let state = match run {
             Ok(run) if !table.is_vouched() && !run.is_empty() => {
-                // Without the type of the rows, which may borrow; it may go on when the client is closed meanwhile.
+                // Without the type of the rows, which may borrow.
                 let mut checked = table.clone().with_rows::<()>();
-                checked.client = checked.client.entered();
+                checked.client = run.client().clone();
                 State::Checking(Box::pin(async move { checked.vouched().await }), Box::new(run))
             }
             Ok(run) => State::Running(Box::new(run)),
@@ -186,7 +186,10 @@ impl<K: TableKey, R> Rows<K, R> {
     #[cold]
     fn poll_checked(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let checked = match &mut self.state {
-            State::Checking(checking, _) => ready!(checking.as_mut().poll(cx)),
+            State::Checking(checking, run) => match run.poll_before(checking.as_mut(), cx) {
+                Poll::Ready(checked) => checked,
+                Poll::Pending => return Poll::Pending,
+            },
             State::Running(_) | State::Failed(_) | State::Ended => Ok(()),
         };
         self.state = match (checked, std::mem::replace(&mut self.state, State::Ended)) {

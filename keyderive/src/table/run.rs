@@ -1,5 +1,6 @@
 //! A scan that runs: wave after wave of lanes, until the plan or the limit ends.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -7,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use super::lane::{Lane, Pace, Reader};
 use super::merge::Merge;
-use crate::client::{Error, PageSize, StreamPass, are_many};
+use crate::client::{Client, Error, PageSize, StreamPass, are_many};
 use crate::key::{DecodeError, TableKey};
 use crate::plan::{Request, Waves};
 use crate::row::{Row, Span};
@@ -59,6 +60,27 @@ impl<K: TableKey> Run<K> {
     /// Whether nothing is ever sent.
     pub(super) fn is_empty(&self) -> bool {
         self.remaining == 0
+    }
+
+    /// By which it is sent, and what comes before it.
+    pub(super) fn client(&self) -> &Client {
+        &self.reader.client
+    }
+
+    /// Polls what comes before the scan, which is closed as the scan is.
+    pub(super) fn poll_before(
+        &self,
+        before: Pin<&mut (impl Future<Output = Result<(), Error>> + ?Sized)>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<(), Error>> {
+        if !self.pass.is_polled() {
+            return Poll::Ready(Err(Error::closed_scan(&self.reader.table)));
+        }
+        let polled = before.poll(cx);
+        if polled.is_pending() {
+            self.pass.waits(cx);
+        }
+        polled
     }
 
     /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
