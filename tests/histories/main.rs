@@ -10,6 +10,7 @@ mod history;
 mod orders;
 mod proxy;
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +35,10 @@ const WRITERS: usize = 8;
 
 /// Few, so that the writers meet.
 const ROWS: u32 = 6;
+
+/// After so many operations the writers leave their rows for new ones, which nobody has written. The emulator keeps every
+/// version of a row for a while, and takes longer with each.
+const OPERATIONS_OF_ROWS: u64 = 2_000;
 
 /// A history in so many writes and reads, and what there is to say of it.
 struct Run {
@@ -65,6 +70,8 @@ struct Writer {
     rng: Rng,
     log: Arc<Log>,
     ids: Arc<AtomicU64>,
+    /// How many operations the history is to have, and how many it still lacks.
+    operations: u64,
     left: Arc<AtomicU64>,
     /// Through the proxy.
     orders: Orders,
@@ -89,7 +96,7 @@ impl Writer {
             let drawn = self.rng.u8(..100);
             let made = match (is_old, drawn) {
                 (_, ..30) => {
-                    let key = self.rng.u32(..ROWS);
+                    let key = self.key();
                     self.read(key).await;
                     1
                 }
@@ -107,6 +114,11 @@ impl Writer {
                 return self.history;
             }
         }
+    }
+
+    fn key(&mut self) -> u32 {
+        let made = self.operations - self.left.load(Ordering::SeqCst);
+        self.rng.u32(..ROWS) + ROWS * u32::try_from(made / OPERATIONS_OF_ROWS).unwrap()
     }
 
     fn next(&self) -> u64 {
@@ -142,13 +154,13 @@ impl Writer {
     }
 
     async fn put(&mut self) -> u64 {
-        let (id, key, begun) = (self.next(), self.rng.u32(..ROWS), self.log.now());
+        let (id, key, begun) = (self.next(), self.key(), self.log.now());
         let put = self.orders.put(&OrderKey { id: key }, &Order::of(id)).await;
         self.wrote(id, key, Call::Put, begun, outcome(put.map(|()| true)), None)
     }
 
     async fn old_put(&mut self) -> u64 {
-        let (id, key, begun) = (self.next(), self.rng.u32(..ROWS), self.log.now());
+        let (id, key, begun) = (self.next(), self.key(), self.log.now());
         let row = OrderKey { id: key }.encode().unwrap();
         let put = self.raw.mutate_row(row, Order::of(id).old_put()).await;
         self.wrote(id, key, Call::OldPut, begun, outcome(put.map(|()| true)), None)
@@ -156,7 +168,7 @@ impl Writer {
 
     /// Reads a row and writes it where it is still what was read.
     async fn put_if(&mut self) -> u64 {
-        let key = self.rng.u32(..ROWS);
+        let key = self.key();
         let Some(over) = self.read(key).await else { return 1 };
         let (id, begun) = (self.next(), self.log.now());
         let (row, order) = (OrderKey { id: key }, Order::of(id));
@@ -171,7 +183,7 @@ impl Writer {
     fn several(&mut self) -> Several {
         let count = self.rng.usize(2..7);
         let rows: Vec<_> =
-            (0..count).map(|_| (OrderKey { id: self.rng.u32(..ROWS) }, Order::of(self.next()))).collect();
+            (0..count).map(|_| (OrderKey { id: self.key() }, Order::of(self.next()))).collect();
         let begun = vec![self.log.now(); count];
         Several { rows, begun }
     }
@@ -299,6 +311,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
             rng: rng.fork(),
             log: Arc::clone(&log),
             ids: Arc::clone(&ids),
+            operations,
             left: Arc::clone(&left),
             orders: client.table("orders"),
             raw: client.raw_table("orders"),
@@ -319,7 +332,8 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     for proxy in &proxies {
         proxy.settled().await;
     }
-    for key in 0..ROWS {
+    let rows: BTreeSet<u32> = history.writes.iter().map(|write| write.key).collect();
+    for key in rows {
         let begun = log.now();
         let found = steady.get(&OrderKey { id: key }).await.map_err(|error| error.to_string());
         history.reads.push(Read { key, begun, ended: log.now(), found });
