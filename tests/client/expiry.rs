@@ -53,8 +53,11 @@ async fn ends<T: std::fmt::Debug>(
     operation.await.unwrap_err()
 }
 
+/// Ends the stream of an answer.
+type End = fn(Answer) -> Answer;
+
 /// The ways in which a server ends a stream, or the connection below it.
-fn endings() -> [(&'static str, fn(Answer) -> Answer); 3] {
+fn endings() -> [(&'static str, End); 3] {
     [
         ("CANCEL", |answer| answer.reset(Reason::CANCEL)),
         ("GOAWAY", |answer| answer.go_away_now(Reason::NO_ERROR)),

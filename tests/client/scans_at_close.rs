@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
-use keyderive::{Client, Error, RowKey, Table};
+use keyderive::{Client, Error, RowKey, Scan, Table};
 use keyderive_scripted::data::row_range::{EndKey, StartKey};
 use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep, timeout};
@@ -160,7 +160,7 @@ async fn raw_streams_that_have_ended(client: Client) {
 }
 
 async fn an_export_that_was_read_to_its_end(client: Client) {
-    let export = events(&client).export(EventKey::scan()).with(|scan| scan.keys_only());
+    let export = events(&client).export(EventKey::scan()).with(Scan::keys_only);
     let mut rows = export.stream();
     let mut count = 0;
     while rows.next().await.transpose().unwrap().is_some() {
@@ -186,7 +186,7 @@ async fn scans_that_nobody_polls_are_given_up(client: Client) {
     begun.next().await.unwrap().unwrap();
     let mut raw = client.raw_table("events").read_rows(ReadRows::all());
     raw.next().await.unwrap().unwrap();
-    let mut export = events.export(EventKey::scan()).with(|scan| scan.keys_only()).stream();
+    let mut export = events.export(EventKey::scan()).with(Scan::keys_only).stream();
     export.next().await.unwrap().unwrap();
 
     let began = Instant::now();
@@ -228,7 +228,7 @@ async fn a_scan_that_is_polled_now_and_then_ends_well(client: Client) {
 /// It reads one partition after the other, and has begun one of three.
 async fn an_export_that_is_read_slowly_ends_well(client: Client) {
     let parts = (0..3).map(|third| EventKey::scan().id_range(third * 2..third * 2 + 2).into_plan().unwrap());
-    let export = events(&client).export_parts(parts).parallel(1).with(|scan| scan.keys_only());
+    let export = events(&client).export_parts(parts).parallel(1).with(Scan::keys_only);
     let mut rows = export.stream();
     rows.next().await.unwrap().unwrap();
     let read = async {

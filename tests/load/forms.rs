@@ -1,4 +1,8 @@
 //! Loads beside live writers: rows that are there are replaced, mixed with, or left as they are.
+#![expect(
+    clippy::redundant_closure_for_method_calls,
+    reason = "a method is not general enough over the load's lifetime"
+)]
 
 use std::collections::BTreeMap;
 use std::future::IntoFuture as _;

@@ -34,7 +34,6 @@ use crate::row::{FilterError, RowError};
 pub struct Error(Arc<Kind>);
 
 /// What an [`Error`] is about.
-#[expect(clippy::large_enum_variant, reason = "it is only ever behind a pointer")]
 pub(crate) enum Kind {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },

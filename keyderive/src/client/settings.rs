@@ -46,9 +46,9 @@ pub struct Settings {
     pub mutate_row: CallSettings,
     /// Writes of many rows; each request of them.
     pub mutate_rows: CallSettings,
-    /// Conditional writes, which are sent again only when they were not sent, or were refused.
+    /// Conditional writes, which are sent again only when they were not sent, or the server refused them in a transient way.
     pub check_and_mutate_row: CallSettings,
-    /// Increments and appends, which are sent again only when they were not sent, or were refused.
+    /// Increments and appends, which are sent again only when they were not sent, or the server refused them in a transient way.
     pub read_modify_write_row: CallSettings,
     /// What is done to tables: creating, describing, changing and deleting them.
     pub admin: CallSettings,
@@ -65,9 +65,10 @@ pub struct Settings {
     /// By TLS, the handshake is the first answer, and may take 10 s. Where connections are
     /// [primed](crate::client::ClientBuilder::prime), making the client may take the time of `ping_and_warm` besides.
     pub first_contact: Duration,
-    /// Whether the first request of a table's handle fails where the [layout](crate::guide::tables#layout) cannot be
-    /// checked, because the admin service does not answer within 3 s or refuses: false. Unless it is required, the
-    /// request goes on, with a warning.
+    /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) could be read: false. Unless it is
+    /// required, they go on, with a warning, where the admin service refuses or does not answer within 3 s.
+    ///
+    /// It does not refuse tables without a voucher. The 3 s come on top of a call's own time, once for each table.
     pub require_layout_check: bool,
 }
 

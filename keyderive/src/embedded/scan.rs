@@ -72,7 +72,7 @@ impl Scan {
                 State::Ended => return Poll::Ready(Ok(None)),
                 State::Idle(reader) if self.waits || reader.takes_long() => match Handle::try_current() {
                     Ok(runtime) => {
-                        self.state = State::Reading(runtime.spawn_blocking(|| read(reader, false)))
+                        self.state = State::Reading(runtime.spawn_blocking(|| read(reader, false)));
                     }
                     Err(_) if !self.waits => return Poll::Ready(self.take(read(reader, false))),
                     Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),

@@ -393,18 +393,24 @@ fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool
     false
 }
 
+/// Entries of a request, with their places in it.
+type Placed<E> = Vec<(usize, E)>;
+
+/// Rows that are to be changed [aside](Store::prepare), each with its entries.
+type Aside<E> = Vec<(Bytes, Placed<E>)>;
+
 /// The changes of one request to many rows, made some rows at a time.
 pub(super) struct Bulk<E, F> {
     table: String,
     /// With their places in the request, by key, those of one row in the order of the request.
-    entries: Vec<(usize, E)>,
+    entries: Placed<E>,
     key: fn(&E) -> &Bytes,
     work: fn(&E) -> usize,
     make: F,
     /// How many entries have had their turn.
     done: usize,
     outcomes: Vec<Result<(), Status>>,
-    aside: Vec<(Bytes, Vec<(usize, E)>)>,
+    aside: Aside<E>,
 }
 
 /// What the entries of one row are made by; an outcome for each.
@@ -490,8 +496,8 @@ impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
         }
     }
 
-    /// What came of the entries that were made, and the rows that are to be changed [aside](Store::prepare).
-    pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Vec<(Bytes, Vec<(usize, E)>)>) {
+    /// What came of the entries that were made, and the rows that are to be changed aside.
+    pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Aside<E>) {
         (self.outcomes, self.aside)
     }
 }

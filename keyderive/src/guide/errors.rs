@@ -54,7 +54,7 @@
 //! | [`is_foreign_row`](crate::Error::is_foreign_row) | a scan met a key of other code or another layout; [`row_key`](crate::Error::row_key) is it | find out who writes it; [`on_foreign`](crate::Scan::on_foreign) skips such rows, a tag for each key type keeps them apart |
 //! | [`is_row`](crate::Error::is_row) | a value cannot be columns, or columns are not a row: one is missing, or malformed | the source, a [`RowError`](crate::row::RowError), tells which; make the field an `Option` or give it a default where rows may lack it |
 //! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family that was written to, does not exist | create it: [`tables`](super::tables) |
-//! | [`is_already_exists`](crate::Error::is_already_exists) | the table that was to be created exists | `create_if_absent` takes it as it is |
+//! | [`is_already_exists`](crate::Error::is_already_exists) | the table that was to be created exists | `create_if_absent` compares it, and fails with `is_mismatch` where it differs or has no voucher |
 //! | [`is_mismatch`](crate::Error::is_mismatch) | a table is not what was declared, its keys have another layout, or a checkpoint is of another one; the text has both sides | deploy the right program, or change the table; do not write. A load whose checkpoint is refused begins at the beginning: [`loading`](super::loading#resuming) |
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or above a limit of Bigtable, whatever the table holds | mend the program: [`limits`](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is unknown, or may not do this | grant the role: [`deployment`](super::deployment#permissions) |
@@ -115,11 +115,11 @@
 //!
 //! | call | after an unknown outcome |
 //! |---|---|
-//! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold |
+//! | `put`, `insert`, `merge`, `update`, `delete`, [`put_both`](crate::put_both) | the same call again makes it hold; it also replaces what others have written meanwhile, so where that counts, read the row and use a condition |
 //! | `put_all`, `merge_all`, `delete_rows`, a `writer` | the same rows again; the error names one, and rows of its request are as open |
 //! | `load` | resume it |
-//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row, and decide anew |
-//! | `increment`, `append`, `modify` | read the row: the same call again may count or append twice |
+//! | `put_if`, `put_if_absent`, `delete_if`, `update` with `only_if` | read the row, and decide anew; a column with a number of your own for each attempt tells your write from another's |
+//! | `increment`, `append`, `modify` | the same call again may count or append twice. With one writer, read the row; with several, the row does not tell: count by a row for each event, or by `put_if`, where each must count once |
 //! | a table created, changed or deleted, `drop_rows` | look at the table; `create_if_absent` does |
 //!
 //! Reads are never open, nor is what failed before it was sent. [`is_retryable`](crate::Error::is_retryable) is false where

@@ -1,7 +1,8 @@
 //! Limits: what is refused, what is advised against, and what is left out.
 //!
 //! What Bigtable would refuse is refused before it is sent, with an error that names the value and the limit. Nothing is
-//! truncated, wrapped or defaulted instead.
+//! truncated, wrapped or defaulted instead; a sum of [`increment`](crate::Table::increment) that is too large wraps at the
+//! server.
 //!
 //! # Keys
 //!
@@ -46,7 +47,9 @@
 //!
 //! # What there is none of
 //!
-//! - **Cells of the future.** Values are set at the server's time, so no client's clock decides what is read. A cell that a
+//! - **Cells of the future.** Values are set at the server's time, so no client's clock decides what is read, but of
+//!   columns that a [`Timestamped`](crate::row::Timestamped) or a compared
+//!   [`column_version`](crate::row::Condition::column_version) gives a time. A cell that a
 //!   raw write or a [`Timestamped`](crate::row::Timestamped) has set ahead of it hides what is put until its time comes.
 //!   Reads warn of such cells and count them in the metric `keyderive.future_cells`.
 //! - **Transactions over rows.** Bigtable has none; [`put_both`](crate::put_both) says what holds after a failure.

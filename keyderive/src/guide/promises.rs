@@ -60,8 +60,8 @@
 //! - **A put that has returned can come back.** Its request may have been sent twice, and the first one may still be on its
 //!   way when the second is answered, or when the call has given up. It then brings its value back, whole. Only a condition
 //!   prevents that: [`put_if`](crate::Table::put_if).
-//! - **Programs that own different columns do not agree on a row.** Each writes its own columns whole; the row is of both. So
-//!   it is between an `update` and a `put`, and beside a program of a release that set cells at its own clock's time.
+//! - **Programs that own different columns do not agree on a row.** Each writes its own columns whole; the row is of both. An
+//!   `update` beside a `put` can leave such a row too, and so can a program that sets cells at its own clock's time.
 //! - **A cell of the future is read until its time has come**, whatever is put over it, and so is a cell from before the
 //!   server's clock stepped back.
 //! - **A load can undo a delete**, since a row that is gone leaves nothing to compare.

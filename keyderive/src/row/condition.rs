@@ -50,7 +50,8 @@ impl Condition {
         Kind::Column(Path::new(path)).into()
     }
 
-    /// The newest version of this column has this timestamp, in microseconds: nobody has written it since it was read.
+    /// The newest version of this column has this timestamp, in microseconds, so that it has not been written since it was
+    /// read.
     ///
     /// ```
     /// use keyderive::row::{Condition, Timestamped};
@@ -82,7 +83,8 @@ impl Condition {
     /// version where that is later, also where a [`Timestamped`](super::Timestamped) of it has an earlier time. So of several
     /// writers that have read one version, one gets true.
     ///
-    /// This is exact among writers that all compare the version. A plain [`put`](crate::Table::put) in the same millisecond
+    /// This is exact among writers that all compare the version and set the column: an [`update`](crate::Table::update) that
+    /// does not set it leaves the version to others. A plain [`put`](crate::Table::put) in the same millisecond
     /// keeps the version: where such puts are made, compare a value. A clock that is ahead makes a cell of the future, which
     /// hides a plain `put`: write such a column by conditions alone.
     ///

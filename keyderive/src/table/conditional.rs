@@ -146,8 +146,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// It is applied once, and the answer is what the column held then. It is not sent again when it may have been applied:
-    /// after an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that is
+    /// A call that succeeds was applied exactly once, and the answer is what the column held then. It is not sent again when
+    /// it may have been applied: after an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that is
     /// too large wraps around.
     ///
     /// A row that is missing, or was deleted meanwhile, is made of this column alone; reads can

@@ -60,8 +60,9 @@ impl<K: TableKey, R> Table<K, R> {
         self.send(batch).await.map(|()| rows)
     }
 
-    /// Drops all rows of a plan at once, by the prefixes of their keys: far cheaper than
-    /// [`delete_rows`](Self::delete_rows), and not exact in time for rows that are written meanwhile.
+    /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
+    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows that are written
+    /// meanwhile stay or go.
     ///
     /// Only for a plan whose rows are all those of exactly one byte prefix in each bucket, which is not empty: fields
     /// fixed from the left, one value each, and nothing else; not all of them, which is one row for

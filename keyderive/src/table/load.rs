@@ -100,8 +100,8 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-/// A load of rows, from [`Table::load`]. It runs when it is awaited; dropped before its end, it cancels what it has on
-/// the way, and what was written stays.
+/// A load of rows, from [`Table::load`]. It runs when it is awaited; dropped before its end, it sends nothing more; requests in
+/// flight may still be applied, and what was written stays.
 ///
 /// ```
 /// # use keyderive::{Client, RowKey};
@@ -115,7 +115,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// # let rows = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
 /// let report = users
 ///     .load_iter(rows)
-///     .look_ahead(16 * 1024 * 1024) // a death loses no more
+///     .look_ahead(16 * 1024 * 1024) // a crash repeats no more
 ///     .checkpoint_every(50_000)
 ///     .on_checkpoint(|checkpoint| store(checkpoint))
 ///     .resume(stored()) // none at the first time

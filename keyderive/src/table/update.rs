@@ -128,7 +128,7 @@ impl<K: TableKey, R> Update<K, R> {
     /// applied, as [`put_if`](Table::put_if). Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
-    /// As the update itself, and as `put_if`.
+    /// As the update itself, and as `put_if`. After an unknown outcome, read the row, and decide anew.
     ///
     /// # Cancel safety
     /// As `put_if`.

@@ -64,11 +64,11 @@ impl Hasher for Identity {
 }
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Makes the row with this key equal to `row`, in one mutation.
+    /// Makes the row with this key equal to `row`, in one atomic request.
     ///
-    /// When it returns, the type's columns are those of this value, whole, whatever clients' clocks and other writers do; of
-    /// concurrent puts the one that the server applies last stays. A request that timed out can arrive after the call has
-    /// returned, and brings this value back, whole; use [`put_if`](Self::put_if) where that counts.
+    /// When it returns, the type's columns have been made those of this value, whole, whatever clients' clocks say; of
+    /// concurrent puts the one that the server applies last stays, and no reader sees a mixture. A request that timed out can
+    /// arrive after the call has returned, and brings this value back, whole; use [`put_if`](Self::put_if) where that counts.
     ///
     /// A struct owns the columns that its fields name: those of present fields are set at the server's time, those of absent
     /// options deleted, and columns that it does not name are left alone, as a newer version of the program may have
@@ -113,7 +113,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.merge(key, row).await
     }
 
-    /// Sets what is present in `row`, in one mutation, and leaves the rest of the stored row as it is.
+    /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
     ///
     /// The changes apply together, and each changed column is read as set. A row that is not there is made of these alone.
     ///

@@ -63,7 +63,8 @@ impl<K: TableKey, R> Table<K, R> {
 }
 
 impl<K: TableKey, R> Writer<K, R> {
-    /// Takes a row, as [`Table::put`]; waits while too much is on the way.
+    /// Takes a row into the writer, to be written as by [`Table::put`]; waits while too much is on the way. That it is stored
+    /// [`flush`](Self::flush) or [`close`](Self::close) tells.
     ///
     /// # Errors
     /// When the key or the row cannot be encoded, or is above a limit of Bigtable; when the client is closed, or no
