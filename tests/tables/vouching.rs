@@ -516,3 +516,19 @@ async fn a_stream_is_checked_when_it_is_first_polled() {
     drop(rows);
     closed.await;
 }
+
+/// A handle that was checked does not write by the old layout once this client has seen another one.
+#[tokio::test]
+async fn what_verify_finds_stops_the_handles_of_the_client() {
+    let bigtable = Bigtable::in_memory();
+    let before = table::<Salt8>(&bigtable.client());
+    before.create_if_absent().await.unwrap();
+    let key = Salt8 { user: "alice".into(), at: 7 };
+    before.put(&key, &row("old")).await.unwrap();
+    let after = table::<Salt9>(&bigtable.client());
+    after.delete_table().await.unwrap();
+    after.create().await.unwrap();
+    assert!(before.verify().await.unwrap_err().is_mismatch());
+    assert!(before.put(&key, &row("stray")).await.unwrap_err().is_mismatch());
+    assert_eq!(after.count(Salt9::scan()).await.unwrap(), 0);
+}

@@ -229,7 +229,11 @@ impl Client {
     }
 
     /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
-    /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended.
+    /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended. Drop the
+    /// streams that are not read to their ends before, since each may hold it up for 10 s.
+    ///
+    /// A call of many requests, as a load, `put_all` or `delete_rows`, ends at its next request: a load with a
+    /// [checkpoint](crate::load::LoadError::checkpoint).
     ///
     /// A scan has begun when its stream is made. It has ended when the stream has given its last row, the end or an
     /// error, or is dropped. A stream that is kept and that nobody polls can do neither: when it has not been polled for

@@ -101,7 +101,8 @@ fn incremented(
         None => 0,
         Some(value) => value.try_into().map(i64::from_be_bytes).map_err(|_| {
             Status::failed_precondition(format!(
-                "the column {qualifier:?} in the column family `{family}` has a value of {} bytes, and only an integer of 8 bytes can be incremented",
+                "the column `{}` in the column family `{family}` has a value of {} bytes, and only an integer of 8 bytes can be incremented",
+                qualifier.escape_ascii(),
                 value.len()
             ))
         })?,

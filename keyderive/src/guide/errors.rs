@@ -71,7 +71,7 @@
 //! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | a write may have been applied, or not | [as its call says](#unknown-outcomes) |
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes, and the call may be made again | the same call may succeed later |
 //!
-//! [`attempts`](crate::Error::attempts) is 0 for what was not sent, [`bucket`](crate::Error::bucket) the salt bucket
+//! [`attempts`](crate::Error::attempts) is 0 for what was not sent, and where an answer could not be read as a row or a key, [`bucket`](crate::Error::bucket) the salt bucket
 //! that a scan failed in, [`last_row_key`](crate::Error::last_row_key) the row behind which it can go on, and
 //! [`grpc_code`](crate::Error::grpc_code) the code of the protocol.
 //!

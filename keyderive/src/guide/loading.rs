@@ -45,6 +45,12 @@
 //! | a table into a stream, in no order | [`export`](crate::Table::export) |
 //! | a table in parts, for workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
+//! A load has three forms. As it is, each row replaces the one that is there, whole, as `put` does.
+//! [`new_rows`](crate::load::Load::new_rows) deletes nothing, as `insert`, for keys that no row has.
+//! [`if_absent`](crate::load::Load::if_absent) leaves rows as they are that the table has, as `put_if_absent`, for loads beside
+//! live writers; it takes several times as long. Resume a load in the form in which it began: its checkpoint does not know
+//! it.
+//!
 //! [`explain`](crate::Export::explain) on an export says what its scan asks for, and into which partitions it is cut.
 //!
 //! # How a load runs

@@ -151,7 +151,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// too large wraps around.
     ///
     /// A row that is missing, or was deleted meanwhile, is made of this column alone; reads can
-    /// [skip](crate::Scan::on_unreadable) rows that lack others.
+    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of a row type that has the column sets it, whatever
+    /// was counted meanwhile: keep counters in a row type of their own, of the same table or of another.
     ///
     /// # Errors
     /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes

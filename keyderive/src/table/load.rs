@@ -288,7 +288,8 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// ```
     ///
     /// It is for loads beside live writers. Rows that are there are counted as [`kept`](Progress::kept), and so is a row that
-    /// this load has written by a request whose answer was lost. A row that was deleted before its turn is written. Of a key
+    /// this load has written by a request whose answer was lost. Any cell keeps a row, also that of an `increment` alone. A row
+    /// that was deleted before its turn is written. Of a key
     /// given twice the first stays.
     ///
     /// Each row is a request of its own, with 64 at a time for each of the [`workers`](Self::workers), so it takes 4 to 5

@@ -153,6 +153,11 @@ impl Client {
         }
     }
 
+    /// Has the handles of a table check it again before their next requests.
+    pub(crate) fn forget_info(&self, table: &str) {
+        self.inner.infos.forget(table);
+    }
+
     /// What the table is, if it has been read.
     pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
         self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)

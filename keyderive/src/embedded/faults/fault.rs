@@ -29,7 +29,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The server cannot be reached for now; a client may try again.
+    /// The server cannot be reached for now; a client may try again what may be applied twice.
     pub fn unavailable() -> Self {
         Self::of(Code::Unavailable)
     }
