@@ -190,3 +190,18 @@ async fn a_compared_version_is_superseded() {
         [[next, -1], [next, -1], [LATE + 5_000, -1], [1_000, next], [1_000, -1], [next, next]].concat();
     assert_eq!(times(&mock), expected);
 }
+
+/// It would let in every writer that has read the version.
+#[tokio::test(start_paused = true)]
+async fn a_write_that_keeps_the_compared_version_is_refused() {
+    let mock = server();
+    let pages = client(&mock).table::<OrderKey, Page>("pages");
+    let version = || Condition::column_version("text", LATE);
+    let error = pages.update(&KEY).set("views", &8).only_if(version()).await.unwrap_err();
+    assert!(error.is_row() && error.to_string().contains("leaves the version as it is"), "{error}");
+    assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
+    // What the write deletes has another version, too.
+    pages.update(&KEY).delete("text").only_if(version()).await.unwrap();
+    pages.delete_if(&KEY, version()).await.unwrap();
+    assert_eq!(mock.requests_of(Rpc::CheckAndMutateRow).len(), 2);
+}

@@ -13,7 +13,7 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let vis = key.vis();
     let doc = format!(
         "A scan of [`{0}`]: its fields are constrained from the left, and a range or prefix ends it.\n\n\
-         `S` says how far it has been constrained. Begin one with `{0}::scan()`.",
+         `__KeyderiveStage` says how far it has been constrained. Begin one with `{0}::scan()`.",
         key.input.ident,
     );
     quote! {
@@ -21,9 +21,9 @@ pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         #[derive(#private::core::clone::Clone, #private::core::fmt::Debug)]
         #[must_use = "a scan reads nothing until it is given to a table"]
         #[allow(dead_code)]
-        #vis struct #scan<S = #private::Fixed<0>> {
+        #vis struct #scan<__KeyderiveStage = #private::Fixed<0>> {
             draft: #private::Draft,
-            stage: #private::core::marker::PhantomData<S>,
+            stage: #private::core::marker::PhantomData<__KeyderiveStage>,
         }
     }
 }
@@ -51,12 +51,12 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let this = key.type_at(&parse_quote!('static));
     let can_plan = key.first_hashed().map(|hashed| {
         let name = name(key, &key.fields[hashed]);
-        quote!(where S: #private::CanPlan<#this, #name>)
+        quote!(where __KeyderiveStage: #private::CanPlan<#this, #name>)
     });
     quote! {
         #[automatically_derived]
         #[allow(dead_code)]
-        impl<S> #scan<S> {
+        impl<__KeyderiveStage> #scan<__KeyderiveStage> {
             /// The plan: which rows are asked for, in which buckets.
             ///
             /// # Errors
@@ -79,7 +79,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         }
 
         #[automatically_derived]
-        impl<S> #private::IntoPlan<#this> for #scan<S> #can_plan {
+        impl<__KeyderiveStage> #private::IntoPlan<#this> for #scan<__KeyderiveStage> #can_plan {
             fn into_plan(
                 self,
             ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> {
@@ -99,7 +99,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let is_next = is_next(key, at, private);
     let [fix, range, prefix, any_of] = &methods_of(field);
     let [fix_doc, range_doc, prefix_doc, any_of_doc] = docs(key, field, next);
-    let arg = quote!(<#ty as #private::KeyField<S::Codec>>::Arg<#value>);
+    let arg = quote!(<#ty as #private::KeyField<__KeyderiveStage::Codec>>::Arg<#value>);
     let (draft_fix, draft_any_of) = match field.is_hashed() {
         true => (quote!(fix_hashed), quote!(any_of_hashed)),
         false => (quote!(fix), quote!(any_of)),
@@ -114,10 +114,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 ) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::RangeField<S::Codec>,
+                    #ty: #private::RangeField<__KeyderiveStage::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::range::<S::Codec, #ty>(self.draft, &range),
+                        draft: #private::Draft::range::<__KeyderiveStage::Codec, #ty>(self.draft, &range),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -126,10 +126,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
                 pub fn #prefix<#value>(self, prefix: #arg) -> #scan<#private::Ended>
                 where
                     #is_next,
-                    #ty: #private::PrefixField<S::Codec>,
+                    #ty: #private::PrefixField<__KeyderiveStage::Codec>,
                 {
                     #scan {
-                        draft: #private::Draft::prefix::<S::Codec, #ty>(self.draft, prefix),
+                        draft: #private::Draft::prefix::<__KeyderiveStage::Codec, #ty>(self.draft, prefix),
                         stage: #private::core::marker::PhantomData,
                     }
                 }
@@ -138,15 +138,15 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     quote! {
         #[automatically_derived]
         #[allow(dead_code)]
-        impl<S> #scan<S> {
+        impl<__KeyderiveStage> #scan<__KeyderiveStage> {
             #[doc = #fix_doc]
             pub fn #fix<#value>(self, #fix: #arg) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
-                #ty: #private::KeyField<S::Codec>,
+                #ty: #private::KeyField<__KeyderiveStage::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_fix::<S::Codec, #ty>(self.draft, #fix),
+                    draft: #private::Draft::#draft_fix::<__KeyderiveStage::Codec, #ty>(self.draft, #fix),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -155,15 +155,15 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
             pub fn #any_of<__KeyderiveHow>(
                 self,
                 values: impl #private::core::iter::IntoIterator<
-                    Item: #private::Listed<S::Codec, #ty, __KeyderiveHow>,
+                    Item: #private::Listed<__KeyderiveStage::Codec, #ty, __KeyderiveHow>,
                 >,
             ) -> #scan<#private::Fixed<#next>>
             where
                 #is_next,
-                #ty: #private::KeyField<S::Codec>,
+                #ty: #private::KeyField<__KeyderiveStage::Codec>,
             {
                 #scan {
-                    draft: #private::Draft::#draft_any_of::<S::Codec, #ty, _>(self.draft, values),
+                    draft: #private::Draft::#draft_any_of::<__KeyderiveStage::Codec, #ty, _>(self.draft, values),
                     stage: #private::core::marker::PhantomData,
                 }
             }
@@ -224,10 +224,10 @@ fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let field = name(key, &key.fields[at]);
     let before = key.fields[..at].iter().map(|field| name(key, field));
     match at {
-        0 => quote!(S: #private::IsFirst<#this, #field>),
-        1 => quote!(S: #private::IsSecond<#this, #(#before,)* #field>),
-        2 => quote!(S: #private::IsThird<#this, #(#before,)* #field>),
-        _ => quote!(S: #private::IsBehind<#this, (#(#before),*), #field>),
+        0 => quote!(__KeyderiveStage: #private::IsFirst<#this, #field>),
+        1 => quote!(__KeyderiveStage: #private::IsSecond<#this, #(#before,)* #field>),
+        2 => quote!(__KeyderiveStage: #private::IsThird<#this, #(#before,)* #field>),
+        _ => quote!(__KeyderiveStage: #private::IsBehind<#this, (#(#before),*), #field>),
     }
 }
 

@@ -83,8 +83,10 @@ impl Condition {
     /// version where that is later, also where a [`Timestamped`](super::Timestamped) of it has an earlier time. So of several
     /// writers that have read one version, one gets true.
     ///
-    /// This is exact among writers that all compare the version and set the column: an [`update`](crate::Table::update) that
-    /// does not set it leaves the version to others. A plain [`put`](crate::Table::put) in the same millisecond
+    /// A write that leaves the column as it is would keep the version for others, and is an error. A column that is deleted and
+    /// set again can get the version that it had: where that happens, compare a value.
+    ///
+    /// This is exact among writers that all compare the version. A plain [`put`](crate::Table::put) in the same millisecond
     /// keeps the version: where such puts are made, compare a value. A clock that is ahead makes a cell of the future, which
     /// hides a plain `put`: write such a column by conditions alone.
     ///

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::error::{Fault, RowError};
 use super::{Change, Mutation, SERVER_TIME, now_micros};
 
 /// Takes the changes to one row.
@@ -55,15 +56,19 @@ impl MutationList {
     ///
     /// A cell at the server's time may get the very time of the compared version, in the same millisecond, and a second
     /// writer that had read that version would be let in too.
-    pub(crate) fn supersede(&mut self, compared: &ComparedVersion) {
+    ///
+    /// # Errors
+    /// When the write leaves the version as it is, which would let the second writer in as well.
+    pub(crate) fn supersede(&mut self, compared: &ComparedVersion) -> Result<(), RowError> {
         let ComparedVersion { family, qualifier, timestamp_micros } = compared;
         let newer = now_micros().max(timestamp_micros.saturating_add(MILLISECOND));
-        let mut has_newest = false;
+        let (mut has_newest, mut is_superseded) = (false, false);
         for Mutation(change) in &mut self.mutations {
             match change {
                 Change::SetCell { family: of, qualifier: column, timestamp_micros: at, .. }
                     if of == family && column == qualifier =>
                 {
+                    is_superseded = true;
                     // The versions of a value come with the newest first.
                     let is_newest = !std::mem::replace(&mut has_newest, true);
                     if *at == SERVER_TIME || (is_newest && *at <= *timestamp_micros) {
@@ -73,11 +78,21 @@ impl MutationList {
                 Change::DeleteColumn { family: of, qualifier: column, .. }
                     if of == family && column == qualifier =>
                 {
-                    has_newest = false;
+                    (has_newest, is_superseded) = (false, true);
                 }
+                Change::DeleteFamily { family: of } => is_superseded |= of == family,
+                Change::DeleteRow => is_superseded = true,
                 _ => {}
             }
         }
+        if is_superseded {
+            return Ok(());
+        }
+        let fault = Fault::unsupported(
+            "is compared by its version, and the write leaves the version as it is, so that it would let in every writer \
+             that has read it; set the column in the same write, or compare a value that the write changes",
+        );
+        Err(fault.in_column(qualifier).in_family(family))
     }
 }
 

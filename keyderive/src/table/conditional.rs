@@ -103,7 +103,7 @@ impl<K: TableKey, R> Table<K, R> {
         condition: Condition,
     ) -> Result<bool, Error> {
         if let Some(compared) = condition.compared_version(&self.family) {
-            mutations.supersede(&compared);
+            mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
         self.check_own_times(&key, &mutations)?;

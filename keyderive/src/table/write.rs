@@ -1,8 +1,7 @@
 //! Writes: one row, many rows, and their deletion.
 
 use std::borrow::Borrow;
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,12 +19,15 @@ use crate::row::{self, RowError, Write};
 #[derive(Default)]
 struct BatchKeys {
     greatest: Vec<u8>,
-    hashes: HashSet<u64, BuildHasherDefault<Identity>>,
+    /// The hashes at their places, or in the next free ones behind these; at least half are free.
+    hashes: Vec<Option<NonZeroU64>>,
+    count: usize,
     is_hashed: bool,
 }
 
 impl BatchKeys {
     /// Adds a key; false where the batch may have it already.
+    #[inline]
     fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
         let is_greatest = key > &self.greatest[..];
         if is_greatest {
@@ -33,34 +35,42 @@ impl BatchKeys {
             self.greatest.extend_from_slice(key);
         } else if !self.is_hashed {
             self.is_hashed = true;
-            self.hashes.extend(batch.keys().map(fingerprint64));
+            batch.keys().for_each(|key| _ = self.insert_hash(hash(key)));
         }
-        if self.is_hashed { self.hashes.insert(fingerprint64(key)) } else { true }
+        if self.is_hashed { self.insert_hash(hash(key)) } else { true }
+    }
+
+    fn insert_hash(&mut self, hash: NonZeroU64) -> bool {
+        if self.count * 2 >= self.hashes.len() {
+            let larger = (self.hashes.len() * 2).max(1024);
+            let hashes = std::mem::replace(&mut self.hashes, vec![None; larger]);
+            self.count = 0;
+            hashes.into_iter().flatten().for_each(|hash| _ = self.insert_hash(hash));
+        }
+        // The length is a power of two.
+        let mask = self.hashes.len() - 1;
+        let mut place = usize::try_from(hash.get() & mask as u64).unwrap_or(0);
+        while let Some(known) = self.hashes[place] {
+            if known == hash {
+                return false;
+            }
+            place = (place + 1) & mask;
+        }
+        self.hashes[place] = Some(hash);
+        self.count += 1;
+        true
     }
 
     fn clear(&mut self) {
         self.greatest.clear();
-        self.hashes.clear();
+        self.hashes.fill(None);
+        self.count = 0;
         self.is_hashed = false;
     }
 }
 
-/// The hash of a number that is one.
-#[derive(Default)]
-struct Identity(u64);
-
-impl Hasher for Identity {
-    fn write(&mut self, bytes: &[u8]) {
-        self.0 = fingerprint64(bytes);
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+fn hash(key: &[u8]) -> NonZeroU64 {
+    NonZeroU64::new(fingerprint64(key)).unwrap_or(NonZeroU64::MAX)
 }
 
 impl<K: TableKey, R> Table<K, R> {

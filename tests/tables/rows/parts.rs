@@ -139,7 +139,13 @@ async fn conditions_name_columns_of_families(client: Client) {
     ] {
         let text = format!("{condition:?}");
         assert_eq!(
-            pages.update(&key("/")).set("title", "a").only_if(condition).await.unwrap(),
+            pages
+                .update(&key("/"))
+                .set("title", "a")
+                .set("l", &Timestamped::new(5000, 1))
+                .only_if(condition)
+                .await
+                .unwrap(),
             holds,
             "{text}"
         );
