@@ -81,7 +81,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// families keep one version of each column, or all where the row type reads them.
     ///
     /// Of several programs that call it at the same time one creates the table, and the others compare it. A table that
-    /// exists is compared as by [`verify`](Self::verify); where key types with tags share it, this one's voucher is added.
+    /// exists is compared as by [`verify`](Self::verify); where key types with tags share it, this one's voucher is added;
+    /// each of them creates it [without a row key schema](CreateTable::without_row_key_schema) then.
     ///
     /// # Errors
     /// As [`CreateTable::if_absent`].

@@ -77,6 +77,9 @@ impl Fault {
     }
 
     /// The same fault, after the call has been carried out: what it changed is changed, and only the answer is lost.
+    ///
+    /// It is for faults that leave open what was done, as [`unavailable`](Self::unavailable): a client believes a server that
+    /// refuses, as by [`permission_denied`](Self::permission_denied).
     pub fn after_the_call(self) -> Self {
         Self { after_the_call: true, ..self }
     }
