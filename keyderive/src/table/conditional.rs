@@ -102,12 +102,13 @@ impl<K: TableKey, R> Table<K, R> {
         mut mutations: MutationList,
         condition: Condition,
     ) -> Result<bool, Error> {
-        if let Some(compared) = condition.compared_version(&self.family) {
+        let compared = condition.compared_version(&self.family);
+        let (filter, negated) = self.condition(&key, condition)?;
+        if let Some(compared) = compared {
             mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
         self.check_own_times(&key, &mutations)?;
-        let (filter, negated) = self.condition(&key, condition)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
