@@ -19,7 +19,10 @@ fn worker(file: &TestFile) -> Worker {
 /// Puts a row of one cell.
 fn change(key: &str) -> RowChange<impl Make<()> + Send + Sync + 'static> {
     let (key, row) = row(key, "new");
-    let make = move |_: &Families, cells: &mut Cells, _| Ok(cells.clone_from(&row));
+    let make = move |_: &Families, cells: &mut Cells, _| {
+        cells.clone_from(&row);
+        Ok(())
+    };
     RowChange { table: TABLE.to_owned(), key, in_line: Some(usize::MAX), make }
 }
 
