@@ -180,7 +180,7 @@ async fn rules_are_applied_all_or_none() {
     assert_eq!(status.code(), Code::FailedPrecondition);
     assert_eq!(
         status.message(),
-        "the column b\"text\" in the column family `f` has a value of 7 bytes, and only an integer of 8 bytes can be incremented"
+        "the column `text` in the column family `f` has a value of 7 bytes, and only an integer of 8 bytes can be incremented"
     );
     let unknown = ReadModifyWriteRule { family_name: "g".to_owned(), ..good() };
     assert_eq!(code(servers.modify(vec![good(), unknown]).await), Code::NotFound);
