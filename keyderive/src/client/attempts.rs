@@ -441,9 +441,9 @@ impl Attempt {
         Failure::timed_out(NO_WHOLE_ANSWER, self.timeout)
     }
 
-    /// Why the attempt ended with a status. At its deadline it may be the server that saw it first.
+    /// The failure that a status stands for. At the deadline, the server's timer may have fired before ours.
     pub(super) fn failure(&self, status: Status) -> Failure {
-        /// The server is told the time in whole units, by which its clock may be ahead.
+        /// `grpc-timeout` is sent in whole units, so the server's timer may fire this much before ours.
         const UNIT: Duration = Duration::from_millis(1);
         let failure = Failure::from(status);
         match Instant::now() + UNIT >= self.ends {

@@ -17,7 +17,7 @@ use crate::wire::values;
 /// A failure below an error.
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
 
-/// What an attempt that took too long has not had.
+/// What a timeout says of an attempt.
 pub(super) const NO_WHOLE_ANSWER: &str = "no whole answer came";
 
 /// Why an attempt failed, and what that allows.
@@ -68,8 +68,8 @@ impl Failure {
 
     /// The failure of an attempt whose time, `allowed`, is over.
     ///
-    /// The server is told the time too, and ends the stream by its own clock, in a way that is told from no other: by a
-    /// reset, with its connection, or as canceled.
+    /// The server has the same deadline, from `grpc-timeout`, and ends the stream by its own clock: by a reset, by closing
+    /// the connection, or with CANCELLED. None of these differs from other failures but by when it comes.
     pub(super) fn at_deadline(self, allowed: Duration) -> Self {
         if self.is_refused() || (self.answered && self.code != Code::Cancelled) {
             return self;
@@ -183,8 +183,8 @@ fn is_answer(status: &Status) -> bool {
     status.source().is_none() && !is_of_this_process
 }
 
-/// Whether a server that answers with this code has done nothing. With the others it may have failed on the way, or
-/// speak for a server behind it.
+/// Whether this code means that the server applied nothing. With the other codes it may have failed halfway, or a proxy may
+/// answer for it.
 fn is_refusal(code: Code) -> bool {
     !matches!(
         code,
