@@ -140,7 +140,7 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     };
     let listening = async move {
         signalled().await;
-        // Whoever was told may have ended before, and the process with it.
+        // The receiver is gone when the server has ended by itself.
         let _ = asked.send(());
         let signal = signalled().await;
         std::process::exit(128 + signal);

@@ -1,4 +1,4 @@
-//! Routing cookies: what a server sends of them is sent back on every later attempt of the operation.
+//! Routing cookies: those that a server sends go back to it with every later attempt of the operation.
 
 use tonic::metadata::{KeyRef, MetadataMap};
 
@@ -24,7 +24,7 @@ impl Cookies {
         &self.kept
     }
 
-    /// Takes those among an answer's metadata. One for which there is no room is left out; its name, the first time.
+    /// Keeps the cookies among an answer's metadata. Returns the name of the first one ever that there was no room for.
     pub(super) fn take<'a>(&mut self, metadata: &'a MetadataMap) -> Option<&'a str> {
         let mut left_out = None;
         for key in metadata.keys() {

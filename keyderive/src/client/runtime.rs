@@ -53,8 +53,8 @@ fn none(what: &str) -> Error {
     Error::configuration(format!("{what} inside a tokio runtime, for its timers, and none is running"))
 }
 
-// tokio tells of no runtime whether it has timers or sockets: it panics where one is made. That panic is caught here, in
-// front of everything else, rather than in the middle of an operation. The program's panic hook is left as it is, and
+// tokio cannot be asked whether a runtime has timers or sockets: making one panics. That panic is caught here, before
+// anything else happens, rather than in the middle of an operation. The program's panic hook is left as it is, and
 // says what has happened: to replace it would silence the panics of other threads. A program whose panics abort ends here,
 // as it would at the first timer.
 

@@ -115,7 +115,7 @@ pub enum Held {
     Written,
     /// It does not: nothing was sent, or the server has refused it.
     NotWritten,
-    /// It may or may not: the error [`is_outcome_unknown`](Error::is_outcome_unknown).
+    /// It may or may not: [`is_outcome_unknown`](Error::is_outcome_unknown) of the error is true.
     Unknown,
 }
 

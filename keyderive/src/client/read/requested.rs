@@ -3,12 +3,12 @@
 use super::ReadRows;
 use super::portions::{Piece, in_order};
 
-/// The rows of a request, passed as those of its answer come.
+/// The keys and ranges of a request that its answer has not passed yet.
 ///
-/// Rows come strictly in order, so that a row in the range of the one before is compared with one bound.
+/// Rows come strictly in order, so a row in the same range as the one before is compared with one bound only.
 pub(in crate::client) struct RequestedRows {
     reversed: bool,
-    /// What has not been passed, the current piece at the end.
+    /// What is left, with the current piece last.
     pieces: Vec<Piece>,
     /// Whether the last row was in the current piece, which is a range.
     is_in_range: bool,

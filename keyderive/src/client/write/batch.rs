@@ -171,7 +171,7 @@ fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
     out.extend_from_slice(mutations.bytes());
 }
 
-/// The row key of an entry that is a field of a request, its first field, and the mutations behind it.
+/// The row key of an entry that is a field of a request, its first field, and the mutations after it.
 fn split(entry: &[u8]) -> (&[u8], &[u8]) {
     let mut reader = Reader::new(entry, 0);
     let mut key = || {
@@ -238,7 +238,7 @@ impl Entries {
     }
 }
 
-/// One of the entries that lie behind one another.
+/// An entry among those of a request.
 fn entry<'a>(bytes: &'a [u8], places: &[Place], place: usize) -> &'a [u8] {
     let end = places.get(place + 1).map_or(bytes.len(), |next| next.start);
     &bytes[places[place].start..end]

@@ -1,5 +1,5 @@
-//! Writes that depend on what the row holds. None is sent again once it may have reached the server, but one whose condition
-//! makes it once.
+//! Writes that depend on what the row holds. They are retried only where nothing was applied, except for a write to an absent
+//! row, whose condition keeps a repetition from being applied.
 
 use bytes::Bytes;
 
@@ -29,8 +29,9 @@ impl Client {
         self.check_and_mutate(table, key, condition, then, otherwise, Replay::IfUnsent).await
     }
 
-    /// Writes an entry whose row has no cell; whether it had none. It is sent again whatever became of it, since it is not
-    /// applied twice: what may have been applied before then counts as there.
+    /// Writes an entry if its row has no cell; returns whether it had none.
+    ///
+    /// It is retried after every transient failure, since a row that an earlier attempt wrote is found to be there.
     pub(crate) async fn write_if_absent(
         &self,
         table: &str,
