@@ -122,68 +122,52 @@ impl Tables<Account> {
     }
 }
 
-/// A call that changes a row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Call {
-    Put,
-    Insert,
-    Merge,
-    Update,
-    PutIf,
-    PutIfAbsent,
-    DeleteIf,
-    UpdateOnlyIf,
-    Increment,
-    Append,
-    Modify,
-    Delete,
-    DeleteRows,
-    PutBoth,
-    PutAll,
-    MergeAll,
-    WriterPut,
-    WriterDelete,
-    Load,
-    LoadNewRows,
-    LoadIfAbsent,
-    RawMutateRow,
-    RawMutateRows,
-    RawCheckAndMutateRow,
-    RawReadModifyWriteRow,
-    RawWriterWrite,
+/// The calls, each once.
+macro_rules! calls {
+    ($($call:ident)*) => {
+        /// A call that changes a row.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        enum Call {
+            $($call,)*
+        }
+        use Call::*;
+
+        impl Call {
+            const ALL: [Self; [$($call),*].len()] = [$($call),*];
+        }
+    };
 }
-use Call::*;
+
+calls! {
+    Put
+    Insert
+    Merge
+    Update
+    PutIf
+    PutIfAbsent
+    DeleteIf
+    UpdateOnlyIf
+    Increment
+    Append
+    Modify
+    Delete
+    DeleteRows
+    PutBoth
+    PutAll
+    MergeAll
+    WriterPut
+    WriterDelete
+    Load
+    LoadNewRows
+    LoadIfAbsent
+    RawMutateRow
+    RawMutateRows
+    RawCheckAndMutateRow
+    RawReadModifyWriteRow
+    RawWriterWrite
+}
 
 impl Call {
-    const ALL: [Self; 26] = [
-        Put,
-        Insert,
-        Merge,
-        Update,
-        PutIf,
-        PutIfAbsent,
-        DeleteIf,
-        UpdateOnlyIf,
-        Increment,
-        Append,
-        Modify,
-        Delete,
-        DeleteRows,
-        PutBoth,
-        PutAll,
-        MergeAll,
-        WriterPut,
-        WriterDelete,
-        Load,
-        LoadNewRows,
-        LoadIfAbsent,
-        RawMutateRow,
-        RawMutateRows,
-        RawCheckAndMutateRow,
-        RawReadModifyWriteRow,
-        RawWriterWrite,
-    ];
-
     /// Whether it finds a row; the others are for keys that no row has.
     fn is_for_a_row(self) -> bool {
         !matches!(self, Insert | PutIfAbsent | LoadNewRows | LoadIfAbsent)
