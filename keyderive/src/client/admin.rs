@@ -83,7 +83,9 @@ impl Client {
                 call::admin(transport).get_table(request).await
             })
             .await?;
-        Ok(TableInfo::new(name, table))
+        let info = TableInfo::new(name, table);
+        self.inner.infos.forget_unless(name, &info);
+        Ok(info)
     }
 
     /// The names of the instance's tables, in order.

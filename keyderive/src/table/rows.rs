@@ -13,7 +13,7 @@ use super::run::Run;
 use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
 use crate::client::Error;
-use crate::key::{DecodeError, TableKey};
+use crate::key::TableKey;
 use crate::row::{Row, RowFilter};
 
 /// What a scan makes of a row: a pair of its key and an `R` by serde, or of its key and the [`Row`] as it is stored, or
@@ -240,12 +240,11 @@ impl<K: TableKey, R> Rows<K, R> {
         self.state = State::Ended;
     }
 
-    /// Ends the scan at a row whose key is not of the key type.
-    pub(super) fn foreign(&mut self, error: DecodeError) -> Error {
-        let table = Arc::clone(&self.table.name);
-        match &mut self.state {
-            State::Running(run) => run.foreign(error),
-            State::Checking(..) | State::Failed(_) | State::Ended => Error::foreign(&table, error),
+    /// Ends the scan at a row that cannot be handed out. The error says how far the scan had come.
+    pub(super) fn failed_at_row(&mut self, error: Error) -> Error {
+        match std::mem::replace(&mut self.state, State::Ended) {
+            State::Running(mut run) => run.failed_at_row(error),
+            State::Checking(..) | State::Failed(_) | State::Ended => error,
         }
     }
 
@@ -276,17 +275,16 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             let Some((row, table)) = self.row() else { return Poll::Ready(None) };
             let item = match K::stored(row.key()) {
                 Ok(key) => R::read(table, key, row),
-                Err(error) => Err(self.foreign(error)),
+                Err(error) => Err(Error::foreign(&table.name, error)),
             };
             match item {
-                Ok(_) => self.handed_out(),
-                Err(error) if self.skip_unreadable && error.is_unreadable_row() => {
-                    self.leave_out(error);
-                    continue;
+                Ok(item) => {
+                    self.handed_out();
+                    return Poll::Ready(Some(Ok(item)));
                 }
-                Err(_) => self.end(),
+                Err(error) if self.skip_unreadable && error.is_unreadable_row() => self.leave_out(error),
+                Err(error) => return Poll::Ready(Some(Err(self.failed_at_row(error)))),
             }
-            return Poll::Ready(Some(item));
         }
     }
 }

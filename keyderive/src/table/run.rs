@@ -9,7 +9,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use super::lane::{Lane, Pace, Reader};
 use super::merge::Merge;
 use crate::client::{Client, Error, PageSize, StreamPass, are_many};
-use crate::key::{DecodeError, TableKey};
+use crate::key::TableKey;
 use crate::plan::{Request, Waves};
 use crate::row::{Row, Span};
 
@@ -169,10 +169,10 @@ impl<K: TableKey> Run<K> {
         &self.last
     }
 
-    /// Ends the scan at a row that is not of the key type.
-    pub(super) fn foreign(&mut self, error: DecodeError) -> Error {
+    /// Ends the scan at a row that cannot be handed out. The error says how far the scan had come.
+    pub(super) fn failed_at_row(&mut self, error: Error) -> Error {
         let bucket = self.merge.as_ref().and_then(Merge::bucket);
-        self.failed(Error::in_scan(bucket, Error::foreign(&self.reader.table, error)))
+        self.failed(Error::in_scan(bucket, error))
     }
 
     #[cold]

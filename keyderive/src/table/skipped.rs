@@ -26,12 +26,12 @@ pub enum OnForeign {
 /// something else.
 ///
 /// Such rows come about without a fault in any program: an [`increment`](crate::Table::increment) that arrives after the
-/// row was deleted leaves a row of this column alone, and cells of one row expire one by one. A row type that no row can be
-/// read as is an error under either policy.
+/// row was deleted leaves a row of this column alone, and cells of one row expire one by one. A row type that cannot be read
+/// from any row is an error under either policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnUnreadable {
-    /// The read ends with an error that shows the row's key and the column.
+    /// The read ends with an error that shows the row's key and the column. This is the default.
     #[default]
     Fail,
     /// They are left out, counted by [`Skipped`], and their number is logged as one warning when the read has ended.

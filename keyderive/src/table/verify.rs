@@ -89,12 +89,7 @@ impl<K: TableKey> IntoFuture for Verify<K> {
         Box::pin(async move {
             let expected = self.expected?;
             let info = self.client.table_info(&self.name).await?;
-            let compared = compare::<K>(&self.client, &info, &expected).await;
-            if compared.as_ref().is_err_and(Error::is_mismatch) {
-                // Another program has changed the table since it was checked: no handle goes on by what was read then.
-                self.client.forget_info(&self.name);
-            }
-            let (verified, standing) = compared?;
+            let (verified, standing) = compare::<K>(&self.client, &info, &expected).await?;
             match standing == Standing::Vouched || self.allows_unvouched {
                 true => Ok(verified),
                 false => Err(vouch::unvouched::<K>(&info)),

@@ -10,7 +10,7 @@ use super::rows::{ReadRow, Rows};
 use super::skipped::LastRead;
 use super::{Scan, Table};
 use crate::client::Error;
-use crate::key::{DecodeError, RowKey, TableKey};
+use crate::key::{RowKey, TableKey};
 use crate::row::{self, Cell, Cells, Row, Shape};
 
 /// How many rows are visited before other tasks have a turn.
@@ -134,7 +134,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             let visited = match B::decode(row.key()) {
                 // Here, so that the key is not moved.
                 Ok(key) => visit(key, RowRef::new(row, table, last_read)).map_err(Refused::Visit),
-                Err(error) => Err(Refused::Key(error)),
+                Err(error) => Err(Refused::Key(Error::foreign(&table.name, error))),
             };
             lent.taken += 1;
             refused = visited.err();
@@ -159,12 +159,13 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
 
     #[cold]
     fn refused<E: From<Error>>(&mut self, refused: Refused<E>) -> E {
-        let error = match refused {
-            Refused::Key(error) => self.foreign(error).into(),
-            Refused::Visit(error) => error,
-        };
-        self.end();
-        error
+        match refused {
+            Refused::Key(error) => self.failed_at_row(error).into(),
+            Refused::Visit(error) => {
+                self.end();
+                error
+            }
+        }
     }
 }
 
@@ -178,7 +179,7 @@ struct Lent {
 
 /// Why a row ends a visit.
 enum Refused<E> {
-    Key(DecodeError),
+    Key(Error),
     Visit(E),
 }
 

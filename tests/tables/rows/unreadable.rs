@@ -82,6 +82,17 @@ async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
     let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
     let text = error.to_string();
     assert!(error.is_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
+    // It says how far the scan had come, as the errors of other rows do.
+    let mut rows = pages.scan(PageKey::scan()).stream();
+    let mut last = None;
+    let error = loop {
+        match rows.next().await.unwrap() {
+            Ok((key, _)) => last = Some(key.encode().unwrap()),
+            Err(error) => break error,
+        }
+    };
+    assert!(last.is_some() && error.last_row_key() == last.as_deref() && error.bucket().is_some(), "{error}");
+    assert!(error.to_string().contains("the last row delivered was"), "{error}");
 }
 
 async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {

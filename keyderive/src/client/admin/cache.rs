@@ -66,6 +66,15 @@ impl InfoCache {
         self.version.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// Forgets the table if it is another one than is kept: another program has changed it, and no handle may go on by what
+    /// it was.
+    pub(super) fn forget_unless(&self, table: &str, info: &TableInfo) {
+        let is_another = |entry: &Entry| matches!(&entry.answer, Some(Ok(kept)) if **kept != *info);
+        if self.tables().get(table).is_some_and(is_another) {
+            self.forget(table);
+        }
+    }
+
     /// Forgets the table when the guard is dropped: after the answer to a change, or when its future is dropped.
     pub(super) fn forget_after<'a>(&'a self, table: &'a str) -> ForgetOnDrop<'a> {
         ForgetOnDrop { cache: self, table }
@@ -151,11 +160,6 @@ impl Client {
             ))),
             Some(Err(_)) | None => Ok(None),
         }
-    }
-
-    /// Has the handles of a table check it again before their next requests.
-    pub(crate) fn forget_info(&self, table: &str) {
-        self.inner.infos.forget(table);
     }
 
     /// What the table is, if it has been read.
