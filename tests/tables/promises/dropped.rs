@@ -117,7 +117,11 @@ async fn a_dropped_call_leaves_its_table_whole() {
             };
             assert!(is_whole, "call {call} after {polls} polls: {before:?} families, and then {after:?}");
             if call > 2 && after.is_some() {
-                assert_eq!(steady.stored(7).await, Some(super::before()));
+                match steady.accounts.get(&AccountKey { id: 7 }).await {
+                    // The dropped deletion arrived after the families were read.
+                    Err(error) if call > 4 && error.is_not_found() => {}
+                    row => assert_eq!(row.unwrap(), Some(super::before())),
+                }
             }
         }
     }
