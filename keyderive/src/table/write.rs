@@ -5,39 +5,51 @@ use std::num::NonZeroU64;
 use std::time::Duration;
 
 use bytes::Bytes;
+use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 use serde::Serialize;
 
 use super::Table;
 use crate::client::{Batch, Entry, Error, Family, Mutations, OwnTime, REQUEST_BYTES};
-use crate::key::{TableKey, fingerprint64};
+use crate::key::TableKey;
 use crate::row::{self, RowError, Write};
 
 /// The keys of a batch, which has each once: the server applies the entries of a request in any order.
 ///
-/// While keys ascend, the greatest tells that a key is new. From the first one that does not on, hashes tell; two keys with
-/// one hash end a batch early.
-#[derive(Default)]
+/// While keys ascend, each is compared with the one before. From the first that does not on, hashes are; two keys with one
+/// hash end a batch early.
 struct BatchKeys {
-    greatest: Vec<u8>,
-    /// The hashes at their places, or in the next free ones behind these; at least half are free.
+    last: Vec<u8>,
+    /// A table of hashes with open addressing, at most half full. None are in it while keys ascend.
     hashes: Vec<Option<NonZeroU64>>,
     count: usize,
-    is_hashed: bool,
+    /// Random, so that nobody can choose keys whose hashes are neighbours.
+    secrets: RapidSecrets,
 }
 
 impl BatchKeys {
+    fn new() -> Self {
+        let secrets = RapidSecrets::seed(fastrand::u64(..));
+        Self { last: Vec::new(), hashes: Vec::new(), count: 0, secrets }
+    }
+
     /// Adds a key; false where the batch may have it already.
     #[inline]
     fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
-        let is_greatest = key > &self.greatest[..];
-        if is_greatest {
-            self.greatest.clear();
-            self.greatest.extend_from_slice(key);
-        } else if !self.is_hashed {
-            self.is_hashed = true;
-            batch.keys().for_each(|key| _ = self.insert_hash(hash(key)));
+        if self.count == 0 {
+            if key > &self.last[..] {
+                self.last.clear();
+                self.last.extend_from_slice(key);
+                return true;
+            }
+            batch.keys().for_each(|key| _ = self.insert_hash(self.hash(key)));
         }
-        if self.is_hashed { self.insert_hash(hash(key)) } else { true }
+        self.insert_hash(self.hash(key))
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> NonZeroU64 {
+        let hash = rapidhash_v3_nano_inline::<false, false>(key, &self.secrets);
+        NonZeroU64::new(hash).unwrap_or(NonZeroU64::MAX)
     }
 
     fn insert_hash(&mut self, hash: NonZeroU64) -> bool {
@@ -62,15 +74,10 @@ impl BatchKeys {
     }
 
     fn clear(&mut self) {
-        self.greatest.clear();
+        self.last.clear();
         self.hashes.fill(None);
         self.count = 0;
-        self.is_hashed = false;
     }
-}
-
-fn hash(key: &[u8]) -> NonZeroU64 {
-    NonZeroU64::new(fingerprint64(key)).unwrap_or(NonZeroU64::MAX)
 }
 
 impl<K: TableKey, R> Table<K, R> {
@@ -220,7 +227,7 @@ impl<K: TableKey, R> Table<K, R> {
     {
         self.vouched().await?;
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
-        let mut keys = BatchKeys::default();
+        let mut keys = BatchKeys::new();
         let mut rows = rows.enumerate();
         // Each is read by a call of its own, so that none is held while a request is waited for.
         let writing = self.writing(merges);
