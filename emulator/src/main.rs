@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use std::str::FromStr;
 use std::time::Duration;
 
-use keyderive::embedded::{Bigtable, ServeSettings};
+use keyderive_embedded::{Bigtable, ServeSettings};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tracing_subscriber::Layer as _;
@@ -105,7 +105,9 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
     tracing_subscriber::registry().with(written.with_filter(told)).init();
     let bigtable = match file {
-        Some(file) => Bigtable::open(file).await?,
+        Some(file) => {
+            Bigtable::open(&file).await.map_err(|error| format!("the file `{}` {error}", file.display()))?
+        }
         None => Bigtable::in_memory(),
     };
     let listener = TcpListener::bind(("127.0.0.1", port))

@@ -237,8 +237,6 @@ pub mod plan;
 pub mod row;
 #[cfg(feature = "client")]
 mod table;
-#[cfg(feature = "client")]
-mod wire;
 
 #[cfg(feature = "client")]
 pub use client::{Client, Error, GcRule, Target};

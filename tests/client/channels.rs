@@ -7,7 +7,7 @@ use futures_util::TryStreamExt as _;
 use futures_util::future::join_all;
 use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Chunk, Gate, Mock, Rpc, cell};
 use tokio::time::{sleep, timeout};
 use tonic::Code;

@@ -4,7 +4,7 @@ use futures_util::TryStreamExt as _;
 use keyderive::Error;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::ReadModifyWrite;
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Gate, Mock, Rpc};
 use tokio::time::{sleep, timeout};
 use tonic::Code;

@@ -1,7 +1,7 @@
 //! Writes that depend on what a row holds: none is made twice.
 
 use keyderive::row::{Mutation, ReadModifyWrite, RowFilter};
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
 

@@ -1,6 +1,6 @@
 //! Routing cookies: what a server sends of them is sent back on every later attempt of the operation.
 
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
 use tonic::Code;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::ReadModifyWrite;
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep};
 use tonic::Code;

@@ -4,7 +4,7 @@ use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::plan::KeyRange;
 use keyderive::row::{ReadModifyWrite, RowFilter};
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
 use tonic::Code;
 

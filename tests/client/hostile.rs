@@ -4,7 +4,7 @@ use keyderive::Error;
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
 use keyderive::row::ReadModifyWrite;
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc, row};
 use std::time::Duration;
 use tonic::Code;

@@ -161,7 +161,7 @@ async fn a_scan_marker_is_no_row() {
 #[tokio::test(start_paused = true)]
 async fn a_scan_marker_may_come_with_chunks() {
     for marker in ["a", "c"] {
-        let message = keyderive_scripted::data::ReadRowsResponse {
+        let message = keyderive_proto::data::ReadRowsResponse {
             chunks: vec![row("b").into()],
             last_scanned_row_key: marker.into(),
         };

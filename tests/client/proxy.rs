@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use keyderive_scripted::data;
-use keyderive_scripted::data::read_modify_write_rule::Rule;
+use keyderive_proto::data;
+use keyderive_proto::data::read_modify_write_rule::Rule;
+use keyderive_proto::values;
 use keyderive_scripted::mock::{Answer, Chunk, Failure, Mock, Rpc, cell, row};
-use keyderive_scripted::values;
 use keyderive_test_proxy::Proxy;
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
 use keyderive::{Client, Error, RowKey, Scan, Table};
-use keyderive_scripted::data::row_range::{EndKey, StartKey};
+use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;

@@ -7,8 +7,8 @@ use futures_util::TryStreamExt as _;
 use keyderive::client::{RawTable, ReadRows, RowStream};
 use keyderive::row::Mutation;
 use keyderive::{Client, Error};
-use keyderive_scripted::data;
-use keyderive_scripted::data::row_range::{EndKey, StartKey};
+use keyderive_proto::data;
+use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_scripted::mock::{Mock, Request, Rpc};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use keyderive::row::{Condition, Timestamped};
 use keyderive::{Client, RowKey, Table};
-use keyderive_scripted::data;
-use keyderive_scripted::data::mutation::Mutation as Sent;
+use keyderive_proto::data;
+use keyderive_proto::data::mutation::Mutation as Sent;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
 use serde::{Deserialize, Serialize};
 use tonic::Code;

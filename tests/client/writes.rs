@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use keyderive::Error;
 use keyderive::row::Mutation;
-use keyderive_scripted::data;
-use keyderive_scripted::data::mutation::Mutation as Message;
+use keyderive_proto::data;
+use keyderive_proto::data::mutation::Mutation as Message;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 

@@ -16,13 +16,13 @@ use std::time::Duration;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use fastrand::Rng;
 use http_body::{Body as _, Frame};
-use keyderive_scripted::data::bigtable_client::BigtableClient;
-use keyderive_scripted::data::mutation::{Mutation as Change, SetCell};
-use keyderive_scripted::data::{
+use keyderive_proto::data::bigtable_client::BigtableClient;
+use keyderive_proto::data::mutation::{Mutation as Change, SetCell};
+use keyderive_proto::data::{
     CheckAndMutateRowRequest, MutateRowRequest, MutateRowsRequest, MutateRowsResponse, Mutation,
     mutate_rows_response,
 };
-use keyderive_scripted::values;
+use keyderive_proto::values;
 use prost::Message;
 use tokio::net::TcpListener;
 use tokio::sync::{RwLock, oneshot};

@@ -11,8 +11,8 @@ use std::time::Duration;
 use keyderive::GcRule;
 use keyderive::client::FamilyChange;
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive_scripted::data::mutation::Mutation as Sent;
-use keyderive_scripted::data::{CheckAndMutateRowRequest, MutateRowsRequest};
+use keyderive_proto::data::mutation::Mutation as Sent;
+use keyderive_proto::data::{CheckAndMutateRowRequest, MutateRowsRequest};
 use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 

@@ -10,7 +10,7 @@ mod kill;
 mod spread;
 
 use keyderive::{Client, RowKey, Table};
-use keyderive_scripted::data::MutateRowsRequest;
+use keyderive_proto::data::MutateRowsRequest;
 use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
 use serde::{Deserialize, Serialize};
 use tonic::Code;

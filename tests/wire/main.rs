@@ -1,4 +1,4 @@
-//! The generated code is what its protos say: that of `keyderive/src/wire/`, and that of the test proxy.
+//! The generated code is what its protos say: that of keyderive-proto, and that of the test proxy.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,29 +11,28 @@ const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test
 
 #[test]
 fn generated_code_is_current() {
-    let wire = root().join("keyderive/src/wire");
     let options = tonic_prost_build::configure()
         .btree_map(".")
-        .extern_path(".google.bigtable.v2.RowsMessage", "crate::wire::RowsMessage")
-        .server_mod_attribute(".", "#[cfg(feature = \"embedded\")]");
+        .extern_path(".google.bigtable.v2.RowsMessage", "crate::RowsMessage")
+        .server_mod_attribute(".", "#[cfg(feature = \"server\")]");
     compare(
-        "keyderive/src/wire/generated",
+        "keyderive-proto/src/generated",
         options,
         &["values.proto", "data.proto", "admin.proto"],
-        &[wire.join("proto")],
+        &[root().join("keyderive-proto/proto")],
     );
 }
 
 #[test]
 fn generated_code_of_the_test_proxy_is_current() {
     let options = tonic_prost_build::configure()
-        .extern_path(".google.bigtable.v2", "::keyderive_scripted::data")
-        .extern_path(".keyderive.values", "::keyderive_scripted::values");
+        .extern_path(".google.bigtable.v2", "::keyderive_proto::data")
+        .extern_path(".keyderive.values", "::keyderive_proto::values");
     compare(
         "tests/proxy/src/generated",
         options,
         &["test_proxy.proto"],
-        &[root().join("tests/proxy/proto"), root().join("keyderive/src/wire/proto")],
+        &[root().join("tests/proxy/proto"), root().join("keyderive-proto/proto")],
     );
 }
 

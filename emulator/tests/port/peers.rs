@@ -229,7 +229,7 @@ async fn a_peer_that_takes_nothing_does_not_hold_the_end_up() {
             (0..100).map(|cell| keyderive::row::Mutation::set("f", "q", cell * 1000, vec![7_u8; 10_000]));
         table.mutate_row(key.to_string(), cells.collect::<Vec<_>>()).await.unwrap();
     }
-    let request = keyderive_scripted::data::ReadRowsRequest {
+    let request = keyderive_proto::data::ReadRowsRequest {
         table_name: "projects/p/instances/i/tables/t".to_owned(),
         ..Default::default()
     };

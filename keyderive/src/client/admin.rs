@@ -16,15 +16,15 @@ pub use schema::TableSchema;
 use std::collections::HashSet;
 
 use bytes::Bytes;
+use keyderive_proto::admin;
+use keyderive_proto::admin::create_table_request::Split;
+use keyderive_proto::admin::drop_row_range_request::Target;
+use keyderive_proto::admin::table::View;
 
 use super::Client;
 use super::call;
 use super::error::Error;
 use super::operation::Replay;
-use crate::wire::admin;
-use crate::wire::admin::create_table_request::Split;
-use crate::wire::admin::drop_row_range_request::Target;
-use crate::wire::admin::table::View;
 
 /// A table that is to be created.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -256,7 +256,7 @@ impl Attempts {
             operation = self.operation.rpc,
             table = &*self.operation.table,
             attempt = self.made,
-            code = super::failure::name(failure.code),
+            code = keyderive_proto::code_name(failure.code),
             reason = failure.message,
             again = pause.is_ok(),
             pause_ms = pause.ok().map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
@@ -278,7 +278,7 @@ impl Attempts {
                 table = &*self.operation.table,
                 at = %self.operation.target,
                 attempt = self.made,
-                code = super::failure::name(failure.code),
+                code = keyderive_proto::code_name(failure.code),
                 // A server's own words may name a row.
                 reason = (!failure.answered).then_some(&*failure.message),
                 ?failing,

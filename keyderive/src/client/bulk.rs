@@ -18,8 +18,9 @@ use tokio::time::timeout;
 
 use self::outcome::Outcome;
 pub use self::outcome::{FailedWrite, WriteErrors};
+use keyderive_proto::code_name;
+
 use self::room::{Room, Share};
-use super::failure::name;
 use super::gate::Pass;
 use super::operation::Kind;
 use super::write::{Batch, Entries};
@@ -447,7 +448,7 @@ impl Gathering {
             tracing::warn!(
                 table = &*self.table,
                 rows = outcome.failed(),
-                code = first.code().map(name),
+                code = first.code().map(code_name),
                 "a writer was dropped, and rows that it had taken were not written"
             );
         }

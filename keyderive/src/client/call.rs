@@ -3,6 +3,9 @@
 use std::future::Future;
 use std::sync::Arc;
 
+use keyderive_proto::MAX_MESSAGE_BYTES;
+use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
+use keyderive_proto::data::bigtable_client::BigtableClient;
 use prost::Message;
 use tokio::time::sleep_until;
 use tonic::metadata::MetadataMap;
@@ -14,9 +17,7 @@ use super::channels::Channels;
 use super::error::Error;
 use super::headers;
 use super::operation::Operation;
-use super::transport::{MAX_MESSAGE_BYTES, Transport};
-use crate::wire::admin::bigtable_table_admin_client::BigtableTableAdminClient;
-use crate::wire::data::bigtable_client::BigtableClient;
+use super::transport::Transport;
 
 impl Client {
     /// Sends `message` by `send` until an attempt is answered.

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use keyderive_proto::values;
 use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::credentials::CredentialsError;
 use super::transport::RuntimeEnded;
-use crate::wire::values;
 
 /// A failure below an error.
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
@@ -291,29 +291,6 @@ impl fmt::Debug for Cause {
 impl StdError for Cause {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.get().and_then(StdError::source)
-    }
-}
-
-/// A code as gRPC's documentation writes it.
-pub(crate) fn name(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "CANCELLED",
-        Code::Unknown => "UNKNOWN",
-        Code::InvalidArgument => "INVALID_ARGUMENT",
-        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
-        Code::NotFound => "NOT_FOUND",
-        Code::AlreadyExists => "ALREADY_EXISTS",
-        Code::PermissionDenied => "PERMISSION_DENIED",
-        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
-        Code::FailedPrecondition => "FAILED_PRECONDITION",
-        Code::Aborted => "ABORTED",
-        Code::OutOfRange => "OUT_OF_RANGE",
-        Code::Unimplemented => "UNIMPLEMENTED",
-        Code::Internal => "INTERNAL",
-        Code::Unavailable => "UNAVAILABLE",
-        Code::DataLoss => "DATA_LOSS",
-        Code::Unauthenticated => "UNAUTHENTICATED",
     }
 }
 

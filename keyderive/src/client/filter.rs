@@ -3,11 +3,11 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
+use keyderive_proto::data;
+use keyderive_proto::data::row_filter::{Chain, Condition, Filter, Interleave};
 use prost::Message as _;
 
 use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, RowFilter, TimeRange};
-use crate::wire::data;
-use crate::wire::data::row_filter::{Chain, Condition, Filter, Interleave};
 
 /// The size of the largest filter that the service takes.
 const MAX_BYTES: usize = 20_480;

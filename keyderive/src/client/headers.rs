@@ -8,9 +8,9 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
 use tonic::metadata::{AsciiMetadataValue, KeyRef, MetadataMap};
 
-use crate::wire::data::FeatureFlags;
+use keyderive_proto::FEATURES_HEADER;
+use keyderive_proto::data::FeatureFlags;
 
-pub(crate) const FEATURES: &str = "bigtable-features";
 const ROUTING: &str = "x-goog-request-params";
 const API_CLIENT: &str = "x-goog-api-client";
 const ATTEMPT: &str = "bigtable-attempt";
@@ -80,7 +80,7 @@ pub(super) fn insert_data(
     attempt: u32,
 ) {
     insert_admin(metadata, routing);
-    metadata.insert(FEATURES, features);
+    metadata.insert(FEATURES_HEADER, features);
     metadata.insert(ATTEMPT, attempt.into());
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
@@ -101,7 +101,7 @@ mod tests {
     fn data_rpcs_carry_every_header() {
         let mut metadata = MetadataMap::new();
         insert_data(&mut metadata, routing(&[("table_name", "t")]), features(false), 3);
-        assert_eq!(metadata.get(FEATURES).unwrap(), "CAEgATABOAE=");
+        assert_eq!(metadata.get(FEATURES_HEADER).unwrap(), "CAEgATABOAE=");
         assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");
         assert_eq!(metadata.get(ROUTING).unwrap(), "table_name=t");
         assert!(metadata.get(API_CLIENT).unwrap().to_str().unwrap().starts_with("gl-rust/1."));

@@ -101,12 +101,8 @@ pub(crate) use write::{Batch, Entries, Entry, Mutations, OwnTime, REQUEST_BYTES,
 
 #[cfg(feature = "embedded")]
 pub(crate) use environment::Environment;
-#[cfg(feature = "serve")]
-pub(crate) use failure::name as code_name;
 #[cfg(feature = "embedded")]
-pub(crate) use headers::FEATURES;
-#[cfg(feature = "embedded")]
-pub(crate) use transport::{BoxFuture, InProcess, MAX_MESSAGE_BYTES};
+pub(crate) use transport::{BoxFuture, InProcess};
 
 /// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
 ///

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
+use keyderive_proto::code_name;
 use tokio::time::Instant;
 use tonic::Code;
 use tracing::Span;
 use tracing::field::Empty;
 
 use super::error::Error;
-use super::failure::name;
 use super::operation::Operation;
 
 /// Watches an operation from its first attempt until it is dropped. One that is dropped before it has ended was
@@ -67,7 +67,7 @@ impl Watch {
 
     pub(super) fn attempt_ends(&mut self, code: Code) {
         if std::mem::take(&mut self.attempting) {
-            emit::attempt(self.rpc, &self.table, name(code));
+            emit::attempt(self.rpc, &self.table, code_name(code));
         }
     }
 
@@ -92,7 +92,7 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.attempt_ends(self.outcome);
-        let code = name(self.outcome);
+        let code = code_name(self.outcome);
         self.span.record("attempts", self.attempts);
         self.span.record("code", code);
         if self.rows > 0 {
@@ -107,7 +107,7 @@ impl Drop for Watch {
 
 /// Counts that the layout of a table could not be checked.
 pub(super) fn unchecked(table: &str, error: &Error) {
-    emit::unchecked(table, name(error.code().unwrap_or(Code::Unknown)));
+    emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
 pub(super) use emit::{describe, future_cells, refreshed, throttled};

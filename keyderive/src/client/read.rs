@@ -8,13 +8,13 @@ mod tests;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use keyderive_proto::data;
 
 use super::error::Error;
 use super::operation::Kind;
 use super::{Client, StreamPass, filter};
 use crate::plan::KeyRange;
 use crate::row::{FilterError, Row, RowFilter};
-use crate::wire::data;
 
 pub(super) use requested::RequestedRows;
 pub use stream::RowStream;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::future::join_all;
+use keyderive_proto::data::PingAndWarmRequest;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
@@ -15,7 +16,6 @@ use super::gate::Gate;
 use super::operation::Kind;
 use super::transport::Transport;
 use super::{Client, Error, Inner, Settings, call, observe};
-use crate::wire::data::PingAndWarmRequest;
 
 /// Google's front ends close a connection after an hour. Google's Go client renews them at 45 to 50 minutes.
 pub(super) const REFRESH_AFTER: Duration = Duration::from_secs(45 * 60);

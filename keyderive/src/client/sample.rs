@@ -1,12 +1,12 @@
 //! Samples of a table's keys: `SampleRowKeys`.
 
 use bytes::Bytes;
+use keyderive_proto::data;
 use tonic::Response;
 
 use super::error::Error;
 use super::operation::Kind;
 use super::{Client, call};
-use crate::wire::data;
 
 impl Client {
     /// Keys that cut the table into parts of about equal size, in order, each with about how many bytes the rows

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tonic::Code;
 
-use crate::wire::data::RateLimitInfo;
+use keyderive_proto::data::RateLimitInfo;
 
 /// Requests in a second, before a server has said anything.
 const FIRST_RATE: f64 = 10.0;
@@ -113,10 +113,10 @@ fn wanted(info: &RateLimitInfo) -> Option<(f64, Duration)> {
 
 #[cfg(test)]
 mod tests {
+    use keyderive_proto::values;
     use tokio::time::advance;
 
     use super::*;
-    use crate::wire::values;
 
     fn info(factor: f64, seconds: i64) -> RateLimitInfo {
         RateLimitInfo { factor, period: Some(values::Duration { seconds, nanos: 0 }) }

@@ -13,9 +13,6 @@ use tonic::body::Body;
 use tonic::transport::Channel;
 use tower_service::Service;
 
-/// Sent and received messages may have this size. The service's own limit is a little above it.
-pub(crate) const MAX_MESSAGE_BYTES: usize = 256 << 20;
-
 /// Carries requests to a Bigtable over a connection, or by a call to servers in this process. The
 /// generated clients run on top of it and cannot tell the difference.
 #[derive(Clone)]

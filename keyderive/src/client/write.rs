@@ -14,13 +14,13 @@ mod request;
 mod tests;
 
 use bytes::Bytes;
+use keyderive_proto::data;
 
 use self::request::Encoded;
 use super::Client;
 use super::error::Error;
 use super::operation::Kind;
 use crate::row::Mutation;
-use crate::wire::data;
 
 use self::batch::MAX_BYTES;
 pub(crate) use self::batch::{Batch, Entries, REQUEST_BYTES, Traits};

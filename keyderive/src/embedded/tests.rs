@@ -1,29 +1,13 @@
-//! The embedded Bigtable behind its client, and by raw messages where the client sends none such.
+//! The embedded Bigtable behind its client.
 
-mod administration;
-mod aggregates;
-mod broken;
-mod budgets;
-mod clock;
-mod differential;
 mod filters;
-mod garbage;
-mod limits;
-mod protocol;
-mod raw;
-mod schemas;
-mod writes;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 
-use super::Servers;
-use super::clock::{Clock, SystemClock};
-use super::storage::{Durable, Memory};
-use super::store::Store;
-use super::worker::Worker;
 use crate::client::{Client, Environment, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
@@ -37,22 +21,18 @@ fn is_over_a_file() -> bool {
     std::env::var_os(OVER_A_FILE).is_some()
 }
 
-/// A storage of the kind that this run is for.
-fn store(clock: impl Clock + 'static) -> Store {
-    if is_over_a_file() {
-        Store::new(Durable::in_memory(), clock)
-    } else {
-        Store::new(Memory::default(), clock)
+/// A client of a new, empty Bigtable of the kind that this run is for.
+async fn embedded() -> Client {
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    if !is_over_a_file() {
+        return Client::embedded();
     }
-}
-
-fn servers() -> Servers {
-    Servers::new(Arc::new(Worker::new(Arc::new(store(SystemClock))).unwrap()))
-}
-
-/// A client of a new, empty Bigtable.
-fn embedded() -> Client {
-    Client::builder().in_process(Arc::new(servers()), None)
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let path = std::env::temp_dir().join(format!("keyderive-{}-{number}.tables", std::process::id()));
+    let client = Client::embedded_at(&path).await.unwrap();
+    // The open file goes on without its name, and is gone with the client.
+    std::fs::remove_file(path).unwrap();
+    client
 }
 
 /// Runs the tests of this module once more, in a process of their own.
@@ -65,7 +45,7 @@ fn all_of_this_holds_over_a_file() {
     let run =
         std::process::Command::new(tests).arg("embedded::tests::").env(OVER_A_FILE, "1").output().unwrap();
     let said = String::from_utf8_lossy(&run.stdout);
-    assert!(run.status.success() && said.contains("writes::"), "{said}");
+    assert!(run.status.success() && said.contains("rows_are_dropped_by_prefix"), "{said}");
 }
 
 /// A new table with these families, whose rules remove nothing.
@@ -79,7 +59,7 @@ async fn create(client: &Client, families: &[&str], splits: &[&'static str]) {
 }
 
 async fn client_with_table() -> Client {
-    let client = embedded();
+    let client = embedded().await;
     create(&client, &["f", "g"], &["m"]).await;
     client
 }
@@ -275,7 +255,7 @@ async fn a_scan_sees_each_row_whole_while_rows_change() {
 
 #[tokio::test]
 async fn requests_that_name_nothing_are_not_sent() {
-    let client = embedded();
+    let client = embedded().await;
     for request in [
         ReadRows::default(),
         ReadRows { limit: Some(0), ..whole() },
@@ -338,8 +318,8 @@ async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
     client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
-    assert!(embedded().table_info(TABLE).await.unwrap_err().is_not_found());
-    assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
+    assert!(embedded().await.table_info(TABLE).await.unwrap_err().is_not_found());
+    assert_eq!(Client::embedded().target().to_string(), "embedded Bigtable (in memory)");
 }
 
 #[test]
@@ -347,7 +327,7 @@ fn it_runs_without_a_runtime_and_in_any() {
     fn send<T: Send>(value: T) -> T {
         value
     }
-    let client = embedded();
+    let client = Client::embedded();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime
         .block_on(send(async {
@@ -378,7 +358,7 @@ async fn only_an_environment_that_names_nothing_falls_back() {
 
 #[test]
 fn the_fallback_says_what_is_missing() {
-    let fallback = crate::embedded::fallback;
+    let fallback = super::fallback;
     assert!(fallback(None).starts_with("the environment names no Bigtable; using the embedded one"));
     let told = fallback(Some("p"));
     assert!(told.contains("the project `p`, but `BIGTABLE_INSTANCE` names no instance"), "{told}");
@@ -386,7 +366,7 @@ fn the_fallback_says_what_is_missing() {
 
 #[tokio::test]
 async fn a_time_of_nothing_is_over_before_anything_is_done() {
-    let client = embedded();
+    let client = embedded().await;
     client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
     let client = client.with(|settings| settings.each(|call| call.total_timeout = std::time::Duration::ZERO));
     let table = client.raw_table(TABLE);
@@ -409,7 +389,7 @@ fn outside_of_a_runtime_operations_are_errors() {
 
 #[tokio::test]
 async fn rows_come_one_after_the_other() {
-    let client = embedded();
+    let client = embedded().await;
     client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
     let table = client.raw_table(TABLE);
     for key in ["a", "b"] {
@@ -426,7 +406,7 @@ async fn rows_come_one_after_the_other() {
 /// As is documented of reads; writes refuse both.
 #[tokio::test]
 async fn under_a_key_that_no_row_has_is_nothing() {
-    let client = embedded();
+    let client = embedded().await;
     client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
     let table = client.raw_table(TABLE);
     for key in ["".to_owned(), "k".repeat(4097)] {

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
+use keyderive_farmhash::fingerprint64;
 use serde::Serialize;
 
-use super::farm::fingerprint64;
 use super::java::hash_code;
 use super::schema::{Layout, Schema};
 use super::{decimal, ordered};

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use keyderive::Client;
 use keyderive::client::RawTable;
-use keyderive_scripted::values;
+use keyderive_proto::values;
 use tonic::Status;
 
 use crate::proto::CreateClientRequest;

@@ -3,8 +3,8 @@
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
 use keyderive::Error;
-use keyderive_scripted::data;
-use keyderive_scripted::values;
+use keyderive_proto::data;
+use keyderive_proto::values;
 use tonic::{Request, Response, Status};
 
 use crate::clients::{Clients, Made};

@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::time::Duration;
 
-use keyderive_scripted::data;
+use keyderive_proto::data;
 use keyderive_scripted::mock::{Answer, Mock, Rpc};
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;

@@ -10,20 +10,5 @@ pub mod mock;
 mod server;
 mod table;
 
-// The protocol of the runtime, which keeps it to itself.
-#[path = "../../../keyderive/src/wire/mod.rs"]
-#[allow(unused_imports)]
-mod wire;
-
 pub use server::{Answers, MAX_CONCURRENT_STREAMS, Script, Server};
 pub use table::{Cell, Table, encode_rows};
-
-/// The messages of the data service, and its generated client.
-pub mod data {
-    pub use crate::wire::data::*;
-}
-
-/// The messages that Google's protocols share.
-pub mod values {
-    pub use crate::wire::values::*;
-}

@@ -43,7 +43,7 @@ pub use self::pipe::piped;
 pub use self::request::Request;
 pub use self::rows::{Chunk, cell, row};
 pub use self::rpc::Rpc;
-use crate::wire::data;
+use keyderive_proto::data;
 
 /// How many bytes a pipe holds that nobody has read.
 const PIPE_BYTES: usize = 64 << 10;

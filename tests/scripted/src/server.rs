@@ -12,6 +12,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_core::Stream;
+use keyderive_proto::admin;
+use keyderive_proto::data::ReadRowsRequest;
 use prost::Message as _;
 use tokio::sync::oneshot;
 use tonic::body::Body;
@@ -22,8 +24,6 @@ use tower_service::Service;
 
 use crate::codec::Encoded;
 use crate::table::FAMILY;
-use crate::wire::admin;
-use crate::wire::data::ReadRowsRequest;
 
 /// How many streams a client may have open at a time: as many as Google's front ends allow.
 pub const MAX_CONCURRENT_STREAMS: u32 = 100;

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::data::row_range::{EndKey, StartKey};
+use keyderive_proto::data::{ReadRowsRequest, ReadRowsResponse, RowRange};
+use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
 use crate::server::{Answers, Script};
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::data::row_range::{EndKey, StartKey};
-use crate::wire::data::{ReadRowsRequest, ReadRowsResponse, RowRange};
-use crate::wire::values::{BytesValue, StringValue};
 
 /// The family of all cells: the one that tables have unless told otherwise.
 pub(crate) const FAMILY: &str = "cf";

@@ -210,7 +210,7 @@ fn every_call_that_writes_has_a_row() {
 #[test]
 fn every_cell_names_a_test() {
     let page = page();
-    let sources = sources_of(&["keyderive/src", "tests", "emulator/tests"]);
+    let sources = sources_of(&["keyderive/src", "keyderive-embedded/src", "tests", "emulator/tests"]);
     let mut used = BTreeSet::new();
     for Row { calls, cells } in &page.rows {
         assert_eq!(cells.len(), SITUATIONS + 1, "the cells of {calls:?}");
@@ -237,7 +237,7 @@ fn every_cell_names_a_test() {
 /// No clock decides what becomes of a table: the requests that change one have no time.
 #[test]
 fn requests_about_tables_have_no_time() {
-    let proto = fs::read_to_string(root().join("keyderive/src/wire/proto/admin.proto")).unwrap();
+    let proto = fs::read_to_string(root().join("keyderive-proto/proto/admin.proto")).unwrap();
     for message in
         ["CreateTableRequest", "DeleteTableRequest", "ModifyColumnFamiliesRequest", "DropRowRangeRequest"]
     {

@@ -2,10 +2,10 @@
 
 use bytes::{BufMut as _, Bytes};
 use fastrand::Rng;
-use keyderive_scripted::data::mutation::{self, DeleteFromRow, SetCell};
-use keyderive_scripted::data::read_modify_write_rule::Rule;
-use keyderive_scripted::data::row_filter::{Chain, Condition, Filter, Interleave};
-use keyderive_scripted::data::{
+use keyderive_proto::data::mutation::{self, DeleteFromRow, SetCell};
+use keyderive_proto::data::read_modify_write_rule::Rule;
+use keyderive_proto::data::row_filter::{Chain, Condition, Filter, Interleave};
+use keyderive_proto::data::{
     CheckAndMutateRowRequest, MutateRowRequest, MutateRowsRequest, Mutation, ReadModifyWriteRowRequest,
     ReadModifyWriteRule, ReadRowsRequest, RowFilter, RowRange, RowSet, SampleRowKeysRequest,
     mutate_rows_request,

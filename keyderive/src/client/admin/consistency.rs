@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use keyderive_proto::admin;
 use tokio::time::{Instant, sleep};
 
 use crate::client::error::{Ended, Error, Tries};
 use crate::client::failure::Failure;
 use crate::client::{Client, call};
-use crate::wire::admin;
 
 impl Client {
     /// Waits until every cluster of the instance has what was written to a table before.

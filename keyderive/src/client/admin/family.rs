@@ -2,13 +2,14 @@
 
 use std::fmt;
 
+use keyderive_proto::admin;
+use keyderive_proto::admin::modify_column_families_request::Modification;
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::r#type::aggregate::{self, Aggregator};
+use keyderive_proto::admin::r#type::{self, Kind, int64};
+use keyderive_proto::values::FieldMask;
+
 use super::gc_rule::GcRule;
-use crate::wire::admin;
-use crate::wire::admin::modify_column_families_request::Modification;
-use crate::wire::admin::modify_column_families_request::modification::Mod;
-use crate::wire::admin::r#type::aggregate::{self, Aggregator};
-use crate::wire::admin::r#type::{self, Kind, int64};
-use crate::wire::values::FieldMask;
 
 const MAX_NAME: usize = 64;
 

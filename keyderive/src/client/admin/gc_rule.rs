@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use prost::Message as _;
 
-use crate::wire::admin;
-use crate::wire::admin::gc_rule::Rule;
-use crate::wire::values;
+use keyderive_proto::admin;
+use keyderive_proto::admin::gc_rule::Rule;
+use keyderive_proto::values;
 
 /// The largest rule that the service takes, as its message is encoded.
 const MAX_RULE_BYTES: usize = 500;

@@ -1,8 +1,9 @@
 //! What the service says of a table.
 
+use keyderive_proto::admin;
+
 use super::family::Family;
 use super::schema::TableSchema;
-use crate::wire::admin;
 
 /// What a table is: its column families, and its row key schema where it has one.
 ///

@@ -2,11 +2,12 @@
 
 use std::fmt;
 
+use keyderive_proto::admin;
+use keyderive_proto::admin::r#type::r#struct::encoding::{self, Encoding as Joined};
+use keyderive_proto::admin::r#type::r#struct::{Encoding, Field};
+use keyderive_proto::admin::r#type::{self, Kind, Struct, bytes, int64, string};
+
 use crate::key::{ColumnEncoding, ColumnKind, RowKeySchema};
-use crate::wire::admin;
-use crate::wire::admin::r#type::r#struct::encoding::{self, Encoding as Joined};
-use crate::wire::admin::r#type::r#struct::{Encoding, Field};
-use crate::wire::admin::r#type::{self, Kind, Struct, bytes, int64, string};
 
 /// The row key schema that a table has: how Bigtable's SQL reads its row keys.
 ///

@@ -4,11 +4,13 @@ use std::error::Error as StdError;
 use std::fmt;
 
 use bytes::Bytes;
+use keyderive_proto::code_name;
 use tonic::Code;
 
 use super::{Ended, Error, Kind, Protocol, Rpc, Tries};
 use crate::client::Target;
-use crate::client::failure::{Failure, name};
+
+use crate::client::failure::Failure;
 use crate::key::ShownKey;
 
 impl fmt::Display for Error {
@@ -241,7 +243,7 @@ struct Told<'a> {
 impl fmt::Display for Told<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { failure, target, keys } = self;
-        write!(f, "{}", name(failure.code))?;
+        write!(f, "{}", code_name(failure.code))?;
         let is_told = *keys != Keys::Redacted || !failure.answered;
         if is_told && !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;

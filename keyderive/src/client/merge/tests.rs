@@ -1,9 +1,10 @@
+use keyderive_proto::RowsMessage;
+use keyderive_proto::data::ReadRowsResponse;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::values::{BytesValue, StringValue};
+
 use super::*;
-use crate::wire::RowsMessage;
-use crate::wire::data::ReadRowsResponse;
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::values::{BytesValue, StringValue};
 
 /// A chunk of a whole cell under family `A` and qualifier `C`.
 fn cell(key: &'static str, value: &'static str) -> CellChunk {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
+use keyderive_proto::RowsMessage;
 use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::{Code, Response, Streaming};
 
@@ -19,7 +20,6 @@ use crate::client::merge::RowMerger;
 use crate::client::operation::{Kind, Operation};
 use crate::client::{Client, Error, StreamPass, call};
 use crate::row::Row;
-use crate::wire::RowsMessage;
 
 /// The rows of a table as they are stored, one after the other.
 ///

@@ -4,15 +4,15 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use keyderive_proto::RowsMessage;
+use keyderive_proto::data::ReadRowsResponse;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::values::{BytesValue, StringValue};
 use serde_json::Value;
 
 use super::*;
 use crate::client::merge::RowMerger;
-use crate::wire::RowsMessage;
-use crate::wire::data::ReadRowsResponse;
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::values::{BytesValue, StringValue};
 
 /// A cell as the cases write it: row key, family, qualifier, timestamp, value, label.
 type Expected = (String, String, String, i64, String, String);

@@ -5,6 +5,13 @@ use std::vec;
 
 use bytes::Bytes;
 use futures_util::{TryStreamExt as _, stream};
+use keyderive_proto::RowsMessage;
+use keyderive_proto::data::bigtable_server::{Bigtable, BigtableServer};
+use keyderive_proto::data::mutate_rows_response::Entry;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::data::*;
+use keyderive_proto::values::{self, BytesValue, StringValue};
 use tonic::body::Body;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
@@ -13,13 +20,6 @@ use tower_service::Service as _;
 use super::*;
 use crate::plan::KeyRange;
 use crate::row::Mutation;
-use crate::wire::RowsMessage;
-use crate::wire::data::bigtable_server::{Bigtable, BigtableServer};
-use crate::wire::data::mutate_rows_response::Entry;
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::data::*;
-use crate::wire::values::{self, BytesValue, StringValue};
 
 #[derive(Clone, Default)]
 pub(super) struct Script {

@@ -3,14 +3,14 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
+use keyderive_proto::data::{MutateRowsResponse, RateLimitInfo};
+use keyderive_proto::values;
 use tokio::time::Instant;
 use tonic::{Code, Status};
 
 use super::scripted::{Script, outcome};
 use super::*;
 use crate::row::Mutation;
-use crate::wire::data::{MutateRowsResponse, RateLimitInfo};
-use crate::wire::values;
 
 /// Answers each request by a script of its own, the last one first.
 struct Turns(Mutex<Vec<Script>>);

@@ -2,11 +2,11 @@
 //!
 //! Field numbers are those in `wire/proto/data.proto`.
 
+use keyderive_proto::data::RateLimitInfo;
 use prost::Message as _;
 use tonic::{Code, Status};
 
 use crate::client::protobuf::{LENGTH, Reader, VARINT, What, Wrong};
-use crate::wire::data::RateLimitInfo;
 
 /// What the server has said of an entry.
 #[derive(Clone, Debug)]

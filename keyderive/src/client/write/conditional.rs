@@ -2,6 +2,7 @@
 //! row, whose condition keeps a repetition from being applied.
 
 use bytes::Bytes;
+use keyderive_proto::data;
 
 use super::batch::Entries;
 use super::limits::{check, check_key};
@@ -12,7 +13,6 @@ use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, filter};
 use crate::key::ShownKey;
 use crate::row::{ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
-use crate::wire::data;
 
 impl Client {
     /// Changes a row by `then` where the filter leaves a cell of it, or any cell without one; by `otherwise` where

@@ -1,5 +1,6 @@
 //! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
 
+use keyderive_proto::data;
 use tokio::time::{Instant, sleep_until};
 use tonic::Code;
 use tonic::metadata::MetadataMap;
@@ -12,7 +13,6 @@ use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
 use crate::client::{Client, call, headers, observe};
-use crate::wire::data;
 
 /// An entry that has no outcome yet.
 struct Waiting {

@@ -1,6 +1,7 @@
 //! Requests that are encoded already, and how they go.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
+use keyderive_proto::MAX_MESSAGE_BYTES;
 use prost::Message;
 use tonic::client::Grpc;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
@@ -9,7 +10,7 @@ use tonic::{Request, Response, Status, Streaming};
 
 use super::body::Completed;
 use crate::client::call::Payload;
-use crate::client::transport::{MAX_MESSAGE_BYTES, Transport};
+use crate::client::transport::Transport;
 
 /// A message of which some fields have been encoded beforehand.
 #[derive(Clone, Debug)]

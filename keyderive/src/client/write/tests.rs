@@ -2,6 +2,14 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
+use keyderive_proto::data::mutation::{
+    self, AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
+};
+use keyderive_proto::data::value::Kind;
+use keyderive_proto::data::{
+    self, MutateRowsRequest, MutateRowsResponse, RateLimitInfo, mutate_rows_response,
+};
+use keyderive_proto::values;
 use prost::Message as _;
 use tonic::Code;
 
@@ -10,12 +18,6 @@ use super::batch::{Batch, entry_bytes};
 use super::{Entry, Mutations};
 use crate::client::operation::Replay;
 use crate::row::{self, Change, Mutation, Shape, Write};
-use crate::wire::data::mutation::{
-    self, AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
-};
-use crate::wire::data::value::Kind;
-use crate::wire::data::{self, MutateRowsRequest, MutateRowsResponse, RateLimitInfo, mutate_rows_response};
-use crate::wire::values;
 
 const ROUNDS: usize = 5_000;
 

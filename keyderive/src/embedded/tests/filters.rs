@@ -113,7 +113,7 @@ fn composed() -> Vec<RowFilter> {
 async fn the_emulator_leaves_the_same_rows() {
     let Some(emulator) = Emulator::start() else { return };
     let emulator_client = filled(Client::emulator(emulator.host()).await.unwrap()).await;
-    let embedded = filled(embedded()).await;
+    let embedded = filled(embedded().await).await;
     for filter in singles().into_iter().chain(composed()) {
         assert_eq!(left(&embedded, &filter).await, left(&emulator_client, &filter).await, "{filter}");
     }
@@ -121,7 +121,7 @@ async fn the_emulator_leaves_the_same_rows() {
 
 #[tokio::test]
 async fn filters_leave_what_they_say() {
-    let client = filled(embedded()).await;
+    let client = filled(embedded().await).await;
     let keys = async |filter: &RowFilter| {
         let rows = left(&client, filter).await;
         rows.into_iter()
@@ -137,7 +137,7 @@ async fn filters_leave_what_they_say() {
 
 #[tokio::test]
 async fn a_filter_that_is_refused_is_not_sent() {
-    let client = embedded();
+    let client = embedded().await;
     let error = client.read_row("absent", "k".into(), Some(RowFilter::label("NO"))).await.unwrap_err();
     assert!(error.is_invalid_argument(), "{error}");
     assert!(error.to_string().starts_with("table `absent`: the label `NO` has 2 bytes"), "{error}");

@@ -8,8 +8,8 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status, Streaming};
 
-use keyderive_scripted::data::row_range::StartKey;
-use keyderive_scripted::data::{ReadRowsRequest, RowRange, RowSet};
+use keyderive_proto::data::row_range::StartKey;
+use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet};
 
 use super::Failure;
 

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use keyderive::{Client, Error, RowKey as _};
-use keyderive_scripted::data::bigtable_client::BigtableClient;
-use keyderive_scripted::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::data::bigtable_client::BigtableClient;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;
 
 use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
-use keyderive_scripted::data::mutate_rows_response::Entry;
-use keyderive_scripted::data::mutation::Mutation;
-use keyderive_scripted::data::row_range::StartKey;
-use keyderive_scripted::data::{MutateRowsRequest, MutateRowsResponse, ReadRowsRequest};
-use keyderive_scripted::values::Status;
+use keyderive_proto::data::mutate_rows_response::Entry;
+use keyderive_proto::data::mutation::Mutation;
+use keyderive_proto::data::row_range::StartKey;
+use keyderive_proto::data::{MutateRowsRequest, MutateRowsResponse, ReadRowsRequest};
+use keyderive_proto::values::Status;
 use keyderive_scripted::{Answers, Cell, Script, Server, encode_rows};
 use prost::Message as _;
 

@@ -4,8 +4,8 @@ use std::ops::Bound;
 
 use bytes::Bytes;
 use keyderive::row::RowFilter;
-use keyderive_scripted::data;
-use keyderive_scripted::data::row_filter::{Condition, Filter};
+use keyderive_proto::data;
+use keyderive_proto::data::row_filter::{Condition, Filter};
 use tonic::Status;
 
 /// How deep the proxy follows a filter; the service stops at 20.

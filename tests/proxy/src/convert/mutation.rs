@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use keyderive::row::{Mutation, ReadModifyWrite};
-use keyderive_scripted::data;
-use keyderive_scripted::data::mutation::{self, DeleteFromColumn, SetCell};
-use keyderive_scripted::data::read_modify_write_rule::Rule;
-use keyderive_scripted::data::value::Kind;
+use keyderive_proto::data;
+use keyderive_proto::data::mutation::{self, DeleteFromColumn, SetCell};
+use keyderive_proto::data::read_modify_write_rule::Rule;
+use keyderive_proto::data::value::Kind;
 use tonic::Status;
 
 use super::filter::micros;

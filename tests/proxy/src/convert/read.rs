@@ -2,8 +2,8 @@
 
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
-use keyderive_scripted::data;
-use keyderive_scripted::data::row_range::{EndKey, StartKey};
+use keyderive_proto::data;
+use keyderive_proto::data::row_range::{EndKey, StartKey};
 use tonic::Status;
 
 use super::optional_filter;

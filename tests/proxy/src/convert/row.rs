@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use keyderive::row::Row;
-use keyderive_scripted::data;
+use keyderive_proto::data;
 
 /// The row as a message, its families and columns in the order in which the cells come.
 pub(crate) fn row(row: &Row) -> data::Row {

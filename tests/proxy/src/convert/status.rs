@@ -1,8 +1,8 @@
 //! How operations ended.
 
 use keyderive::Error;
-use keyderive_scripted::data::mutate_rows_response::Entry;
-use keyderive_scripted::values::Status;
+use keyderive_proto::data::mutate_rows_response::Entry;
+use keyderive_proto::values::Status;
 use tonic::Code;
 
 /// An operation succeeded.

@@ -15,7 +15,7 @@ pub struct CreateClientRequest {
     /// Bounds every operation with all its attempts. Absent: the library's own.
     #[prost(message, optional, tag = "6")]
     pub per_operation_timeout: ::core::option::Option<
-        ::keyderive_scripted::values::Duration,
+        ::keyderive_proto::values::Duration,
     >,
     #[prost(enumeration = "OptionalFeatureConfig", tag = "7")]
     pub optional_feature_config: i32,
@@ -62,21 +62,21 @@ pub struct ReadRowRequest {
     #[prost(string, tag = "2")]
     pub row_key: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "3")]
-    pub filter: ::core::option::Option<::keyderive_scripted::data::RowFilter>,
+    pub filter: ::core::option::Option<::keyderive_proto::data::RowFilter>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RowResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
     #[prost(message, optional, tag = "2")]
-    pub row: ::core::option::Option<::keyderive_scripted::data::Row>,
+    pub row: ::core::option::Option<::keyderive_proto::data::Row>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ReadRowsRequest {
     #[prost(string, tag = "1")]
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub request: ::core::option::Option<::keyderive_scripted::data::ReadRowsRequest>,
+    pub request: ::core::option::Option<::keyderive_proto::data::ReadRowsRequest>,
     /// The caller gives up after so many rows. Zero: it does not.
     #[prost(int32, tag = "3")]
     pub cancel_after_rows: i32,
@@ -84,38 +84,38 @@ pub struct ReadRowsRequest {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct RowsResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
     #[prost(message, repeated, tag = "2")]
-    pub rows: ::prost::alloc::vec::Vec<::keyderive_scripted::data::Row>,
+    pub rows: ::prost::alloc::vec::Vec<::keyderive_proto::data::Row>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MutateRowRequest {
     #[prost(string, tag = "1")]
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub request: ::core::option::Option<::keyderive_scripted::data::MutateRowRequest>,
+    pub request: ::core::option::Option<::keyderive_proto::data::MutateRowRequest>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MutateRowResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MutateRowsRequest {
     #[prost(string, tag = "1")]
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub request: ::core::option::Option<::keyderive_scripted::data::MutateRowsRequest>,
+    pub request: ::core::option::Option<::keyderive_proto::data::MutateRowsRequest>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct MutateRowsResult {
     /// Of the operation as a whole.
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
     /// Of the rows that were not changed.
     #[prost(message, repeated, tag = "2")]
     pub entries: ::prost::alloc::vec::Vec<
-        ::keyderive_scripted::data::mutate_rows_response::Entry,
+        ::keyderive_proto::data::mutate_rows_response::Entry,
     >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -124,16 +124,16 @@ pub struct CheckAndMutateRowRequest {
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub request: ::core::option::Option<
-        ::keyderive_scripted::data::CheckAndMutateRowRequest,
+        ::keyderive_proto::data::CheckAndMutateRowRequest,
     >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct CheckAndMutateRowResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
     #[prost(message, optional, tag = "2")]
     pub result: ::core::option::Option<
-        ::keyderive_scripted::data::CheckAndMutateRowResponse,
+        ::keyderive_proto::data::CheckAndMutateRowResponse,
     >,
 }
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -141,17 +141,15 @@ pub struct SampleRowKeysRequest {
     #[prost(string, tag = "1")]
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
-    pub request: ::core::option::Option<
-        ::keyderive_scripted::data::SampleRowKeysRequest,
-    >,
+    pub request: ::core::option::Option<::keyderive_proto::data::SampleRowKeysRequest>,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct SampleRowKeysResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
     #[prost(message, repeated, tag = "2")]
     pub samples: ::prost::alloc::vec::Vec<
-        ::keyderive_scripted::data::SampleRowKeysResponse,
+        ::keyderive_proto::data::SampleRowKeysResponse,
     >,
 }
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -160,7 +158,7 @@ pub struct ReadModifyWriteRowRequest {
     pub client_id: ::prost::alloc::string::String,
     #[prost(message, optional, tag = "2")]
     pub request: ::core::option::Option<
-        ::keyderive_scripted::data::ReadModifyWriteRowRequest,
+        ::keyderive_proto::data::ReadModifyWriteRowRequest,
     >,
 }
 /// SQL is not among what the library does, so its messages have no more than the client's id.
@@ -172,7 +170,7 @@ pub struct ExecuteQueryRequest {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub struct ExecuteQueryResult {
     #[prost(message, optional, tag = "1")]
-    pub status: ::core::option::Option<::keyderive_scripted::values::Status>,
+    pub status: ::core::option::Option<::keyderive_proto::values::Status>,
 }
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
 #[repr(i32)]

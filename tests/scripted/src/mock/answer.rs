@@ -6,14 +6,14 @@ use std::time::Duration;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use h2::Reason;
 use http::{HeaderMap, HeaderName, HeaderValue};
+use keyderive_proto::data;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::values;
 use prost::Message;
 use tokio::sync::Semaphore;
 use tonic::{Code, Status};
 
 use super::rows::{Chunk, row};
-use crate::wire::data;
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::values;
 
 /// What a [`Mock`](super::Mock) does with one request, step by step. After the last one the request has succeeded.
 ///

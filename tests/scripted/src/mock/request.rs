@@ -2,11 +2,11 @@
 
 use bytes::Bytes;
 use http::HeaderMap;
+use keyderive_proto::data;
 use prost::Message;
 use tokio::time::Instant;
 
 use super::Rpc;
-use crate::wire::data;
 
 /// A request as it came in.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use bytes::Bytes;
 
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::values::{BytesValue, StringValue};
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::values::{BytesValue, StringValue};
 
 /// A chunk of a row, which says nothing but what is asked for.
 #[derive(Clone, Debug, Default, PartialEq)]

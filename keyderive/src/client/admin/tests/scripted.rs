@@ -4,6 +4,14 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use keyderive_proto::admin::bigtable_table_admin_server::{BigtableTableAdmin, BigtableTableAdminServer};
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::{
+    CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
+    DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
+    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table, UpdateTableRequest,
+};
+use keyderive_proto::values::{Empty, Operation};
 use tokio::time::Instant;
 use tonic::body::Body;
 use tonic::{Code, Request, Response, Status};
@@ -11,14 +19,6 @@ use tower_service::Service as _;
 
 use crate::client::admin::*;
 use crate::client::{BoxFuture, InProcess};
-use crate::wire::admin::bigtable_table_admin_server::{BigtableTableAdmin, BigtableTableAdminServer};
-use crate::wire::admin::modify_column_families_request::modification::Mod;
-use crate::wire::admin::{
-    CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
-    DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table, UpdateTableRequest,
-};
-use crate::wire::values::{Empty, Operation};
 
 /// Fails each call of a list by its status, then answers.
 #[derive(Clone)]

@@ -2,14 +2,14 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
+use keyderive_proto::data::ReadRowsResponse;
+use keyderive_proto::data::read_rows_response::CellChunk;
+use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
+use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
 use super::*;
 use crate::client::merge::usual::{self, LastNumber, UsualCell};
-use crate::wire::data::ReadRowsResponse;
-use crate::wire::data::read_rows_response::CellChunk;
-use crate::wire::data::read_rows_response::cell_chunk::RowStatus;
-use crate::wire::values::{BytesValue, StringValue};
 
 /// How many messages are tried; ten million are run by hand.
 const MESSAGES: u64 = 100_000;

@@ -1,0 +1,444 @@
+//! Regular expressions in RE2's syntax, over bytes.
+//!
+//! RE2's syntax is written anew in that of the `regex` crate, where the two differ: bytes from 0x80, `\C`, `\Q…\E`,
+//! octal numbers, `\s`, back-slashes before punctuation, braces that are no repetition, and what is special inside
+//! brackets. Unicode classes (`\p{…}`) are refused: they have no meaning for single bytes.
+
+use std::cell::Cell;
+
+use regex::Error;
+use regex::bytes::{Regex, RegexBuilder};
+use tonic::Status;
+
+/// How often RE2 lets a part be repeated.
+const MAX_REPETITIONS: u32 = 1000;
+
+/// What the expressions of one filter may take together when they are compiled, and the least that is counted for one.
+const MAX_COMPILED_BYTES: usize = 8 << 20;
+const LEAST_COMPILED_BYTES: usize = 4 << 10;
+
+/// What the expressions of one filter may take together to remember what they have matched, and one of them.
+const MEMORY_BYTES: usize = 16 << 20;
+const MAX_MEMORY_BYTES: usize = 2 << 20;
+
+/// What the expressions of one filter share.
+pub(crate) struct Budget {
+    compiled_bytes: Cell<usize>,
+    memory_bytes: usize,
+}
+
+impl Budget {
+    /// For so many expressions.
+    pub(super) fn new(patterns: usize) -> Self {
+        let memory_bytes = (MEMORY_BYTES / patterns.max(1)).min(MAX_MEMORY_BYTES);
+        Self { compiled_bytes: Cell::new(MAX_COMPILED_BYTES), memory_bytes }
+    }
+}
+
+/// A regular expression that matches the whole of a byte string or nothing of it.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    regex: Regex,
+    compiled_bytes: usize,
+}
+
+impl Pattern {
+    /// `filter` is what refusals name.
+    pub(super) fn new(filter: &str, regex: &[u8], budget: &Budget) -> Result<Self, Status> {
+        let refused = |fault: String| {
+            Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
+        };
+        let translated = format!(r"\A(?:{})\z", translate(regex).map_err(refused)?);
+        // The compiler says whether a limit is kept, and not by how much.
+        let mut compiled_bytes = LEAST_COMPILED_BYTES;
+        loop {
+            let left = budget.compiled_bytes.get();
+            let most = compiled_bytes.min(left);
+            let mut builder = RegexBuilder::new(&translated);
+            let compiled =
+                builder.unicode(false).size_limit(most).dfa_size_limit(budget.memory_bytes).build();
+            match compiled {
+                Ok(regex) => {
+                    budget.compiled_bytes.set(left - most);
+                    return Ok(Self { regex, compiled_bytes: most });
+                }
+                Err(Error::CompiledTooBig(_)) if most < left => compiled_bytes *= 4,
+                Err(Error::CompiledTooBig(_)) => {
+                    return Err(refused(format!(
+                        "the regular expressions of the filter take more than {MAX_COMPILED_BYTES} bytes together when they are compiled; use fewer or smaller repetitions, or ranges"
+                    )));
+                }
+                Err(error) => return Err(refused(reason(&error))),
+            }
+        }
+    }
+
+    /// How many bytes it counts for.
+    pub(super) fn compiled_bytes(&self) -> usize {
+        self.compiled_bytes
+    }
+
+    pub(super) fn matches(&self, bytes: &[u8]) -> bool {
+        self.regex.is_match(bytes)
+    }
+}
+
+/// The last line of an error, whose first ones draw the expression that was translated.
+fn reason(error: &Error) -> String {
+    let text = error.to_string();
+    let last = text.lines().last().unwrap_or_default();
+    last.trim_start_matches("error: ").to_owned()
+}
+
+fn translate(regex: &[u8]) -> Result<String, String> {
+    let mut translator = Translator { rest: regex, out: String::with_capacity(regex.len() * 2), depth: 0 };
+    while let Some(byte) = translator.next() {
+        translator.outside(byte)?;
+    }
+    Ok(translator.out)
+}
+
+struct Translator<'a> {
+    rest: &'a [u8],
+    out: String,
+    /// How many groups are open. One that closes none would end the group around the whole expression.
+    depth: usize,
+}
+
+/// What stands for one place inside brackets.
+enum Atom {
+    Byte(u8),
+    Class(&'static str),
+}
+
+/// What RE2 takes for a space.
+const SPACE: &str = r"[\t\n\x0c\r\x20]";
+const NO_SPACE: &str = r"[^\t\n\x0c\r\x20]";
+
+impl Translator<'_> {
+    fn next(&mut self) -> Option<u8> {
+        let (&byte, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(byte)
+    }
+
+    fn literal(&mut self, byte: u8) {
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
+            self.out.push(char::from(byte));
+        } else {
+            self.out.push_str(&format!("\\x{byte:02x}"));
+        }
+    }
+
+    fn outside(&mut self, byte: u8) -> Result<(), String> {
+        match byte {
+            b'\\' => return self.escape(),
+            b'[' => return self.class(),
+            b'(' => return self.open(),
+            b')' if self.depth == 0 => return Err("a group is closed that is not open".to_owned()),
+            b')' => {
+                self.depth -= 1;
+                self.out.push(')');
+            }
+            b'{' => return self.brace(),
+            b'*' | b'+' | b'?' | b'|' | b'^' | b'$' | b'.' => self.out.push(char::from(byte)),
+            _ => self.literal(byte),
+        }
+        Ok(())
+    }
+
+    /// What follows a back-slash outside brackets.
+    fn escape(&mut self) -> Result<(), String> {
+        match self.rest.first() {
+            Some(b'Q') => {
+                self.next();
+                self.quote();
+            }
+            Some(b'C') => {
+                self.next();
+                self.out.push_str("(?s:.)");
+            }
+            Some(&anchor @ (b'A' | b'z' | b'b' | b'B')) => {
+                self.next();
+                self.out.extend(['\\', char::from(anchor)]);
+            }
+            _ => match self.atom()? {
+                Atom::Byte(byte) => self.literal(byte),
+                Atom::Class(class) => self.out.push_str(class),
+            },
+        }
+        Ok(())
+    }
+
+    fn quote(&mut self) {
+        while !self.rest.is_empty() && !self.rest.starts_with(br"\E") {
+            if let Some(byte) = self.next() {
+                self.literal(byte);
+            }
+        }
+        self.rest = self.rest.strip_prefix(br"\E").unwrap_or(self.rest);
+    }
+
+    /// What follows a back-slash, inside brackets and outside.
+    fn atom(&mut self) -> Result<Atom, String> {
+        let Some(byte) = self.next() else { return Err("it ends on a back-slash".to_owned()) };
+        Ok(match byte {
+            b'd' => Atom::Class(r"\d"),
+            b'D' => Atom::Class(r"\D"),
+            b'w' => Atom::Class(r"\w"),
+            b'W' => Atom::Class(r"\W"),
+            b's' => Atom::Class(SPACE),
+            b'S' => Atom::Class(NO_SPACE),
+            b'a' => Atom::Byte(0x07),
+            b'f' => Atom::Byte(0x0c),
+            b'n' => Atom::Byte(b'\n'),
+            b'r' => Atom::Byte(b'\r'),
+            b't' => Atom::Byte(b'\t'),
+            b'v' => Atom::Byte(0x0b),
+            b'x' => Atom::Byte(self.hexadecimal()?),
+            b'0' => Atom::Byte(self.octal(0)?),
+            b'1'..=b'7' if matches!(self.rest.first(), Some(b'0'..=b'7')) => {
+                Atom::Byte(self.octal(u32::from(byte - b'0'))?)
+            }
+            _ if byte.is_ascii() && !byte.is_ascii_alphanumeric() => Atom::Byte(byte),
+            b'p' | b'P' => return Err("it has a Unicode class, and is matched with bytes".to_owned()),
+            _ => return Err(format!("RE2 has no escape `\\{}`", byte.escape_ascii())),
+        })
+    }
+
+    /// Two digits, or any number of them in braces.
+    fn hexadecimal(&mut self) -> Result<u8, String> {
+        let (digits, rest) = match self.rest.strip_prefix(b"{") {
+            None => self.rest.split_at_checked(2).unwrap_or_default(),
+            Some(rest) => {
+                let end = rest.iter().position(|byte| *byte == b'}').unwrap_or_default();
+                (&rest[..end], rest.get(end + 1..).unwrap_or_default())
+            }
+        };
+        self.rest = rest;
+        let all_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
+        let digits = std::str::from_utf8(digits).ok().filter(|_| all_digits);
+        let number = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        number.ok_or_else(|| "`\\x` is followed by no hexadecimal number up to ff".to_owned())
+    }
+
+    /// At most two more digits.
+    fn octal(&mut self, first: u32) -> Result<u8, String> {
+        let mut number = first;
+        for _ in 0..2 {
+            let Some(&digit @ b'0'..=b'7') = self.rest.first() else { break };
+            self.next();
+            number = number * 8 + u32::from(digit - b'0');
+        }
+        u8::try_from(number).map_err(|_| format!("the octal number {number:o} is no byte"))
+    }
+
+    /// A group: plain, named, without capture, or with flags.
+    fn open(&mut self) -> Result<(), String> {
+        self.depth += 1;
+        let Some(rest) = self.rest.strip_prefix(b"?") else {
+            // What a group has matched is not asked for, and takes memory.
+            self.out.push_str("(?:");
+            return Ok(());
+        };
+        let name = rest.strip_prefix(b"P<").or_else(|| rest.strip_prefix(b"<"));
+        let (head, end) = match name {
+            Some(name) => (name, name.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')),
+            None => (rest, rest.iter().position(|byte| !b"imsU-".contains(byte))),
+        };
+        let ends_right = match end.and_then(|end| head.get(end)) {
+            Some(b'>') => name.is_some(),
+            Some(b':') => name.is_none(),
+            Some(b')') => name.is_none() && end != Some(0),
+            _ => false,
+        };
+        let (Some(end), true) = (end, ends_right) else {
+            return Err("RE2 has no group that begins so, such as one that looks ahead".to_owned());
+        };
+        // Names have no meaning here, and flags are ASCII.
+        if name.is_none() {
+            self.out.push_str("(?");
+            self.out.extend(head[..end].iter().copied().map(char::from));
+            self.rest = &head[end..];
+            if self.rest.first() == Some(&b':') {
+                self.next();
+                self.out.push(':');
+            }
+        } else {
+            self.out.push_str("(?:");
+            self.rest = &head[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// A repetition, or a brace that stands for itself.
+    fn brace(&mut self) -> Result<(), String> {
+        let inner = self.rest.iter().position(|byte| *byte == b'}').map(|end| &self.rest[..end]);
+        let Some(inner) = inner.and_then(|inner| std::str::from_utf8(inner).ok()) else {
+            self.literal(b'{');
+            return Ok(());
+        };
+        let (least, most) = inner.split_once(',').unwrap_or((inner, inner));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number(least) || !(most.is_empty() || is_number(most)) {
+            self.literal(b'{');
+            return Ok(());
+        }
+        let allowed = |text: &str| text.parse().is_ok_and(|number: u32| number <= MAX_REPETITIONS);
+        if !allowed(least) || !(most.is_empty() || allowed(most)) {
+            return Err(format!("a part is repeated more than {MAX_REPETITIONS} times"));
+        }
+        self.out.push('{');
+        self.out.push_str(inner);
+        self.out.push('}');
+        self.rest = &self.rest[inner.len() + 1..];
+        Ok(())
+    }
+
+    /// A class in brackets, whose first bracket is taken.
+    fn class(&mut self) -> Result<(), String> {
+        self.out.push('[');
+        if self.rest.first() == Some(&b'^') {
+            self.next();
+            self.out.push('^');
+        }
+        let mut is_first = true;
+        while self.rest.first() != Some(&b']') || is_first {
+            is_first = false;
+            if self.named_class() {
+                continue;
+            }
+            match self.member()? {
+                Atom::Class(class) => self.out.push_str(class),
+                Atom::Byte(start) => self.range_from(start)?,
+            }
+        }
+        self.next();
+        self.out.push(']');
+        Ok(())
+    }
+
+    fn member(&mut self) -> Result<Atom, String> {
+        match self.next() {
+            None => Err("a bracket is not closed".to_owned()),
+            Some(b'\\') => self.atom(),
+            Some(byte) => Ok(Atom::Byte(byte)),
+        }
+    }
+
+    /// A range that begins with `start`, or that byte alone.
+    fn range_from(&mut self, start: u8) -> Result<(), String> {
+        self.literal(start);
+        if !self.rest.starts_with(b"-") || self.rest.get(1) == Some(&b']') {
+            return Ok(());
+        }
+        self.next();
+        let Atom::Byte(end) = self.member()? else {
+            return Err("a range in brackets ends on a class".to_owned());
+        };
+        self.out.push('-');
+        self.literal(end);
+        Ok(())
+    }
+
+    /// `[:alpha:]` and its like, inside brackets.
+    fn named_class(&mut self) -> bool {
+        let Some(rest) = self.rest.strip_prefix(b"[:") else { return false };
+        let is_name = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'^';
+        let name = rest.split(|byte| !is_name(byte)).next().unwrap_or_default();
+        let Some(after) = rest[name.len()..].strip_prefix(b":]") else { return false };
+        self.out.push_str("[:");
+        self.out.extend(name.iter().copied().map(char::from));
+        self.out.push_str(":]");
+        self.rest = after;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(regex: &[u8], matched: &[&[u8]], others: &[&[u8]]) {
+        let pattern = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap();
+        for bytes in matched {
+            assert!(pattern.matches(bytes), "`{}` and `{}`", regex.escape_ascii(), bytes.escape_ascii());
+        }
+        for bytes in others {
+            assert!(!pattern.matches(bytes), "`{}` and `{}`", regex.escape_ascii(), bytes.escape_ascii());
+        }
+    }
+
+    #[test]
+    fn the_whole_is_matched() {
+        check(b"a|bc", &[b"a", b"bc"], &[b"", b"ab", b"abc", b"xa"]);
+        check(b"", &[b""], &[b"a"]);
+        check(b"a|", &[b"", b"a"], &[b"|"]);
+        check(b"(?m)a$", &[b"a"], &[b"a\nb", b"a\n"]);
+    }
+
+    #[test]
+    fn bytes_are_bytes() {
+        check(b".", &[b"a", b"\xff", b"\0"], &[b"\n", "ü".as_bytes()]);
+        check(br"\C*", &[b"", b"a\n\xff"], &[]);
+        check(b"\xc3\xbc\xff", &[b"\xc3\xbc\xff"], &[b"\xc3\xbc"]);
+        check(br"\xff\x{7b}\101\0", &[b"\xff{A\0"], &[]);
+        check("[ü]".as_bytes(), &[b"\xc3", b"\xbc"], &["ü".as_bytes()]);
+    }
+
+    #[test]
+    fn punctuation_is_itself_behind_a_back_slash() {
+        check(br"\<\>\-\.\*\\\&\~\{", &[br"<>-.*\&~{"], &[b""]);
+        check(br"\Qa.*[\E+", &[b"a.*[", b"a.*[["], &[b"a.*"]);
+        check(br"\Q\x", &[br"\x"], &[]);
+        check(b"a{,2}b{", &[b"a{,2}b{"], &[b"aab{"]);
+        check(b"a{2}", &[b"aa"], &[b"a{2}", b"a"]);
+    }
+
+    #[test]
+    fn brackets_hold_bytes_ranges_and_classes() {
+        check(b"[]a]", &[b"]", b"a"], &[b"b"]);
+        check(b"[^]a]", &[b"b", b"\n"], &[b"]", b"a"]);
+        check(b"[a&&b~~[]", &[b"a", b"&", b"b", b"~", b"["], &[b"c"]);
+        check(b"[+--]", &[b"+", b",", b"-"], &[b"."]);
+        check(b"[a-]", &[b"a", b"-"], &[b"b"]);
+        check(br"[[:digit:]\s_]", &[b"1", b" ", b"_"], &[b"\x0b", b":"]);
+        check(br"[\S]", &[b"a", b"\x0b"], &[b" "]);
+        check(br"[\x00-\x1f]", &[b"\0", b"\n"], &[b" "]);
+    }
+
+    #[test]
+    fn groups_have_names_and_flags() {
+        check(b"(?P<name>a)(?<other>b)(?:c)(?i)D(?-i:e)", &[b"abcDe", b"abcde"], &[b"abcdE", b"Abcde"]);
+        check(b"(?s).", &[b"\n"], &[]);
+    }
+
+    #[test]
+    fn what_is_no_regular_expression_is_refused() {
+        for (regex, fault) in [
+            (&b"a)|(b"[..], "a group is closed that is not open"),
+            (b"(a", "unclosed group"),
+            (b"[a", "a bracket is not closed"),
+            (b"[]", "a bracket is not closed"),
+            (b"[b-a]", "invalid character class range"),
+            (b"*", "repetition operator missing expression"),
+            (b"a{1001}", "a part is repeated more than 1000 times"),
+            (br"a\", "it ends on a back-slash"),
+            (br"(a)\1", "RE2 has no escape"),
+            (br"\pL", "it has a Unicode class"),
+            (br"\xg0", "no hexadecimal number"),
+            (br"\x{100}", "no hexadecimal number"),
+            (br"\x{", "no hexadecimal number"),
+            (br"\777", "the octal number 777 is no byte"),
+            (b"(?=a)", "RE2 has no group that begins so"),
+            (b"(?<=a)", "RE2 has no group that begins so"),
+            (b"(?", "RE2 has no group that begins so"),
+            (b"((a{1000}){1000}){1000}", "take more than 8388608 bytes together"),
+        ] {
+            let status = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap_err();
+            assert_eq!(status.code(), tonic::Code::InvalidArgument);
+            assert!(status.message().contains(fault), "{}", status.message());
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! Filters out of messages, over the cells of one row.
+
+use keyderive_proto::data;
+use keyderive_proto::data::row_filter::{self, Chain, Filter as Message, Interleave};
+use keyderive_proto::data::{ColumnRange, TimestampRange, ValueRange, value_range};
+use tonic::Code;
+
+use super::*;
+
+fn message(filter: Message) -> data::RowFilter {
+    data::RowFilter { filter: Some(filter) }
+}
+
+fn chain(filters: impl IntoIterator<Item = Message>) -> Message {
+    Message::Chain(Chain { filters: filters.into_iter().map(message).collect() })
+}
+
+fn interleave(filters: impl IntoIterator<Item = Message>) -> Message {
+    Message::Interleave(Interleave { filters: filters.into_iter().map(message).collect() })
+}
+
+fn condition(predicate: Message, then: Option<Message>, otherwise: Option<Message>) -> Message {
+    let boxed = |filter| Box::new(message(filter));
+    Message::Condition(Box::new(row_filter::Condition {
+        predicate_filter: Some(boxed(predicate)),
+        true_filter: then.map(boxed),
+        false_filter: otherwise.map(boxed),
+    }))
+}
+
+fn cells() -> Vec<Cell> {
+    let cell = |family: &str, qualifier: &'static str, timestamp_micros, value: &'static str| Cell {
+        family: family.into(),
+        qualifier: qualifier.into(),
+        timestamp_micros,
+        value: value.into(),
+        labels: Vec::new(),
+    };
+    vec![
+        cell("a", "x", 2000, "1"),
+        cell("a", "x", 1000, "2"),
+        cell("a", "y", 1000, "3"),
+        cell("b", "y", 1000, "4"),
+    ]
+}
+
+fn left(filter: Message) -> Vec<Cell> {
+    Filter::new(Some(message(filter))).unwrap().apply(&"key".into(), cells()).unwrap()
+}
+
+/// The values that are left, which tell the cells apart.
+fn values(filter: Message) -> String {
+    left(filter).iter().map(|cell| String::from_utf8(cell.value.to_vec()).unwrap()).collect()
+}
+
+#[track_caller]
+fn refused(filter: Message, text: &str) {
+    let status = Filter::new(Some(message(filter))).unwrap_err();
+    assert_eq!(status.code(), Code::InvalidArgument);
+    assert!(status.message().contains(text), "{}", status.message());
+}
+
+#[test]
+fn all_or_nothing() {
+    assert_eq!(left(Message::PassAllFilter(true)), cells());
+    assert_eq!(left(Message::BlockAllFilter(true)), []);
+    assert_eq!(Filter::new(None).unwrap().apply(&"key".into(), cells()).unwrap(), cells());
+}
+
+#[test]
+fn limits_count_cells_of_the_row_and_of_each_column() {
+    assert_eq!(values(Message::CellsPerRowLimitFilter(3)), "123");
+    assert_eq!(values(Message::CellsPerRowOffsetFilter(3)), "4");
+    assert_eq!(values(Message::CellsPerRowOffsetFilter(9)), "");
+    assert_eq!(values(Message::CellsPerColumnLimitFilter(1)), "134");
+    assert_eq!(values(Message::CellsPerColumnLimitFilter(2)), "1234");
+}
+
+#[test]
+fn cells_are_chosen_by_each_part_of_their_names() {
+    assert_eq!(values(Message::RowKeyRegexFilter("k.y".into())), "1234");
+    assert_eq!(values(Message::RowKeyRegexFilter("k".into())), "");
+    assert_eq!(values(Message::FamilyNameRegexFilter("b".to_owned())), "4");
+    assert_eq!(values(Message::ColumnQualifierRegexFilter("[xz]".into())), "12");
+    assert_eq!(values(Message::ValueRegexFilter("2|4".into())), "24");
+    assert_eq!(
+        values(Message::ColumnRangeFilter(ColumnRange { family_name: "a".to_owned(), ..Default::default() })),
+        "123"
+    );
+    let times = |start_timestamp_micros, end_timestamp_micros| {
+        Message::TimestampRangeFilter(TimestampRange { start_timestamp_micros, end_timestamp_micros })
+    };
+    assert_eq!(values(times(1000, 2000)), "234");
+    assert_eq!(values(times(2000, 0)), "1");
+    let range = ValueRange {
+        start_value: Some(value_range::StartValue::StartValueOpen("2".into())),
+        end_value: None,
+    };
+    assert_eq!(values(Message::ValueRangeFilter(range)), "34");
+}
+
+#[test]
+fn a_chain_filters_what_is_left() {
+    let left = left(chain([
+        Message::CellsPerColumnLimitFilter(1),
+        Message::CellsPerRowLimitFilter(2),
+        Message::StripValueTransformer(true),
+    ]));
+    assert_eq!(left.len(), 2);
+    assert!(left.iter().all(|cell| cell.value.is_empty()));
+}
+
+#[test]
+fn an_interleave_repeats_cells_in_the_order_of_the_table() {
+    let labelled = chain([
+        Message::FamilyNameRegexFilter("a".to_owned()),
+        Message::ApplyLabelTransformer("l".to_owned()),
+    ]);
+    let left = left(interleave([Message::PassAllFilter(true), labelled]));
+    let shown: Vec<_> = left.iter().map(|cell| (cell.value[0], cell.labels.len())).collect();
+    assert_eq!(shown, [(b'1', 0), (b'1', 1), (b'2', 0), (b'2', 1), (b'3', 0), (b'3', 1), (b'4', 0)]);
+    let twice = || interleave([Message::PassAllFilter(true), Message::PassAllFilter(true)]);
+    assert_eq!(values(chain([twice(), Message::CellsPerRowOffsetFilter(5)])), "344");
+    assert_eq!(values(chain([twice(), Message::CellsPerColumnLimitFilter(1)])), "134");
+}
+
+#[test]
+fn a_condition_takes_one_of_two_branches() {
+    let then = || Some(Message::CellsPerRowLimitFilter(1));
+    let otherwise = || Some(Message::CellsPerRowOffsetFilter(3));
+    assert_eq!(values(condition(Message::ValueRegexFilter("4".into()), then(), otherwise())), "1");
+    assert_eq!(values(condition(Message::ValueRegexFilter("5".into()), then(), otherwise())), "4");
+    assert_eq!(values(condition(Message::PassAllFilter(true), None, otherwise())), "");
+}
+
+#[test]
+fn a_sink_passes_by_what_follows() {
+    let sunk = chain([Message::ValueRegexFilter("2".into()), Message::Sink(true)]);
+    let filter =
+        chain([interleave([sunk, Message::PassAllFilter(true)]), Message::CellsPerRowOffsetFilter(3)]);
+    assert_eq!(values(filter), "24");
+    refused(condition(Message::Sink(true), None, None), "`sink` is in a `condition`");
+}
+
+#[test]
+fn an_empty_regex_is_for_qualifiers_and_values() {
+    refused(Message::RowKeyRegexFilter("".into()), "`row_key_regex_filter` is empty");
+    assert_eq!(values(Message::ColumnQualifierRegexFilter("".into())), "");
+    assert_eq!(values(Message::ValueRegexFilter("".into())), "");
+}
+
+#[test]
+fn a_sample_is_about_as_large_as_it_says() {
+    let filter = Filter::new(Some(message(Message::RowSampleFilter(0.25)))).unwrap();
+    let taken =
+        (0..10_000).filter(|number| !filter.apply(&number.to_string().into(), cells()).unwrap().is_empty());
+    let taken = taken.count();
+    assert!((2000..3000).contains(&taken), "{taken}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    refused(
+        Message::CellsPerRowLimitFilter(0),
+        "`cells_per_row_limit_filter` is 0, and it must be at least 1",
+    );
+    refused(Message::CellsPerRowOffsetFilter(-1), "it must be at least 0");
+    refused(Message::PassAllFilter(false), "`pass_all_filter` is false, and it can only be true");
+    refused(chain([]), "`chain` has fewer than two filters");
+    refused(interleave([Message::PassAllFilter(true)]), "`interleave` has fewer than two filters");
+    refused(Message::Condition(Box::default()), "`condition` has no `predicate_filter`");
+    refused(Message::RowSampleFilter(f64::NAN), "`row_sample_filter` is NaN");
+    refused(Message::FamilyNameRegexFilter("a:".to_owned()), "has a colon");
+    refused(Message::ColumnRangeFilter(ColumnRange::default()), "names no column family");
+    refused(Message::ApplyLabelTransformer("A".to_owned()), "`apply_label_transformer` is \"A\"");
+    let label = || Message::ApplyLabelTransformer("l".to_owned());
+    refused(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
+    let times = TimestampRange { start_timestamp_micros: 1, end_timestamp_micros: 0 };
+    refused(Message::TimestampRangeFilter(times), "has the bound 1, which is no whole number");
+    refused(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and it may have 20480");
+    let empty = Filter::new(Some(data::RowFilter { filter: None })).unwrap_err();
+    assert_eq!(empty.code(), Code::InvalidArgument);
+}
+
+#[test]
+fn filters_that_explode_are_refused() {
+    let deep = (0..20).fold(Message::PassAllFilter(true), |filter, _| chain([filter, Message::Sink(true)]));
+    refused(deep, "nested more than 20 deep");
+    let twice = || interleave([Message::PassAllFilter(true), Message::PassAllFilter(true)]);
+    refused(chain(std::iter::repeat_with(twice).take(64)), "times");
+}

@@ -1,0 +1,98 @@
+//! Garbage: cells that their family's rule lets go, or whose family is gone.
+//!
+//! The service removes garbage when it comes to it, and reads may return it until then. Here no read returns it: what
+//! a program sees does not depend on when a row was last compacted.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use keyderive_proto::admin::GcRule;
+use keyderive_proto::admin::gc_rule::Rule;
+use keyderive_proto::values::Duration;
+
+use super::cell::{Cell, CellRef};
+use super::storage::{Cells, Families};
+
+/// Whether no cell of these families, while they are there, ever becomes garbage.
+pub(super) fn never(families: &Families) -> bool {
+    families.values().all(|family| rule(family.gc_rule.as_ref()).is_none())
+}
+
+/// Removes the garbage of a row at the time `now`.
+pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
+    let mut sieve = Sieve::new(families, now);
+    let mut last: Option<(Arc<str>, Bytes)> = None;
+    cells.retain(|cell| {
+        let (new_family, new_column) = match &last {
+            Some((family, qualifier)) => {
+                (*family != cell.family, *family != cell.family || *qualifier != cell.qualifier)
+            }
+            None => (true, true),
+        };
+        if new_column {
+            last = Some((Arc::clone(&cell.family), cell.qualifier.clone()));
+        }
+        let Cell { family, qualifier, timestamp_micros, value, .. } = cell;
+        sieve.keeps(&CellRef {
+            family,
+            qualifier,
+            timestamp_micros: *timestamp_micros,
+            value,
+            new_family,
+            new_column,
+        })
+    });
+}
+
+/// Tells the garbage of rows at a time, cell by cell in the table's order.
+pub(super) struct Sieve<'a> {
+    families: &'a Families,
+    now: i64,
+    /// The rule of the present family; none where there is no such family.
+    rule: Option<Option<&'a Rule>>,
+    /// How many cells of the present column are newer than the next.
+    newer: usize,
+}
+
+impl<'a> Sieve<'a> {
+    pub(super) fn new(families: &'a Families, now: i64) -> Self {
+        Self { families, now, rule: None, newer: 0 }
+    }
+
+    /// Whether the next cell is none.
+    pub(super) fn keeps(&mut self, cell: &CellRef<'_>) -> bool {
+        if cell.new_family {
+            self.rule = self.families.get(cell.family).map(|family| rule(family.gc_rule.as_ref()));
+        }
+        self.newer = if cell.new_column { 0 } else { self.newer + 1 };
+        match self.rule {
+            Some(rule) => {
+                !rule.is_some_and(|rule| matches(rule, cell.timestamp_micros, self.newer, self.now))
+            }
+            None => false,
+        }
+    }
+}
+
+fn rule(rule: Option<&GcRule>) -> Option<&Rule> {
+    rule.and_then(|rule| rule.rule.as_ref())
+}
+
+/// Whether a rule lets go of a cell, of whose column `newer` versions are newer.
+fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
+    let nested = |rule: &GcRule| {
+        self::rule(Some(rule)).is_some_and(|rule| matches(rule, timestamp_micros, newer, now))
+    };
+    match rule {
+        Rule::MaxNumVersions(kept) => usize::try_from(*kept).is_ok_and(|kept| newer >= kept),
+        Rule::MaxAge(age) => timestamp_micros < now.saturating_sub(micros(age)),
+        // A rule of no rules lets nothing go.
+        Rule::Intersection(all) => !all.rules.is_empty() && all.rules.iter().all(nested),
+        Rule::Union(any) => any.rules.iter().any(nested),
+    }
+}
+
+/// An age in microseconds; the rest below them is cut.
+pub(super) fn micros(age: &Duration) -> i64 {
+    age.seconds.saturating_mul(1_000_000).saturating_add(i64::from(age.nanos) / 1000)
+}

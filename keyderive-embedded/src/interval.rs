@@ -1,0 +1,171 @@
+//! Which row keys a request names, as disjoint intervals in order.
+
+use bytes::Bytes;
+use tonic::Status;
+
+use keyderive_proto::data::row_range::{EndKey, StartKey};
+use keyderive_proto::data::{RowRange, RowSet};
+
+/// The row keys from `start`, inclusive, to `end`, exclusive; all after `start` without an end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Interval {
+    pub(super) start: Bytes,
+    pub(super) end: Option<Bytes>,
+}
+
+impl Interval {
+    /// Every row key.
+    pub(super) fn all() -> Self {
+        Self { start: Bytes::new(), end: None }
+    }
+
+    /// The row keys that begin with `prefix`.
+    pub(super) fn prefix(prefix: &Bytes) -> Self {
+        Self { start: prefix.clone(), end: prefix_end(prefix) }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+
+    /// Leaves out `key` and what a scan passes before it.
+    pub(super) fn advance_past(&mut self, key: &Bytes, reversed: bool) {
+        if reversed {
+            self.end = Some(key.clone());
+        } else {
+            self.start = successor(key);
+        }
+    }
+}
+
+/// The first key after all those that begin with `prefix`; none at the end of the table.
+fn prefix_end(prefix: &[u8]) -> Option<Bytes> {
+    let (last, start) = prefix[..=prefix.iter().rposition(|byte| *byte < u8::MAX)?].split_last()?;
+    Some([start, &[last + 1]].concat().into())
+}
+
+/// The intervals of a request: a row that several of its keys and ranges name is in one of them. A
+/// request that names nothing means the whole table.
+pub(super) fn of(rows: Option<RowSet>) -> Result<Vec<Interval>, Status> {
+    let rows = rows.unwrap_or_default();
+    if rows.row_keys.is_empty() && rows.row_ranges.is_empty() {
+        return Ok(vec![Interval::all()]);
+    }
+    let mut intervals = Vec::with_capacity(rows.row_keys.len() + rows.row_ranges.len());
+    intervals.extend(rows.row_keys.into_iter().map(point));
+    for (place, range) in rows.row_ranges.into_iter().enumerate() {
+        intervals.push(interval(place, range)?);
+    }
+    Ok(union(intervals))
+}
+
+fn point(key: Bytes) -> Interval {
+    Interval { end: Some(successor(&key)), start: key }
+}
+
+/// A bound that is empty is one that is absent.
+fn interval(place: usize, range: RowRange) -> Result<Interval, Status> {
+    let (first, start) = match range.start_key {
+        None => (Bytes::new(), Bytes::new()),
+        Some(StartKey::StartKeyClosed(key)) => (key.clone(), key),
+        Some(StartKey::StartKeyOpen(key)) => (key.clone(), successor(&key)),
+    };
+    let (last, end) = match range.end_key {
+        Some(EndKey::EndKeyOpen(key)) if !key.is_empty() => (Some(key.clone()), Some(key)),
+        Some(EndKey::EndKeyClosed(key)) if !key.is_empty() => (Some(key.clone()), Some(successor(&key))),
+        _ => (None, None),
+    };
+    match last {
+        Some(last) if first > last => Err(Status::invalid_argument(format!(
+            "row range {place} starts at {first:?}, after its end {last:?}"
+        ))),
+        _ => Ok(Interval { start, end }),
+    }
+}
+
+fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
+    intervals.retain(|interval| !interval.is_empty());
+    intervals.sort_unstable_by(|left, right| left.start.cmp(&right.start));
+    let mut merged: Vec<Interval> = Vec::with_capacity(intervals.len());
+    for interval in intervals {
+        match merged.last_mut() {
+            Some(last) if last.end.as_ref().is_none_or(|end| interval.start <= *end) => {
+                last.end = match (last.end.take(), interval.end) {
+                    (Some(left), Some(right)) => Some(left.max(right)),
+                    _ => None,
+                };
+            }
+            _ => merged.push(interval),
+        }
+    }
+    merged
+}
+
+/// The first key after `key`.
+fn successor(key: &Bytes) -> Bytes {
+    let mut next = Vec::with_capacity(key.len() + 1);
+    next.extend_from_slice(key);
+    next.push(0);
+    next.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn closed_open(start: &'static str, end: &'static str) -> RowRange {
+        RowRange {
+            start_key: Some(StartKey::StartKeyClosed(start.into())),
+            end_key: Some(EndKey::EndKeyOpen(end.into())),
+        }
+    }
+
+    fn intervals(keys: &[&'static str], ranges: &[RowRange]) -> Vec<(Bytes, Option<Bytes>)> {
+        let row_keys = keys.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
+        let intervals = of(Some(RowSet { row_keys, row_ranges: ranges.to_vec() })).unwrap();
+        intervals.into_iter().map(|interval| (interval.start, interval.end)).collect()
+    }
+
+    #[test]
+    fn nothing_named_is_the_whole_table() {
+        let whole = [Interval { start: Bytes::new(), end: None }];
+        assert_eq!(of(None).unwrap(), whole);
+        assert_eq!(of(Some(RowSet::default())).unwrap(), whole);
+        assert_eq!(intervals(&[], &[RowRange::default()]), [(Bytes::new(), None)]);
+        assert_eq!(intervals(&["x"], &[closed_open("", "")]), [(Bytes::new(), None)]);
+    }
+
+    #[test]
+    fn what_is_named_twice_is_read_once() {
+        let named = intervals(&["b", "a", "b"], &[closed_open("c", "f"), closed_open("d", "e")]);
+        assert_eq!(
+            named,
+            [
+                ("a".into(), Some("a\0".into())),
+                ("b".into(), Some("b\0".into())),
+                ("c".into(), Some("f".into())),
+            ]
+        );
+        assert_eq!(intervals(&["c"], &[closed_open("a", "d")]), [("a".into(), Some("d".into()))]);
+        let open = RowRange { start_key: Some(StartKey::StartKeyOpen("a".into())), end_key: None };
+        assert_eq!(intervals(&["a"], &[open, closed_open("c", "d")]), [("a".into(), None)]);
+    }
+
+    #[test]
+    fn bounds_may_be_open_or_closed() {
+        let range = RowRange {
+            start_key: Some(StartKey::StartKeyOpen("a".into())),
+            end_key: Some(EndKey::EndKeyClosed("b".into())),
+        };
+        assert_eq!(intervals(&[], &[range]), [("a\0".into(), Some("b\0".into()))]);
+    }
+
+    #[test]
+    fn a_range_may_be_empty_but_not_backwards() {
+        assert_eq!(intervals(&[], &[closed_open("a", "a")]), []);
+        let backwards = RowSet { row_keys: Vec::new(), row_ranges: vec![closed_open("b", "a")] };
+        let status = of(Some(backwards)).unwrap_err();
+        assert_eq!(status.code(), tonic::Code::InvalidArgument);
+        assert_eq!(status.message(), "row range 0 starts at b\"b\", after its end b\"a\"");
+    }
+}

@@ -1,0 +1,181 @@
+//! A Bigtable in this process: a tower service that speaks Bigtable's protocol over an ordered map, in memory or in a file.
+//!
+//! ```
+//! use http::Request;
+//! use keyderive_embedded::Bigtable;
+//! use tonic::body::Body;
+//! use tower_service::Service as _;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() {
+//! let mut bigtable = Bigtable::in_memory();
+//! let request = Request::post("/google.bigtable.v2.Bigtable/ReadRows").body(Body::empty()).unwrap();
+//! let Ok(response) = bigtable.call(request).await;
+//! # assert_eq!(response.headers()["grpc-status"], "13", "a request without a message");
+//! # }
+//! ```
+//!
+//! Any client of gRPC can run on it, in the process or, with the feature `serve`, through a port. The `keyderive` crate has
+//! a client, and this behind its feature `embedded`.
+//!
+//! It rejects what the service rejects, so that a program that works here works there. What differs:
+//!
+//! - A cell that its family's garbage collection rule lets go is gone at once; the service may still return it for days.
+//! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+//! - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
+
+mod admin;
+mod aggregate;
+mod cell;
+mod check;
+mod clock;
+mod data;
+mod faults;
+mod filter;
+mod gc;
+mod interval;
+mod modify;
+mod mutate;
+mod routing;
+mod sample;
+mod scan;
+#[cfg(feature = "serve")]
+mod serve;
+mod storage;
+mod store;
+mod worker;
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use keyderive_proto::MAX_MESSAGE_BYTES;
+use keyderive_proto::admin::bigtable_table_admin_server::{BigtableTableAdminServer, SERVICE_NAME as ADMIN};
+use keyderive_proto::data::bigtable_server::BigtableServer;
+use tokio::runtime::Handle;
+use tonic::body::Body;
+use tower_service::Service;
+
+use clock::SystemClock;
+use faults::Injector;
+use storage::Durable;
+use store::Store;
+use worker::Worker;
+
+pub use self::faults::{Fault, Faults, Method};
+#[cfg(feature = "serve")]
+pub use self::serve::ServeSettings;
+pub use self::storage::OpenError;
+
+type BoxFuture<T> = futures_core::future::BoxFuture<'static, T>;
+
+/// A Bigtable inside this process. Clones share all tables.
+///
+/// The time of the server never steps back, even if the clock of this machine does.
+#[derive(Clone)]
+pub struct Bigtable {
+    worker: Arc<Worker>,
+    data: BigtableServer<data::Data>,
+    admin: BigtableTableAdminServer<admin::Admin>,
+    faults: Option<Arc<Injector>>,
+}
+
+impl Bigtable {
+    /// A new, empty one, whose tables live in memory as long as a clone of it.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::new(Arc::new(Worker::in_memory()))
+    }
+
+    /// The one whose tables are in the file at `path`, which is created if it does not exist.
+    ///
+    /// A write that has succeeded is in the file for good: it survives the end of the process, however that comes, and a
+    /// power failure if the disk keeps what it acknowledges. Each write waits for the disk twice, some milliseconds in
+    /// all; concurrent writes wait together, and so do the rows of a bulk write.
+    ///
+    /// Opening reads the whole file and compares its checksums, so a larger file takes longer. Later damage is found when
+    /// it is read. Some 130 MB of memory cache what is read and written often. A row has at most 1 GiB; a write that
+    /// would make it larger fails alone.
+    ///
+    /// The file keeps the latest time of the server, which does not step back when the file is opened again. A warning
+    /// says once if the file is more than a minute ahead of this machine's clock.
+    ///
+    /// If the disk is full or fails, the write fails with an error that says whether it may have been applied, and
+    /// acknowledged writes are kept. The next request tries the disk again: the file need not be opened again.
+    ///
+    /// One process at a time has the file open, until all clones, and the streams they answered with, are dropped.
+    ///
+    /// # Errors
+    /// [`OpenError`] lists why a file is not opened.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the file is opened, or created, and closed again.
+    pub async fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
+        let path = path.as_ref().to_owned();
+        let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
+        let opened = runtime.spawn_blocking(move || Durable::open(&path)).await;
+        let durable = opened.map_err(|error| OpenError::System(error.to_string()))??;
+        let worker = Worker::new(Arc::new(Store::new(durable, SystemClock)))
+            .map_err(|error| OpenError::System(format!("its thread cannot be started: {error}")))?;
+        Ok(Self::new(Arc::new(worker)))
+    }
+
+    /// What tells the table of this full name from every other one that has had the name, here or elsewhere.
+    ///
+    /// None if there is no such table, or the file that has it is from a release that did not number tables.
+    #[must_use]
+    pub fn table_id(&self, table: &str) -> Option<u64> {
+        self.worker.store().table(table).ok()?.id
+    }
+
+    fn new(worker: Arc<Worker>) -> Self {
+        // A request may say that it has 4 GiB, and is given the room before it comes. The client's own limit is the same,
+        // so that it is the one that its users meet.
+        Self {
+            worker: Arc::clone(&worker),
+            data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(usize::MAX),
+            admin: BigtableTableAdminServer::new(admin::Admin::new(worker))
+                .max_decoding_message_size(MAX_MESSAGE_BYTES)
+                .max_encoding_message_size(usize::MAX),
+            faults: None,
+        }
+    }
+
+    fn answer(&self, request: http::Request<Body>) -> BoxFuture<Result<http::Response<Body>, Infallible>> {
+        let service = request.uri().path().trim_start_matches('/').split('/').next();
+        if service == Some(ADMIN) {
+            self.admin.clone().call(request)
+        } else {
+            self.data.clone().call(request)
+        }
+    }
+}
+
+impl Service<http::Request<Body>> for Bigtable {
+    type Response = http::Response<Body>;
+    type Error = Infallible;
+    type Future = BoxFuture<Result<Self::Response, Infallible>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let Some(faults) = &self.faults else { return self.answer(request) };
+        let servers = self.clone();
+        faults.call(request, move |request| servers.answer(request))
+    }
+}
+
+impl fmt::Debug for Bigtable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Bigtable").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,496 @@
+//! Tables and rows in one file, which outlives the process.
+//!
+//! # The file
+//!
+//! A database of `redb`, whose head has a [seal](sealed) of ours. Its tables, in version 1 of the format:
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `keyderive` | `format` | the version, 4 bytes |
+//! | `keyderive` | `time` | the latest time that was given to a cell, 8 bytes, where one was |
+//! | `tables` | the name of a Bigtable table | its definition |
+//! | `rows/` and that name | a row key | the row's cells |
+//!
+//! Each value is a [record], which begins with a checksum. In version 0 that of a row did not cover its key.
+//!
+//! # Damage
+//!
+//! redb has checksums of all its pages, compares them when a file is opened, and never again. So what a disk changes
+//! before that is found then, and the file refused; and what changes later is found by the record's checksum.
+//!
+//! # A disk that is full or fails
+//!
+//! Nothing of the changes that were not committed is kept, and whoever made them is told so. The next who reads or
+//! writes opens the file again, at the last commit that the disk is known to have: [sealed] says how. While there is no
+//! room, the file is read.
+//!
+//! # Panics
+//!
+//! redb may panic on a page that makes no sense. A panic is caught where redb is called. After it nothing calls redb
+//! any more, so no state that it left half changed is looked at: every method fails, and the database is not even
+//! dropped, as that would write. Its file is unlocked, and what was committed is found when it is opened again. A
+//! panic ends the process where the program is built to have it so.
+
+mod fault;
+mod format;
+mod record;
+mod sealed;
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::mem;
+use std::ops::Bound;
+use std::panic::{self, AssertUnwindSafe};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
+
+use bytes::Bytes;
+use redb::backends::FileBackend;
+use redb::{Database, ReadableDatabase as _, ReadableTable, StorageBackend, TableError, WriteTransaction};
+use tonic::{Code, Status};
+
+pub use self::format::OpenError;
+
+use self::fault::Fault;
+use self::format::Contents;
+use self::record::Records;
+use self::sealed::{FailedWrite, Known};
+use super::{Bodies, CellReader, Definition, Storage, names};
+use crate::interval::Interval;
+
+/// Tables and rows in one file.
+pub(crate) struct Durable {
+    path: String,
+    file: Arc<Known>,
+    /// None while the disk fails, and when it is closed.
+    database: RwLock<Option<Database>>,
+    /// Whether the disk has failed under the database.
+    has_failed: AtomicBool,
+    is_closed: AtomicBool,
+    /// What is committed of the definitions.
+    tables: RwLock<BTreeMap<String, Arc<Definition>>>,
+    changes: Mutex<Changes>,
+    /// Why nothing is read or written any more.
+    broken: OnceLock<Status>,
+    panicked: AtomicBool,
+}
+
+/// What is changed and not committed.
+#[derive(Default)]
+struct Changes {
+    transaction: Option<WriteTransaction>,
+    /// Tables that are defined, anew or not, and those that are gone.
+    tables: Vec<(String, Option<Arc<Definition>>)>,
+    /// Why changes since the last commit are lost.
+    lost: Option<Status>,
+    /// The latest time that is in the file.
+    latest_micros: i64,
+    /// What is written before anything else is.
+    failed_write: Option<FailedWrite>,
+}
+
+impl Durable {
+    /// Opens a file, or makes one. It is locked until this is closed or dropped.
+    pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
+        let system = |error: std::io::Error| OpenError::System(error.to_string());
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let file = FileBackend::new(file.map_err(system)?)?;
+        let durable = Self::over(Arc::new(file), path.display().to_string())?;
+        sync_directory_of(path).map_err(system)?;
+        Ok(durable)
+    }
+
+    fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
+        let file = Known::of(file);
+        let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
+        let (database, Contents { tables, latest_micros }) = opened.unwrap_or_else(|_| {
+            // What redb had made of it is gone, but for its lock.
+            let _ = file.close();
+            Err(OpenError::Damaged("redb panicked".to_owned()))
+        })?;
+        Ok(Self {
+            path,
+            file,
+            database: RwLock::new(Some(database)),
+            has_failed: AtomicBool::new(false),
+            is_closed: AtomicBool::new(false),
+            tables: RwLock::new(tables),
+            changes: Mutex::new(Changes { latest_micros, ..Changes::default() }),
+            broken: OnceLock::new(),
+            panicked: AtomicBool::new(false),
+        })
+    }
+
+    /// A file in memory, for tests.
+    #[cfg(test)]
+    pub(crate) fn in_memory() -> Self {
+        let opened = Self::over(Arc::new(redb::backends::InMemoryBackend::new()), "in memory".to_owned());
+        opened.unwrap_or_else(|error| panic!("the file {error}"))
+    }
+
+    /// The database, which is opened again where the disk has failed.
+    fn database(&self) -> Result<RwLockReadGuard<'_, Option<Database>>, Status> {
+        if self.has_failed.load(Ordering::Acquire) {
+            self.open_again()?;
+        }
+        Ok(self.database.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Opens the file at the last commit that the disk is known to have, in the place of a database under which the
+    /// disk has failed.
+    fn open_again(&self) -> Result<(), Status> {
+        // Waits for those who read.
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        if self.is_closed.load(Ordering::Acquire) {
+            return Err(self.closed());
+        }
+        if !self.has_failed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let mut changes = self.changes();
+        let opened = self.guarded(|| {
+            // In this order: a transaction keeps its database open.
+            if changes.transaction.take().is_some() {
+                changes.lost.get_or_insert_with(|| {
+                    Status::internal(format!(
+                        "nothing of this write is kept, because the disk failed under the file `{}`",
+                        self.path
+                    ))
+                });
+            }
+            *database = None;
+            changes.failed_write = self.file.take_failed().or_else(|| changes.failed_write.take());
+            self.file.restore().map_err(|error| error.to_string())?;
+            format::open(Arc::clone(&self.file)).map_err(|error| error.to_string())
+        })?;
+        let (again, contents) = opened.map_err(|what| {
+            Status::internal(format!(
+                "the file `{}` cannot be read or written until the disk works: {what}; each request tries again, and what \
+                 was acknowledged is kept",
+                self.path
+            ))
+        })?;
+        *self.tables.write().unwrap_or_else(PoisonError::into_inner) = contents.tables;
+        changes.latest_micros = contents.latest_micros;
+        *database = Some(again);
+        self.has_failed.store(false, Ordering::Release);
+        Ok(())
+    }
+
+    /// Does `work` on the database as it is committed.
+    fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, Fault>) -> Result<T, Status> {
+        let database = self.database()?;
+        let Some(database) = &*database else { return Err(self.closed()) };
+        self.guarded(|| work(database))?.map_err(|fault| {
+            self.has_failed.fetch_or(fault.is_of_disk(), Ordering::AcqRel);
+            fault.status(&self.path)
+        })
+    }
+
+    /// Does `work` in the transaction of the changes that are not committed.
+    fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Fault>) -> Result<T, Status> {
+        let outcome = {
+            let database = self.database()?;
+            let Some(database) = &*database else { return Err(self.closed()) };
+            let mut changes = self.changes();
+            if let Some(lost) = &changes.lost {
+                return Err(lost.clone());
+            }
+            self.guarded(|| {
+                if let Some(failed) = &changes.failed_write {
+                    self.file.write_again(failed).map_err(Fault::StillFails)?;
+                    changes.failed_write = None;
+                }
+                let transaction = match changes.transaction.take() {
+                    Some(transaction) => transaction,
+                    None => format::begin(database)?,
+                };
+                work(changes.transaction.insert(transaction))
+            })?
+        };
+        outcome.map_err(|fault| self.failed(&fault))
+    }
+
+    /// Does what calls redb, unless that has failed before, or fails meanwhile.
+    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Status> {
+        self.check()?;
+        match panic::catch_unwind(AssertUnwindSafe(work)) {
+            Ok(outcome) => self.check().map(|()| outcome),
+            Err(_) => {
+                self.panicked.store(true, Ordering::Relaxed);
+                let what = "redb panicked, as it may where its file is damaged";
+                Err(self.give_up(Code::DataLoss, what))
+            }
+        }
+    }
+
+    /// What a write failed with. After a failure of redb's nothing is right to be done with the transaction, so that
+    /// all changes in it are lost.
+    fn failed(&self, fault: &Fault) -> Status {
+        if !fault.is_of_redb() {
+            return fault.status(&self.path);
+        }
+        if !fault.is_of_disk() {
+            self.give_up(fault.code(), &fault.to_string());
+            return fault.status(&self.path);
+        }
+        self.has_failed.store(true, Ordering::Release);
+        // At once, since whether anything of it is kept is known when the file is open again.
+        let status = match self.open_again() {
+            Ok(()) => Status::new(
+                fault.code(),
+                format!(
+                    "nothing of this write is kept: {fault}, in the file `{}`; what was acknowledged is kept, and the next \
+                     write is tried",
+                    self.path
+                ),
+            ),
+            Err(status) => {
+                Status::internal(format!("it may be that this write is kept: {fault}; {}", status.message()))
+            }
+        };
+        self.changes().lost = Some(status.clone());
+        status
+    }
+
+    fn give_up(&self, code: Code, what: &str) -> Status {
+        let path = &self.path;
+        let status = Status::new(
+            code,
+            format!(
+                "the file `{path}` is not used any more, because {what}; open it again when that is mended"
+            ),
+        );
+        self.broken.get_or_init(|| status).clone()
+    }
+
+    fn check(&self) -> Result<(), Status> {
+        self.broken.get().map_or(Ok(()), |status| Err(status.clone()))
+    }
+
+    fn closed(&self) -> Status {
+        Status::failed_precondition(format!("the file `{}` is closed", self.path))
+    }
+
+    fn changes(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Storage for Durable {
+    fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status> {
+        self.check()?;
+        Ok(self.tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
+    }
+
+    fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
+        self.check()?;
+        Ok(names(&self.tables.read().unwrap_or_else(PoisonError::into_inner), prefix, after, count))
+    }
+
+    fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
+        let record = format::definitions().seal(name.as_bytes(), &record::encode_definition(&definition));
+        self.change(|transaction| {
+            transaction.open_table(format::DEFINITIONS)?.insert(name, record.as_slice())?;
+            transaction.open_table(format::rows(&format::rows_name(name)))?;
+            Ok(())
+        })?;
+        self.changes().tables.push((name.to_owned(), Some(Arc::new(definition))));
+        Ok(())
+    }
+
+    fn delete_table(&self, name: &str) -> Result<(), Status> {
+        self.change(|transaction| {
+            transaction.open_table(format::DEFINITIONS)?.remove(name)?;
+            transaction.delete_table(format::rows(&format::rows_name(name)))?;
+            Ok(())
+        })?;
+        self.changes().tables.push((name.to_owned(), None));
+        Ok(())
+    }
+
+    fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status> {
+        let name = format::rows_name(table);
+        let changes = self.changes();
+        if let Some(transaction) = &changes.transaction {
+            let found = self.guarded(|| get(&transaction.open_table(format::rows(&name))?, table, key))?;
+            drop(changes);
+            return found.map_err(|fault| self.failed(&fault));
+        }
+        drop(changes);
+        self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
+            Ok(rows) => get(&rows, table, key),
+            Err(TableError::TableDoesNotExist(_)) => Ok(Bytes::new()),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    fn visit(
+        &self,
+        table: &str,
+        interval: &Interval,
+        reversed: bool,
+        visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
+    ) -> Result<bool, Status> {
+        if interval.is_empty() {
+            return Ok(true);
+        }
+        let name = format::rows_name(table);
+        let records = Records::of(table);
+        self.read(|database| {
+            let rows = match database.begin_read()?.open_table(format::rows(&name)) {
+                Ok(rows) => rows,
+                Err(TableError::TableDoesNotExist(_)) => return Ok(true),
+                Err(error) => return Err(error.into()),
+            };
+            let mut rows = rows.range::<&[u8]>(bounds(interval))?;
+            while let Some(entry) = if reversed { rows.next_back() } else { rows.next() } {
+                let (key, record) = entry?;
+                let (key, record) = (key.value(), record.value());
+                let body = records.open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
+                if !visit(key, CellReader::new(body)) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        })
+    }
+
+    fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status> {
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let name = format::rows_name(table);
+        let records = Records::of(table);
+        self.change(|transaction| {
+            let mut stored = transaction.open_table(format::rows(&name))?;
+            for (key, body) in rows {
+                if body.is_empty() {
+                    stored.remove(&key[..])?;
+                    continue;
+                }
+                let mut record = stored.insert_reserve(&key[..], Records::sealed_len(&body))?;
+                records.seal_into(record.as_mut(), &key, &body);
+            }
+            Ok(())
+        })
+    }
+
+    fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {
+        if interval.is_empty() {
+            return Ok(true);
+        }
+        let name = format::rows_name(table);
+        self.change(|transaction| {
+            if *interval == Interval::all() {
+                transaction.delete_table(format::rows(&name))?;
+                transaction.open_table(format::rows(&name))?;
+                return Ok(true);
+            }
+            let mut rows = transaction.open_table(format::rows(&name))?;
+            rows.retain_in::<&[u8], _>(bounds(interval), |_, _| false)?;
+            Ok(true)
+        })
+    }
+
+    fn flush(&self, latest_micros: i64) -> Result<(), Status> {
+        self.check()?;
+        let committed = {
+            let mut changes = self.changes();
+            if let Some(lost) = &changes.lost {
+                return Err(lost.clone());
+            }
+            let tables = mem::take(&mut changes.tables);
+            let Some(transaction) = changes.transaction.take() else { return Ok(()) };
+            let is_later = latest_micros > changes.latest_micros;
+            self.guarded(|| -> Result<_, Fault> {
+                if is_later {
+                    format::set_latest_micros(&transaction, latest_micros)?;
+                }
+                transaction.commit()?;
+                changes.latest_micros = latest_micros.max(changes.latest_micros);
+                Ok(tables)
+            })?
+        };
+        let tables = committed.map_err(|fault| self.failed(&fault))?;
+        let mut committed = self.tables.write().unwrap_or_else(PoisonError::into_inner);
+        for (name, definition) in tables {
+            match definition {
+                Some(definition) => committed.insert(name, definition),
+                None => committed.remove(&name),
+            };
+        }
+        Ok(())
+    }
+
+    fn commit(&self, latest_micros: i64) -> Result<(), Status> {
+        let flushed = self.flush(latest_micros);
+        let mut changes = self.changes();
+        changes.tables.clear();
+        changes.lost.take().map_or(flushed, Err)
+    }
+
+    fn latest_micros(&self) -> i64 {
+        self.changes().latest_micros
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn close(&self) {
+        if self.is_closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        // Waits for those who read.
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        let transaction = mem::take(&mut *self.changes()).transaction;
+        let ended = panic::catch_unwind(AssertUnwindSafe(|| {
+            if self.panicked.load(Ordering::Relaxed) {
+                mem::forget((transaction, database));
+            } else {
+                drop(transaction);
+                drop(database);
+            }
+            self.file.close()
+        }));
+        // What is committed is in the file, and the next one who opens it looks at all of it.
+        drop(ended);
+    }
+}
+
+impl Drop for Durable {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+fn bounds(interval: &Interval) -> (Bound<&[u8]>, Bound<&[u8]>) {
+    let end = interval.end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
+    (Bound::Included(&interval.start), end)
+}
+
+/// The encoded cells of one row.
+fn get(
+    rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    table: &str,
+    key: &[u8],
+) -> Result<Bytes, Fault> {
+    let Some(record) = rows.get(key)? else { return Ok(Bytes::new()) };
+    let body =
+        Records::of(table).open(key, record.value()).map_err(|damage| Fault::record(table, key, damage))?;
+    Ok(Bytes::copy_from_slice(body))
+}
+
+/// Has the name of a new file survive with it.
+fn sync_directory_of(path: &Path) -> std::io::Result<()> {
+    if cfg!(unix) {
+        let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,56 @@
+//! The services by raw messages, with clocks that are set by hand.
+
+mod administration;
+mod aggregates;
+mod broken;
+mod budgets;
+mod clock;
+mod differential;
+mod garbage;
+mod limits;
+mod protocol;
+mod raw;
+mod schemas;
+mod writes;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::Bigtable;
+use super::clock::{Clock, SystemClock};
+use super::storage::{Durable, Memory};
+use super::store::Store;
+use super::worker::Worker;
+
+/// Says to a run of these tests that their tables are to be in a file.
+const OVER_A_FILE: &str = "KEYDERIVE_TEST_OVER_A_FILE";
+
+fn is_over_a_file() -> bool {
+    std::env::var_os(OVER_A_FILE).is_some()
+}
+
+/// A storage of the kind that this run is for.
+fn store(clock: impl Clock + 'static) -> Store {
+    if is_over_a_file() {
+        Store::new(Durable::in_memory(), clock)
+    } else {
+        Store::new(Memory::default(), clock)
+    }
+}
+
+fn bigtable() -> Bigtable {
+    Bigtable::new(Arc::new(Worker::new(Arc::new(store(SystemClock))).unwrap()))
+}
+
+/// Runs the tests of this module once more, in a process of their own.
+#[test]
+fn all_of_this_holds_over_a_file() {
+    if is_over_a_file() {
+        return;
+    }
+    let tests = std::env::current_exe().unwrap();
+    let run = std::process::Command::new(tests).arg("tests::").env(OVER_A_FILE, "1").output().unwrap();
+    let said = String::from_utf8_lossy(&run.stdout);
+    assert!(run.status.success() && said.contains("writes::"), "{said}");
+}

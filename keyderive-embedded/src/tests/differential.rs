@@ -1,0 +1,157 @@
+//! The same requests to the embedded Bigtable and to Google's emulator, by a seed, and the same answers.
+//!
+//! The environment variable `KEYDERIVE_DIFFERENTIAL` is the number of operations, 2000 without it; there is a read with
+//! a random filter for every fourth of them. `KEYDERIVE_DIFFERENTIAL_SEED` is the seed.
+//!
+//! Answers are equal cell for cell, and a request that one refuses the other refuses too. These are not compared,
+//! because there the emulator is not the service, or nothing is promised:
+//!
+//! - **codes of errors**: the emulator has `UNKNOWN` and `INTERNAL` for most of what it refuses;
+//! - **half of a refused write**: the emulator keeps the mutations and rules before the one that it refuses, so that
+//!   what may be refused is alone in its request;
+//! - **limits**: the emulator takes keys, qualifiers and requests of any size, and deletes from a family that is not there;
+//! - **a condition without mutations**: the emulator takes it;
+//! - **garbage collection**: the emulator collects about once a second, so that no family here has a rule;
+//! - **minima and maxima**: the emulator adds up, and for other aggregates keeps the last input;
+//! - **the time of the server**: it is compared as such, and then deleted; the emulator takes it for each rule of a
+//!   read-modify-write, so that no two rules of one are for the same column;
+//! - **an offset or limit of cells in a row of several families**: the emulator takes families in any order, so that
+//!   these filters come after one for a family;
+//! - **`sink` and `row_sample_filter`**: the emulator passes the first by, and the second is random;
+//! - **two labels in a `chain`, and what comes after an `interleave` that leaves a cell in two forms**: the
+//!   service refuses the first, and the emulator has no order for the second;
+//! - **samples of row keys**: the emulator's are random;
+//! - **a filter that the service refuses**: the emulator lets some pass.
+
+mod filters;
+mod operations;
+mod side;
+
+use std::env;
+
+use bytes::Bytes;
+use fastrand::Rng;
+use keyderive_tests::emulator::Emulator;
+
+pub(super) use self::operations::{Operation, operation};
+use self::side::Outcome;
+pub(super) use self::side::Side;
+use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
+
+const TABLE: &str = "projects/p/instances/i/tables/differential";
+
+/// Families in the order of their names, which the emulator keeps when they are made one after the other. The last one
+/// holds sums.
+const FAMILIES: [&str; 3] = ["a", "b", SUMS];
+const SUMS: &str = "sum";
+
+const KEYS: [&[u8]; 16] = [
+    b"\x00",
+    b"0",
+    b"a",
+    b"a\x00",
+    b"a#",
+    b"a#1",
+    b"a#2",
+    b"a\n",
+    b"a\xff",
+    b"a\xff\xff",
+    b"ab",
+    b"b",
+    b"b.c",
+    b"\xc3\xbc",
+    b"\xff",
+    b"\xff\xff",
+];
+const QUALIFIERS: [&[u8]; 7] = [b"", b"q", b"q\x00", b"q.r", b"q|r", b"r", b"\xff"];
+/// The qualifier of columns that hold integers alone.
+const COUNTER: &[u8] = b"n";
+
+/// Cells that the server stamps are between these.
+const PAST: i64 = 1_600_000_000_000_000;
+const FUTURE: i64 = 4_000_000_000_000_000;
+const TIMESTAMPS: [i64; 7] = [0, 1000, 2000, 3000, 5_000_000, FUTURE, FUTURE + 1000];
+
+#[tokio::test]
+async fn the_emulator_answers_alike() {
+    let Some(emulator) = Emulator::start() else { return };
+    let number = |name: &str| env::var(name).ok().map(|text| text.parse().unwrap());
+    let operations = number("KEYDERIVE_DIFFERENTIAL").unwrap_or(2000);
+    let seed = number("KEYDERIVE_DIFFERENTIAL_SEED").unwrap_or(6);
+    let rng = &mut Rng::with_seed(seed);
+    let (emulator, embedded) = (Side::emulator(&emulator.host()), Side::embedded());
+    emulator.create_table().await;
+    embedded.create_table().await;
+    let (mut refused, mut found) = (0, 0);
+    for step in 0..operations {
+        let place = || format!("seed {seed}, operation {step}");
+        let operation = operation(rng);
+        let outcome = same(&embedded, &emulator, &operation, &place()).await;
+        refused += u64::from(matches!(outcome, Outcome::Refused(_)));
+        for follower in operation.followers() {
+            same(&embedded, &emulator, &follower, &place()).await;
+        }
+        if step % 4 == 0 {
+            let read = Operation::Read(read(rng));
+            let outcome = same(&embedded, &emulator, &read, &place()).await;
+            found += u64::from(matches!(outcome, Outcome::Rows(rows) if !rows.is_empty()));
+        }
+    }
+    for reversed in [false, true] {
+        let whole = ReadRowsRequest { reversed, ..read_of(RowSet::default()) };
+        same(&embedded, &emulator, &Operation::Read(whole), &format!("seed {seed}, the end")).await;
+    }
+    // Most requests are meant to do something.
+    assert!(refused < operations / 5, "{refused} of {operations} operations were refused");
+    assert!(found > operations / 16, "{found} of {} reads found a row", operations / 4);
+}
+
+async fn same(embedded: &Side, emulator: &Side, operation: &Operation, place: &str) -> Outcome {
+    let (ours, theirs) = (embedded.run(operation).await, emulator.run(operation).await);
+    assert_eq!(ours, theirs, "embedded on the left, the emulator on the right, at {place}: {operation:#?}");
+    ours
+}
+
+fn read_of(rows: RowSet) -> ReadRowsRequest {
+    ReadRowsRequest { table_name: TABLE.to_owned(), rows: Some(rows), ..ReadRowsRequest::default() }
+}
+
+pub(super) fn read(rng: &mut Rng) -> ReadRowsRequest {
+    let mut rows = RowSet::default();
+    if rng.u8(..5) > 0 {
+        rows.row_keys = (0..rng.usize(..4)).map(|_| one(rng, &KEYS)).collect();
+        rows.row_ranges = (0..rng.usize(..4)).map(|_| range(rng)).collect();
+    }
+    ReadRowsRequest {
+        rows_limit: if rng.bool() { rng.i64(1..8) } else { 0 },
+        reversed: rng.bool(),
+        filter: (rng.u8(..10) > 0).then(|| filters::filter(rng)),
+        ..read_of(rows)
+    }
+}
+
+fn range(rng: &mut Rng) -> RowRange {
+    use row_range::{EndKey, StartKey};
+    let (first, second) = (one(rng, &KEYS), one(rng, &KEYS));
+    let (start, end) = if first <= second { (first, second) } else { (second, first) };
+    RowRange {
+        start_key: match rng.u8(..3) {
+            0 => None,
+            1 => Some(StartKey::StartKeyOpen(start)),
+            _ => Some(StartKey::StartKeyClosed(start)),
+        },
+        end_key: match rng.u8(..3) {
+            0 => None,
+            1 => Some(EndKey::EndKeyOpen(end)),
+            _ => Some(EndKey::EndKeyClosed(end)),
+        },
+    }
+}
+
+fn one(rng: &mut Rng, choices: &[&'static [u8]]) -> Bytes {
+    Bytes::from_static(rng.choice(choices).copied().unwrap_or_default())
+}
+
+fn any_family(rng: &mut Rng) -> String {
+    rng.choice(FAMILIES).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,244 @@
+//! One of the two Bigtables, behind the generated clients.
+
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use keyderive_proto::FEATURES_HEADER;
+use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
+use keyderive_proto::admin::modify_column_families_request::Modification;
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::r#type::aggregate::{Aggregator, Sum};
+use keyderive_proto::admin::r#type::int64::{self, encoding};
+use keyderive_proto::admin::r#type::{Aggregate, Int64, Kind};
+use keyderive_proto::admin::{ColumnFamily, CreateTableRequest, ModifyColumnFamiliesRequest, Type};
+use keyderive_proto::data::bigtable_client::BigtableClient;
+use keyderive_proto::data::{MutateRowsResponse, ReadRowsRequest, ReadRowsResponse, Row};
+use tonic::body::Body;
+use tonic::transport::{Channel, Endpoint};
+use tonic::{Request, Status};
+use tower_service::Service;
+
+use super::operations::Operation;
+use super::{FAMILIES, FUTURE, PAST, SUMS, TABLE};
+use crate::tests::bigtable;
+use crate::{Bigtable, BoxFuture};
+
+/// `reverse_scans` alone, so that neither side tells of rows that it passed.
+const REVERSE_SCANS: &str = "CAE=";
+
+/// A message is as large as it comes.
+const MESSAGE_BYTES: usize = 256 << 20;
+
+#[derive(Clone)]
+enum Transport {
+    Emulator(Channel),
+    Embedded(Bigtable),
+}
+
+impl Service<http::Request<Body>> for Transport {
+    type Response = http::Response<Body>;
+    type Error = tonic::transport::Error;
+    type Future = BoxFuture<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        match self {
+            Self::Emulator(channel) => channel.poll_ready(context),
+            Self::Embedded(_) => Poll::Ready(Ok(())),
+        }
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        match self {
+            Self::Emulator(channel) => Box::pin(channel.call(request)),
+            Self::Embedded(bigtable) => {
+                let response = bigtable.call(request);
+                Box::pin(async move {
+                    let Ok(response) = response.await;
+                    Ok(response)
+                })
+            }
+        }
+    }
+}
+
+pub(in crate::tests) struct Side {
+    data: BigtableClient<Transport>,
+    admin: BigtableTableAdminClient<Transport>,
+}
+
+/// What a request comes to, in a form that is equal where the answers mean the same.
+#[derive(Debug, PartialEq)]
+pub(in crate::tests) enum Outcome {
+    Refused(Reason),
+    Done,
+    /// Whether each entry was done.
+    Entries(Vec<bool>),
+    Matched(bool),
+    Rows(Vec<(Bytes, Vec<Cell>)>),
+}
+
+/// Why a request is refused: for people, who read it where the other side does not refuse.
+#[derive(Debug)]
+pub(in crate::tests) struct Reason {
+    #[expect(dead_code, reason = "a failed comparison prints it")]
+    status: Status,
+}
+
+impl PartialEq for Reason {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+/// A family, a qualifier, a timestamp, labels and a value.
+type Cell = (String, Bytes, Time, Vec<String>, Bytes);
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::tests) enum Time {
+    At(std::cmp::Reverse<i64>),
+    OfServer,
+}
+
+impl Side {
+    pub(super) fn emulator(host: &str) -> Self {
+        Self::new(Transport::Emulator(
+            Endpoint::from_shared(format!("http://{host}")).unwrap().connect_lazy(),
+        ))
+    }
+
+    pub(in crate::tests) fn embedded() -> Self {
+        Self::new(Transport::Embedded(bigtable()))
+    }
+
+    fn new(transport: Transport) -> Self {
+        let data = BigtableClient::new(transport.clone()).max_decoding_message_size(MESSAGE_BYTES);
+        Self { data, admin: BigtableTableAdminClient::new(transport) }
+    }
+
+    /// Makes the table, and its families one after the other.
+    pub(in crate::tests) async fn create_table(&self) {
+        let mut admin = self.admin.clone();
+        let (parent, table_id) = TABLE.split_once("/tables/").unwrap();
+        let request = CreateTableRequest {
+            parent: parent.to_owned(),
+            table_id: table_id.to_owned(),
+            table: Some(keyderive_proto::admin::Table::default()),
+            ..CreateTableRequest::default()
+        };
+        admin.create_table(request).await.unwrap();
+        for id in FAMILIES {
+            let family = if id == SUMS { sums() } else { ColumnFamily::default() };
+            let create =
+                Modification { id: id.to_owned(), r#mod: Some(Mod::Create(family)), update_mask: None };
+            let request = ModifyColumnFamiliesRequest {
+                name: TABLE.to_owned(),
+                modifications: vec![create],
+                ignore_warnings: false,
+            };
+            admin.modify_column_families(request).await.unwrap();
+        }
+    }
+
+    pub(in crate::tests) async fn run(&self, operation: &Operation) -> Outcome {
+        self.answer(operation.clone()).await.unwrap_or_else(|status| Outcome::Refused(Reason { status }))
+    }
+
+    async fn answer(&self, operation: Operation) -> Result<Outcome, Status> {
+        let mut data = self.data.clone();
+        Ok(match operation {
+            Operation::Mutate(request) => {
+                data.mutate_row(request).await?;
+                Outcome::Done
+            }
+            Operation::MutateMany(request) => {
+                let responses = data.mutate_rows(request).await?.into_inner();
+                let responses: Vec<MutateRowsResponse> = responses.try_collect().await?;
+                let mut entries: Vec<_> =
+                    responses.into_iter().flat_map(|response| response.entries).collect();
+                entries.sort_by_key(|entry| entry.index);
+                let done = |status: Option<keyderive_proto::values::Status>| {
+                    status.is_none_or(|status| status.code == 0)
+                };
+                Outcome::Entries(entries.into_iter().map(|entry| done(entry.status)).collect())
+            }
+            Operation::Check(request) => {
+                Outcome::Matched(data.check_and_mutate_row(request).await?.into_inner().predicate_matched)
+            }
+            Operation::Modify(request) => {
+                let row = data.read_modify_write_row(request).await?.into_inner().row.unwrap_or_default();
+                Outcome::Rows(vec![cells(row)])
+            }
+            Operation::Drop(request) => {
+                self.admin.clone().drop_row_range(request).await?;
+                Outcome::Done
+            }
+            Operation::Read(request) => Outcome::Rows(self.rows(request).await?),
+        })
+    }
+
+    async fn rows(&self, request: ReadRowsRequest) -> Result<Vec<(Bytes, Vec<Cell>)>, Status> {
+        let mut request = Request::new(request);
+        request.metadata_mut().insert(FEATURES_HEADER, REVERSE_SCANS.parse().unwrap());
+        let responses = self.data.clone().read_rows(request).await?.into_inner();
+        let responses = responses.map_ok(|response| response.decoded().unwrap());
+        let responses: Vec<ReadRowsResponse> = responses.try_collect().await?;
+        let mut rows: Vec<(Bytes, Vec<Cell>)> = Vec::new();
+        let (mut family, mut qualifier) = (String::new(), Bytes::new());
+        for chunk in responses.into_iter().flat_map(|response| response.chunks) {
+            assert!(chunk.value_size == 0, "a value came in pieces");
+            if !chunk.row_key.is_empty() && rows.last().is_none_or(|(key, _)| *key != chunk.row_key) {
+                rows.push((chunk.row_key, Vec::new()));
+            }
+            family = chunk.family_name.map_or(family, |name| name.value);
+            qualifier = chunk.qualifier.map_or(qualifier, |name| name.value);
+            let cell =
+                (family.clone(), qualifier.clone(), time(chunk.timestamp_micros), chunk.labels, chunk.value);
+            rows.last_mut().expect("the first chunk has a key").1.push(cell);
+        }
+        for (_, cells) in &mut rows {
+            order_equals(cells);
+        }
+        Ok(rows)
+    }
+}
+
+/// Cells of one column and timestamp, which an `interleave` makes, have no order; all others keep theirs.
+fn order_equals(cells: &mut [Cell]) {
+    for cells in
+        cells.chunk_by_mut(|left, right| (&left.0, &left.1, &left.2) == (&right.0, &right.1, &right.2))
+    {
+        cells.sort();
+    }
+}
+
+fn cells(row: Row) -> (Bytes, Vec<Cell>) {
+    let mut cells = Vec::new();
+    for family in row.families {
+        for column in family.columns {
+            for cell in column.cells {
+                let time = time(cell.timestamp_micros);
+                cells.push((family.name.clone(), column.qualifier.clone(), time, cell.labels, cell.value));
+            }
+        }
+    }
+    (row.key, cells)
+}
+
+fn time(micros: i64) -> Time {
+    if (PAST..FUTURE).contains(&micros) { Time::OfServer } else { Time::At(std::cmp::Reverse(micros)) }
+}
+
+fn sums() -> ColumnFamily {
+    let encoding = encoding::Encoding::BigEndianBytes(encoding::BigEndianBytes {});
+    let encoding = Some(int64::Encoding { encoding: Some(encoding) });
+    let aggregate = Aggregate {
+        input_type: Some(Box::new(Type { kind: Some(Kind::Int64Type(Int64 { encoding })) })),
+        state_type: None,
+        aggregator: Some(Aggregator::Sum(Sum {})),
+    };
+    ColumnFamily {
+        gc_rule: None,
+        value_type: Some(Type { kind: Some(Kind::AggregateType(Box::new(aggregate))) }),
+    }
+}

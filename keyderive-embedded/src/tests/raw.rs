@@ -1,0 +1,242 @@
+//! The servers without a client, a table of theirs, and a clock that stands still.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use futures_util::TryStreamExt as _;
+use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
+use keyderive_proto::admin::modify_column_families_request::Modification;
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
+use keyderive_proto::admin::{
+    self, ColumnFamily, CreateTableRequest, DeleteTableRequest, ModifyColumnFamiliesRequest,
+};
+use keyderive_proto::data::bigtable_server::Bigtable as _;
+use keyderive_proto::data::mutation::{self, DeleteFromRow, SetCell};
+use keyderive_proto::data::row_filter::Filter;
+use keyderive_proto::data::{
+    self, MutateRowRequest, ReadModifyWriteRowRequest, ReadModifyWriteRule, ReadRowsRequest, ReadRowsResponse,
+};
+use tonic::{Code, Request, Response, Status};
+
+use super::*;
+use crate::admin::Admin;
+use crate::clock::Clock;
+use crate::data::Data;
+use crate::store::Store;
+use crate::worker::Worker;
+
+pub(super) const INSTANCE: &str = "projects/p/instances/i";
+pub(super) const NAME: &str = "projects/p/instances/i/tables/t";
+
+/// The time at which every test begins.
+pub(super) const START: i64 = 1_700_000_000_000_000;
+
+/// A clock that is set by hand.
+#[derive(Clone)]
+pub(super) struct Stopped(Arc<AtomicI64>);
+
+impl Stopped {
+    pub(super) fn at(micros: i64) -> Self {
+        Self(Arc::new(AtomicI64::new(micros)))
+    }
+
+    pub(super) fn set(&self, micros: i64) {
+        self.0.store(micros, Ordering::Relaxed);
+    }
+}
+
+impl Clock for Stopped {
+    fn now_micros(&self) -> i64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+pub(super) struct Servers {
+    pub(super) store: Arc<Store>,
+    pub(super) data: Data,
+    pub(super) admin: Admin,
+    pub(super) clock: Stopped,
+}
+
+impl Servers {
+    /// Servers with a table that has the family `f` and splits at `c` and `m`.
+    pub(super) async fn new() -> Self {
+        Self::with([("f", ColumnFamily::default())]).await
+    }
+
+    /// Servers with a table of these families.
+    pub(super) async fn with<const N: usize>(families: [(&str, ColumnFamily); N]) -> Self {
+        Self::without_tables().with_table(families).await
+    }
+
+    /// Servers with a table that has the family `f`, and rows of so many bytes at most.
+    pub(super) async fn with_rows_of(bytes: usize) -> Self {
+        let change = |store: Store| store.with_rows_of(bytes);
+        Self::over(change).with_table([("f", ColumnFamily::default())]).await
+    }
+
+    pub(super) async fn with_table<const N: usize>(self, families: [(&str, ColumnFamily); N]) -> Self {
+        let split = |key: &'static str| admin::create_table_request::Split { key: key.into() };
+        let families = families.map(|(name, family)| (name.to_owned(), family));
+        let request = CreateTableRequest {
+            parent: INSTANCE.to_owned(),
+            table_id: "t".to_owned(),
+            table: Some(admin::Table { column_families: families.into(), ..admin::Table::default() }),
+            initial_splits: vec![split("m"), split("c"), split("m")],
+        };
+        self.admin.create_table(Request::new(request)).await.unwrap();
+        self
+    }
+
+    pub(super) fn without_tables() -> Self {
+        Self::over(|store| store)
+    }
+
+    fn over(change: impl FnOnce(Store) -> Store) -> Self {
+        let clock = Stopped::at(START);
+        Self { clock: clock.clone(), ..Self::of(change(store(clock))) }
+    }
+
+    /// Servers over this store, with a clock of their own that it does not know.
+    pub(super) fn of(store: Store) -> Self {
+        let (clock, store) = (Stopped::at(START), Arc::new(store));
+        let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
+        Self { data: Data::new(Arc::clone(&worker)), admin: Admin::new(worker), store, clock }
+    }
+
+    pub(super) async fn mutate(&self, key: &str, mutation: mutation::Mutation) -> Result<(), Status> {
+        self.mutate_by(key, [mutation]).await
+    }
+
+    pub(super) async fn mutate_by<const N: usize>(
+        &self,
+        key: &str,
+        mutations: [mutation::Mutation; N],
+    ) -> Result<(), Status> {
+        let mutations = mutations.map(|mutation| data::Mutation { mutation: Some(mutation) });
+        let request = MutateRowRequest {
+            table_name: NAME.to_owned(),
+            row_key: Bytes::copy_from_slice(key.as_bytes()),
+            mutations: mutations.into(),
+            ..MutateRowRequest::default()
+        };
+        self.data.mutate_row(Request::new(request)).await.map(|_| ())
+    }
+
+    pub(super) async fn set(
+        &self,
+        key: &str,
+        family: &str,
+        qualifier: &str,
+        timestamp_micros: i64,
+        value: impl Into<Bytes>,
+    ) -> Result<(), Status> {
+        self.mutate(key, set_cell(family, qualifier, timestamp_micros, value)).await
+    }
+
+    /// Applies rules to the row `a`, and shows the cells that they made.
+    pub(super) async fn modify(&self, rules: Vec<ReadModifyWriteRule>) -> Result<Vec<String>, Status> {
+        let request = ReadModifyWriteRowRequest {
+            table_name: NAME.to_owned(),
+            row_key: "a".into(),
+            rules,
+            ..ReadModifyWriteRowRequest::default()
+        };
+        let row = self.data.read_modify_write_row(Request::new(request)).await?.into_inner().row.unwrap();
+        assert_eq!(row.key, "a");
+        let mut shown = Vec::new();
+        for family in row.families {
+            for column in family.columns {
+                for cell in column.cells {
+                    shown.push(show(&family.name, &column.qualifier, cell.timestamp_micros, &cell.value));
+                }
+            }
+        }
+        Ok(shown)
+    }
+
+    pub(super) async fn read(&self, request: ReadRowsRequest) -> Result<Vec<ReadRowsResponse>, Status> {
+        let request = ReadRowsRequest { table_name: NAME.to_owned(), ..request };
+        let responses = self.data.read_rows(Request::new(request)).await?.into_inner();
+        responses.map_ok(|response| response.decoded().unwrap()).try_collect().await
+    }
+
+    /// The whole table's cells, as `show` shows them.
+    pub(super) async fn cells(&self) -> Vec<String> {
+        let responses = self.read(ReadRowsRequest::default()).await.unwrap();
+        let (mut family, mut qualifier) = (String::new(), Bytes::new());
+        let mut shown = Vec::new();
+        for chunk in responses.into_iter().flat_map(|response| response.chunks) {
+            family = chunk.family_name.map_or(family, |name| name.value);
+            qualifier = chunk.qualifier.map_or(qualifier, |name| name.value);
+            shown.push(show(&family, &qualifier, chunk.timestamp_micros, &chunk.value));
+        }
+        shown
+    }
+
+    /// The timestamps of the whole table's cells.
+    pub(super) async fn timestamps(&self) -> Vec<i64> {
+        let responses = self.read(ReadRowsRequest::default()).await.unwrap();
+        responses.iter().flat_map(|response| &response.chunks).map(|chunk| chunk.timestamp_micros).collect()
+    }
+
+    pub(super) async fn modify_families<const N: usize>(
+        &self,
+        modifications: [(&str, Mod); N],
+    ) -> Result<admin::Table, Status> {
+        let modifications = modifications.map(|(id, change)| Modification {
+            id: id.to_owned(),
+            r#mod: Some(change),
+            update_mask: None,
+        });
+        let request = ModifyColumnFamiliesRequest {
+            name: NAME.to_owned(),
+            modifications: modifications.into(),
+            ignore_warnings: false,
+        };
+        self.admin.modify_column_families(Request::new(request)).await.map(Response::into_inner)
+    }
+
+    pub(super) async fn delete_table(&self) -> Result<(), Status> {
+        let request = DeleteTableRequest { name: NAME.to_owned() };
+        self.admin.delete_table(Request::new(request)).await.map(|_| ())
+    }
+}
+
+/// `f:q@START=v` for a cell; eight bytes are shown as a number.
+fn show(family: &str, qualifier: &Bytes, timestamp_micros: i64, value: &Bytes) -> String {
+    let value = match value[..].try_into() {
+        Ok(bytes) => i64::from_be_bytes(bytes).to_string(),
+        Err(_) => value.escape_ascii().to_string(),
+    };
+    let time = match timestamp_micros - START {
+        since @ 0.. => format!("START+{since}"),
+        _ => timestamp_micros.to_string(),
+    };
+    format!("{family}:{}@{time}={value}", qualifier.escape_ascii())
+}
+
+pub(super) fn set_cell(
+    family: &str,
+    qualifier: &str,
+    timestamp_micros: i64,
+    value: impl Into<Bytes>,
+) -> mutation::Mutation {
+    mutation::Mutation::SetCell(SetCell {
+        family_name: family.to_owned(),
+        column_qualifier: Bytes::copy_from_slice(qualifier.as_bytes()),
+        timestamp_micros,
+        value: value.into(),
+    })
+}
+
+pub(super) fn delete_row() -> mutation::Mutation {
+    mutation::Mutation::DeleteFromRow(DeleteFromRow {})
+}
+
+pub(super) fn message(filter: Filter) -> Option<data::RowFilter> {
+    Some(data::RowFilter { filter: Some(filter) })
+}
+
+pub(super) fn code<T>(outcome: Result<T, Status>) -> Code {
+    outcome.err().map_or(Code::Ok, |status| status.code())
+}

@@ -1,0 +1,72 @@
+//! Bigtable's protocol: the messages, and the clients and servers of its services.
+//!
+//! An internal crate of keyderive, for its client, its embedded Bigtable and its tests: any release may change it. Use the
+//! `keyderive` crate.
+//!
+//! `proto/` states the part of the protocol that keyderive speaks, and `src/generated/` is generated from it by
+//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire`. Without the variable, the same test fails when the two
+//! differ.
+
+mod rows;
+
+use tonic::Code;
+
+// The modules follow the packages, since generated code refers to its neighbours by their paths.
+#[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated; Google documents the messages")]
+mod google {
+    pub(crate) mod bigtable {
+        pub mod v2 {
+            include!("generated/google.bigtable.v2.rs");
+        }
+        pub(crate) mod admin {
+            pub mod v2 {
+                include!("generated/google.bigtable.admin.v2.rs");
+            }
+        }
+    }
+}
+
+#[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated; Google documents the messages")]
+mod keyderive {
+    pub mod values {
+        include!("generated/keyderive.values.rs");
+    }
+}
+
+/// The admin service: tables and their families.
+pub use self::google::bigtable::admin::v2 as admin;
+/// The data service: rows.
+pub use self::google::bigtable::v2 as data;
+/// The messages that Google's protocols share.
+pub use self::keyderive::values;
+pub use self::rows::RowsMessage;
+
+/// The header by which a client says which parts of the protocol it takes: a `FeatureFlags` in base64.
+pub const FEATURES_HEADER: &str = "bigtable-features";
+
+/// The largest message that a client sends or takes. The limit of the service is a little above it.
+pub const MAX_MESSAGE_BYTES: usize = 256 << 20;
+
+/// A code as gRPC's documentation writes it.
+#[must_use]
+pub fn code_name(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "CANCELLED",
+        Code::Unknown => "UNKNOWN",
+        Code::InvalidArgument => "INVALID_ARGUMENT",
+        Code::DeadlineExceeded => "DEADLINE_EXCEEDED",
+        Code::NotFound => "NOT_FOUND",
+        Code::AlreadyExists => "ALREADY_EXISTS",
+        Code::PermissionDenied => "PERMISSION_DENIED",
+        Code::ResourceExhausted => "RESOURCE_EXHAUSTED",
+        Code::FailedPrecondition => "FAILED_PRECONDITION",
+        Code::Aborted => "ABORTED",
+        Code::OutOfRange => "OUT_OF_RANGE",
+        Code::Unimplemented => "UNIMPLEMENTED",
+        Code::Internal => "INTERNAL",
+        Code::Unavailable => "UNAVAILABLE",
+        Code::DataLoss => "DATA_LOSS",
+        Code::Unauthenticated => "UNAUTHENTICATED",
+    }
+}

@@ -1,0 +1,67 @@
+//! The answers of `ReadRows` as they come: their bytes, which are read in place.
+
+use bytes::{Buf, BufMut, Bytes};
+use prost::encoding::{DecodeContext, WireType, skip_field};
+use prost::{DecodeError, Message};
+
+use super::data::ReadRowsResponse;
+
+/// A `ReadRowsResponse` in its encoded form.
+///
+/// Generated messages copy or share each key, qualifier and value by itself, which is most of what reading rows costs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowsMessage(pub Bytes);
+
+impl RowsMessage {
+    /// As the generated message.
+    ///
+    /// # Errors
+    /// When the bytes are not a `ReadRowsResponse`.
+    pub fn decoded(&self) -> Result<ReadRowsResponse, DecodeError> {
+        ReadRowsResponse::decode(self.0.clone())
+    }
+}
+
+impl From<&ReadRowsResponse> for RowsMessage {
+    fn from(response: &ReadRowsResponse) -> Self {
+        Self(response.encode_to_vec().into())
+    }
+}
+
+impl Message for RowsMessage {
+    fn encode_raw(&self, buf: &mut impl BufMut) {
+        buf.put_slice(&self.0);
+    }
+
+    fn encoded_len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn decode(mut buf: impl Buf) -> Result<Self, DecodeError> {
+        Ok(Self(buf.copy_to_bytes(buf.remaining())))
+    }
+
+    /// Encoded messages behind one another are one message.
+    fn merge(&mut self, mut buf: impl Buf) -> Result<(), DecodeError> {
+        let mut bytes = Vec::with_capacity(self.0.len() + buf.remaining());
+        bytes.extend_from_slice(&self.0);
+        bytes.put(&mut buf);
+        self.0 = bytes.into();
+        Ok(())
+    }
+
+    /// Reached for a field of another message alone, and it is a field of none.
+    fn merge_field(
+        &mut self,
+        tag: u32,
+        wire_type: WireType,
+        buf: &mut impl Buf,
+        ctx: DecodeContext,
+    ) -> Result<(), DecodeError> {
+        skip_field(wire_type, tag, buf, ctx)
+    }
+
+    fn clear(&mut self) {
+        self.0.clear();
+    }
+}
