@@ -31,7 +31,9 @@ struct Observation {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let client = Client::from_env_or_embedded().await?;
+    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
+    let client = Client::connect(&address).await?;
     println!("target: {}", client.target());
     println!("row key: {}", ObservationKey::SCHEMA.template());
 

@@ -8,11 +8,13 @@ mod salt;
 mod stored;
 
 use proc_macro2::{TokenStream, TokenTree};
-use quote::ToTokens;
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::parse::ParseStream;
-use syn::{Attribute, Ident, LitChar, LitStr, Path, Token};
+use syn::spanned::Spanned as _;
+use syn::token::Bracket;
+use syn::{AttrStyle, Attribute, Ident, LitChar, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::names;
@@ -65,6 +67,8 @@ pub(crate) struct StructAttrs {
     pub(crate) display: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
+    /// The bare attributes that another derive owns.
+    foreign: Foreign,
     /// Whether something in them has an error, so that what was meant is not known.
     pub(crate) faulty: bool,
 }
@@ -74,6 +78,36 @@ pub(crate) struct StructAttrs {
 pub(crate) enum Layout {
     Text,
     Ordered,
+}
+
+/// The bare attributes that another derive owns, so that this one passes over them.
+#[derive(Default)]
+pub(crate) struct Foreign(Vec<&'static str>);
+
+impl Foreign {
+    fn read(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        match names::BARE.iter().find(|name| meta.path.is_ident(name)) {
+            Some(name) => self.0.push(name),
+            None => unknown(cx, &meta.path, "foreign", names::BARE),
+        }
+        no_value(cx, meta)
+    }
+
+    fn owns(&self, attr: &Attribute) -> bool {
+        one_of(attr, &self.0).is_some()
+    }
+}
+
+/// An option of `row_key` as the attribute that it may be as well: `pad(6)` as `#[pad(6)]`.
+fn as_attribute(meta: &ParseNestedMeta<'_>) -> syn::Result<Attribute> {
+    let (path, span) = (&meta.path, meta.path.span());
+    let value = until_comma(meta.input)?;
+    Ok(Attribute {
+        pound_token: Token![#](span),
+        style: AttrStyle::Outer,
+        bracket_token: Bracket(span),
+        meta: syn::parse2(quote!(#path #value))?,
+    })
 }
 
 /// The attributes of a field.
@@ -111,14 +145,16 @@ impl StructAttrs {
             allow: Allowed::default(),
             layout: Attr::none("layout"),
             fingerprint: Attr::none("fingerprint"),
+            foreign: Foreign::default(),
             display: Attr::none("display"),
             faulty: false,
         };
-        for attr in attrs {
+        for attr in attrs.iter().filter(|attr| attr.path().is_ident("row_key")) {
+            each_meta(cx, attr, names::ON_STRUCT, |meta| read.row_key(cx, &meta));
+        }
+        for attr in attrs.iter().filter(|attr| !read.foreign.owns(attr)) {
             if attr.path().is_ident("salt") {
                 read.salt.set(cx, attr, SaltAttr::read(cx, attr));
-            } else if attr.path().is_ident("row_key") {
-                each_meta(cx, attr, names::ON_STRUCT, |meta| read.row_key(cx, &meta));
             } else if let Some(name) = one_of(attr, &["pad", "reverse_ts"]) {
                 cx.error(
                     attr,
@@ -136,8 +172,19 @@ impl StructAttrs {
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        // #[row_key(salt(range = 4))]
+        if meta.path.is_ident("salt") {
+            let attr = as_attribute(meta)?;
+            self.salt.set(cx, &meta.path, SaltAttr::read(cx, &attr));
+        // #[row_key(foreign(pad))]
+        } else if meta.path.is_ident("foreign") {
+            if !meta.input.peek(syn::token::Paren) {
+                cx.error(&meta.path, "`foreign` names attributes of another derive; write `foreign(pad)`");
+                return skip_value(meta.input);
+            }
+            meta.parse_nested_meta(|name| self.foreign.read(cx, &name))?;
         // #[row_key(tag = "BATTERY")]
-        if meta.path.is_ident("tag") {
+        } else if meta.path.is_ident("tag") {
             if let Some(tag) = value::<LitStr>(cx, meta, "a string, such as tag = \"BATTERY\"")? {
                 self.tag.set(cx, tag.clone(), tag);
             }
@@ -210,7 +257,7 @@ pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr
 }
 
 impl FieldAttrs {
-    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
+    pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute], on_struct: &StructAttrs) -> Self {
         let errors = cx.count();
         let mut read = Self {
             pad: Attr::none("pad"),
@@ -227,7 +274,7 @@ impl FieldAttrs {
             uuid: Attr::none("uuid"),
             faulty: false,
         };
-        for attr in attrs {
+        for attr in attrs.iter().filter(|attr| !on_struct.foreign.owns(attr)) {
             if attr.path().is_ident("pad") {
                 if let Some(width) = read_pad(cx, attr) {
                     read.pad.set(cx, attr, width);
@@ -247,8 +294,18 @@ impl FieldAttrs {
     }
 
     fn row_key(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        // #[row_key(pad(6))]
+        if meta.path.is_ident("pad") {
+            if let Some(width) = read_pad(cx, &as_attribute(meta)?) {
+                self.pad.set(cx, &meta.path, width);
+            }
+        // #[row_key(reverse_ts)]
+        } else if meta.path.is_ident("reverse_ts") {
+            if let Some(max) = read_reverse_ts(cx, &as_attribute(meta)?) {
+                self.reverse_ts.set(cx, &meta.path, max);
+            }
         // #[row_key(sequential)]
-        if meta.path.is_ident("sequential") {
+        } else if meta.path.is_ident("sequential") {
             flag(cx, meta, &mut self.sequential)?;
         // #[row_key(desc)]
         } else if meta.path.is_ident("desc") {
@@ -397,10 +454,6 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
 
 pub(crate) fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
     let wrong = path.to_token_stream().to_string();
-    if names::BARE.contains(&wrong.as_str()) {
-        cx.error(path, format_args!("`{wrong}` is an attribute of its own; move it out of `#[{level}(…)]`"));
-        return;
-    }
     let remedy = names::suggestion(&wrong, names.iter().copied());
     cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));
 }

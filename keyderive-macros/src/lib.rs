@@ -57,6 +57,9 @@ use syn::DeriveInput;
 ///   and with a hashed field, which cannot be read back.
 /// - `#[row_key(layout = "ordered")]` writes Bigtable's `Struct.OrderedCodeBytes` in place of delimited text.
 /// - `#[row_key(fingerprint = "…")]` pins the layout: any change of it fails the build.
+/// - `#[row_key(foreign(pad))]` where another derive owns the attribute `#[pad]`, `#[salt]` or `#[reverse_ts]`: this one
+///   passes over it, and takes its own as `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and `#[row_key(reverse_ts)]`.
+///   Each may stand so in any case.
 /// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field

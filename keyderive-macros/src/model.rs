@@ -79,7 +79,7 @@ impl<'a> Key<'a> {
         let attrs = StructAttrs::read(cx, &input.attrs);
         refuse_parameters(cx, input);
         let fields = named_fields(cx, input)?;
-        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field, attrs.layout())).collect();
+        let fields = fields.iter().filter_map(|field| Field::from_field(cx, field, &attrs)).collect();
         Some(Self { input, attrs, fields })
     }
 
@@ -153,10 +153,10 @@ impl<'a> Key<'a> {
 }
 
 impl<'a> Field<'a> {
-    fn from_field(cx: &Ctxt, field: &'a syn::Field, layout: Layout) -> Option<Self> {
+    fn from_field(cx: &Ctxt, field: &'a syn::Field, on_struct: &StructAttrs) -> Option<Self> {
         let ident = field.ident.as_ref()?;
-        let attrs = FieldAttrs::read(cx, &field.attrs);
-        let codec = Codec::of(&attrs, ident, layout);
+        let attrs = FieldAttrs::read(cx, &field.attrs, on_struct);
+        let codec = Codec::of(&attrs, ident, on_struct.layout());
         Some(Self { ident, name: unraw(ident), ty: &field.ty, attrs, codec })
     }
 

@@ -1,13 +1,25 @@
 //! The attribute names, and the nearest one to a misspelled name.
 
-/// The attributes that stand for themselves, outside `#[row_key(…)]`.
+/// The options that may also be attributes of their own, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
 /// What may stand in `#[row_key(…)]` on the struct.
 pub(crate) const ON_STRUCT: &[&str] =
-    &["tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display"];
+    &["salt", "tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display", "foreign"];
 /// What may stand in `#[row_key(…)]` on a field.
-pub(crate) const ON_FIELD: &[&str] =
-    &["sequential", "desc", "bit_reverse", "escape", "hash", "name", "method", "with", "ts", "uuid"];
+pub(crate) const ON_FIELD: &[&str] = &[
+    "pad",
+    "reverse_ts",
+    "sequential",
+    "desc",
+    "bit_reverse",
+    "escape",
+    "hash",
+    "name",
+    "method",
+    "with",
+    "ts",
+    "uuid",
+];
 /// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 /// What may stand in `allow(…)`.
@@ -82,7 +94,7 @@ mod tests {
         assert_eq!(suggestion("rnage", IN_SALT.iter().copied()), "did you mean `range`?");
         assert_eq!(
             suggestion("frobnicate", ON_STRUCT.iter().copied()),
-            "expected `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint` or `display`"
+            "expected `salt`, `tag`, `delimiter`, `crate`, `allow`, `layout`, `fingerprint`, `display` or `foreign`"
         );
     }
 }

@@ -14,7 +14,7 @@ use tokio::net::TcpListener;
 use tonic::body::Body;
 use tower_service::Service;
 
-use crate::client::{BoxFuture, Client, ClientBuilder, Environment, Error, InProcess};
+use crate::client::{BoxFuture, Client, ClientBuilder, Error, InProcess};
 
 #[cfg(feature = "serve")]
 pub use keyderive_embedded::ServeSettings;
@@ -28,7 +28,7 @@ impl Client {
     /// another call makes another Bigtable.
     ///
     /// It is made anywhere; its operations run inside a tokio runtime, as those of other clients, and fail by
-    /// [`is_configuration`](Error::is_configuration) outside of one.
+    /// [`is_misconfiguration`](Error::is_misconfiguration) outside of one.
     ///
     /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
     /// family's garbage collection rule lets go is gone at once, where the service may still return it for
@@ -73,48 +73,14 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// - [`is_in_use`](Error::is_in_use): another process has the file open, or another Bigtable of this one. Clones
+    /// - [`is_file_in_use`](Error::is_file_in_use): another process has the file open, or another Bigtable of this one. Clones
     ///   share it, and so do the clients of one [`Bigtable`].
     /// - [`is_data_loss`](Error::is_data_loss): the file is damaged.
-    /// - [`is_configuration`](Error::is_configuration): the file cannot be made or opened, is none of keyderive, or
+    /// - [`is_misconfiguration`](Error::is_misconfiguration): the file cannot be made or opened, is none of keyderive, or
     ///   was written by a later release in a format that this one does not know; or no tokio runtime is running.
     pub async fn embedded_at(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::builder().embedded_at(path).await
     }
-
-    /// A client of the Bigtable that the environment names, as [`from_env`](Self::from_env); the
-    /// [embedded](Self::embedded) one where it names neither an emulator nor an instance.
-    ///
-    /// The fallback is told by a warning of the `tracing` crate, because what is written then is lost
-    /// with the process.
-    ///
-    /// # Errors
-    ///
-    /// As `from_env`, but for an environment that names nothing.
-    pub async fn from_env_or_embedded() -> Result<Self, Error> {
-        Self::named_or_embedded(Environment::decide(|name| std::env::var_os(name))?).await
-    }
-
-    async fn named_or_embedded(environment: Environment) -> Result<Self, Error> {
-        match environment {
-            Environment::Nothing { project } => {
-                tracing::warn!("{}", fallback(project.as_deref()));
-                Ok(Self::embedded())
-            }
-            named => Self::builder().named(named).await,
-        }
-    }
-}
-
-/// What is told of an environment that names no Bigtable, or a project at most.
-fn fallback(project: Option<&str>) -> String {
-    let why = match project {
-        Some(project) => format!(
-            "`GOOGLE_CLOUD_PROJECT` names the project `{project}`, but `BIGTABLE_INSTANCE` names no instance of it"
-        ),
-        None => "the environment names no Bigtable".to_owned(),
-    };
-    format!("{why}; using the embedded one, whose tables are lost with this process")
 }
 
 impl ClientBuilder {

@@ -23,9 +23,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let client = Client::embedded();
-//! # #[cfg(any())]
-//! let client = Client::from_env_or_embedded().await?;
+//! let client = Client::embedded();
 //! let events = client.table::<EventKey, Event>("events");
 //! events.create_if_absent().await?; // pre-split by salt bucket
 //!
@@ -186,8 +184,8 @@
 //! # Deployment
 //!
 //! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
-//! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud;
-//! [`Client::from_env_or_embedded`] chooses by the environment. All run the same client code.
+//! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud; [`Client::connect`] takes the
+//! address of any of them, and [`Client::from_env`] what the environment names. All run the same client code.
 //! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
 //! [`guide::deployment`] has the variables, the permissions, app profiles and splits, and what a first deployment checks.
 //!
@@ -207,9 +205,9 @@
 //!
 //! # Features
 //!
-//! `client` and `embedded` are on by default. Without them keys and plans remain, without tokio and tonic. `cloud` adds
-//! Google Cloud itself, with TLS and Google's credentials, `metrics` what operations tell by the crate of that name;
-//! [`client`] lists it.
+//! `client` and `cloud` are on by default: a client of Google Cloud, with TLS and Google's credentials. Without them keys
+//! and plans remain, without tokio and tonic. `embedded` adds a Bigtable inside the process, for tests and first steps,
+//! `serve` a port for it, `metrics` what operations tell by the crate of that name; [`client`] lists it.
 //!
 //! | feature | times | dates |
 //! |---|---|---|
@@ -225,6 +223,14 @@
 extern crate self as keyderive;
 
 #[cfg(feature = "client")]
+#[cfg_attr(
+    not(all(feature = "cloud", feature = "embedded")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "parts are for one feature alone; a build with both finds dead code"
+    )
+)]
 pub mod client;
 pub mod designs;
 #[cfg(feature = "embedded")]
@@ -239,7 +245,7 @@ pub mod row;
 mod table;
 
 #[cfg(feature = "client")]
-pub use client::{Client, Error, GcRule, Target};
+pub use client::{Client, Error, ErrorKind, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
@@ -253,6 +259,8 @@ pub use table::{
 /// What the derive's output calls. Not for use by hand: it changes with every release.
 #[doc(hidden)]
 pub mod __private {
+    #[cfg(feature = "client")]
+    pub use crate::client::connected_by;
     pub use std::borrow::Cow;
     pub use std::vec::Vec;
 

@@ -40,8 +40,7 @@ fn variable(name: &str, unless_set: u64) -> u64 {
 }
 
 /// Patience for a network that breaks within the second.
-fn settings() -> Settings {
-    let mut settings = Settings::default();
+fn hasty(settings: &mut Settings) {
     settings.each(|call| {
         call.idle_timeout = Duration::from_millis(500);
         call.attempt_timeout = call.attempt_timeout.min(Duration::from_secs(5));
@@ -49,7 +48,6 @@ fn settings() -> Settings {
         call.max_attempts = 30;
         call.backoff.max = Duration::from_millis(200);
     });
-    settings
 }
 
 fn reading(load: u32, id: u32) -> (ReadingKey, Reading) {
@@ -81,7 +79,7 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
     steady.put_all(&expected).await.unwrap();
 
     let proxy = Proxy::start(&emulator.host(), seed).await;
-    let client = Client::builder().channels(2).settings(settings()).emulator(proxy.host()).await.unwrap();
+    let client = Client::builder().channels(2).settings(hasty).emulator(proxy.host()).await.unwrap();
     let readings: Readings = client.table("readings");
 
     let begun = Instant::now();

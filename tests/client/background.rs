@@ -64,9 +64,9 @@ async fn a_writer_of_a_closed_client_takes_nothing() {
     write(&writer, "a").await;
     let closing = client.close();
     let error = writer.write("b", set().into()).await.unwrap_err();
-    assert!(error.is_closed() && error.row_key() == Some(b"b"), "{error}");
+    assert!(error.is_client_closed() && error.row_key() == Some(b"b"), "{error}");
     closing.await;
-    assert!(writer.write("c", set().into()).await.unwrap_err().is_closed());
+    assert!(writer.write("c", set().into()).await.unwrap_err().is_client_closed());
     assert_eq!(writer.close().await.unwrap(), 1);
     assert_eq!(written(&mock), ["a"]);
 }
@@ -165,5 +165,5 @@ fn outside_of_a_runtime_a_writer_takes_nothing() {
     let table = runtime.block_on(async { table(&mock) });
     let writer = table.writer();
     let error = futures_util::FutureExt::now_or_never(writer.write("a", set().into())).unwrap().unwrap_err();
-    assert!(error.is_configuration() && error.to_string().contains("tokio runtime"), "{error}");
+    assert!(error.is_misconfiguration() && error.to_string().contains("tokio runtime"), "{error}");
 }

@@ -49,7 +49,7 @@ async fn a_closed_client_begins_nothing() {
     client.close().await;
     for error in errors(&table).await {
         let error = error.unwrap();
-        assert!(error.is_closed() && error.attempts() == 0 && !error.is_retryable(), "{error}");
+        assert!(error.is_client_closed() && error.attempts() == 0 && !error.is_retryable(), "{error}");
         assert_eq!(error.grpc_code(), Some(Code::Cancelled.into()));
     }
     assert_eq!(mock.connections(), 0);
@@ -75,10 +75,10 @@ async fn what_is_about_a_row_names_it() {
 async fn clones_and_other_settings_are_closed_too() {
     let mock = Mock::new();
     let client = client(&mock);
-    let (clone, other) = (client.clone(), client.with(|settings| settings.first_contact = SECOND));
+    let (clone, other) = (client.clone(), client.with(|settings| settings.read_row.total_timeout = SECOND));
     clone.close().await;
     for client in [client, other] {
-        assert!(client.raw_table("events").mutate_row("k", set()).await.unwrap_err().is_closed());
+        assert!(client.raw_table("events").mutate_row("k", set()).await.unwrap_err().is_client_closed());
     }
     assert!(mock.requests().is_empty());
 }
@@ -109,7 +109,10 @@ async fn what_has_begun_ends_well() {
     let mut closing = std::pin::pin!(client.close());
     assert!(timeout(SECOND, &mut closing).await.is_err(), "it is closed before all has ended");
     assert!(
-        errors(&client.raw_table("events")).await.iter().all(|error| error.as_ref().unwrap().is_closed())
+        errors(&client.raw_table("events"))
+            .await
+            .iter()
+            .all(|error| error.as_ref().unwrap().is_client_closed())
     );
     gate.open();
     timeout(SECOND, closing).await.unwrap();

@@ -139,7 +139,7 @@ async fn an_attempt_that_takes_too_long_is_the_only_one() {
     let mock = mock(&Answer::new().stall());
     let table = table(&mock).with(|settings| settings.each(|call| call.attempt_timeout = SECOND));
     let error = table.check_and_mutate_row("k", None, set().into(), Vec::new()).await.unwrap_err();
-    assert!(error.is_deadline() && error.attempts() == 1, "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() == 1, "{error}");
     assert_eq!(code(table.read_modify_write_row("k", increment()).await), Code::DeadlineExceeded);
     assert_eq!(mock.requests().len(), 2);
 }

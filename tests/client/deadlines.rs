@@ -32,7 +32,10 @@ async fn expires<T: std::fmt::Debug>(
     let begun = Instant::now();
     let error = operation.await.unwrap_err();
     let took = begun.elapsed();
-    assert!(error.is_deadline() && error.grpc_code() == Some(Code::DeadlineExceeded.into()), "{error}");
+    assert!(
+        error.is_deadline_exceeded() && error.grpc_code() == Some(Code::DeadlineExceeded.into()),
+        "{error}"
+    );
     assert!(took >= after && took <= after + 5 * MILLISECOND, "{took:?}: {error}");
 }
 
@@ -61,7 +64,7 @@ async fn the_default_times_are_those_of_the_documentation() {
     expires(20 * SECOND, table.read_modify_write_row("k", rules)).await;
     // Each attempt has 20 s, and the longest pause is of 10 s.
     let begun = Instant::now();
-    assert!(table.read_row("k", None).await.unwrap_err().is_deadline());
+    assert!(table.read_row("k", None).await.unwrap_err().is_deadline_exceeded());
     assert!(begun.elapsed() > 570 * SECOND && begun.elapsed() <= 600 * SECOND + 5 * MILLISECOND);
     let attempts = mock.requests_of(Rpc::ReadRows).len();
     assert!((20..=30).contains(&attempts), "{attempts}");
@@ -122,7 +125,7 @@ async fn the_last_pause_is_cut_once() {
     // The first attempt ends after 1 s, and the second one begins when a quarter of the rest is left.
     let begun = Instant::now();
     let error = table.mutate_row("k", set()).await.unwrap_err();
-    assert!(error.is_deadline() && error.attempts() == 2, "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() == 2, "{error}");
     assert!(begun.elapsed() > 3 * SECOND && begun.elapsed() <= 4 * SECOND + 5 * MILLISECOND);
 }
 
@@ -130,7 +133,10 @@ async fn the_last_pause_is_cut_once() {
 async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
     let mock = Mock::new().by(|_| Answer::failure(Failure::new(Code::Unavailable, "busy")));
     let error = within(&mock, SECOND).mutate_row("k", set()).await.unwrap_err();
-    assert!(error.is_deadline() && error.is_unavailable() && error.grpc_code() == Some(4), "{error}");
+    assert!(
+        error.is_deadline_exceeded() && error.is_unavailable() && error.grpc_code() == Some(4),
+        "{error}"
+    );
     let text = error.to_string();
     assert!(text.contains(" failed: DEADLINE_EXCEEDED; given up after "), "{text}");
     assert!(
@@ -152,7 +158,7 @@ async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operatio
     let begun = Instant::now();
     let (read, error) = keys_and_error(within(&mock, 3 * SECOND).read_rows(ReadRows::all())).await;
     assert_eq!(read, ["a"]);
-    assert!(error.is_deadline() && begun.elapsed() <= 3 * SECOND + 5 * MILLISECOND, "{error}");
+    assert!(error.is_deadline_exceeded() && begun.elapsed() <= 3 * SECOND + 5 * MILLISECOND, "{error}");
     assert_eq!(mock.requests().len(), 2);
 }
 
@@ -167,7 +173,7 @@ async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
     });
     let begun = Instant::now();
     let (read, error) = keys_and_error(within(&mock, 10 * SECOND).read_rows(ReadRows::all())).await;
-    assert!(error.is_deadline(), "{error}");
+    assert!(error.is_deadline_exceeded(), "{error}");
     let took = begun.elapsed();
     assert!(took > 9 * SECOND && took <= 10 * SECOND + 5 * MILLISECOND, "{took:?}");
     assert!(read.len() > 80 && read.is_sorted(), "{}", read.len());
@@ -204,7 +210,7 @@ async fn a_stream_that_stays_silent_is_a_deadline() {
         settings.read_rows.max_attempts = 3;
     });
     let error = all(&table).await.unwrap_err();
-    assert!(error.is_deadline() && error.attempts() == 3, "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() == 3, "{error}");
 }
 
 /// Only time in which somebody waits counts.
@@ -243,7 +249,7 @@ async fn a_time_of_nothing_is_over_at_once() {
         settings.mutate_row.attempt_timeout = Duration::ZERO;
     });
     let error = table.mutate_row("k", set()).await.unwrap_err();
-    assert!(error.is_deadline() && error.attempts() == 0, "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() == 0, "{error}");
     assert!(mock.requests().is_empty());
 }
 

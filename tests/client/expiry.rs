@@ -4,10 +4,11 @@ use std::pin::pin;
 
 use futures_util::FutureExt as _;
 use h2::Reason;
+use keyderive::__private::connected_by;
 use keyderive::client::RawTable;
 use keyderive::row::ReadModifyWrite;
 use keyderive::{Client, Error};
-use keyderive_scripted::mock::{Answer, Gate, Mock, piped};
+use keyderive_scripted::mock::{Answer, Gate, Mock};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Duration, Instant, advance, sleep};
 
@@ -90,7 +91,7 @@ async fn what_the_server_ends_at_the_deadline_is_a_deadline() {
                     ends(&mock, &gate, at, table.read_modify_write_row("k", rules)).await
                 }
             };
-            if !error.is_deadline() || error.is_unavailable() || error.grpc_code() != Some(4) {
+            if !error.is_deadline_exceeded() || error.is_unavailable() || error.grpc_code() != Some(4) {
                 others.push(error);
             }
         }
@@ -105,7 +106,7 @@ async fn what_the_server_ends_before_the_deadline_is_what_it_always_is() {
         let table = once(&table(&mock));
         let write = table.check_and_mutate_row("k", None, set().into(), Vec::new());
         let error = ends(&mock, &gate, TIMEOUT - 20 * MILLISECOND, write).await;
-        assert!(error.is_unavailable() && !error.is_deadline(), "{name}: {error}");
+        assert!(error.is_unavailable() && !error.is_deadline_exceeded(), "{name}: {error}");
     }
 }
 
@@ -126,7 +127,10 @@ async fn a_stream_that_is_refused_at_the_deadline_is_no_deadline() {
 
 #[track_caller]
 fn refused(error: &Error) {
-    assert!(error.is_unavailable() && !error.is_deadline() && !error.is_outcome_unknown(), "{error}");
+    assert!(
+        error.is_unavailable() && !error.is_deadline_exceeded() && !error.is_outcome_unknown(),
+        "{error}"
+    );
 }
 
 /// What a write fails with when the server says, `at` after its beginning, that it has begun no stream at all.
@@ -141,8 +145,12 @@ async fn above_the_last_stream(at: Duration) -> Error {
         // It stays open, and says nothing more.
         let _ = pipe.read_to_end(&mut Vec::new()).await;
     }
-    let connect = move |endpoint| piped(&endpoint, move |pipe| drop(tokio::spawn(serve(pipe, at))));
-    let table = once(&Client::builder().connected_by(connect).unwrap().raw_table("events"));
+    let connect = move || {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        tokio::spawn(serve(far, at));
+        std::future::ready(Ok(near)).boxed()
+    };
+    let table = once(&connected_by(Client::builder(), connect).unwrap().raw_table("events"));
     let mut write = pin!(table.check_and_mutate_row("k", None, set().into(), Vec::new()));
     for _ in 0..20 {
         assert!((&mut write).now_or_never().is_none());

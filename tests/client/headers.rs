@@ -1,5 +1,6 @@
 //! What goes with every request.
 
+use keyderive::__private::connected_by;
 use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::plan::KeyRange;
@@ -36,12 +37,8 @@ async fn every_operation(table: &RawTable) {
 /// The requests of one operation of each kind, by a client with the app profile `batch`.
 async fn requests() -> Vec<Request> {
     let mock = willing();
-    let channel = mock.clone();
-    let client = Client::builder()
-        .instance("my-project", "my-instance")
-        .app_profile("batch 1/2")
-        .connected_by(move |endpoint| channel.channel(&endpoint))
-        .unwrap();
+    let builder = Client::builder().instance("my-project", "my-instance").app_profile("batch 1/2");
+    let client = connected_by(builder, mock.connector()).unwrap();
     every_operation(&client.raw_table("the-events")).await;
     let requests = mock.requests();
     assert_eq!(requests.len(), 7);
@@ -219,6 +216,7 @@ async fn clients_are_clones_of_one_connection() {
     let mock = willing();
     let client = client(&mock);
     every_operation(&client.raw_table("a")).await;
-    every_operation(&client.clone().with(|settings| settings.first_contact = SECOND).raw_table("b")).await;
+    every_operation(&client.clone().with(|settings| settings.read_row.total_timeout = SECOND).raw_table("b"))
+        .await;
     assert_eq!(mock.connections(), 1);
 }

@@ -54,7 +54,7 @@ async fn a_cookie_that_is_too_large_is_not_kept() {
 
 #[track_caller]
 fn not_asked(error: &Error, key: &str) {
-    assert!(error.is_protocol(), "{error}");
+    assert!(error.is_protocol_violation(), "{error}");
     let text = error.to_string();
     assert!(text.contains(&format!("row b\"{key}\" was not asked for")), "{text}");
 }
@@ -71,7 +71,7 @@ async fn a_changed_row_of_another_key_is_an_error() {
     let mock = Mock::new().by(move |_| Answer::changed(changed.clone()));
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     let error = table(&mock).read_modify_write_row("1", rules).await.unwrap_err();
-    assert!(error.is_protocol() && error.to_string().contains("it is of row `77`"), "{error}");
+    assert!(error.is_protocol_violation() && error.to_string().contains("it is of row `77`"), "{error}");
 }
 
 /// What was asked for, the rows of an answer, those of them that come, and the one that was not asked for.

@@ -423,7 +423,9 @@ async fn what_the_public_api_cannot_say_is_refused() {
 async fn clients_are_made_closed_and_removed() {
     let mock = Mock::new().by(|_| Answer::written());
     let mut proxy = proxy(&mock).await;
-    let again = create("localhost:1".to_owned());
+    let other = Mock::new();
+    let elsewhere = other.listen().await;
+    let again = create(elsewhere.clone());
     assert_eq!(proxy.create_client(again).await.unwrap_err().code(), Code::AlreadyExists);
     let nowhere = CreateClientRequest { client_id: "d".to_owned(), ..create(String::new()) };
     assert_eq!(proxy.create_client(nowhere).await.unwrap_err().code(), Code::InvalidArgument);
@@ -445,7 +447,7 @@ async fn clients_are_made_closed_and_removed() {
     assert_eq!(proxy.close_client(close).await.unwrap_err().code(), Code::NotFound);
     let remove = RemoveClientRequest { client_id: client_id() };
     assert_eq!(proxy.remove_client(remove).await.unwrap_err().code(), Code::NotFound);
-    proxy.create_client(create("localhost:1".to_owned())).await.unwrap();
+    proxy.create_client(create(elsewhere)).await.unwrap();
     assert_eq!(mock.requests().len(), 1);
 }
 

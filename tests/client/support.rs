@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use keyderive::__private::connected_by;
 use keyderive::client::{RawTable, ReadRows, RowStream};
 use keyderive::row::Mutation;
 use keyderive::{Client, Error};
@@ -19,8 +20,7 @@ pub(crate) const TABLE: &str = "projects/keyderive/instances/local/tables/events
 
 /// A client of `mock` by pipes.
 pub(crate) fn client(mock: &Mock) -> Client {
-    let mock = mock.clone();
-    Client::builder().connected_by(move |endpoint| mock.channel(&endpoint)).unwrap()
+    connected_by(Client::builder(), mock.connector()).unwrap()
 }
 
 /// A table of `mock` by pipes.

@@ -146,7 +146,10 @@ async fn a_later_refusal_closes_no_attempt() {
         table.mutate_row("k", set()).await.unwrap_err(),
         table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
     ] {
-        assert!(error.is_outcome_unknown() && error.is_deadline() && error.is_retryable(), "{error}");
+        assert!(
+            error.is_outcome_unknown() && error.is_deadline_exceeded() && error.is_retryable(),
+            "{error}"
+        );
     }
 }
 
@@ -167,7 +170,7 @@ async fn each_row_of_many_has_its_own_outcome() {
     let refused = table.mutate_rows(entries(["a", "b"])).await;
     assert!(refused.iter().all(|outcome| !outcome.as_ref().unwrap_err().is_outcome_unknown()), "{refused:?}");
     let silent = table.mutate_rows(entries(["a", "b"])).await.remove(1).unwrap_err();
-    assert!(silent.is_protocol() && silent.is_outcome_unknown(), "{silent}");
+    assert!(silent.is_protocol_violation() && silent.is_outcome_unknown(), "{silent}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -259,7 +262,7 @@ fn a_row_whose_runtime_ends_before_its_answer_may_be_written() {
     drop(first);
     let errors = second.block_on(writer.close()).unwrap_err();
     let error = errors.failed()[0].error();
-    assert!(error.is_outcome_unknown() && !error.is_configuration(), "{error}");
+    assert!(error.is_outcome_unknown() && !error.is_misconfiguration(), "{error}");
     assert!(error.to_string().contains("the tokio runtime has ended before the answer came"), "{error}");
     // What is begun then is not sent.
     let error = second.block_on(table.mutate_row("k", set())).unwrap_err();

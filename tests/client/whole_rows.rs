@@ -3,12 +3,14 @@
 use std::collections::BTreeSet;
 
 use keyderive::row::{Condition, Timestamped};
-use keyderive::{Client, RowKey, Table};
+use keyderive::{RowKey, Table};
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Sent;
 use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
 use serde::{Deserialize, Serialize};
 use tonic::Code;
+
+use crate::support::client;
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct OrderKey {
@@ -43,11 +45,6 @@ fn server() -> Mock {
 
 fn orders(mock: &Mock) -> Table<OrderKey, Order> {
     client(mock).table::<OrderKey, Order>("orders")
-}
-
-fn client(mock: &Mock) -> Client {
-    let mock = mock.clone();
-    Client::builder().connected_by(move |endpoint| mock.channel(&endpoint)).unwrap()
 }
 
 /// The mutations of all writes.
@@ -198,7 +195,7 @@ async fn a_write_that_keeps_the_compared_version_is_refused() {
     let pages = client(&mock).table::<OrderKey, Page>("pages");
     let version = || Condition::column_version("text", LATE);
     let error = pages.update(&KEY).set("views", &8).only_if(version()).await.unwrap_err();
-    assert!(error.is_row() && error.to_string().contains("leaves the version as it is"), "{error}");
+    assert!(error.is_invalid_row() && error.to_string().contains("leaves the version as it is"), "{error}");
     assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
     // What the write deletes has another version, too.
     pages.update(&KEY).delete("text").only_if(version()).await.unwrap();

@@ -192,7 +192,7 @@ async fn an_entry_without_an_outcome_is_an_error() {
     let mock = mock([Answer::outcomes([(0, OK), (2, OK)])]);
     let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
     assert_eq!(codes(&outcomes), [OK, Code::Internal, OK]);
-    assert!(outcomes[1].as_ref().unwrap_err().is_protocol());
+    assert!(outcomes[1].as_ref().unwrap_err().is_protocol_violation());
     assert_eq!(mock.requests().len(), 1);
 }
 
@@ -236,7 +236,7 @@ async fn entries_without_an_outcome_at_the_end_of_the_time_are_deadlines() {
     let table = table(&mock).with(|settings| settings.mutate_rows.total_timeout = 2 * SECOND);
     let outcomes = table.mutate_rows(entries(["a", "b"])).await;
     assert_eq!(codes(&outcomes), [OK, Code::DeadlineExceeded]);
-    assert!(outcomes[1].as_ref().unwrap_err().is_deadline());
+    assert!(outcomes[1].as_ref().unwrap_err().is_deadline_exceeded());
     assert_eq!(mock.requests().len(), 1);
 }
 

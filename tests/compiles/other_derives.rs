@@ -37,7 +37,34 @@ pub enum Kind {
     Created = 1,
 }
 
+/// The other derive owns the bare names, so that ours stand in `row_key`.
+#[derive(RowKey, Other)]
+#[salt(of = "the other")]
+#[row_key(salt(range = 4, over(id)), foreign(salt, pad, reverse_ts))]
+pub struct ForeignKey {
+    #[pad]
+    #[row_key(pad(6))]
+    pub id: u32,
+    #[reverse_ts = 7]
+    #[row_key(reverse_ts)]
+    pub at: u64,
+    #[pad("left")]
+    pub seq: u32,
+}
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "id")]
+pub struct BareKey {
+    #[pad(6)]
+    pub id: u32,
+    #[reverse_ts]
+    pub at: u64,
+    pub seq: u32,
+}
+
 fn main() {
+    let foreign = ForeignKey { id: 7, at: 1426535612156, seq: 3 }.encode().unwrap();
+    assert_eq!(foreign, BareKey { id: 7, at: 1426535612156, seq: 3 }.encode().unwrap());
     let key = EventKey { user_id: UserId("alice".into()), at: 1426535612156, kind: Kind::Created };
     assert!(key.encode().unwrap().ends_with(b"#alice#9223370610319163651#1"));
     assert_eq!(OrderKey { id: 7 }.encode().unwrap(), b"ORDER#000007");

@@ -34,7 +34,7 @@ fn tables_are_there_again_in_another_runtime() {
         let mut stream = table.scan(ReadingKey::scan()).stream();
         drop((table, client));
         assert_eq!(stream.next().await.unwrap().unwrap(), rows[0]);
-        assert!(Client::embedded_at(&file).await.unwrap_err().is_in_use());
+        assert!(Client::embedded_at(&file).await.unwrap_err().is_file_in_use());
         drop(stream);
         Client::embedded_at(&file).await.unwrap();
     }));
@@ -57,7 +57,7 @@ async fn a_file_is_for_one_process() {
 async fn opens_a_file_that_is_open() {
     let Some(file) = std::env::var_os(FILE) else { return };
     let error = Client::embedded_at(file).await.unwrap_err();
-    assert!(error.is_in_use() && !error.is_configuration());
+    assert!(error.is_file_in_use() && !error.is_misconfiguration());
     println!("refused: {error}");
 }
 
@@ -67,7 +67,10 @@ async fn a_file_that_is_none_is_told_by_its_name() {
     let file = directory.file("text");
     std::fs::write(&file, "text").unwrap();
     let error = Client::embedded_at(&file).await.unwrap_err();
-    assert!(error.is_configuration() && error.to_string().contains(&file.display().to_string()), "{error}");
+    assert!(
+        error.is_misconfiguration() && error.to_string().contains(&file.display().to_string()),
+        "{error}"
+    );
     let error = Client::embedded_at(directory.file("no/such/directory")).await.unwrap_err();
-    assert!(error.is_configuration() && error.to_string().contains("no/such/directory"), "{error}");
+    assert!(error.is_misconfiguration() && error.to_string().contains("no/such/directory"), "{error}");
 }

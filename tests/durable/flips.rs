@@ -70,7 +70,7 @@ async fn a_flipped_bit_is_no_wrong_answer() {
             }
             Err(error) => {
                 assert!(
-                    error.is_data_loss() || error.is_configuration(),
+                    error.is_data_loss() || error.is_misconfiguration(),
                     "flip {flip}, of byte {byte}: {error}"
                 );
                 assert!(error.to_string().contains(&file.display().to_string()), "{error}");

@@ -76,7 +76,11 @@ async fn calls_are_delayed() {
     assert!(events.get(&EventKey { id: 0 }).await.unwrap().is_some());
     assert_eq!(begun.elapsed().as_secs(), 1);
     let error = events.get(&EventKey { id: 0 }).await.unwrap_err();
-    assert!(error.is_deadline() && begun.elapsed().as_secs() == 6, "{error} after {:?}", begun.elapsed());
+    assert!(
+        error.is_deadline_exceeded() && begun.elapsed().as_secs() == 6,
+        "{error} after {:?}",
+        begun.elapsed()
+    );
 }
 
 /// What may not be done twice is not, and what was done is there.

@@ -54,15 +54,13 @@ fn variable(name: &str, unless_set: u64) -> u64 {
 }
 
 /// A client that gives up soon, so that some calls fail while their requests are on the way.
-fn settings() -> Settings {
-    let mut settings = Settings::default();
+fn hasty(settings: &mut Settings) {
     for call in [&mut settings.mutate_row, &mut settings.mutate_rows, &mut settings.check_and_mutate_row] {
         call.attempt_timeout = ATTEMPT;
         call.total_timeout = 4 * ATTEMPT;
         call.max_attempts = 3;
         call.backoff.initial = Duration::from_millis(1);
     }
-    settings
 }
 
 /// One of the writers, with a client and a clock of its own.
@@ -306,7 +304,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
         let proxy = Proxy::new(upstream, Arc::clone(&log), skew_micros, rng.fork(), Arc::clone(&applying));
         let through = proxy.serve(&mut servers).await;
         proxies.push(proxy);
-        let client = Client::builder().settings(settings()).emulator(through).await.unwrap();
+        let client = Client::builder().settings(hasty).emulator(through).await.unwrap();
         let writer = Writer {
             rng: rng.fork(),
             log: Arc::clone(&log),

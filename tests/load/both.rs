@@ -164,12 +164,15 @@ async fn an_outage_is_told_and_repaired_by_the_same_call() {
 async fn a_key_that_cannot_be_encoded_leaves_both_as_they_are() {
     let tables = Tables::with([none(), none()]).await;
     let error = tables.put("a", 100).await.unwrap_err();
-    assert!(error.first().error().is_none() && error.second().error().unwrap().is_key());
+    assert!(error.first().error().is_none() && error.second().error().unwrap().is_invalid_key());
     assert_eq!(
         (error.first().key().unwrap().as_ref(), error.second().key()),
         (&b"a#9223370610319163651"[..], None)
     );
     let error = tables.put("a#b", 1).await.unwrap_err();
-    assert!(error.first().error().unwrap().is_key() && error.second().error().unwrap().is_key(), "{error}");
+    assert!(
+        error.first().error().unwrap().is_invalid_key() && error.second().error().unwrap().is_invalid_key(),
+        "{error}"
+    );
     assert_eq!((tables.hold().await, tables.calls()), ([false, false], [0, 0]));
 }

@@ -77,7 +77,7 @@ async fn a_checkpoint_is_of_one_load() {
     // What a refused checkpoint is behind is not said to be dealt with.
     let refused = |error: LoadError, why: &str| {
         let told = error.to_string();
-        assert!(error.error().unwrap().is_mismatch(), "{told}");
+        assert!(error.error().unwrap().is_table_mismatch(), "{told}");
         assert!(told.contains(" has not begun: table `") && told.contains(why), "{told}");
         assert!(told.ends_with("leave `.resume(…)` out"), "{told}");
         assert_eq!(*error.checkpoint(), checkpoint);
@@ -114,7 +114,7 @@ async fn a_checkpoint_is_of_one_table_and_not_of_its_name() {
     // In another Bigtable.
     let (_, other) = empty().await;
     let error = other.load_iter((0..100).map(reading)).resume(checkpoint.clone()).await.unwrap_err();
-    assert!(error.error().unwrap().is_mismatch());
+    assert!(error.error().unwrap().is_table_mismatch());
     assert_eq!(error.to_string(), why);
 
     // In the same one, deleted and made anew.

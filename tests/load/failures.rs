@@ -43,10 +43,10 @@ async fn rows_that_cannot_be_encoded_do_not_end_the_load() {
     let failed: Vec<u64> = report.failed().iter().map(FailedRow::index).collect();
     assert_eq!(failed, [3, 7, 103, 107, 203, 207, 303, 307, 403, 407]);
     let [key, row] = [&report.failed()[0], &report.failed()[1]];
-    assert!(key.error().is_key() && key.key().is_none());
+    assert!(key.error().is_invalid_key() && key.key().is_none());
     assert!(key.to_string().starts_with("row 3 of the input, counted from 0: table `names`: "), "{key}");
     assert!(key.to_string().contains("name"), "{key}");
-    assert!(row.error().is_row() && **row.key().unwrap() == *b"n7");
+    assert!(row.error().is_invalid_row() && **row.key().unwrap() == *b"n7");
     assert!(row.to_string().starts_with("row 7 of the input, counted from 0, with the key `n7`: "), "{row}");
     let error = report.all_written().unwrap_err();
     assert!(
@@ -240,6 +240,6 @@ async fn a_client_that_is_closed_ends_the_load() {
     let (client, table) = empty().await;
     client.close().await;
     let error = table.load_iter((0..10).map(reading)).await.unwrap_err();
-    assert!(error.error().unwrap().is_closed());
+    assert!(error.error().unwrap().is_client_closed());
     assert!(ReadingKey::scan().into_plan().is_ok());
 }

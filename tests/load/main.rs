@@ -9,6 +9,7 @@ mod forms;
 mod kill;
 mod spread;
 
+use keyderive::__private::connected_by;
 use keyderive::{Client, RowKey, Table};
 use keyderive_proto::data::MutateRowsRequest;
 use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
@@ -59,8 +60,7 @@ async fn ids(table: &Readings) -> Vec<u32> {
 
 /// A client of `mock` by pipes, so that a paused clock runs.
 fn client_of(mock: &Mock) -> Client {
-    let mock = mock.clone();
-    Client::builder().connected_by(move |endpoint| mock.channel(&endpoint)).unwrap()
+    connected_by(Client::builder(), mock.connector()).unwrap()
 }
 
 /// A server of a table that is split at these keys. Rows are written, but for those that `outcome` says otherwise of.

@@ -131,10 +131,13 @@ async fn a_table_that_exists_is_not_created_again(client: Client) {
     assert!(error.is_already_exists() && error.to_string().contains("table `events`"), "{error}");
     assert!(!events.create().if_absent().await.unwrap());
     let error = events.create().family("cf", GcRule::max_versions(9)).if_absent().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("all but the newest 9 versions"), "{error}");
+    assert!(
+        error.is_table_mismatch() && error.to_string().contains("all but the newest 9 versions"),
+        "{error}"
+    );
     let error = events.create().family("other", GcRule::never()).if_absent().await.unwrap_err();
     assert!(
-        error.is_mismatch() && error.to_string().contains("without the column family `other`"),
+        error.is_table_mismatch() && error.to_string().contains("without the column family `other`"),
         "{error}"
     );
     assert_eq!(events.get(&plain("alice", 1)).await.unwrap(), Some(row("login")));
@@ -201,7 +204,7 @@ async fn a_rule_that_differs_is_told_with_both_sides(client: Client) {
     // The order of the rules makes no other one.
     events.create().family("a", union([week.clone(), one.clone()])).verify().await.unwrap();
     let error = events.create().family("a", GcRule::intersection([one, week])).verify().await.unwrap_err();
-    assert!(error.is_mismatch(), "{error}");
+    assert!(error.is_table_mismatch(), "{error}");
     for part in [
         "table `events`",
         "the column family `a`",
@@ -212,7 +215,10 @@ async fn a_rule_that_differs_is_told_with_both_sides(client: Client) {
     }
     let sums = events.create().aggregate_family("cf", Aggregate::Sum, GcRule::max_versions(1));
     let error = sums.verify().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("expected `sums`, found `bytes`"), "{error}");
+    assert!(
+        error.is_table_mismatch() && error.to_string().contains("expected `sums`, found `bytes`"),
+        "{error}"
+    );
 }
 
 async fn a_family_that_is_not_there_is_told(client: Client) {
@@ -222,7 +228,7 @@ async fn a_family_that_is_not_there_is_told(client: Client) {
     events.verify().await.unwrap();
     let error = events.clone().family("other").verify().await.unwrap_err();
     assert!(
-        error.is_mismatch() && error.to_string().contains("without the column family `other`"),
+        error.is_table_mismatch() && error.to_string().contains("without the column family `other`"),
         "{error}"
     );
     // Families that nobody declared are no fault.
@@ -244,7 +250,7 @@ async fn what_no_table_can_be_is_told_first(client: Client) {
         assert!(error.to_string().contains("table `events`"), "{error}");
     }
     let error = events.create().split_at(&plain("a#b", 0)).if_absent().await.unwrap_err();
-    assert!(error.is_key() && error.to_string().contains("`user`"), "{error}");
+    assert!(error.is_invalid_key() && error.to_string().contains("`user`"), "{error}");
     assert_eq!(client.list_tables().await.unwrap(), [""; 0]);
     table::<OfFamily>(&client).create().without_row_key_schema().await.unwrap();
 }
@@ -262,7 +268,7 @@ async fn a_marker_tells_another_layout(client: Client) {
         padded.create().with_marker().if_absent().await.unwrap_err(),
         padded.write_marker().await.unwrap_err(),
     ] {
-        assert!(error.is_mismatch(), "{error}");
+        assert!(error.is_table_mismatch(), "{error}");
         let (expected, found) = (Padded::fingerprint().to_string(), Plain::fingerprint().to_string());
         for part in
             ["table `events`", "the width of the field `at`", &expected, &found, "`Padded`", "`Plain`"]
@@ -308,7 +314,7 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
     events.create().without_row_key_schema().await.unwrap();
     let error = events.create().with_marker().verify().await.unwrap_err();
     assert!(
-        error.is_mismatch() && error.to_string().contains("expected a marker row for `Plain`"),
+        error.is_table_mismatch() && error.to_string().contains("expected a marker row for `Plain`"),
         "{error}"
     );
     events.write_marker().await.unwrap();
@@ -325,7 +331,7 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
     padded.remove_marker().await.unwrap();
     assert!(!events.verify().await.unwrap().marker);
     padded.write_marker().await.unwrap();
-    assert!(events.verify().await.unwrap_err().is_mismatch());
+    assert!(events.verify().await.unwrap_err().is_table_mismatch());
 }
 
 async fn key_types_with_tags_have_a_marker_each(client: Client) {
@@ -347,7 +353,7 @@ async fn if_absent_completes_a_marker(client: Client) {
     let raw = client.raw_table("events");
     raw.mutate_row(&b"\0"[..], [Mutation::set("keyderive", "layout", 0, "mine")]).await.unwrap();
     let error = events.create().with_marker().if_absent().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("found `mine`"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains("found `mine`"), "{error}");
     let stored = raw.read_row(&b"\0"[..], Some(RowFilter::family("keyderive"))).await.unwrap().unwrap();
     assert_eq!(stored.cells().next().unwrap().value(), b"mine");
 }
@@ -365,7 +371,7 @@ async fn families_are_changed_all_or_none() {
     ] {
         let error = events.modify_families(refused).await.unwrap_err();
         assert!(error.to_string().starts_with("ModifyColumnFamilies on table `events` failed"), "{error}");
-        assert!(!error.is_mismatch() && error.attempts() == 1, "{error}");
+        assert!(!error.is_table_mismatch() && error.attempts() == 1, "{error}");
         assert_eq!(events.info().await.unwrap(), before);
     }
 }
@@ -419,7 +425,7 @@ async fn a_row_key_schema_is_kept_and_compared() {
     assert_eq!(info.row_key_schema().unwrap().to_string(), "`user` STRING, `at` STRING, delimited by `#`");
 
     let error = table::<Ordered>(&client).verify().await.unwrap_err();
-    assert!(error.is_mismatch(), "{error}");
+    assert!(error.is_table_mismatch(), "{error}");
     assert_eq!(
         error.to_string(),
         "table `events`: its row key schema is not that of `Ordered`: column 2, `at`, is to be INT64 and is STRING; \
@@ -427,12 +433,12 @@ async fn a_row_key_schema_is_kept_and_compared() {
     );
     let error = events.create().without_row_key_schema().verify().await.unwrap_err();
     assert!(
-        error.is_mismatch() && error.to_string().contains("expected none, found `user` STRING"),
+        error.is_table_mismatch() && error.to_string().contains("expected none, found `user` STRING"),
         "{error}"
     );
     // SQL would fail at a marker.
     let error = events.write_marker().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("its row key schema"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains("its row key schema"), "{error}");
 
     let ordered = client.table::<Ordered, Row>("ordered");
     ordered.create_if_absent().await.unwrap();

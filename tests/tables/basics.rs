@@ -145,7 +145,7 @@ async fn put_all_writes_the_rows_in_front_of_a_bad_key(client: Client) {
     let events = events(&client).await;
     let rows = [key("alice", 1), key("a#b", 2), key("alice", 3)].map(|key| (key, event("login")));
     let error = events.put_all(rows).await.unwrap_err();
-    assert!(error.is_key() && error.to_string().contains("`user`"), "{error}");
+    assert!(error.is_invalid_key() && error.to_string().contains("`user`"), "{error}");
     assert!(error.to_string().contains("row 1 of the input"), "{error}");
     assert_eq!(keys(&events).await, [key("alice", 1)]);
 }
@@ -174,7 +174,7 @@ async fn a_plan_error_is_the_first_and_last_item(client: Client) {
     let events = events(&client).await;
     let mut rows = events.scan(EventKey::scan().user("a#b")).limit(0).stream();
     let error = rows.next().await.unwrap().unwrap_err();
-    assert!(error.is_key() && error.to_string().contains("`user`"), "{error}");
+    assert!(error.is_invalid_key() && error.to_string().contains("`user`"), "{error}");
     assert!(rows.next().await.is_none());
 }
 

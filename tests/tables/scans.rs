@@ -180,7 +180,7 @@ async fn a_token_of_another_scan_is_refused(client: Client) {
     let others = client.table::<OtherKey, Event>("events").unchecked();
     let layout = others.scan(OtherKey::scan()).after(&token).page(3).await.unwrap_err();
     assert!(layout.to_string().contains("another key layout"), "{layout}");
-    assert!(layout.is_token() && !layout.is_key());
+    assert!(layout.is_invalid_page_token() && !layout.is_invalid_key());
     // Nothing that was cut or changed on its way is taken for another place.
     let cut = (0..token.len()).map(|len| token[..len].to_owned());
     let changed = (0..token.len()).map(|at| {
@@ -189,7 +189,7 @@ async fn a_token_of_another_scan_is_refused(client: Client) {
     });
     for token in cut.chain(changed) {
         let error = events.scan(EventKey::scan()).after(&token).page(3).await.unwrap_err();
-        assert!(error.is_token() && error.to_string().contains("cannot go on"), "{error}");
+        assert!(error.is_invalid_page_token() && error.to_string().contains("cannot go on"), "{error}");
     }
 }
 
@@ -405,7 +405,7 @@ async fn foreign_rows_are_counted_until_an_error(client: Client) {
             Err(error) => break error,
         }
     };
-    assert!(error.is_row(), "{error}");
+    assert!(error.is_invalid_row(), "{error}");
     assert!(rows.next().await.is_none());
     assert_eq!(rows.skipped().foreign(), 3);
 }

@@ -83,7 +83,7 @@ where
 {
     for (call, outcome) in first_calls(client, key).await {
         let name = K::SCHEMA.key_type();
-        let error = outcome.map_err(|error| (error.is_mismatch(), error.to_string()));
+        let error = outcome.map_err(|error| (error.is_table_mismatch(), error.to_string()));
         println!("{name}: {call}: {error:?}");
         if std::env::var_os("SHOW").is_none() {
             assert!(matches!(error, Err((true, _))), "{name}: {call} gave {error:?}");
@@ -138,7 +138,7 @@ struct TagB {
 async fn key_types_without_tags_do_not_share_a_table(client: Client) {
     table::<Pad6>(&client).create_if_absent().await.unwrap();
     let error = table::<Micros>(&client).scan(Micros::scan()).collect().await.unwrap_err();
-    assert!(error.is_mismatch() && error.attempts() == 0, "{error}");
+    assert!(error.is_table_mismatch() && error.attempts() == 0, "{error}");
     let text = error.to_string();
     let (expected, found) = (Micros::fingerprint().to_string(), Pad6::fingerprint().to_string());
     for part in ["table `events`", "`Micros`", "<user>#<at>", &expected, &found, "need a tag each"] {
@@ -152,7 +152,7 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
     let key = TagB { user: "alice".into() };
     // Nothing vouches for this tag yet.
     for error in [b.put(&key, &row("1")).await.unwrap_err(), b.verify().await.unwrap_err()] {
-        assert!(error.is_mismatch() && error.to_string().contains("`create_if_absent`"), "{error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains("`create_if_absent`"), "{error}");
     }
     assert!(!b.create_if_absent().await.unwrap());
     b.put(&key, &row("1")).await.unwrap();
@@ -164,12 +164,12 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
     assert_refused(&client, changed).await;
     let untagged = table::<Pad6>(&client);
     for error in [untagged.create_if_absent().await.unwrap_err(), untagged.verify().await.unwrap_err()] {
-        assert!(error.is_mismatch() && error.to_string().contains("need a tag each"), "{error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains("need a tag each"), "{error}");
     }
 
     client.table::<Pad6, Row>("untagged").create().without_row_key_schema().await.unwrap();
     let error = client.table::<TagA, Row>("untagged").create_if_absent().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("need a tag each"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains("need a tag each"), "{error}");
 }
 
 async fn a_table_of_another_program_vouches_after_a_look_at_its_keys(client: Client) {
@@ -182,11 +182,11 @@ async fn a_table_of_another_program_vouches_after_a_look_at_its_keys(client: Cli
     assert_eq!(other.count(Salt32::scan().user("user-1")).await.unwrap(), 0); // the first use lets it pass
 
     for error in [salted.verify().await.unwrap_err(), salted.create_if_absent().await.unwrap_err()] {
-        assert!(error.is_mismatch() && error.to_string().contains("`vouch()`"), "{error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains("`vouch()`"), "{error}");
     }
     assert!(!salted.verify().allow_unvouched().await.unwrap().voucher);
     let error = other.vouch().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("user-"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains("user-"), "{error}");
 
     salted.vouch().await.unwrap();
     salted.vouch().await.unwrap();
@@ -204,7 +204,7 @@ async fn a_tag_vouches_by_its_own_keys(client: Client) {
     let (a, changed, b) = (table::<TagA>(&client), table::<TagAChanged>(&client), table::<TagB>(&client));
     changed.put(&TagAChanged { user: "u".into(), site: "s".into() }, &row("1")).await.unwrap();
     b.put(&TagB { user: "u".into() }, &row("1")).await.unwrap();
-    assert!(a.vouch().await.unwrap_err().is_mismatch());
+    assert!(a.vouch().await.unwrap_err().is_table_mismatch());
     b.vouch().await.unwrap();
     changed.vouch().await.unwrap();
     assert!(b.verify().await.unwrap().voucher && changed.verify().await.unwrap().voucher);
@@ -233,7 +233,7 @@ async fn a_table_that_vouches_for_two_layouts_is_used_by_none(client: Client) {
         other.create_if_absent().await.unwrap_err(),
         other.scan(Pad8::scan()).collect().await.unwrap_err(),
     ] {
-        assert!(error.is_mismatch() && error.to_string().contains("several layouts"), "{error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains("several layouts"), "{error}");
     }
     events.modify_families([FamilyChange::drop(&second)]).await.unwrap();
     assert_eq!(events.get(&key).await.unwrap(), Some(row("1")));
@@ -242,7 +242,7 @@ async fn a_table_that_vouches_for_two_layouts_is_used_by_none(client: Client) {
     let unknown = Family::new("keyderive.pair.1", GcRule::max_versions(1));
     events.modify_families([FamilyChange::add(unknown)]).await.unwrap();
     let error = events.get(&key).await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("`keyderive.pair.1`"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains("`keyderive.pair.1`"), "{error}");
 }
 
 async fn families_and_their_kinds_are_checked_too(client: Client) {
@@ -266,7 +266,7 @@ async fn families_and_their_kinds_are_checked_too(client: Client) {
         (events.rows_as::<History>().get(&key).await.unwrap_err(), "keeps one"),
     ];
     for (error, part) in errors {
-        assert!(error.is_mismatch() && error.to_string().contains(part), "{part} is not in: {error}");
+        assert!(error.is_table_mismatch() && error.to_string().contains(part), "{part} is not in: {error}");
     }
     assert_eq!(events.get(&key).await.unwrap(), None);
 
@@ -274,7 +274,10 @@ async fn families_and_their_kinds_are_checked_too(client: Client) {
     events.modify_families([FamilyChange::gc_rule("cf", GcRule::max_versions(2))]).await.unwrap();
     assert!(!events.create_if_absent().await.unwrap());
     let error = events.create().family("cf", GcRule::max_versions(3)).if_absent().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains("all but the newest 3 versions"), "{error}");
+    assert!(
+        error.is_table_mismatch() && error.to_string().contains("all but the newest 3 versions"),
+        "{error}"
+    );
 }
 
 async fn reserved_families_are_refused_before_anything_is_sent(client: Client) {
@@ -304,7 +307,7 @@ async fn a_table_that_is_made_anew_is_checked_anew(client: Client) {
     old.delete_table().await.unwrap();
     assert!(old.get(&key).await.unwrap_err().is_not_found());
     new.create_if_absent().await.unwrap();
-    assert!(old.get(&key).await.unwrap_err().is_mismatch());
+    assert!(old.get(&key).await.unwrap_err().is_table_mismatch());
     assert_eq!(new.get(&Pad8 { user: "alice".into(), at: 5 }).await.unwrap(), None);
 }
 
@@ -379,7 +382,7 @@ async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
         assert!(error.to_string().contains("another layout of its keys"), "{error}");
     }
     for (call, outcome) in errors {
-        assert!(outcome.as_ref().is_err_and(Error::is_mismatch), "{call} gave {outcome:?}");
+        assert!(outcome.as_ref().is_err_and(Error::is_table_mismatch), "{call} gave {outcome:?}");
     }
     for method in [Method::ReadRows, Method::SampleRowKeys, Method::MutateRow, Method::MutateRows] {
         assert_eq!(bigtable.calls(method), 0, "{method:?}");
@@ -439,8 +442,8 @@ async fn a_service_goes_on_while_the_admin_service_refuses() {
         assert_eq!(bigtable.calls(Method::GetTable), calls);
     }
     assert_eq!(begun.elapsed(), Duration::from_millis(120_002));
-    assert!(other.put(&other_key(), &row("3")).await.unwrap_err().is_mismatch());
-    assert!(other.scan(Pad8::scan()).collect().await.unwrap_err().is_mismatch());
+    assert!(other.put(&other_key(), &row("3")).await.unwrap_err().is_table_mismatch());
+    assert!(other.scan(Pad8::scan()).collect().await.unwrap_err().is_table_mismatch());
     events.put(&key(), &row("3")).await.unwrap();
     assert_eq!(bigtable.calls(Method::GetTable), 3);
 }
@@ -488,18 +491,8 @@ async fn a_check_that_is_required_fails_the_call() {
     }
     assert_eq!(bigtable.calls(Method::ReadRows), 0);
     table::<Pad6>(&strict).get(&key()).await.unwrap();
-    assert!(table::<Pad8>(&strict).get(&other_key()).await.unwrap_err().is_mismatch());
+    assert!(table::<Pad8>(&strict).get(&other_key()).await.unwrap_err().is_table_mismatch());
     assert_eq!(bigtable.calls(Method::GetTable), 3);
-}
-
-#[tokio::test]
-async fn an_emulator_that_does_not_run_is_told_as_soon_as_without_the_check() {
-    let client = Client::emulator("127.0.0.1:1").await.unwrap();
-    let client = client.with(|settings| settings.first_contact = Duration::from_millis(200));
-    let begun = std::time::Instant::now();
-    let error = table::<Pad6>(&client).get(&key()).await.unwrap_err();
-    assert!(error.is_unavailable() && error.to_string().contains("does the emulator run"), "{error}");
-    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 /// A stream that was made before the client was closed goes on, checked.
@@ -511,7 +504,7 @@ async fn a_stream_is_checked_when_it_is_first_polled() {
     let none = table::<Pad8>(&client).scan(Pad8::scan()).limit(0).collect().await.unwrap();
     assert_eq!((none.len(), bigtable.calls(Method::GetTable)), (0, 0));
     let closed = client.close();
-    assert!(rows.next().await.unwrap().unwrap_err().is_mismatch());
+    assert!(rows.next().await.unwrap().unwrap_err().is_table_mismatch());
     assert!(rows.next().await.is_none());
     drop(rows);
     closed.await;
@@ -528,7 +521,7 @@ async fn what_verify_finds_stops_the_handles_of_the_client() {
     let after = table::<Salt9>(&bigtable.client());
     after.delete_table().await.unwrap();
     after.create().await.unwrap();
-    assert!(before.verify().await.unwrap_err().is_mismatch());
-    assert!(before.put(&key, &row("stray")).await.unwrap_err().is_mismatch());
+    assert!(before.verify().await.unwrap_err().is_table_mismatch());
+    assert!(before.put(&key, &row("stray")).await.unwrap_err().is_table_mismatch());
     assert_eq!(after.count(Salt9::scan()).await.unwrap(), 0);
 }

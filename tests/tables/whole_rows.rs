@@ -186,7 +186,7 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
         writer.put(&KEY, &late).await.unwrap_err(),
     ];
     for error in refused {
-        assert!(error.is_row(), "{error}");
+        assert!(error.is_invalid_row(), "{error}");
         let shown = error.to_string();
         assert!(shown.contains("`older than 1 hour`") && shown.contains("gone at once"), "{shown}");
     }

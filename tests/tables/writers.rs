@@ -107,7 +107,7 @@ async fn a_writer_that_is_dropped_sends_what_it_has(client: Client) {
     // The write is in flight, and closing waits for what is.
     tokio::task::yield_now().await;
     client.clone().close().await;
-    assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_closed());
+    assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_client_closed());
 }
 
 async fn what_is_above_a_limit_is_refused_at_once(client: Client) {

@@ -1,18 +1,15 @@
 //! One operation over all its attempts: when to try again, how long to wait first, and when to give up.
 
 use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::{Either, select};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Request, Status};
 
 use super::Client;
 use super::channels::{Channels, Lease};
-use super::contact::Contact;
 use super::cookies::Cookies;
 use super::error::{Ended, Error, Tries};
 use super::failure::{Failure, NO_WHOLE_ANSWER};
@@ -48,21 +45,13 @@ pub(super) struct Attempts {
     paused: u32,
     /// Since when they have failed.
     failing_since: Option<Instant>,
-    /// Whether the pause before the last attempt was cut so that it fits into the time that is left: of all attempts,
-    /// and of those at an address where nothing has ever answered.
-    cut: Cut,
+    /// Whether a pause has been cut to the time that is left.
+    is_cut: bool,
     cookies: Cookies,
     /// The connection that the last attempt failed by.
     avoided: Option<usize>,
     /// Whether it writes, and an attempt may have been applied.
     is_open: bool,
-}
-
-/// Whether pauses have been cut to what is left. Each is once.
-#[derive(Default)]
-struct Cut {
-    to_total: bool,
-    to_contact: bool,
 }
 
 /// A pause that ends before so much time is over. One that would be longer is cut, once, so that an attempt fits into
@@ -82,15 +71,6 @@ pub(super) struct Attempt {
     number: u32,
     pub(super) ends: Instant,
     timeout: Duration,
-    /// When a server is to be met, where none has been.
-    meeting: Option<Meeting>,
-}
-
-/// A server that has never been met is to be met.
-struct Meeting {
-    contact: Contact,
-    within: Duration,
-    until: Instant,
 }
 
 impl Attempts {
@@ -124,7 +104,7 @@ impl Attempts {
             failed: 0,
             paused: 0,
             failing_since: None,
-            cut: Cut::default(),
+            is_cut: false,
             cookies: Cookies::default(),
             avoided: None,
             is_open: false,
@@ -163,25 +143,7 @@ impl Attempts {
         self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
-        Ok(Attempt { lease, number, ends: Instant::now() + timeout, timeout, meeting: self.meeting() })
-    }
-
-    /// Until when a server is to be met, where none has been.
-    fn meeting(&self) -> Option<Meeting> {
-        let contact = self.channels.contact().filter(|_| !self.channels.has_answered())?.clone();
-        let within = match self.contact_left() {
-            // What held the operation up was something else, such as a token that did not come.
-            Duration::ZERO => self.client.settings().first_contact,
-            left => left,
-        };
-        // Of zero there is one attempt, with its own time.
-        let within = Some(within.min(NEVER)).filter(|within| !within.is_zero())?;
-        Some(Meeting { contact, within, until: Instant::now() + within })
-    }
-
-    /// How long is left to meet a server.
-    fn contact_left(&self) -> Duration {
-        self.client.settings().first_contact.saturating_sub(self.begun.elapsed())
+        Ok(Attempt { lease, number, ends: Instant::now() + timeout, timeout })
     }
 
     /// The request of an attempt, with all its headers.
@@ -318,14 +280,6 @@ impl Attempts {
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
-        let watched = self.channels.contact().is_some();
-        let nobody_there = failure.transient
-            && (failure.unsent || watched)
-            && !failure.is_of_credentials()
-            && !self.channels.has_answered();
-        if nobody_there && self.contact_left().is_zero() {
-            return Err(Some(Ended::NoContact));
-        }
         let safe = failure.is_refused() || self.operation.replay() == Replay::Always;
         if !(failure.transient && safe) {
             return Err(None);
@@ -338,15 +292,9 @@ impl Attempts {
         let pause = match failure.retry_after {
             // Before that the server is not to be asked.
             Some(pause) => Some(pause).filter(|pause| *pause < self.left()),
-            None => fitting(pause, self.left(), &mut self.cut.to_total),
+            None => fitting(pause, self.left(), &mut self.is_cut),
         };
-        let pause = pause.ok_or(Some(over))?;
-        match nobody_there {
-            true => {
-                fitting(pause, self.contact_left(), &mut self.cut.to_contact).ok_or(Some(Ended::NoContact))
-            }
-            false => Ok(pause),
-        }
+        pause.ok_or(Some(over))
     }
 
     /// How many attempts have been made.
@@ -355,12 +303,7 @@ impl Attempts {
     }
 
     /// The failure as the error of the whole operation.
-    pub(super) fn error(&self, mut failure: Failure, ended: Option<Ended>) -> Error {
-        let is_http_1 =
-            self.channels.contact().is_some_and(|contact| !contact.is_made() && contact.is_of_http_1());
-        if is_http_1 && !failure.answered {
-            failure.message.push_str(" (the answer there is one of HTTP/1, and Bigtable speaks HTTP/2)");
-        }
+    pub(super) fn error(&self, failure: Failure, ended: Option<Ended>) -> Error {
         Error::rpc(&self.operation, failure, self.tries(ended))
     }
 
@@ -404,19 +347,9 @@ impl Attempt {
         &self,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
-        match timeout_at(self.ends, self.met(answer)).await {
-            Ok(answer) => answer?.map_err(|status| self.failure(status)),
+        match timeout_at(self.ends, answer).await {
+            Ok(answer) => answer.map_err(|status| self.failure(status)),
             Err(_) => Err(self.timed_out()),
-        }
-    }
-
-    /// The answer, unless no server is met in time.
-    async fn met<T>(&self, answer: impl Future<Output = T>) -> Result<T, Failure> {
-        let Some(Meeting { contact, within, until }) = &self.meeting else { return Ok(answer.await) };
-        match select(pin!(answer), pin!(sleep_until(*until))).await {
-            Either::Left((answer, _)) => Ok(answer),
-            Either::Right(((), answer)) if contact.is_made() => Ok(answer.await),
-            Either::Right(_) => Err(Failure::no_contact(*within)),
         }
     }
 
@@ -430,8 +363,8 @@ impl Attempt {
         if idle >= self.ends {
             return self.within(answer).await;
         }
-        match timeout_at(idle, self.met(answer)).await {
-            Ok(answer) => answer?.map_err(|status| self.failure(status)),
+        match timeout_at(idle, answer).await {
+            Ok(answer) => answer.map_err(|status| self.failure(status)),
             Err(_) => Err(Failure::silent(idle_timeout)),
         }
     }

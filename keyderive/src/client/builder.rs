@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 
+use super::address::Address;
 use super::channels::{Channels, Spare};
 use super::credentials::{Authorizer, Credentials};
-use super::dial::{Dial, Dialer};
+use super::dial::{Connector, Dial, Dialer, check_emulator};
 use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT, Environment};
 use super::gate::Gate;
 use super::refresh::{REFRESH_AFTER, Refresh};
@@ -83,6 +84,17 @@ impl Reach {
     }
 }
 
+/// A client over pipes that `connect` makes in place of sockets, so that tests may pause the clock. None is primed before
+/// the client is there.
+///
+/// # Errors
+/// When no tokio runtime is running.
+pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
+    let host = "test:1";
+    let dialer = Dialer::emulator(host)?.connected_by(connect);
+    Ok(builder.connected(Reach::emulator(host, dialer)).0)
+}
+
 /// The connections of a client.
 struct Connections {
     data: Arc<Channels>,
@@ -119,9 +131,10 @@ impl ClientBuilder {
         Self { app_profile: name.into(), ..self }
     }
 
-    /// How long and how often operations are tried.
-    pub fn settings(self, settings: Settings) -> Self {
-        Self { settings, ..self }
+    /// Changes how long and how often operations are tried, as [`Client::with`] does.
+    pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
+        change(&mut self.settings);
+        self
     }
 
     /// How many connections requests are spread over, of which one carries 100 requests at a time. 0 counts as 1.
@@ -169,16 +182,18 @@ impl ClientBuilder {
 
     /// A client of the emulator that listens at `host`, written `host:port`.
     ///
-    /// A connection is made at its first use, so an emulator that does not run is an error of the first operation.
+    /// It waits up to 3 s for an answer, since an emulator may be starting.
     ///
     /// # Errors
-    /// When `host` is not a host and a port, the project or the instance is none, or no tokio runtime is running.
+    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers there; when `host` is not a host and a port, the
+    /// project or the instance is none, or no tokio runtime is running.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
         if let Some((project, instance)) = &self.instance {
             environment::check_instance(project, instance)?;
         }
+        check_emulator(&host).await?;
         Ok(self.open(Reach::emulator(&host, dialer)).await)
     }
 
@@ -187,6 +202,7 @@ impl ClientBuilder {
     /// # Errors
     /// As [`Client::cloud`]; when an endpoint is none; when an access token would be sent to another machine
     /// unencrypted.
+    #[cfg(feature = "cloud")]
     pub async fn cloud(
         self,
         project: impl Into<String>,
@@ -194,10 +210,32 @@ impl ClientBuilder {
     ) -> Result<Client, Error> {
         let (project, instance) = (project.into(), instance.into());
         environment::check_instance(&project, &instance)?;
-        if !cfg!(feature = "cloud") && self.endpoint.is_none() {
-            return Err(environment::no_cloud(&project, &instance));
-        }
         self.instance(project, instance).reach_cloud().await
+    }
+
+    /// A client of the Bigtable at `address`, as [`Client::connect`]. A project, an instance and an app profile that the
+    /// address names go before those that were given.
+    ///
+    /// # Errors
+    /// As [`Client::connect`].
+    pub async fn connect(self, address: &str) -> Result<Client, Error> {
+        match Address::parse(address)? {
+            Address::Cloud { project, instance, app_profile } => {
+                let app_profile = app_profile.unwrap_or_else(|| self.app_profile.clone());
+                self.app_profile(app_profile).cloud_if_built(project, instance).await
+            }
+            Address::Emulator { host, project, instance } => {
+                self.instance(project, instance).emulator(host).await
+            }
+            #[cfg(feature = "embedded")]
+            Address::Embedded { path: None } => Ok(self.embedded()),
+            #[cfg(feature = "embedded")]
+            Address::Embedded { path: Some(path) } => self.embedded_at(path).await,
+            #[cfg(not(feature = "embedded"))]
+            Address::Embedded { .. } => Err(Error::configuration(format!(
+                "`{address}` is an embedded Bigtable, which keyderive is built without; enable its feature `embedded`"
+            ))),
+        }
     }
 
     /// A client of the Bigtable that the environment names, as [`Client::from_env`]. An
@@ -206,28 +244,33 @@ impl ClientBuilder {
     /// # Errors
     /// As [`Client::from_env`].
     pub async fn from_env(self) -> Result<Client, Error> {
-        match Environment::decide(|name| std::env::var_os(name))? {
-            Environment::Nothing { project } => Err(environment::nothing_named(project.as_deref())),
-            named => self.named(named).await,
-        }
-    }
-
-    /// A client of what an environment names.
-    pub(crate) async fn named(self, environment: Environment) -> Result<Client, Error> {
+        let environment = Environment::decide(|name| std::env::var_os(name))?;
+        tracing::info!(%environment, "the environment names a Bigtable");
         match environment {
             Environment::Emulator { host, project, instance } => {
-                self.or_instance(project, instance).emulator(host).await
+                let (project, instance) = self.instance.clone().unwrap_or((project, instance));
+                self.instance(project, instance).emulator(host).await
             }
             Environment::Cloud { project, instance } => {
                 let (project, instance) = self.instance.clone().unwrap_or((project, instance));
-                self.cloud(project, instance).await
+                self.cloud_if_built(project, instance).await
             }
-            Environment::Nothing { project } => Err(environment::nothing_named(project.as_deref())),
         }
     }
 
-    fn or_instance(self, project: String, instance: String) -> Self {
-        Self { instance: Some(self.instance.unwrap_or((project, instance))), ..self }
+    #[cfg(feature = "cloud")]
+    async fn cloud_if_built(self, project: String, instance: String) -> Result<Client, Error> {
+        self.cloud(project, instance).await
+    }
+
+    #[cfg(not(feature = "cloud"))]
+    async fn cloud_if_built(self, project: String, instance: String) -> Result<Client, Error> {
+        environment::check_instance(&project, &instance)?;
+        Err(Error::configuration(format!(
+            "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; enable \
+             its feature `cloud`, or set `{}` to use an emulator",
+            environment::EMULATOR
+        )))
     }
 
     /// Where the data service and the admin service are, as far as it was said.
@@ -239,27 +282,15 @@ impl ClientBuilder {
         self.credentials.as_ref()
     }
 
-    /// A client over connections that `connect` makes, in place of the network's: for tests that need the clock. None
-    /// is primed before the client is there.
-    #[doc(hidden)]
-    pub fn connected_by(
-        self,
-        connect: impl Fn(tonic::transport::Endpoint) -> tonic::transport::Channel + Send + Sync + 'static,
-    ) -> Result<Client, Error> {
-        let host = "test:1";
-        let dialer = Dialer::emulator(host)?.connected_by(connect);
-        Ok(self.connect(Reach::emulator(host, dialer)).0)
-    }
-
     /// A client whose connections are ready, as far as that is wanted.
     pub(super) async fn open(self, reach: Reach) -> Client {
-        let (client, to_prime) = self.connect(reach);
+        let (client, to_prime) = self.connected(reach);
         client.prime(&to_prime).await;
         client
     }
 
     /// A client, and those of its connections that are to be primed.
-    fn connect(self, reach: Reach) -> (Client, Vec<Transport>) {
+    fn connected(self, reach: Reach) -> (Client, Vec<Transport>) {
         let Reach { place, data, admin, runtime, credentials } = reach;
         let (count, prime, refresh_after) = match place {
             Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),

@@ -1,13 +1,12 @@
 //! The connections of a client: which one a request goes by, and how they are renewed.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::contact::Contact;
 use super::dial::Dial;
 #[cfg(feature = "embedded")]
 use super::transport::InProcess;
@@ -27,8 +26,6 @@ pub(super) struct Channels {
     dialer: Option<Arc<dyn Dial>>,
     /// Where the search for the least busy connection begins, so that equal ones take turns.
     next: AtomicUsize,
-    /// Whether a server has ever answered.
-    answered: AtomicBool,
     /// When it was last warned that operations fail.
     warned: Quiet,
     /// When it was last warned that cells of the future are read.
@@ -80,7 +77,6 @@ impl Channels {
             slots: transports.into_iter().map(|transport| RwLock::new(Connection::new(transport))).collect(),
             dialer: None,
             next: AtomicUsize::new(0),
-            answered: AtomicBool::new(false),
             warned: Quiet::default(),
             warned_of_future_cells: Quiet::default(),
         }
@@ -116,7 +112,6 @@ impl Channels {
 
     /// An attempt has heard from a server.
     pub(super) fn heard(&self, lease: &Lease) {
-        self.set_answered();
         lease.connection.silent.store(0, Ordering::Relaxed);
     }
 
@@ -132,16 +127,6 @@ impl Channels {
             *slot = Connection::new(dialer.dial());
             tracing::warn!(silent, "a connection has gone silent; another takes its place");
         }
-    }
-
-    /// Whether a server has ever answered, or been met.
-    pub(super) fn has_answered(&self) -> bool {
-        self.answered.load(Ordering::Relaxed) || self.contact().is_some_and(Contact::is_made)
-    }
-
-    /// Whether a server has been met, where that is watched.
-    pub(super) fn contact(&self) -> Option<&Contact> {
-        self.dialer.as_ref().and_then(|dialer| dialer.contact())
     }
 
     /// Whether it is time for a warning that operations fail; from now on it is not, for a while.
@@ -161,10 +146,6 @@ impl Channels {
             Transport::InProcess(servers) => Some(Arc::clone(servers)),
             Transport::Channel(..) | Transport::Ended => None,
         }
-    }
-
-    pub(super) fn set_answered(&self) {
-        self.answered.store(true, Ordering::Relaxed);
     }
 }
 

@@ -25,6 +25,7 @@ use super::failure::Source;
 ///     }
 /// }
 ///
+/// # #[cfg(feature = "cloud")]
 /// # async fn sample() -> Result<(), keyderive::Error> {
 /// let client = keyderive::Client::builder().credentials(Vault).cloud("my-project", "my-instance").await?;
 /// # Ok(())

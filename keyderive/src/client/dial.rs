@@ -1,16 +1,24 @@
 //! How connections are made: to which address, and by which options.
 
 use std::fmt;
+use std::io;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures_util::future::{BoxFuture, Either, select};
 use http::Uri;
 use http::uri::{Authority, Scheme};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::TokioIo;
+use tokio::io::DuplexStream;
+use tokio::net::TcpStream;
 use tokio::runtime::Handle;
+use tokio::time::{sleep, timeout};
 use tonic::transport::{Channel, Endpoint};
+use tower_service::Service;
 
-use super::contact::{Contact, Watched};
 use super::error::Error;
 use super::runtime;
 use super::transport::Transport;
@@ -28,6 +36,10 @@ const NARROW_WINDOW: u32 = 1 << 16;
 /// exhaust the default in moments.
 const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
+/// How long an emulator may take to answer when a client of it is made, since it may be starting.
+const EMULATOR_TIMEOUT: Duration = Duration::from_secs(3);
+const EMULATOR_PAUSE: Duration = Duration::from_millis(100);
+
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Google's front ends drop connections that are idle for minutes.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
@@ -42,11 +54,6 @@ pub(super) trait Dial: Send + Sync {
 
     /// Makes connections to the same place whose streams have little on the way each.
     fn narrow(&self) -> Arc<dyn Dial>;
-
-    /// Whether a server has been met there, where that is watched.
-    fn contact(&self) -> Option<&Contact> {
-        None
-    }
 }
 
 /// Makes connections over TCP, with or without TLS.
@@ -58,7 +65,6 @@ pub(super) struct Dialer {
     /// Where the connections run.
     runtime: Handle,
     connect: Connect,
-    contact: Option<Contact>,
 }
 
 /// Makes a connection by the options of an endpoint.
@@ -120,18 +126,17 @@ impl Dialer {
         // A channel spawns its task where it is made, which panics outside a runtime.
         let runtime = runtime::check_connections()?;
         let endpoint = endpoint.and_then(|endpoint| endpoint.user_agent(USER_AGENT).ok()).map(configure);
-        // Below TLS, the first bytes are those of the encryption; its handshake is the proof there.
-        let contact = plaintext.then(Contact::default);
-        let watching = contact.clone().unwrap_or_default();
-        let connect: Connect = Arc::new(move |endpoint| {
-            endpoint.connect_with_connector_lazy(Watched::new(tcp(), watching.clone()))
-        });
-        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect, contact }))
+        let connect: Connect = Arc::new(|endpoint| endpoint.connect_with_connector_lazy(tcp()));
+        Ok(endpoint.map(|endpoint| Self { endpoint, authority, plaintext, runtime, connect }))
     }
 
-    /// The same, by connections that `connect` makes in place of the network's.
-    pub(super) fn connected_by(self, connect: impl Fn(Endpoint) -> Channel + Send + Sync + 'static) -> Self {
-        Self { connect: Arc::new(connect), contact: None, ..self }
+    /// The same, by pipes that `connect` makes in place of sockets.
+    pub(super) fn connected_by(self, connect: impl Connector) -> Self {
+        let pipes = Pipes(Arc::new(connect));
+        Self {
+            connect: Arc::new(move |endpoint| endpoint.connect_with_connector_lazy(pipes.clone())),
+            ..self
+        }
     }
 
     /// The address, for people.
@@ -171,9 +176,63 @@ impl Dial for Dialer {
         let endpoint = self.endpoint.clone().initial_stream_window_size(NARROW_WINDOW);
         Arc::new(Self { endpoint, ..self.clone() })
     }
+}
 
-    fn contact(&self) -> Option<&Contact> {
-        self.contact.as_ref()
+/// Waits until a server of HTTP/2 answers at the address of an emulator.
+///
+/// # Errors
+/// When none does in time.
+pub(super) async fn check_emulator(host: &str) -> Result<(), Error> {
+    let mut reason = String::new();
+    let answered = timeout(EMULATOR_TIMEOUT, async {
+        while let Err(failed) = ping(host, &mut reason).await {
+            reason = failed;
+            sleep(EMULATOR_PAUSE).await;
+        }
+    });
+    answered.await.map_err(|_| {
+        Error::unreachable(format!(
+            "no emulator answers at `{host}` within {EMULATOR_TIMEOUT:?}: {reason}; start one there, or correct the address"
+        ))
+    })
+}
+
+/// Sends a ping of HTTP/2 on a connection of its own. `stage` is what it is waiting for.
+async fn ping(host: &str, stage: &mut String) -> Result<(), String> {
+    "nothing accepts the connection".clone_into(stage);
+    let socket = TcpStream::connect(host).await.map_err(|error| error.to_string())?;
+    "something accepts the connection, and says nothing".clone_into(stage);
+    let other = |error: h2::Error| format!("something answers there that does not speak HTTP/2: {error}");
+    let (_requests, mut connection) = h2::client::handshake(socket).await.map_err(other)?;
+    let Some(mut pings) = connection.ping_pong() else { return Ok(()) };
+    match select(pin!(pings.ping(h2::Ping::opaque())), pin!(connection)).await {
+        Either::Left((answer, _)) => answer.map(drop).map_err(other),
+        Either::Right((Err(error), _)) => Err(other(error)),
+        Either::Right((Ok(()), _)) => Err("the connection is closed at once".to_owned()),
+    }
+}
+
+/// Makes pipes that stand for connections.
+pub trait Connector: Fn() -> BoxFuture<'static, io::Result<DuplexStream>> + Send + Sync + 'static {}
+
+impl<F: Fn() -> BoxFuture<'static, io::Result<DuplexStream>> + Send + Sync + 'static> Connector for F {}
+
+/// A [`Connector`] as tonic takes it.
+#[derive(Clone)]
+struct Pipes(Arc<dyn Connector>);
+
+impl Service<Uri> for Pipes {
+    type Response = TokioIo<DuplexStream>;
+    type Error = io::Error;
+    type Future = BoxFuture<'static, io::Result<Self::Response>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let pipe = (self.0)();
+        Box::pin(async move { pipe.await.map(TokioIo::new) })
     }
 }
 
@@ -209,7 +268,7 @@ mod tests {
     #[test]
     fn outside_a_runtime_is_an_error() {
         let error = Dialer::emulator("localhost:1").unwrap_err();
-        assert!(error.is_configuration() && error.to_string().contains("tokio runtime"));
+        assert!(error.is_misconfiguration() && error.to_string().contains("tokio runtime"));
     }
 
     #[tokio::test]
@@ -246,7 +305,7 @@ mod tests {
             "http://me@localhost",
         ] {
             let error = Dialer::endpoint(uri).unwrap_err();
-            assert!(error.is_configuration());
+            assert!(error.is_misconfiguration());
             assert!(error.to_string().starts_with(&format!("`{uri}` is no endpoint")), "{error}");
         }
         assert_eq!(Dialer::endpoint("http://localhost:1/").unwrap().address(), "localhost:1");

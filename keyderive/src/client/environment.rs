@@ -1,6 +1,7 @@
 //! Which Bigtable the environment names.
 
 use std::ffi::OsString;
+use std::fmt;
 
 use super::error::Error;
 
@@ -14,25 +15,14 @@ pub(super) const DEFAULT_INSTANCE: &str = "local";
 
 /// What the environment names. An empty variable is one that is not set.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Environment {
-    Emulator {
-        host: String,
-        project: String,
-        instance: String,
-    },
-    Cloud {
-        project: String,
-        instance: String,
-    },
-    /// Neither an emulator nor an instance; a project at most.
-    Nothing {
-        project: Option<String>,
-    },
+pub(super) enum Environment {
+    Emulator { host: String, project: String, instance: String },
+    Cloud { project: String, instance: String },
 }
 
 impl Environment {
     /// Decides by the variables that `lookup` finds.
-    pub(crate) fn decide(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+    pub(super) fn decide(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let variable = |name: &str| read(name, lookup(name));
         let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
         if let Some(host) = variable(EMULATOR)? {
@@ -47,7 +37,16 @@ impl Environment {
             (None, Some(instance)) => Err(Error::configuration(format!(
                 "`{INSTANCE}` names the instance `{instance}`, but `{PROJECT}` names no project; set both"
             ))),
-            (project, None) => Ok(Self::Nothing { project }),
+            (project, None) => Err(nothing_named(project.as_deref())),
+        }
+    }
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Emulator { host, project, instance } => write!(f, "emulator://{host}/{project}/{instance}"),
+            Self::Cloud { project, instance } => write!(f, "bigtable://{project}/{instance}"),
         }
     }
 }
@@ -60,7 +59,7 @@ fn read(name: &str, value: Option<OsString>) -> Result<Option<String>, Error> {
 }
 
 /// The error of an environment that names nothing, or a project alone.
-pub(super) fn nothing_named(project: Option<&str>) -> Error {
+fn nothing_named(project: Option<&str>) -> Error {
     let half = match project {
         Some(project) => format!(", since `{PROJECT}` is `{project}`, but `{INSTANCE}` is not set"),
         None => String::new(),
@@ -82,14 +81,6 @@ pub(super) fn check_instance(project: &str, instance: &str) -> Result<(), Error>
         }
     }
     Ok(())
-}
-
-/// The error of an instance which this build cannot reach.
-pub(super) fn no_cloud(project: &str, instance: &str) -> Error {
-    Error::configuration(format!(
-        "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; enable \
-         its feature `cloud`, or set `{EMULATOR}` to use an emulator"
-    ))
 }
 
 #[cfg(test)]
@@ -131,16 +122,17 @@ mod tests {
 
     #[test]
     fn a_project_alone_and_empty_variables_name_nothing() {
-        let nothing = Environment::Nothing { project: None };
-        assert_eq!(decide(&[]).unwrap(), nothing);
-        assert_eq!(decide(&[(EMULATOR, ""), (INSTANCE, "")]).unwrap(), nothing);
-        let project = Environment::Nothing { project: Some("p".to_owned()) };
-        assert_eq!(decide(&[(PROJECT, "p")]).unwrap(), project);
-        let error = nothing_named(Some("p")).to_string();
-        assert!(
-            error.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"),
-            "{error}"
-        );
+        for nothing in [&[][..], &[(EMULATOR, ""), (INSTANCE, "")]] {
+            let error = decide(nothing).unwrap_err();
+            assert!(error.is_misconfiguration(), "{error}");
+            let told = error.to_string();
+            assert!(
+                told.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
+                "{told}"
+            );
+        }
+        let told = decide(&[(PROJECT, "p")]).unwrap_err().to_string();
+        assert!(told.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"), "{told}");
     }
 
     #[test]
@@ -153,7 +145,7 @@ mod tests {
             ("p", "c d", "`c d` is no instance"),
         ] {
             let error = check_instance(project, instance).unwrap_err();
-            assert!(error.is_configuration() && error.to_string().starts_with(wrong), "{error}");
+            assert!(error.is_misconfiguration() && error.to_string().starts_with(wrong), "{error}");
         }
     }
 

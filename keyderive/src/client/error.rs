@@ -1,6 +1,7 @@
 //! What can go wrong between this process and a table.
 
 mod asked;
+mod kind;
 mod text;
 
 use std::sync::Arc;
@@ -9,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tonic::Code;
 
+pub use self::kind::ErrorKind;
 use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
@@ -20,8 +22,8 @@ use crate::row::{FilterError, RowError};
 /// A failure of an operation on a table, or of reaching a Bigtable at all.
 ///
 /// Its text names the operation, the table, the row key and the reason; [`redacted`](Self::redacted) is the text without
-/// keys and values, for logs. [`source`](std::error::Error::source) leads to the failure below it, where there is one. What
-/// a program may want to decide on is asked by predicate.
+/// keys and values, for logs. [`source`](std::error::Error::source) leads to the failure below it, where there is one. A
+/// program decides by [`kind`](Self::kind) or by the predicates. A clone is cheap.
 ///
 /// ```
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
@@ -31,12 +33,15 @@ use crate::row::{FilterError, RowError};
 /// }
 /// # }
 /// ```
-pub struct Error(Arc<Kind>);
+#[derive(Clone)]
+pub struct Error(Arc<Repr>);
 
 /// What an [`Error`] is about.
-pub(crate) enum Kind {
+pub(crate) enum Repr {
     /// The caller or the environment names no Bigtable that can be reached.
     Configuration { message: String },
+    /// No emulator answers.
+    Unreachable { message: String },
     /// The file of an embedded Bigtable is open elsewhere.
     InUse { message: String },
     /// The file of an embedded Bigtable is not as it was written.
@@ -121,58 +126,55 @@ pub(crate) enum Ended {
     Attempts,
     /// The time for all attempts is over, or would be before the next one.
     Time(Duration),
-    /// Nothing has ever answered at the address.
-    NoContact,
 }
 
 impl Error {
-    pub(crate) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Repr) -> Self {
         Self(Arc::new(kind))
     }
 
-    /// The same error once more, for another entry of the same request.
-    pub(crate) fn shared(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
-
-    pub(crate) fn kind(&self) -> &Kind {
+    pub(crate) fn repr(&self) -> &Repr {
         &self.0
     }
 
     pub(crate) fn configuration(message: impl Into<String>) -> Self {
-        Self::new(Kind::Configuration { message: message.into() })
+        Self::new(Repr::Configuration { message: message.into() })
+    }
+
+    pub(crate) fn unreachable(message: String) -> Self {
+        Self::new(Repr::Unreachable { message })
     }
 
     #[cfg(feature = "embedded")]
     pub(crate) fn in_use(message: String) -> Self {
-        Self::new(Kind::InUse { message })
+        Self::new(Repr::InUse { message })
     }
 
     #[cfg(feature = "embedded")]
     pub(crate) fn damaged(message: String) -> Self {
-        Self::new(Kind::Damaged { message })
+        Self::new(Repr::Damaged { message })
     }
 
     pub(crate) fn credentials(error: CredentialsError) -> Self {
-        Self::new(Kind::Credentials { error })
+        Self::new(Repr::Credentials { error })
     }
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: Tries) -> Self {
         let Operation { rpc, table, target, .. } = operation.clone();
-        Self::new(Kind::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
+        Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
 
     pub(crate) fn closed(operation: &Operation) -> Self {
-        Self::new(Kind::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table), key: None })
+        Self::new(Repr::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table), key: None })
     }
 
     /// Of a stream that was given up.
     pub(crate) fn closed_scan(table: &Arc<str>) -> Self {
-        Self::new(Kind::Closed { rpc: "ReadRows", table: Arc::clone(table), key: None })
+        Self::new(Repr::Closed { rpc: "ReadRows", table: Arc::clone(table), key: None })
     }
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
-        Self::new(Kind::Protocol(Protocol {
+        Self::new(Repr::Protocol(Protocol {
             rpc: operation.rpc,
             table: Arc::clone(&operation.table),
             message: message.into(),
@@ -184,7 +186,7 @@ impl Error {
 
     /// An answer to a `ReadModifyWriteRow` that is none.
     pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
-        Self::new(Kind::Protocol(Protocol {
+        Self::new(Repr::Protocol(Protocol {
             rpc: "ReadModifyWriteRow",
             table: table.into(),
             message: message.into(),
@@ -196,62 +198,62 @@ impl Error {
 
     /// The runtime ended while a write was in flight, which may be sent again as `replay` says.
     pub(crate) fn runtime_ended(table: &Arc<str>, replay: Replay) -> Self {
-        Self::new(Kind::RuntimeEnded { table: Arc::clone(table), replay })
+        Self::new(Repr::RuntimeEnded { table: Arc::clone(table), replay })
     }
 
     /// The same failure of an RPC, for an entry of it that may have been applied as `open` says.
     pub(crate) fn with_open(self, open: Option<Replay>) -> Self {
-        match self.kind() {
-            Kind::Rpc(rpc) if rpc.tries.open != open => {
-                Self::new(Kind::Rpc(Rpc { tries: Tries { open, ..rpc.tries }, ..rpc.clone() }))
+        match self.repr() {
+            Repr::Rpc(rpc) if rpc.tries.open != open => {
+                Self::new(Repr::Rpc(Rpc { tries: Tries { open, ..rpc.tries }, ..rpc.clone() }))
             }
             _ => self,
         }
     }
 
     pub(crate) fn limit(table: &str, key: &Bytes, message: String) -> Self {
-        Self::new(Kind::Limit { table: table.into(), key: key.clone(), message })
+        Self::new(Repr::Limit { table: table.into(), key: key.clone(), message })
     }
 
     pub(crate) fn key(table: &str, error: EncodeError) -> Self {
-        Self::new(Kind::Key { table: Some(table.into()), error })
+        Self::new(Repr::Key { table: Some(table.into()), error })
     }
 
     pub(crate) fn plan(table: &str, error: PlanError) -> Self {
-        Self::new(Kind::Plan { table: Some(table.into()), error })
+        Self::new(Repr::Plan { table: Some(table.into()), error })
     }
 
     pub(crate) fn filter(table: &str, error: FilterError) -> Self {
-        Self::new(Kind::Filter { table: table.into(), error })
+        Self::new(Repr::Filter { table: table.into(), error })
     }
 
     pub(crate) fn foreign(table: &str, error: DecodeError) -> Self {
-        Self::new(Kind::Foreign { table: Some(table.into()), error })
+        Self::new(Repr::Foreign { table: Some(table.into()), error })
     }
 
     pub(crate) fn row(table: &str, key: &[u8], error: RowError) -> Self {
-        Self::new(Kind::Row { table: table.into(), key: Bytes::copy_from_slice(key), error })
+        Self::new(Repr::Row { table: table.into(), key: Bytes::copy_from_slice(key), error })
     }
 
     pub(crate) fn entry(key: &Bytes, error: Error) -> Self {
-        Self::new(Kind::Entry { key: key.clone(), error })
+        Self::new(Repr::Entry { key: key.clone(), error })
     }
 
     pub(crate) fn input(index: usize, error: Error) -> Self {
-        Self::new(Kind::Input { index, error })
+        Self::new(Repr::Input { index, error })
     }
 
     /// A failure while a bucket was read.
     pub(crate) fn in_scan(bucket: Option<i32>, error: Error) -> Self {
         // The scan has its own last row: that of all buckets.
         let error = error.behind_row(None);
-        Self::new(Kind::Scan { bucket, last: None, error })
+        Self::new(Repr::Scan { bucket, last: None, error })
     }
 
     /// The same failure of a scan, whose last row had this key.
     pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
         if let Some(
-            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol(Protocol { last, .. }),
+            Repr::Scan { last, .. } | Repr::Rpc(Rpc { last, .. }) | Repr::Protocol(Protocol { last, .. }),
         ) = Arc::get_mut(&mut self.0)
         {
             *last = key;
@@ -262,7 +264,7 @@ impl Error {
     /// The same failure, of an RPC about the row with this key.
     pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
         if let Some(
-            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } | Kind::Protocol(Protocol { key, .. }),
+            Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }),
         ) = Arc::get_mut(&mut self.0)
         {
             *key = Some(about.clone());
@@ -273,7 +275,7 @@ impl Error {
     /// The same failure, where the server may have given it for what one of these columns holds, which were to be counted
     /// up.
     pub(crate) fn of_increments(mut self, columns: &[String]) -> Self {
-        if let Some(Kind::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
+        if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.answered
             && matches!(failure.code, Code::FailedPrecondition | Code::InvalidArgument | Code::Unknown)
             && !columns.is_empty()
@@ -289,7 +291,7 @@ impl Error {
 
     /// The same failure, of a load that writes the rows that are not there.
     pub(crate) fn of_load_if_absent(mut self) -> Self {
-        if let Some(Kind::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
+        if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.is_of_single_row_transactions()
         {
             failure.message.push_str(
@@ -302,19 +304,19 @@ impl Error {
 
     /// Whether the app profile allows no single-row transactions.
     pub(crate) fn is_of_single_row_transactions(&self) -> bool {
-        matches!(self.kind(), Kind::Rpc(Rpc { failure, .. }) if failure.is_of_single_row_transactions())
+        matches!(self.repr(), Repr::Rpc(Rpc { failure, .. }) if failure.is_of_single_row_transactions())
     }
 
     pub(crate) fn not_prefixes(table: &str, message: &'static str) -> Self {
-        Self::new(Kind::NotPrefixes { table: table.into(), message })
+        Self::new(Repr::NotPrefixes { table: table.into(), message })
     }
 
     pub(crate) fn definition(table: &str, message: impl Into<String>) -> Self {
-        Self::new(Kind::Definition { table: table.into(), message: message.into() })
+        Self::new(Repr::Definition { table: table.into(), message: message.into() })
     }
 
     pub(crate) fn mismatch(table: &str, message: impl Into<String>) -> Self {
-        Self::new(Kind::Mismatch { table: table.into(), message: message.into() })
+        Self::new(Repr::Mismatch { table: table.into(), message: message.into() })
     }
 }
 
@@ -322,18 +324,18 @@ impl Error {
 /// where a function returns this one.
 impl From<EncodeError> for Error {
     fn from(error: EncodeError) -> Self {
-        Self::new(Kind::Key { table: None, error })
+        Self::new(Repr::Key { table: None, error })
     }
 }
 
 impl From<PlanError> for Error {
     fn from(error: PlanError) -> Self {
-        Self::new(Kind::Plan { table: None, error })
+        Self::new(Repr::Plan { table: None, error })
     }
 }
 
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
-        Self::new(Kind::Foreign { table: None, error })
+        Self::new(Repr::Foreign { table: None, error })
     }
 }

@@ -53,13 +53,6 @@ impl Failure {
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
-    /// Something takes connections, and has not begun to speak HTTP/2 for so long.
-    pub(super) fn no_contact(after: Duration) -> Self {
-        let message =
-            format!("the connection is there, and no server of HTTP/2 has spoken on it within {after:.1?}");
-        Self { answered: false, timed_out: true, ..Self::from(Status::unavailable(message)) }
-    }
-
     /// Whether nothing of the request was done: it was not sent, or a server has refused it. After every other failure
     /// a write may have been applied.
     pub(super) fn is_refused(&self) -> bool {

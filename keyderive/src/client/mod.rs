@@ -36,14 +36,15 @@
 //!
 //! The label `table` is the table's name, and empty for what is about no table, as `PingAndWarm`.
 
+mod address;
 mod admin;
 mod attempts;
 mod builder;
 mod bulk;
 mod call;
 mod channels;
+#[cfg(feature = "cloud")]
 mod cloud;
-mod contact;
 mod cookies;
 mod credentials;
 mod dial;
@@ -81,11 +82,13 @@ use admin::InfoCache;
 pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 pub use builder::ClientBuilder;
+#[doc(hidden)]
+pub use builder::connected_by;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 use channels::{Channels, Spare};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
-pub use error::Error;
+pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
 pub(crate) use gate::StreamPass;
 use gate::{Gate, Pass};
@@ -100,8 +103,6 @@ use throttle::Throttle;
 pub(crate) use write::{Batch, Entries, Entry, Mutations, OwnTime, REQUEST_BYTES, Traits};
 
 #[cfg(feature = "embedded")]
-pub(crate) use environment::Environment;
-#[cfg(feature = "embedded")]
 pub(crate) use transport::{BoxFuture, InProcess};
 
 /// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
@@ -111,7 +112,7 @@ pub(crate) use transport::{BoxFuture, InProcess};
 /// # async fn sample() -> Result<(), keyderive::Error> {
 /// use keyderive::Client;
 ///
-/// let client = Client::from_env_or_embedded().await?;
+/// let client = Client::connect("emulator://localhost:8086").await?;
 /// println!("tables are in the {}", client.target());
 /// # Ok(())
 /// # }
@@ -161,14 +162,48 @@ impl Client {
         ClientBuilder::new()
     }
 
+    /// A client of the Bigtable at `address`, the form for arguments and configuration.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// use keyderive::Client;
+    ///
+    /// let address = std::env::args().nth(1).unwrap_or_else(|| "embedded:".to_owned());
+    /// let client = Client::connect(&address).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// | address | Bigtable |
+    /// |---|---|
+    /// | `bigtable://project/instance?app_profile=name` | an instance of Google Cloud, by an app profile where one is named |
+    /// | `emulator://host:port/project/instance` | an emulator; project `keyderive` and instance `local` where none are named |
+    /// | `embedded:` | a new one in the memory of this process |
+    /// | `embedded:path` | one in a file |
+    ///
+    /// The cloud needs the feature `cloud`, and an embedded one the feature `embedded`.
+    ///
+    /// # Errors
+    /// [`is_misconfiguration`](Error::is_misconfiguration) when it is no such address, or needs a feature that is not
+    /// enabled; else as `cloud`, [`emulator`](Self::emulator) and `embedded_at`.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, connections are closed; a file may have been created.
+    pub async fn connect(address: &str) -> Result<Self, Error> {
+        Self::builder().connect(address).await
+    }
+
     /// A client of the emulator that listens at `host`, written `host:port`.
     ///
-    /// Tables are in the instance `local` of the project `keyderive`. The connection is made at its
-    /// first use, so an emulator that does not run is an error of the first operation.
+    /// Tables are in the instance `local` of the project `keyderive`. It waits up to 3 s for an answer, since an emulator
+    /// may be starting.
     ///
     /// # Errors
     ///
-    /// When `host` is not a host and a port, or no tokio runtime is running.
+    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers there;
+    /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, or no tokio runtime is
+    /// running.
     pub async fn emulator(host: impl Into<String>) -> Result<Self, Error> {
         Self::builder().emulator(host).await
     }
@@ -176,12 +211,13 @@ impl Client {
     /// A client of an instance of Google Cloud, by its project and its name.
     ///
     /// It shows the application-default credentials of the environment, unless it is made by a
-    /// [`builder`](Self::builder) that was given others. It needs the feature `cloud`.
+    /// [`builder`](Self::builder) that was given others.
     ///
     /// # Errors
     ///
-    /// When there are no credentials, of which [`is_credentials`](Error::is_credentials) tells, at once or after
-    /// 10 seconds; when no tokio runtime is running; without the feature.
+    /// When there are no credentials, of which [`is_missing_credentials`](Error::is_missing_credentials) tells, at once or after
+    /// 10 seconds; when no tokio runtime is running.
+    #[cfg(feature = "cloud")]
     pub async fn cloud(project: impl Into<String>, instance: impl Into<String>) -> Result<Self, Error> {
         Self::builder().cloud(project, instance).await
     }
@@ -190,13 +226,13 @@ impl Client {
     ///
     /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or `keyderive` and `local` where these are not set.
-    /// Without an emulator the two variables name an instance of the [cloud](Self::cloud). An empty variable counts
-    /// as not set.
+    /// Without an emulator the two variables name an instance of the cloud. An empty variable counts as not set. What they
+    /// name is logged at the level info.
     ///
     /// # Errors
     ///
     /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
-    /// [`emulator`](Self::emulator) or [`cloud`](Self::cloud).
+    /// [`connect`](Self::connect).
     pub async fn from_env() -> Result<Self, Error> {
         Self::builder().from_env().await
     }
@@ -225,7 +261,7 @@ impl Client {
     }
 
     /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
-    /// that [`is_closed`](Error::is_closed). What has begun goes on; the future is ready when all of it has ended. Drop the
+    /// that [`is_client_closed`](Error::is_client_closed). What has begun goes on; the future is ready when all of it has ended. Drop the
     /// streams that are not read to their ends before, since each may hold it up for 10 s.
     ///
     /// A call of many requests, as a load, `put_all` or `delete_rows`, ends at its next request: a load with a
@@ -233,7 +269,7 @@ impl Client {
     ///
     /// A scan has begun when its stream is made. It has ended when the stream has given its last row, the end or an
     /// error, or is dropped. A stream that is kept and that nobody polls can do neither: when it has not been polled for
-    /// 10 s while `close` is awaited, it is given up. It then holds nothing up, and fails with `is_closed` if it is
+    /// 10 s while `close` is awaited, it is given up. It then holds nothing up, and fails with `is_client_closed` if it is
     /// polled after all. A row that a [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
     ///
     /// The future of another operation that is kept and not polled holds `close` up: drop it.
@@ -340,50 +376,28 @@ impl fmt::Debug for Client {
 
 #[cfg(test)]
 mod tests {
-    #[cfg(feature = "embedded")]
+    #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod connections;
-    #[cfg(feature = "embedded")]
+    #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod fleet;
-    #[cfg(feature = "embedded")]
+    #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod observed;
     #[cfg(feature = "embedded")]
     mod scripted;
     #[cfg(feature = "embedded")]
     mod throttled;
-    #[cfg(feature = "embedded")]
+    #[cfg(all(feature = "cloud", feature = "embedded"))]
     mod tokens;
 
     use super::*;
 
     #[tokio::test]
-    async fn an_emulator_that_does_not_run_is_unavailable() {
-        let client = Client::emulator("127.0.0.1:1").await.unwrap();
-        assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
-        let error = client.table_info("events").await.unwrap_err();
-        assert!(error.is_unavailable(), "{error}");
-        assert!(error.to_string().starts_with("GetTable on table `events` failed: UNAVAILABLE: "), "{error}");
-        assert!(error.to_string().contains(", at the emulator at 127.0.0.1:1; given up after "), "{error}");
-        let told = error.to_string();
-        assert!(told.contains("refused (os error "), "{told}");
-        assert!(
-            told.ends_with(
-                "since no Bigtable has ever answered there; does the emulator run, at this address?"
-            ),
-            "{told}"
-        );
-        assert!(std::error::Error::source(&error).is_some());
-    }
-
-    #[tokio::test]
     #[cfg(not(feature = "cloud"))]
     async fn without_its_feature_the_cloud_is_an_error_that_names_it() {
-        use environment::Environment;
-        let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
-        let error = Client::builder().named(cloud).await.unwrap_err();
-        assert!(error.is_configuration());
+        let error = Client::connect("bigtable://p/i").await.unwrap_err();
+        assert!(error.is_misconfiguration());
         assert!(error.to_string().starts_with("the instance `i` of project `p` is in the cloud"), "{error}");
         assert!(error.to_string().contains("feature `cloud`"), "{error}");
-        assert_eq!(Client::cloud("p", "i").await.unwrap_err().to_string(), error.to_string());
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl RawTable {
     /// It is asked again and again, with the pauses of the settings for `admin`, and for as long as these allow in all.
     ///
     /// # Errors
-    /// [`is_deadline`](Error::is_deadline) when the time ran out; when a request fails.
+    /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when the time ran out; when a request fails.
     pub async fn wait_for_consistency(&self) -> Result<(), Error> {
         self.client.wait_for_consistency(&self.name).await
     }

@@ -121,7 +121,7 @@ impl Client {
             call::data(transport).ping_and_warm(request).await
         })
         .await
-        .map(|_| self.inner.channels.set_answered())
+        .map(drop)
     }
 }
 

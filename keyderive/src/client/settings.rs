@@ -5,32 +5,39 @@ use std::time::Duration;
 /// How long and how often the operations of a client are tried, each kind by its own [`CallSettings`].
 ///
 /// ```
-/// use std::time::Duration;
-/// use keyderive::Client;
-///
+/// # #[cfg(feature = "embedded")]
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
+/// use std::time::Duration;
+///
+/// use keyderive::Client;
+/// use keyderive::client::Settings;
+///
 /// let client = Client::embedded();
-/// let hasty = client.with(|settings| settings.read_row.total_timeout = Duration::from_millis(200));
-/// let patient = client.with(|settings| settings.each(|call| call.total_timeout *= 10));
-/// # drop((hasty, patient));
+/// let serving = client.with(Settings::serving); // gives up in seconds
+/// let batch = client.with(Settings::batch); // waits out an outage of an hour
+/// let hasty = serving.with(|settings| settings.read_row.total_timeout = Duration::from_millis(200));
+/// # drop((batch, hasty));
 /// # }
+/// # #[cfg(not(feature = "embedded"))]
+/// # fn main() {}
 /// ```
 ///
-/// | operation | an attempt | in all | idle | attempts in a row |
-/// |---|---|---|---|---|
-/// | `read_row` | 20 s | 10 min | | no limit |
-/// | `read_rows` | 30 min | 12 h | 5 min | 10 |
-/// | `sample_row_keys` | 5 min | 10 min | 5 min | no limit |
-/// | `mutate_row` | 60 s | 60 s | | no limit |
-/// | `mutate_rows` | 60 s | 10 min | | no limit |
-/// | `check_and_mutate_row`, `read_modify_write_row` | 20 s | 20 s | | no limit |
-/// | `admin` | 60 s | 10 min | | no limit |
-/// | `ping_and_warm` | 30 s | 30 s | | 1 |
+/// An attempt, and all attempts together, take at most:
+///
+/// | operation | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
+/// |---|---|---|---|
+/// | `read_row` | 20 s, 10 min | 2 s, 5 s | 20 s, 1 h |
+/// | `read_rows` | 30 min, 12 h; 5 min idle; 10 attempts in a row | 30 s, 60 s; 5 s idle | 30 min, 12 h; 5 min idle |
+/// | `sample_row_keys` | 5 min, 10 min; 5 min idle | 5 s, 10 s; 5 s idle | 5 min, 1 h; 5 min idle |
+/// | `mutate_row` | 60 s, 60 s | 2 s, 5 s | 60 s, 1 h |
+/// | `mutate_rows` | 60 s, 10 min | 5 s, 10 s | 60 s, 1 h |
+/// | `check_and_mutate_row`, `read_modify_write_row` | 20 s, 20 s | 5 s, 5 s | 20 s, 1 h |
+/// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
+/// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
 ///
 /// The pause between attempts is the same for all: 25 ms at first, twice as long after each failure, 10 s at most,
-/// of which a random half to whole is waited, so that clients that failed together do not come back together. An
-/// address that no Bigtable has ever answered at is tried for 3 s, which is `first_contact`.
+/// of which a random half to whole is waited, so that clients that failed together do not come back together.
 ///
 /// The values are those of Google's Java client, but for the pauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,17 +61,6 @@ pub struct Settings {
     pub admin: CallSettings,
     /// The first request on a new connection, which has the server open what it will need.
     pub ping_and_warm: CallSettings,
-    /// How long an address is tried that no Bigtable has ever answered at: 3 s.
-    ///
-    /// An outage is waited out for as long as the operation's own settings say. An address that is wrong, or of an
-    /// emulator that does not run, is to be told at once: one that refuses connections or swallows them, that has no
-    /// DNS record, that takes connections and stays silent, or where something else than HTTP/2 is spoken. A server
-    /// has answered when it has sent the first frame of HTTP/2, as each does before it looks at a request: its first
-    /// answer may take as long as the operation's settings say. Of zero, there is one attempt in the time of its own.
-    ///
-    /// By TLS, the handshake is the first answer, and may take 10 s. Where connections are
-    /// [primed](crate::client::ClientBuilder::prime), making the client may take the time of `ping_and_warm` besides.
-    pub first_contact: Duration,
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) could be read: false. Unless it is
     /// required, they go on, with a warning, where the admin service refuses or does not answer within 3 s.
     ///
@@ -77,7 +73,7 @@ pub struct Settings {
 #[non_exhaustive]
 pub struct CallSettings {
     /// How long one attempt may take, the answer included. The server is told, and stops then too. Of zero, every
-    /// operation fails by [`is_deadline`](crate::Error::is_deadline), and nothing is sent.
+    /// operation fails by [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded), and nothing is sent.
     pub attempt_timeout: Duration,
     /// How long all attempts may take together, with the pauses between them. A pause that would be longer than what is
     /// left is cut, once, so that a last attempt has the last quarter of it, or second. Zero is as in
@@ -109,6 +105,28 @@ pub struct Backoff {
 }
 
 impl Settings {
+    /// For requests that somebody waits for: a point read or write gives up after 5 s, a scan after a minute.
+    pub fn serving(&mut self) {
+        self.read_row = CallSettings::of(2 * SECOND, 5 * SECOND);
+        self.read_rows = CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(30 * SECOND, MINUTE) };
+        self.sample_row_keys =
+            CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(5 * SECOND, 10 * SECOND) };
+        self.mutate_row = CallSettings::of(2 * SECOND, 5 * SECOND);
+        self.mutate_rows = CallSettings::of(5 * SECOND, 10 * SECOND);
+        // Of these an attempt that times out is the last.
+        self.check_and_mutate_row = CallSettings::of(5 * SECOND, 5 * SECOND);
+        self.read_modify_write_row = CallSettings::of(5 * SECOND, 5 * SECOND);
+    }
+
+    /// For jobs that nobody waits for: an outage of an hour is waited out.
+    pub fn batch(&mut self) {
+        let (scans, priming) = (self.read_rows.total_timeout, self.ping_and_warm.total_timeout);
+        self.each(|call| call.total_timeout = 60 * MINUTE);
+        self.read_rows.total_timeout = scans;
+        self.read_rows.max_attempts = u32::MAX;
+        self.ping_and_warm.total_timeout = priming;
+    }
+
     /// Changes the settings of every operation in the same way.
     pub fn each(&mut self, mut change: impl FnMut(&mut CallSettings)) {
         let Self {
@@ -121,7 +139,6 @@ impl Settings {
             read_modify_write_row,
             admin,
             ping_and_warm,
-            first_contact: _,
             require_layout_check: _,
         } = self;
         let all = [
@@ -151,7 +168,6 @@ impl Default for Settings {
             read_modify_write_row: CallSettings::of(20 * SECOND, 20 * SECOND),
             admin: CallSettings::of(MINUTE, 10 * MINUTE),
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
-            first_contact: 3 * SECOND,
             require_layout_check: false,
         }
     }

@@ -16,10 +16,6 @@ pub(super) enum Place {
 }
 
 impl Target {
-    pub(super) fn is_emulator(&self) -> bool {
-        matches!(self.0, Place::Emulator(_))
-    }
-
     #[cfg(test)]
     pub(super) fn for_test() -> Self {
         Self(Place::Emulator("127.0.0.1:1".into()))

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 
-use crate::client::{Client, Environment, Family, GcRule, NewTable, ReadRows};
+use crate::client::{Client, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
 use crate::row::{Cell, Mutation, Row, RowFilter};
 
@@ -343,25 +343,13 @@ fn it_runs_without_a_runtime_and_in_any() {
 }
 
 #[tokio::test]
-async fn only_an_environment_that_names_nothing_falls_back() {
-    let client = Client::named_or_embedded(Environment::Nothing { project: None }).await.unwrap();
+async fn an_address_names_memory_or_a_file() {
+    let client = Client::connect("embedded:").await.unwrap();
     assert_eq!(client.target().to_string(), "embedded Bigtable (in memory)");
-    let named = |host: &str| Environment::Emulator {
-        host: host.to_owned(),
-        project: "p".to_owned(),
-        instance: "i".to_owned(),
-    };
-    let client = Client::named_or_embedded(named("127.0.0.1:1")).await.unwrap();
-    assert_eq!(client.target().to_string(), "emulator at 127.0.0.1:1");
-    assert!(Client::named_or_embedded(named("nowhere")).await.unwrap_err().is_configuration());
-}
-
-#[test]
-fn the_fallback_says_what_is_missing() {
-    let fallback = super::fallback;
-    assert!(fallback(None).starts_with("the environment names no Bigtable; using the embedded one"));
-    let told = fallback(Some("p"));
-    assert!(told.contains("the project `p`, but `BIGTABLE_INSTANCE` names no instance"), "{told}");
+    let path = std::env::temp_dir().join(format!("keyderive-address-{}.tables", std::process::id()));
+    let client = Client::connect(&format!("embedded:{}", path.display())).await.unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert!(client.target().to_string().contains("keyderive-address"));
 }
 
 #[tokio::test]
@@ -376,7 +364,7 @@ async fn a_time_of_nothing_is_over_before_anything_is_done() {
         table.mutate_rows(vec![("k".into(), vec![Mutation::delete_row()])]).await.remove(0).unwrap_err(),
         client.list_tables().await.unwrap_err(),
     ] {
-        assert!(error.is_deadline() && error.attempts() == 0, "{error}");
+        assert!(error.is_deadline_exceeded() && error.attempts() == 0, "{error}");
     }
 }
 
@@ -384,7 +372,7 @@ async fn a_time_of_nothing_is_over_before_anything_is_done() {
 fn outside_of_a_runtime_operations_are_errors() {
     use futures_util::FutureExt as _;
     let error = Client::embedded().list_tables().now_or_never().unwrap().unwrap_err();
-    assert!(error.is_configuration() && error.to_string().contains("tokio runtime"), "{error}");
+    assert!(error.is_misconfiguration() && error.to_string().contains("tokio runtime"), "{error}");
 }
 
 #[tokio::test]

@@ -292,4 +292,7 @@
 //!
 //! # `crate`
 //!
+//! `#[row_key(foreign(pad))]` on the struct: the bare attribute `#[pad]` is another derive's. Each of `salt`, `pad` and
+//! `reverse_ts` may also stand in `row_key`, as `#[row_key(pad(6))]`.
+//!
 //! `#[row_key(crate = "path")]` on the struct: where to find `keyderive`, for a crate that is renamed or re-exported.

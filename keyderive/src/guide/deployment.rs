@@ -6,11 +6,16 @@
 //! use keyderive::Client;
 //!
 //! # async fn sample() -> Result<(), keyderive::Error> {
-//! let client = Client::from_env().await?; // an error where the environment names nothing
+//! let address = std::env::args().nth(1).expect("an address");
+//! let client = Client::connect(&address).await?;
 //! println!("tables are in the {}", client.target());
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! [`Client::connect`](crate::Client::connect) lists the forms of an address, such as `bigtable://my-project/my-instance`,
+//! `emulator://localhost:8086` and `embedded:events.keyderive`. [`Client::from_env`](crate::Client::from_env) reads the
+//! variables that Google's tools and clients know:
 //!
 //! | variable | what it names |
 //! |---|---|
@@ -20,9 +25,7 @@
 //! | `GOOGLE_APPLICATION_CREDENTIALS` | a file of credentials for the cloud, read by Google's own crate |
 //!
 //! An empty variable counts as not set. An instance without a project is an error, and so is an environment that names
-//! neither an emulator nor an instance; [`from_env_or_embedded`](crate::Client::from_env_or_embedded) then takes the
-//! embedded Bigtable, with a warning through `tracing`, since what is written there is lost with the process. It is for
-//! examples and first steps: a service starts by `from_env`.
+//! neither an emulator nor an instance: no client writes to memory unless the program says so.
 //!
 //! # On the embedded Bigtable
 //!
@@ -45,16 +48,12 @@
 //!
 //! # On the cloud
 //!
-//! The way to the cloud is built with the feature `cloud`, which brings TLS and Google's credentials:
-//!
-//! ```toml
-//! [dependencies]
-//! keyderive = { version = "0.1", features = ["cloud"] }
-//! ```
+//! The feature `cloud`, on by default, brings TLS and Google's credentials.
 //!
 //! ```no_run
 //! use keyderive::Client;
 //!
+//! # #[cfg(feature = "cloud")]
 //! # async fn sample() -> Result<(), keyderive::Error> {
 //! let client = Client::builder().app_profile("serving").cloud("my-project", "my-instance").await?;
 //! # Ok(())

@@ -24,15 +24,15 @@
 //! // The key has six digits.
 //! users.create_if_absent().await?;
 //! let error = users.get(&UserKey { id: 1_000_000 }).await.unwrap_err();
-//! assert!(error.is_key() && error.attempts() == 0); // nothing was sent
+//! assert!(error.is_invalid_key() && error.attempts() == 0); // nothing was sent
 //!
 //! /// What an HTTP service says.
 //! fn status(error: &Error) -> u16 {
 //!     match error {
-//!         error if error.is_key() || error.is_token() => 400,
+//!         error if error.is_invalid_key() || error.is_invalid_page_token() => 400,
 //!         // A write that may have been applied: who asked looks before asking again.
 //!         error if error.is_outcome_unknown() => 502,
-//!         error if error.is_deadline() => 504,
+//!         error if error.is_deadline_exceeded() => 504,
 //!         error if error.is_retryable() => 503,
 //!         _ => 500,
 //!     }
@@ -49,25 +49,25 @@
 //!
 //! | predicate | what has happened | what to do |
 //! |---|---|---|
-//! | [`is_key`](crate::Error::is_key) | a value was given that no key of the table holds; nothing was sent | refuse the value, or widen the field, which is another layout |
-//! | [`is_token`](crate::Error::is_token) | a page token is none, or that of another scan | ask for the first page |
+//! | [`is_invalid_key`](crate::Error::is_invalid_key) | a value was given that no key of the table holds; nothing was sent | refuse the value, or widen the field, which is another layout |
+//! | [`is_invalid_page_token`](crate::Error::is_invalid_page_token) | a page token is none, or that of another scan | ask for the first page |
 //! | [`is_foreign_row`](crate::Error::is_foreign_row) | a scan met a key of other code or another layout; [`row_key`](crate::Error::row_key) is it | find out who writes it; [`on_foreign`](crate::Scan::on_foreign) skips such rows, a tag for each key type keeps them apart |
-//! | [`is_row`](crate::Error::is_row) | a value cannot be columns, or columns are not a row: one is missing, or malformed | the source, a [`RowError`](crate::row::RowError), tells which; make the field an `Option` or give it a default where rows may lack it |
+//! | [`is_invalid_row`](crate::Error::is_invalid_row) | a value cannot be columns, or columns are not a row: one is missing, or malformed | the source, a [`RowError`](crate::row::RowError), tells which; make the field an `Option` or give it a default where rows may lack it |
 //! | [`is_not_found`](crate::Error::is_not_found) | the table, or a family that was written to, does not exist | create it: [`tables`](super::tables) |
-//! | [`is_already_exists`](crate::Error::is_already_exists) | the table that was to be created exists | `create_if_absent` compares it, and fails with `is_mismatch` where it differs or has no voucher |
-//! | [`is_mismatch`](crate::Error::is_mismatch) | a table is not what was declared, its keys have another layout, or a checkpoint is of another one; the text has both sides | deploy the right program, or change the table; do not write. A load whose checkpoint is refused begins at the beginning: [`loading`](super::loading#resuming) |
+//! | [`is_already_exists`](crate::Error::is_already_exists) | the table that was to be created exists | `create_if_absent` compares it, and fails with `is_table_mismatch` where it differs or has no voucher |
+//! | [`is_table_mismatch`](crate::Error::is_table_mismatch) | a table is not what was declared, its keys have another layout, or a checkpoint is of another one; the text has both sides | deploy the right program, or change the table; do not write. A load whose checkpoint is refused begins at the beginning: [`loading`](super::loading#resuming) |
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or above a limit of Bigtable, whatever the table holds | mend the program: [`limits`](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is unknown, or may not do this | grant the role: [`deployment`](super::deployment#permissions) |
-//! | [`is_credentials`](crate::Error::is_credentials) | there was no access token to send a request with | log in, or name a service account; the source tells what was tried |
-//! | [`is_deadline`](crate::Error::is_deadline) | the time for the operation ran out | give it more in [`Settings`](crate::client::Settings), or ask for less |
+//! | [`is_missing_credentials`](crate::Error::is_missing_credentials) | there was no access token to send a request with | log in, or name a service account; the source tells what was tried |
+//! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the time for the operation ran out | give it more in [`Settings`](crate::client::Settings), or ask for less |
 //! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable could not be reached, or cannot serve now | the client has tried again; try later |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is used up | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | the emulator and the embedded Bigtable lack some |
-//! | [`is_protocol`](crate::Error::is_protocol) | the server's answer broke the protocol | a fault of the server or of keyderive: report it |
-//! | [`is_configuration`](crate::Error::is_configuration) | no Bigtable could be told from the arguments or the environment | the text names the variable or the feature |
-//! | [`is_in_use`](crate::Error::is_in_use) | the file of an embedded Bigtable is open elsewhere | open it once, and clone the client |
+//! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the server's answer broke the protocol | a fault of the server or of keyderive: report it |
+//! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | no Bigtable could be told from the arguments or the environment | the text names the variable or the feature |
+//! | [`is_file_in_use`](crate::Error::is_file_in_use) | the file of an embedded Bigtable is open elsewhere | open it once, and clone the client |
 //! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
-//! | [`is_closed`](crate::Error::is_closed) | the client was closed before the operation began, or while nobody polled its stream | make a new client; rows that a writer had taken were sent, and its `flush` tells of them |
+//! | [`is_client_closed`](crate::Error::is_client_closed) | the client was closed before the operation began, or while nobody polled its stream | make a new client; rows that a writer had taken were sent, and its `flush` tells of them |
 //! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | a write may have been applied, or not | [as its call says](#unknown-outcomes) |
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes, and the call may be made again | the same call may succeed later |
 //!
@@ -84,7 +84,7 @@
 //! says what was tried:
 //!
 //! ```text
-//! ReadRows on table `events` failed: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086; given up after 8 attempts in 2.8 s, since no Bigtable has ever answered there; does the emulator run, at this address?
+//! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s, of 3s that are allowed; the last attempt: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
 //! ```
 //!
 //! Every deadline, pause and bound has a default and can be set, for a client, a table or one call:
@@ -131,13 +131,13 @@
 //! |---|---|---|
 //! | [`EncodeError`](crate::key::EncodeError) | [`encode`](crate::RowKey::encode): a value that the key cannot hold | `field_name`, `is_too_long`, `is_empty_key` |
 //! | [`DecodeError`](crate::key::DecodeError) | [`decode`](crate::RowKey::decode): bytes that encode would not have written | `field_name`, `is_other_tag`, `is_wrong_bucket`, and the `key` |
-//! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_token` |
-//! | [`RowError`](crate::row::RowError) | the source of an error that `is_row` | `is_missing_column`, `is_malformed`, `is_unsupported` |
+//! | [`PlanError`](crate::plan::PlanError) | `into_plan`, `explain`: a fixed value that no key can hold, a page token | `field_name`, `is_invalid_page_token` |
+//! | [`RowError`](crate::row::RowError) | the source of an error that `is_invalid_row` | `is_missing_column`, `is_malformed`, `is_unsupported` |
 //! | [`FilterError`](crate::row::FilterError) | the source of an error about a filter that the service does not take | `is_too_large` |
 //! | [`WriteErrors`](crate::client::WriteErrors) | a writer's `flush` and `close` | `failed`: each row with its key and its error; `is_outcome_unknown` |
 //! | [`LoadError`](crate::load::LoadError) | a load that ended before its input did | `is_input`, `is_too_many_failures`, `error`, `checkpoint`, `report` |
 //! | [`PutBothError`](crate::PutBothError) | [`put_both`](crate::put_both) | `first`, `second`, each with what it holds; `is_retryable`, `is_outcome_unknown` |
-//! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_credentials` | `is_transient` |
+//! | [`CredentialsError`](crate::client::CredentialsError) | the source of an error that `is_missing_credentials` | `is_transient` |
 //! | [`SqlError`](crate::key::SqlError) | [`row_key_schema`](crate::RowKey::row_key_schema), [`sql`](crate::RowKey::sql) | |
 //!
 //! The first three become an [`Error`](crate::Error) by `?`.

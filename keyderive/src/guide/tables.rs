@@ -60,7 +60,7 @@
 //!
 //! - **Before its first request** a [`Table`](crate::Table) reads the table by `GetTable` and compares: that its vouchers,
 //!   if it has some, are for this layout, and that it has the families of the row type, of cells that are bytes. A
-//!   difference is an error, [`is_mismatch`](crate::Error::is_mismatch), and nothing else is sent. The client keeps the answer, so that
+//!   difference is an error, [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing else is sent. The client keeps the answer, so that
 //!   a handle for each request costs nothing, and forgets it when it changes the table itself. Changes by other programs
 //!   are seen at the next start.
 //! - **Where the table cannot be read**, because the service account may not or the admin service does not answer within

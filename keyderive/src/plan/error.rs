@@ -44,7 +44,7 @@ impl PlanError {
 
     /// Whether a page token is none, or that of another scan.
     #[must_use]
-    pub fn is_token(&self) -> bool {
+    pub fn is_invalid_page_token(&self) -> bool {
         matches!(self.0, Kind::Token { .. })
     }
 }

@@ -231,7 +231,7 @@ impl<K: TableKey> CreateTable<K> {
     /// declared.
     ///
     /// # Errors
-    /// When the table can be neither created nor found. [`is_mismatch`](Error::is_mismatch) for the first difference from
+    /// When the table can be neither created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first difference from
     /// what is declared, with both sides; where the table vouches for no layout at all, since another program made it:
     /// [`Table::vouch`] gives it a voucher.
     ///
@@ -271,7 +271,7 @@ impl<K: TableKey> CreateTable<K> {
     /// let users = Client::embedded().table::<UserKey, User>("users");
     /// users.create_if_absent().await?;
     /// let error = users.create().family("cf", GcRule::max_versions(3)).verify().await.unwrap_err();
-    /// assert!(error.is_mismatch());
+    /// assert!(error.is_table_mismatch());
     /// assert_eq!(
     ///     error.to_string(),
     ///     "table `users`: the garbage collection rule of the column family `cf` is not the declared one: expected \
@@ -282,7 +282,7 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides, and for a table that does not vouch
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does not vouch
     /// for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) lets it pass;
     /// [`is_not_found`](Error::is_not_found) where there is no such table.
     pub fn verify(&self) -> Verify<K> {
@@ -334,7 +334,7 @@ impl<K: TableKey> CreateTable<K> {
 
     fn check(&self) -> Result<(), Error> {
         if let Some(error) = &self.fault {
-            return Err(error.shared());
+            return Err(error.clone());
         }
         vouch::refuse_reserved(&self.name, self.families.iter().map(Family::name))?;
         let lossy = |family: &&Family| {
@@ -407,7 +407,7 @@ impl<K> Clone for CreateTable<K> {
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,
-            fault: self.fault.as_ref().map(Error::shared),
+            fault: self.fault.clone(),
             key: PhantomData,
         }
     }

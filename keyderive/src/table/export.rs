@@ -197,7 +197,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
                 (Some(scan), self.table.partitions_of(Plan::clone(plan)).await?)
             }
             Ok(Parts::Given(parts)) => (None, parts.clone()),
-            Err(error) => return Err(error.shared()),
+            Err(error) => return Err(error.clone()),
         };
         let windows = parts.iter().map(|part| part.window().cloned()).collect();
         Ok(ExplainExport { key_type: K::SCHEMA.key_type(), scan, windows, parallel: self.parallel })

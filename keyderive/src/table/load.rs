@@ -373,7 +373,7 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// checkpoint the load begins at the beginning.
     ///
     /// A checkpoint of [another table](Checkpoint#what-it-is-of) or key type, and one that is behind the end of the input,
-    /// are errors of the load; [`Error::is_mismatch`](crate::Error::is_mismatch) tells.
+    /// are errors of the load; [`Error::is_table_mismatch`](crate::Error::is_table_mismatch) tells.
     pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
         self.resume = checkpoint.into();
         self

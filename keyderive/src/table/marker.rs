@@ -50,7 +50,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// there. `FORMAT.md` in the repository has its bytes.
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch) where there is the marker of another layout, or a row key schema, since SQL
+    /// [`is_table_mismatch`](Error::is_table_mismatch) where there is the marker of another layout, or a row key schema, since SQL
     /// that names its columns would fail at the marker; before anything is sent, for a key type that has a key of the
     /// byte 00; when a request fails.
     pub async fn write_marker(&self) -> Result<(), Error> {

@@ -62,7 +62,7 @@ impl<K: TableKey, R> Table<K, R> {
         let log = LogSkipped::new(&self.name);
         let read = |row: &Row| match (self.read(row), &self.skipped) {
             (Err(error), Some(skipped)) if error.is_unreadable_row() => {
-                log.skipped.add_unreadable(row.key(), error.shared());
+                log.skipped.add_unreadable(row.key(), error.clone());
                 skipped.add_unreadable(row.key(), error);
                 Ok(None)
             }
@@ -90,7 +90,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// [`get`](Self::get) fails for such a row, since its error is about this one: `error.is_row()`.
+    /// [`get`](Self::get) fails for such a row, since its error is about this one: `error.is_invalid_row()`.
     #[must_use]
     pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
         let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);

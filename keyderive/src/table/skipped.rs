@@ -204,7 +204,7 @@ impl LastRead {
     /// Notes how the last attempt to read the row ended.
     pub(super) fn note<T>(&self, read: &Result<T, Error>) {
         let error = read.as_ref().err().filter(|error| error.is_unreadable_row());
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.map(Error::shared);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.cloned();
     }
 
     /// Why the row could not be read, if it could not.

@@ -32,7 +32,7 @@ pub struct Verified {
 /// Awaited, it reads the table and changes nothing.
 ///
 /// # Errors
-/// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides;
+/// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides;
 /// [`is_not_found`](Error::is_not_found) where there is no such table.
 #[must_use = "a table is compared when this is awaited"]
 pub struct Verify<K> {
@@ -147,7 +147,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// assert!(found.voucher && found.marker);
     ///
     /// let error = client.table::<WideKey, User>("users").verify().await.unwrap_err();
-    /// assert!(error.is_mismatch());
+    /// assert!(error.is_table_mismatch());
     /// assert!(error.to_string().contains("the width of the field `id`")); // what differs, the marker knows
     /// # Ok(())
     /// # }
@@ -156,7 +156,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// It is sent when it is awaited.
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch) for the first difference, with both sides, and for a table that does not vouch
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does not vouch
     /// for the key type; [`is_not_found`](Error::is_not_found) where there is no such table.
     pub fn verify(&self) -> Verify<K> {
         let expected = Expected {

@@ -76,7 +76,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # let client = Client::embedded();
     /// # client.table::<OtherKey, User>("users").create_if_absent().await?;
     /// let users = client.table::<UserKey, User>("users"); // the table was made with `#[pad(8)]`
-    /// assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_mismatch());
+    /// assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_table_mismatch());
     /// assert_eq!(users.unchecked().get(&UserKey { id: 7 }).await?, None);
     /// # Ok(())
     /// # }
@@ -105,7 +105,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// client.raw_table("users").create(families, [""; 0]).await?;
     ///
     /// let users = client.table::<UserKey, User>("users");
-    /// assert!(users.verify().await.unwrap_err().is_mismatch());
+    /// assert!(users.verify().await.unwrap_err().is_table_mismatch());
     /// users.vouch().await?;
     /// assert!(users.verify().await?.voucher);
     /// # Ok(())
@@ -119,7 +119,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// A table that vouches for the layout already is left as it is.
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch) where the table vouches for another layout, or a key that was read is not of
+    /// [`is_table_mismatch`](Error::is_table_mismatch) where the table vouches for another layout, or a key that was read is not of
     /// this key type; when a request fails.
     ///
     /// # Cancel safety
@@ -183,7 +183,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// Where the table cannot be read the call goes on, unless the settings require the check.
     ///
     /// # Errors
-    /// [`is_mismatch`](Error::is_mismatch), with both sides.
+    /// [`is_table_mismatch`](Error::is_table_mismatch), with both sides.
     #[inline]
     pub(super) async fn vouched(&self) -> Result<(), Error> {
         match self.is_vouched() {
@@ -263,7 +263,7 @@ pub(super) fn refuse_reserved<'a>(
 /// What the vouchers of a table say of a key type.
 ///
 /// # Errors
-/// [`is_mismatch`](Error::is_mismatch) where they contradict it.
+/// [`is_table_mismatch`](Error::is_table_mismatch) where they contradict it.
 pub(super) fn standing<K: TableKey>(info: &TableInfo) -> Result<Standing, Error> {
     let own = voucher::<K>();
     let (mut standing, mut contradicted) = (Standing::Unvouched, false);

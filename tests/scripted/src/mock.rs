@@ -17,7 +17,6 @@
 
 mod answer;
 mod connection;
-mod pipe;
 mod request;
 mod rows;
 mod rpc;
@@ -28,18 +27,16 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures_core::future::BoxFuture;
 use h2::Reason;
 use tokio::io::{AsyncRead, AsyncWrite, DuplexStream};
 use tokio::net::TcpListener;
 use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio::task::JoinSet;
 use tonic::Code;
-use tonic::transport::{Channel, Endpoint};
 
 pub use self::answer::{Answer, Failure, Gate};
 use self::connection::Command;
-use self::pipe::Pipes;
-pub use self::pipe::piped;
 pub use self::request::Request;
 pub use self::rows::{Chunk, cell, row};
 pub use self::rpc::Rpc;
@@ -172,10 +169,15 @@ impl Mock {
         }
     }
 
-    /// A channel of such pipes, made at their first use.
-    #[must_use]
-    pub fn channel(&self, endpoint: &Endpoint) -> Channel {
-        endpoint.connect_with_connector_lazy(Pipes(self.clone()))
+    /// Makes such pipes, for `keyderive::__private::connected_by`.
+    pub fn connector(
+        &self,
+    ) -> impl Fn() -> BoxFuture<'static, io::Result<DuplexStream>> + Send + Sync + 'static {
+        let mock = self.clone();
+        move || {
+            let mock = mock.clone();
+            Box::pin(async move { mock.connect().await })
+        }
     }
 
     /// What becomes of connections from now on.

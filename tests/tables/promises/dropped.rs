@@ -136,7 +136,7 @@ async fn a_dropped_call_leaves_a_voucher_or_none() {
         let is_done = polled(Tables::<Account>::of(&client).accounts.vouch(), polls).await;
         client.close().await;
         let verified = steady.verify().await;
-        assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_mismatch());
+        assert!(verified.is_ok() || !is_done && verified.unwrap_err().is_table_mismatch());
         steady.vouch().await.unwrap();
         assert!(steady.verify().await.unwrap().voucher);
     }

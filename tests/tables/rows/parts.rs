@@ -102,7 +102,7 @@ async fn a_fault_of_an_update_is_raised_when_it_is_made(client: Client) {
     }
     let error = pages.increment(&key("/"), "daily:", 1).await.unwrap_err();
     assert_eq!(error.to_string(), format!("row `/` of table `pages`: column `daily:` {named}"));
-    assert!(pages.update(&key("a#b")).set("title", "x").await.unwrap_err().is_key());
+    assert!(pages.update(&key("a#b")).set("title", "x").await.unwrap_err().is_invalid_key());
     assert!(!pages.exists(&key("/")).await.unwrap());
 }
 

@@ -60,7 +60,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         pages.get(&key("/")).await.unwrap_err(),
         pages.put(&key("/"), &Page::default()).await.unwrap_err(),
     ] {
-        assert!(error.is_mismatch());
+        assert!(error.is_table_mismatch());
         let text = error.to_string();
         assert_eq!(
             text,
@@ -181,7 +181,7 @@ async fn many_rows_are_got_in_the_order_of_their_keys(client: Client) {
     let absent: Pages = client.table("absent");
     assert_eq!(absent.get_many(Vec::<PageKey>::new()).await.unwrap(), []);
     let error = pages.get_many([key("a"), key("a#b")]).await.unwrap_err();
-    assert!(error.is_key() && error.to_string().starts_with("row 1 of the input"), "{error}");
+    assert!(error.is_invalid_key() && error.to_string().starts_with("row 1 of the input"), "{error}");
 }
 
 /// 600 keys of 2,000 bytes are more than 512 KiB.
@@ -331,7 +331,7 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let pages = pages(&client).await;
     client.raw_table("pages").mutate_row("/", [Mutation::set("stats", "clicks", 0, "x")]).await.unwrap();
     let error = pages.get(&key("/")).await.unwrap_err();
-    assert!(error.is_row());
+    assert!(error.is_invalid_row());
     assert_eq!(
         error.to_string(),
         "row `/` of table `pages`: column `stats:clicks` holds 1 byte, `78`; `u32` is stored as an integer of 8 bytes, \

@@ -39,7 +39,7 @@ async fn the_bare_name_of_a_family_is_no_column(client: Client) {
     refused(&pages.delete_if(&key, Condition::column_version("stats", 1000)).await.unwrap_err(), FAMILY);
     refused(&pages.update(&key).set("title", "t").only_if(exists("stats")).await.unwrap_err(), FAMILY);
     let error = pages.increment(&key, "stats", 1).await.unwrap_err();
-    assert!(error.is_row() && error.row_key().is_some());
+    assert!(error.is_invalid_row() && error.row_key().is_some());
     refused(&error, FAMILY);
     refused(&pages.append(&key, "stats", "x").await.unwrap_err(), FAMILY);
     refused(&pages.columns(["title", "stats"]).get(&key).await.unwrap_err(), &all);
@@ -123,9 +123,9 @@ async fn a_family_that_keeps_one_version_is_refused(client: Client) {
     client.table::<PageKey, Plain>("users").create_if_absent().await.unwrap();
     let users = client.table::<PageKey, History>("users");
     let error = users.verify().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().contains(text), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().contains(text), "{error}");
     let error = users.create_if_absent().await.unwrap_err();
-    assert!(error.is_mismatch() && error.to_string().ends_with(", with `modify_families`"), "{error}");
+    assert!(error.is_table_mismatch() && error.to_string().ends_with(", with `modify_families`"), "{error}");
     let week = Duration::from_secs(7 * 24 * 60 * 60);
     let rule = GcRule::intersection([GcRule::max_age(week), GcRule::max_versions(1)]);
     users.modify_families([FamilyChange::gc_rule("cf", rule)]).await.unwrap();

@@ -66,7 +66,7 @@ fn assert_skipped(skipped: &Skipped, unreadable: u64) {
     let key = PageKey::decode(first.key()).unwrap();
     assert_eq!(key.id % 10, 3);
     let text = first.error().to_string();
-    assert!(text.contains("column `cf:title` is missing") && first.error().is_row(), "{text}");
+    assert!(text.contains("column `cf:title` is missing") && first.error().is_invalid_row(), "{text}");
     assert!(skipped.first_foreign().is_none());
     // For logs.
     assert!(!format!("{skipped:?}").contains("title"), "{skipped:?}");
@@ -81,7 +81,7 @@ async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
     // What is skipped for its key is another matter.
     let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
     let text = error.to_string();
-    assert!(error.is_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
+    assert!(error.is_invalid_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
     // It says how far the scan had come, as the errors of other rows do.
     let mut rows = pages.scan(PageKey::scan()).stream();
     let mut last = None;
@@ -117,7 +117,7 @@ async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {
     assert_eq!(scan().count().await.unwrap(), u64::from(PAGES));
     assert_eq!(scan().raw().collect().await.unwrap().len(), PAGES as usize);
     // Said last, it is an error again.
-    assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_row());
+    assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_invalid_row());
 }
 
 async fn unreadable_rows_count_for_no_limit(client: Client) {
@@ -221,7 +221,7 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
 async fn an_unreadable_row_of_many_is_none(client: Client) {
     let pages = filled(&client).await;
     let keys = || [2, 3, 4, 13, 3, 77].map(|id| PageKey { id });
-    assert!(pages.get_many(keys()).await.unwrap_err().is_row());
+    assert!(pages.get_many(keys()).await.unwrap_err().is_invalid_row());
     let skipping = pages.on_unreadable(OnUnreadable::Skip);
     let found = skipping.get_many(keys()).await.unwrap();
     assert_eq!(
@@ -233,9 +233,9 @@ async fn an_unreadable_row_of_many_is_none(client: Client) {
     assert_eq!(ids(skipping.scan(PageKey::scan()).collect().await.unwrap()), readable());
     assert_eq!(skipping.skipped().unreadable(), 3);
     let strict = skipping.scan(PageKey::scan()).on_unreadable(OnUnreadable::Fail);
-    assert!(strict.collect().await.unwrap_err().is_row());
+    assert!(strict.collect().await.unwrap_err().is_invalid_row());
     // One row has an error of its own.
-    assert!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().is_row());
+    assert!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().is_invalid_row());
 }
 
 /// Left out is a row, and not every row because of a mistake in the program.

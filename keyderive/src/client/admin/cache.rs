@@ -99,7 +99,7 @@ impl InfoCache {
             Err(error) if client.says_nothing(error) => _ = tables.remove(table),
             Err(error) => {
                 let warned = entry.ask_again_at.replace(Instant::now() + ASK_AGAIN_AFTER).is_some();
-                entry.answer = Some(Err(error.shared()));
+                entry.answer = Some(Err(error.clone()));
                 drop(tables);
                 observe::unchecked(table, error);
                 if !warned {
@@ -148,12 +148,10 @@ impl Client {
         };
         let answer = reading.wait_for(Option::is_some).await.ok();
         let answer =
-            answer.and_then(|answer| Some(answer.as_ref()?.as_ref().map(Arc::clone).map_err(Error::shared)));
+            answer.and_then(|answer| Some(answer.as_ref()?.as_ref().map(Arc::clone).map_err(Error::clone)));
         let required = self.settings.require_layout_check;
         match answer {
             Some(Ok(info)) => Ok(Some((version, info))),
-            // The data service would be waited for as long once more.
-            Some(Err(error)) if self.is_nobody_there(&error) => Err(error),
             Some(Err(error)) if required && !self.says_nothing(&error) => Err(error),
             None if required => Err(Error::configuration(format!(
                 "table `{table}`: the tokio runtime ended before the layout was checked"
@@ -167,16 +165,12 @@ impl Client {
         self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
     }
 
-    /// Whether the request that is to be checked fails as the `GetTable` has: there is no such table, nothing could be
-    /// sent, or nobody is there.
+    /// Whether the request that is to be checked fails as the `GetTable` has: there is no such table, or nothing could be
+    /// sent.
     fn says_nothing(&self, error: &Error) -> bool {
-        let unsent = error.attempts() == 0 && !error.is_credentials() && !error.is_deadline();
-        error.is_not_found() || unsent || self.is_nobody_there(error)
-    }
-
-    /// Whether nothing has ever answered where the data service is too.
-    fn is_nobody_there(&self, error: &Error) -> bool {
-        error.is_no_contact() && Arc::ptr_eq(&self.inner.admin, &self.inner.channels)
+        let unsent =
+            error.attempts() == 0 && !error.is_missing_credentials() && !error.is_deadline_exceeded();
+        error.is_not_found() || unsent
     }
 
     fn known(&self, table: &Arc<str>, runtime: &Handle) -> Known {
@@ -207,15 +201,8 @@ impl Client {
     /// Sends a `GetTable` by a task of its own, which no caller's end ends.
     fn read(&self, table: &Arc<str>, runtime: &Handle) -> watch::Receiver<Option<Answer>> {
         let (sender, receiver) = watch::channel(None);
-        let mut within = ANSWER_WITHIN;
-        let admin = &self.inner.admin;
-        let never_met = admin.contact().is_some() && !admin.has_answered();
-        if never_met && Arc::ptr_eq(admin, &self.inner.channels) {
-            // That nothing has ever answered at the address is to be found out first.
-            within = within.max(self.settings.first_contact.saturating_add(Duration::from_secs(1)));
-        }
         let client = self.with(|settings| {
-            settings.admin.total_timeout = settings.admin.total_timeout.min(within);
+            settings.admin.total_timeout = settings.admin.total_timeout.min(ANSWER_WITHIN);
         });
         let table = Arc::clone(table);
         runtime.spawn(async move {

@@ -2,15 +2,15 @@
 
 use tonic::Code;
 
-use super::{Ended, Error, Kind, Protocol, Rpc, Tries};
+use super::{Ended, Error, Protocol, Repr, Rpc, Tries};
 use crate::client::operation::Replay;
 
 impl Error {
     /// The bucket that a scan failed in, where one is known.
     #[must_use]
     pub fn bucket(&self) -> Option<i32> {
-        match self.kind() {
-            Kind::Scan { bucket, .. } => *bucket,
+        match self.repr() {
+            Repr::Scan { bucket, .. } => *bucket,
             _ => None,
         }
     }
@@ -18,8 +18,8 @@ impl Error {
     /// The stored key of the last row that a scan has delivered before it failed.
     #[must_use]
     pub fn last_row_key(&self) -> Option<&[u8]> {
-        match self.kind() {
-            Kind::Scan { last, .. } | Kind::Rpc(Rpc { last, .. }) | Kind::Protocol(Protocol { last, .. }) => {
+        match self.repr() {
+            Repr::Scan { last, .. } | Repr::Rpc(Rpc { last, .. }) | Repr::Protocol(Protocol { last, .. }) => {
                 last.as_deref()
             }
             _ => None,
@@ -29,52 +29,52 @@ impl Error {
     /// The row key that the failure is about, where it is about one.
     #[must_use]
     pub fn row_key(&self) -> Option<&[u8]> {
-        match self.kind() {
-            Kind::Foreign { error, .. } => Some(error.key()),
-            Kind::Row { key, .. } | Kind::Entry { key, .. } | Kind::Limit { key, .. } => Some(key),
-            Kind::Rpc(Rpc { key, .. }) | Kind::Closed { key, .. } | Kind::Protocol(Protocol { key, .. }) => {
+        match self.repr() {
+            Repr::Foreign { error, .. } => Some(error.key()),
+            Repr::Row { key, .. } | Repr::Entry { key, .. } | Repr::Limit { key, .. } => Some(key),
+            Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }) => {
                 key.as_deref()
             }
-            Kind::Input { error, .. } | Kind::Scan { error, .. } => error.row_key(),
+            Repr::Input { error, .. } | Repr::Scan { error, .. } => error.row_key(),
             _ => None,
         }
     }
 
     /// Whether a value was given that no key of the table can hold: to write, to look up or to scan for.
     #[must_use]
-    pub fn is_key(&self) -> bool {
+    pub fn is_invalid_key(&self) -> bool {
         match self.cause() {
-            Kind::Input { error, .. } => error.is_key(),
-            Kind::Plan { error, .. } => !error.is_token(),
-            kind => matches!(kind, Kind::Key { .. }),
+            Repr::Input { error, .. } => error.is_invalid_key(),
+            Repr::Plan { error, .. } => !error.is_invalid_page_token(),
+            kind => matches!(kind, Repr::Key { .. }),
         }
     }
 
     /// Whether a page token is none, or that of another scan.
     #[must_use]
-    pub fn is_token(&self) -> bool {
-        matches!(self.cause(), Kind::Plan { error, .. } if error.is_token())
+    pub fn is_invalid_page_token(&self) -> bool {
+        matches!(self.cause(), Repr::Plan { error, .. } if error.is_invalid_page_token())
     }
 
     /// Whether a scan met a row whose key is not of the table's key type: it was written by other code,
     /// or under another layout. [`row_key`](Self::row_key) is its key.
     #[must_use]
     pub fn is_foreign_row(&self) -> bool {
-        matches!(self.cause(), Kind::Foreign { .. })
+        matches!(self.cause(), Repr::Foreign { .. })
     }
 
     /// Whether a row's value cannot be stored as columns, or stored columns not be read as a row.
     #[must_use]
-    pub fn is_row(&self) -> bool {
+    pub fn is_invalid_row(&self) -> bool {
         match self.cause() {
-            Kind::Input { error, .. } => error.is_row(),
-            kind => matches!(kind, Kind::Row { .. }),
+            Repr::Input { error, .. } => error.is_invalid_row(),
+            kind => matches!(kind, Repr::Row { .. }),
         }
     }
 
     /// Whether one stored row cannot be read as its row type, which others can be read as.
     pub(crate) fn is_unreadable_row(&self) -> bool {
-        matches!(self.cause(), Kind::Row { error, .. } if !error.is_unsupported())
+        matches!(self.cause(), Repr::Row { error, .. } if !error.is_unsupported())
     }
 
     /// Whether the table, or a column family that was written to, does not exist.
@@ -108,22 +108,17 @@ impl Error {
     /// Whether there was no access token to send a request with. The source is a
     /// [`CredentialsError`](crate::client::CredentialsError).
     #[must_use]
-    pub fn is_credentials(&self) -> bool {
+    pub fn is_missing_credentials(&self) -> bool {
         match self.cause() {
-            Kind::Credentials { .. } => true,
-            Kind::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            Repr::Credentials { .. } => true,
+            Repr::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
             _ => false,
         }
     }
 
     /// Whether nothing of it can have reached the server.
     pub(in crate::client) fn is_unsent(&self) -> bool {
-        matches!(self.cause(), Kind::Rpc(Rpc { failure, .. }) if failure.unsent)
-    }
-
-    /// Whether nothing has ever answered at the address.
-    pub(in crate::client) fn is_no_contact(&self) -> bool {
-        matches!(self.cause(), Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::NoContact), .. }, .. }))
+        matches!(self.cause(), Repr::Rpc(Rpc { failure, .. }) if failure.unsent)
     }
 
     /// Whether a write may have been applied, or not: an attempt ended without the server's word that it did nothing. The
@@ -149,9 +144,9 @@ impl Error {
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         match self.cause() {
-            Kind::Rpc(Rpc { tries, .. }) => tries.open.is_some(),
-            Kind::Protocol(Protocol { is_write, .. }) => *is_write,
-            Kind::RuntimeEnded { .. } => true,
+            Repr::Rpc(Rpc { tries, .. }) => tries.open.is_some(),
+            Repr::Protocol(Protocol { is_write, .. }) => *is_write,
+            Repr::RuntimeEnded { .. } => true,
             _ => false,
         }
     }
@@ -159,7 +154,7 @@ impl Error {
     /// Whether the time for the operation ran out, by the clock of this process or by the server's. Whether a write was
     /// applied tells [`is_outcome_unknown`](Self::is_outcome_unknown).
     #[must_use]
-    pub fn is_deadline(&self) -> bool {
+    pub fn is_deadline_exceeded(&self) -> bool {
         self.has_code(Code::DeadlineExceeded)
     }
 
@@ -186,28 +181,28 @@ impl Error {
 
     /// Whether the server's answer broke the protocol: a fault of the server, or of this client.
     #[must_use]
-    pub fn is_protocol(&self) -> bool {
-        matches!(self.cause(), Kind::Protocol { .. })
+    pub fn is_protocol_violation(&self) -> bool {
+        matches!(self.cause(), Repr::Protocol { .. })
     }
 
     /// Whether a table that exists is not what it was declared to be: it vouches for another layout of its keys or for
     /// none, it lacks a column family, or its rule or its row key schema is another one. The text has both sides.
     #[must_use]
-    pub fn is_mismatch(&self) -> bool {
-        matches!(self.cause(), Kind::Mismatch { .. })
+    pub fn is_table_mismatch(&self) -> bool {
+        matches!(self.cause(), Repr::Mismatch { .. })
     }
 
     /// Whether no Bigtable could be told from the arguments or the environment.
     #[must_use]
-    pub fn is_configuration(&self) -> bool {
-        matches!(self.cause(), Kind::Configuration { .. })
+    pub fn is_misconfiguration(&self) -> bool {
+        matches!(self.cause(), Repr::Configuration { .. })
     }
 
     /// Whether the file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or
     /// by another Bigtable of this one.
     #[must_use]
-    pub fn is_in_use(&self) -> bool {
-        matches!(self.cause(), Kind::InUse { .. })
+    pub fn is_file_in_use(&self) -> bool {
+        matches!(self.cause(), Repr::InUse { .. })
     }
 
     /// Whether stored data is lost or damaged: a row that cannot be read back as it was written, or the whole file of
@@ -220,8 +215,8 @@ impl Error {
     /// Whether the client was closed before the operation began, or while nobody polled its stream, which
     /// [`close`](crate::Client::close) gives up.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        matches!(self.cause(), Kind::Closed { .. })
+    pub fn is_client_closed(&self) -> bool {
+        matches!(self.cause(), Repr::Closed { .. })
     }
 
     /// Whether the failure is one that passes, and the same call may be made again, and may succeed.
@@ -233,11 +228,11 @@ impl Error {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
-            Kind::Rpc(Rpc { failure, tries, .. }) => {
+            Repr::Rpc(Rpc { failure, tries, .. }) => {
                 failure.transient && tries.open != Some(Replay::IfUnsent)
             }
-            Kind::RuntimeEnded { replay, .. } => *replay == Replay::Always,
-            Kind::Credentials { error } => error.is_transient(),
+            Repr::RuntimeEnded { replay, .. } => *replay == Replay::Always,
+            Repr::Credentials { error } => error.is_transient(),
             _ => false,
         }
     }
@@ -246,7 +241,7 @@ impl Error {
     #[must_use]
     pub fn attempts(&self) -> u32 {
         match self.cause() {
-            Kind::Rpc(Rpc { tries, .. }) => tries.attempts,
+            Repr::Rpc(Rpc { tries, .. }) => tries.attempts,
             _ => 0,
         }
     }
@@ -259,15 +254,16 @@ impl Error {
 
     pub(in crate::client) fn code(&self) -> Option<Code> {
         match self.cause() {
-            Kind::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
+            Repr::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
                 Some(Code::DeadlineExceeded)
             }
-            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
-            Kind::Protocol { .. } => Some(Code::Internal),
-            Kind::Closed { .. } | Kind::RuntimeEnded { .. } => Some(Code::Cancelled),
-            Kind::Damaged { .. } => Some(Code::DataLoss),
-            Kind::Filter { .. } | Kind::Limit { .. } | Kind::Definition { .. } => Some(Code::InvalidArgument),
-            Kind::Credentials { .. } => Some(Code::Unauthenticated),
+            Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Repr::Protocol { .. } => Some(Code::Internal),
+            Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
+            Repr::Damaged { .. } => Some(Code::DataLoss),
+            Repr::Unreachable { .. } => Some(Code::Unavailable),
+            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } => Some(Code::InvalidArgument),
+            Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }
     }
@@ -275,16 +271,16 @@ impl Error {
     /// Whether it ended with this code, or the last attempt did.
     fn has_code(&self, wanted: Code) -> bool {
         let last = match self.cause() {
-            Kind::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
             _ => None,
         };
-        last == Some(wanted) || (!self.is_protocol() && self.code() == Some(wanted))
+        last == Some(wanted) || (!self.is_protocol_violation() && self.code() == Some(wanted))
     }
 
     /// The failure below the place in a list or a scan that it happened at.
-    fn cause(&self) -> &Kind {
-        match self.kind() {
-            Kind::Scan { error, .. } | Kind::Entry { error, .. } => error.cause(),
+    pub(super) fn cause(&self) -> &Repr {
+        match self.repr() {
+            Repr::Scan { error, .. } | Repr::Entry { error, .. } => error.cause(),
             kind => kind,
         }
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use keyderive_proto::code_name;
 use tonic::Code;
 
-use super::{Ended, Error, Kind, Protocol, Rpc, Tries};
+use super::{Ended, Error, Protocol, Repr, Rpc, Tries};
 use crate::client::Target;
 
 use crate::client::failure::Failure;
@@ -57,27 +57,28 @@ impl Error {
     }
 
     fn write(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
-        match self.kind() {
-            Kind::Damaged { .. } if keys == Keys::Redacted => {
+        match self.repr() {
+            Repr::Damaged { .. } if keys == Keys::Redacted => {
                 f.write_str("the file of an embedded Bigtable is damaged")
             }
-            Kind::Configuration { message } | Kind::InUse { message } | Kind::Damaged { message } => {
-                f.write_str(message)
-            }
-            Kind::Credentials { error } => write!(
+            Repr::Configuration { message }
+            | Repr::Unreachable { message }
+            | Repr::InUse { message }
+            | Repr::Damaged { message } => f.write_str(message),
+            Repr::Credentials { error } => write!(
                 f,
                 "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
                  `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
             ),
-            Kind::Closed { rpc, table, key } => {
+            Repr::Closed { rpc, table, key } => {
                 write!(f, "{}: the client is closed", Failed { rpc, table, key, keys })
             }
-            Kind::RuntimeEnded { table, .. } => write!(
+            Repr::RuntimeEnded { table, .. } => write!(
                 f,
                 "MutateRows on table `{table}` failed: the tokio runtime has ended before the answer came{MAY_BE_APPLIED}"
             ),
-            Kind::Rpc(rpc) => rpc.write(f, keys),
-            Kind::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
+            Repr::Rpc(rpc) => rpc.write(f, keys),
+            Repr::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
                 write!(f, "{}: the server's answer breaks the protocol", Failed { rpc, table, key, keys })?;
                 if keys != Keys::Redacted {
                     write!(f, ": {message}")?;
@@ -85,23 +86,23 @@ impl Error {
                 f.write_str(if *is_write { MAY_BE_APPLIED } else { "" })?;
                 write!(f, "{}", Behind(last, keys))
             }
-            Kind::Limit { table, key, message } => {
+            Repr::Limit { table, key, message } => {
                 write!(f, "{} of table `{table}` was not written: {message}", OneRow(key, keys))
             }
-            Kind::Key { table, error } => match keys {
+            Repr::Key { table, error } => match keys {
                 Keys::Redacted => write!(f, "{}{}", InTable(table), error.redacted()),
                 _ => write!(f, "{}{error}", InTable(table)),
             },
-            Kind::Plan { table, error } => match keys {
+            Repr::Plan { table, error } => match keys {
                 Keys::Redacted => write!(f, "{}{}", InTable(table), error.redacted()),
                 _ => write!(f, "{}{error}", InTable(table)),
             },
-            Kind::Filter { table, error } => write!(f, "table `{table}`: {error}"),
-            Kind::Foreign { table, error } => match keys {
+            Repr::Filter { table, error } => write!(f, "table `{table}`: {error}"),
+            Repr::Foreign { table, error } => match keys {
                 Keys::Redacted => write!(f, "{}foreign row: {}", InTable(table), error.redacted()),
                 _ => write!(f, "{}foreign row: {error}", InTable(table)),
             },
-            Kind::Row { table, key, error } => {
+            Repr::Row { table, key, error } => {
                 write!(f, "{} of table `{table}`: ", OneRow(key, keys))?;
                 match keys {
                     Keys::Redacted => write!(f, "{}", error.redacted()),
@@ -109,17 +110,17 @@ impl Error {
                 }
             }
             // The key is named once, by the error below where that does it.
-            Kind::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
-            Kind::Entry { key, error } => {
+            Repr::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
+            Repr::Entry { key, error } => {
                 let verb = if error.is_outcome_unknown() { "may not have been" } else { "was not" };
                 write!(f, "{} {verb} written: ", OneRow(key, keys))?;
                 error.write(f, keys)
             }
-            Kind::Input { index, error } => {
+            Repr::Input { index, error } => {
                 write!(f, "row {index} of the input, counted from 0: ")?;
                 error.write(f, keys)
             }
-            Kind::Scan { bucket, last, error } => {
+            Repr::Scan { bucket, last, error } => {
                 error.write(f, keys)?;
                 let last = last.as_ref().filter(|_| keys != Keys::Redacted);
                 match (bucket, last) {
@@ -132,8 +133,8 @@ impl Error {
                     (None, None) => Ok(()),
                 }
             }
-            Kind::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
-            Kind::Definition { table, message } | Kind::Mismatch { table, message } => {
+            Repr::NotPrefixes { table, message } => write!(f, "table `{table}`: {message}"),
+            Repr::Definition { table, message } | Repr::Mismatch { table, message } => {
                 write!(f, "table `{table}`: {message}")
             }
         }
@@ -177,27 +178,28 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        match self.kind() {
-            Kind::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
-            Kind::Credentials { error } => Some(error),
-            Kind::Key { error, .. } => Some(error),
-            Kind::Plan { error, .. } => Some(error),
-            Kind::Filter { error, .. } => Some(error),
-            Kind::Foreign { error, .. } => Some(error),
-            Kind::Row { error, .. } => Some(error),
-            Kind::Entry { error, .. } | Kind::Input { error, .. } => Some(error),
-            Kind::Scan { error, .. } => error.source(),
-            Kind::Rpc(_)
-            | Kind::Configuration { .. }
-            | Kind::InUse { .. }
-            | Kind::Damaged { .. }
-            | Kind::Closed { .. }
-            | Kind::Limit { .. }
-            | Kind::RuntimeEnded { .. }
-            | Kind::Protocol { .. }
-            | Kind::NotPrefixes { .. }
-            | Kind::Definition { .. }
-            | Kind::Mismatch { .. } => None,
+        match self.repr() {
+            Repr::Rpc(Rpc { failure: Failure { source: Some(source), .. }, .. }) => Some(source.as_ref()),
+            Repr::Credentials { error } => Some(error),
+            Repr::Key { error, .. } => Some(error),
+            Repr::Plan { error, .. } => Some(error),
+            Repr::Filter { error, .. } => Some(error),
+            Repr::Foreign { error, .. } => Some(error),
+            Repr::Row { error, .. } => Some(error),
+            Repr::Entry { error, .. } | Repr::Input { error, .. } => Some(error),
+            Repr::Scan { error, .. } => error.source(),
+            Repr::Rpc(_)
+            | Repr::Configuration { .. }
+            | Repr::Unreachable { .. }
+            | Repr::InUse { .. }
+            | Repr::Damaged { .. }
+            | Repr::Closed { .. }
+            | Repr::Limit { .. }
+            | Repr::RuntimeEnded { .. }
+            | Repr::Protocol { .. }
+            | Repr::NotPrefixes { .. }
+            | Repr::Definition { .. }
+            | Repr::Mismatch { .. } => None,
         }
     }
 }
@@ -215,9 +217,6 @@ impl Rpc {
             _ => write!(f, "{told}{tries}")?,
         }
         f.write_str(if tries.open.is_some() { MAY_BE_APPLIED } else { "" })?;
-        if tries.ended == Some(Ended::NoContact) && target.is_emulator() {
-            write!(f, "; does the emulator run, at this address?")?;
-        }
         if failure.code == Code::NotFound && is_of_missing_table(rpc, table, &failure.message) {
             write!(
                 f,
@@ -283,12 +282,6 @@ impl fmt::Display for Tries {
             Some(Ended::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
             Some(Ended::Time(allowed)) => {
                 write!(f, "; given up after {attempts} in {elapsed:.1} s, of {allowed:?} that are allowed")
-            }
-            Some(Ended::NoContact) => {
-                write!(
-                    f,
-                    "; given up after {attempts} in {elapsed:.1} s, since no Bigtable has ever answered there"
-                )
             }
         }
     }
@@ -381,7 +374,12 @@ mod tests {
             "{silent}"
         );
         let late = error(busy(), 3, Some(time));
-        assert!(late.is_deadline() && late.is_unavailable() && late.is_retryable() && late.attempts() == 3);
+        assert!(
+            late.is_deadline_exceeded()
+                && late.is_unavailable()
+                && late.is_retryable()
+                && late.attempts() == 3
+        );
         assert_eq!(late.grpc_code(), Some(4));
     }
 }

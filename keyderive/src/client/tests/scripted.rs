@@ -170,7 +170,7 @@ async fn an_answer_that_breaks_the_protocol_ends_the_scan() {
         let mut rows = read(reads);
         rows.next().await.unwrap().unwrap();
         let error = rows.next().await.unwrap().unwrap_err();
-        assert!(error.is_protocol() && error.to_string().contains(reason), "{error}");
+        assert!(error.is_protocol_violation() && error.to_string().contains(reason), "{error}");
         assert!(rows.next().await.is_none());
     }
 }
@@ -203,7 +203,7 @@ async fn an_error_after_a_single_row_is_an_error_of_the_read() {
         Script { reads: vec![row("k", true), Err(Status::data_loss(""))], ..Script::default() }.client();
     assert!(client.read_row("t", "k".into(), None).await.is_err());
     let client = Script { reads: vec![row("k", true), row("l", true)], ..Script::default() }.client();
-    assert!(client.read_row("t", "k".into(), None).await.unwrap_err().is_protocol());
+    assert!(client.read_row("t", "k".into(), None).await.unwrap_err().is_protocol_violation());
 }
 
 #[tokio::test]
@@ -215,7 +215,7 @@ async fn entries_without_an_outcome_are_errors() {
     ];
     let written = write_three(told).await;
     assert!(written[0].as_ref().unwrap_err().is_not_found());
-    assert!(written[1].as_ref().unwrap_err().is_protocol());
+    assert!(written[1].as_ref().unwrap_err().is_protocol_violation());
     assert!(written[2].is_ok());
 }
 

@@ -117,7 +117,10 @@ async fn without_a_token_nothing_is_sent() {
         client.mutate_row("t", "k".into(), mutations()).await.unwrap_err(),
         client.mutate_rows("t", vec![("k".into(), mutations())]).await.remove(0).unwrap_err(),
     ] {
-        assert!(error.is_credentials() && error.is_permission_denied() && !error.is_retryable(), "{error}");
+        assert!(
+            error.is_missing_credentials() && error.is_permission_denied() && !error.is_retryable(),
+            "{error}"
+        );
         assert_eq!((error.attempts(), error.grpc_code()), (1, Some(16)));
         let text = error.to_string();
         assert!(
@@ -141,7 +144,10 @@ async fn a_token_that_never_comes_is_waited_for_no_longer_than_an_attempt() {
     });
     let start = Instant::now();
     let error = client.mutate_row("t", "k".into(), vec![Mutation::delete_row()]).await.unwrap_err();
-    assert!(error.is_deadline() && error.to_string().contains("no access token came within 7s"), "{error}");
+    assert!(
+        error.is_deadline_exceeded() && error.to_string().contains("no access token came within 7s"),
+        "{error}"
+    );
     assert_eq!(start.elapsed().as_secs(), 7);
 }
 
@@ -156,10 +162,10 @@ async fn a_client_without_a_first_token_is_an_error() {
         "there is no access token for the cloud: the account is disabled; run `gcloud auth application-default \
          login`, set `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
     );
-    assert!(error.is_credentials() && error.is_permission_denied() && !error.is_retryable());
+    assert!(error.is_missing_credentials() && error.is_permission_denied() && !error.is_retryable());
     assert!(start.elapsed().is_zero());
     let error = cloud().credentials(Never).cloud("p", "i").await.unwrap_err();
-    assert!(error.is_credentials() && error.to_string().contains("none came within 10s"), "{error}");
+    assert!(error.is_missing_credentials() && error.to_string().contains("none came within 10s"), "{error}");
     assert_eq!(start.elapsed().as_secs(), 10);
     let busy = Tokens::new(|_| Err(CredentialsError::new("busy").transient()));
     assert!(cloud().credentials(busy).cloud("p", "i").await.unwrap_err().is_retryable());
@@ -172,7 +178,7 @@ async fn a_token_is_not_sent_to_another_machine_unencrypted() {
     {
         let builder = Client::builder().endpoint(endpoint).admin_endpoint(admin);
         let error = builder.credentials(Tokens::new(numbered)).cloud("p", "i").await.unwrap_err();
-        assert!(error.is_configuration(), "{error}");
+        assert!(error.is_misconfiguration(), "{error}");
         assert!(error.to_string().starts_with("`http://10.1.2.3"), "{error}");
     }
 }
@@ -258,7 +264,7 @@ async fn credentials_that_cannot_be_read_are_an_error_at_once() {
         // The variables of a process are for all its threads, so they are those of another one.
         let start = std::time::Instant::now();
         let error = Client::cloud("p", "i").await.unwrap_err();
-        assert!(error.is_credentials() && start.elapsed() < Duration::from_secs(5));
+        assert!(error.is_missing_credentials() && start.elapsed() < Duration::from_secs(5));
         println!("said: {error}");
         return;
     }

@@ -199,10 +199,10 @@ impl Errors {
         if let Some((last, error)) = &self.0
             && *last == alike
         {
-            return error.shared();
+            return error.clone();
         }
         let error = attempts.error(failure, ended).with_open(open);
-        self.0 = Some((alike, error.shared()));
+        self.0 = Some((alike, error.clone()));
         error
     }
 }
@@ -215,7 +215,7 @@ fn spread(
     error: &Error,
 ) -> Vec<Result<(), Error>> {
     for waiting in waiting {
-        outcomes[waiting.place] = Err(error.shared().with_open(waiting.open(entries)));
+        outcomes[waiting.place] = Err(error.clone().with_open(waiting.open(entries)));
     }
     outcomes
 }

@@ -365,13 +365,13 @@ async fn write_if_absent(
     let written = iter(0..entries.len()).map(|place| {
         let of_all = &of_all;
         async move {
-            if let Some(error) = of_all.get().map(Error::shared) {
+            if let Some(error) = of_all.get().cloned() {
                 return Err(error);
             }
             let written = client.write_if_absent(table, entries, place).await;
             written.map_err(Error::of_load_if_absent).inspect_err(|error| {
                 if is_of_every_row(error) {
-                    let _ = of_all.set(error.shared());
+                    let _ = of_all.set(error.clone());
                 }
             })
         }
@@ -390,16 +390,16 @@ async fn write_if_absent(
 /// Whether a failure says nothing of the row: another one would have failed too, or it may be written later.
 fn is_of_every_row(error: &Error) -> bool {
     error.is_retryable()
-        || error.is_deadline()
+        || error.is_deadline_exceeded()
         || error.is_unavailable()
         || error.is_resource_exhausted()
         || error.is_not_found()
         || error.is_permission_denied()
         || error.is_unimplemented()
         || error.is_of_single_row_transactions()
-        || error.is_closed()
-        || error.is_configuration()
-        || error.is_protocol()
+        || error.is_client_closed()
+        || error.is_misconfiguration()
+        || error.is_protocol_violation()
 }
 
 /// How long the input may still be waited for.

@@ -26,7 +26,7 @@ pub(crate) fn of_entries(written: &[Result<(), Error>]) -> (Status, Vec<Entry>) 
         .zip(0..)
         .filter_map(|(outcome, index)| outcome.as_ref().err().map(|error| (index, error)))
         .collect();
-    let cut_short = failed.iter().find(|(_, error)| error.is_deadline() || error.is_closed());
+    let cut_short = failed.iter().find(|(_, error)| error.is_deadline_exceeded() || error.is_client_closed());
     let overall = match (cut_short, failed.first()) {
         (Some((_, error)), _) => of_error(error),
         (None, Some((_, error))) if failed.len() == written.len() => of_error(error),

@@ -218,7 +218,7 @@ async fn a_list_of_tables_without_end_is_an_error() {
         };
         let script = Script { next_page: Arc::new(next_page), ..Script::default() };
         let error = script.client().list_tables().await.unwrap_err();
-        assert!(error.is_protocol(), "{error}");
+        assert!(error.is_protocol_violation(), "{error}");
         error.to_string()
     }
     let text = listed(|_| "more".to_owned()).await;
@@ -290,7 +290,7 @@ async fn what_no_table_can_be_is_not_sent() {
         client.create_table("t", new).await.unwrap_err(),
         client.modify_families("t", vec![FamilyChange::add(bad)]).await.unwrap_err(),
     ] {
-        assert!(error.is_invalid_argument() && !error.is_mismatch(), "{error}");
+        assert!(error.is_invalid_argument() && !error.is_table_mismatch(), "{error}");
         assert_eq!(
             error.to_string(),
             "table `t`: the column family `cf`: 0 versions are kept; keep 1 to 2147483647"
@@ -319,7 +319,7 @@ async fn consistency_that_does_not_come_is_a_deadline() {
     let begun = Instant::now();
     let error = client.wait_for_consistency("t").await.unwrap_err();
     assert!(begun.elapsed() <= Duration::from_secs(30), "{:?}", begun.elapsed());
-    assert!(error.is_deadline() && error.attempts() as usize + 1 == script.calls(), "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() as usize + 1 == script.calls(), "{error}");
     let text = error.to_string();
     assert!(
         text.starts_with(
