@@ -13,6 +13,6 @@ fn all_paths_read_the_same_rows_and_write_the_same_cells() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
     assert!(output.status.success(), "{tables}{errors}");
     for title in ["Scans", "Ordered merge of 64 buckets", "Bulk writes", "Keys"] {
-        assert!(tables.contains(&format!("### {title}\n")), "{tables}");
+        assert!(tables.contains(&format!("## {title}\n")), "{tables}");
     }
 }

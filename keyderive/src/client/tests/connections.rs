@@ -156,7 +156,7 @@ async fn a_connection_stays_where_nobody_answers_a_new_one() {
 
 /// What a connection to the listener begins with: the preface, the settings, and the window of the connection.
 async fn opening(listener: &TcpListener, dialer: &dyn Dial) -> Vec<u8> {
-    let client = Client::emulator("127.0.0.1:1").await.unwrap();
+    let client = Client::embedded();
     let transport = dialer.dial();
     let channels = Arc::new(Channels::new([transport.clone()]));
     let Transport::Channel(..) = transport else { panic!("a connection over TCP") };

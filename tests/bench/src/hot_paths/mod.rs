@@ -68,13 +68,26 @@ pub struct Size {
     pub runs: usize,
 }
 
+/// What the page of all sections begins with.
+const ABOUT: &str = "\
+# Benchmarks
+
+`cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page; it takes some minutes and two
+quiet cores.
+
+The ratios are what counts; they vary by a tenth and more from run to run. The peers are `bigtable_rs` and `storekey`, and the
+floor is code by hand that does the same for one key and one row; what a path was to reach and has not is in bold. Time is that
+of the client's thread alone, the system's included, and says nothing of rows a second over a network. The server is another
+thread of the process, over the loopback interface, the same for all.
+";
+
 /// Measures these sections, and prints each as a table in Markdown.
 ///
 /// # Errors
 /// When a path fails, hangs, or reads or writes anything else than the others do.
 pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
     machine::pin_client();
-    println!("{}\n", machine::describe(size));
+    println!("{ABOUT}\n{}\n", machine::describe(size));
     for section in sections {
         match section {
             Section::Scans => println!("{}", scans::measure(size)?),

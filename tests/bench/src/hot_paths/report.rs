@@ -98,7 +98,7 @@ impl fmt::Display for Table {
         let Self { title, about, unit, lines, .. } = self;
         let has_memory = lines.iter().any(|line| line.memory.is_some());
         let (memory, rule) = if has_memory { (" memory |", "---|") } else { ("", "") };
-        writeln!(f, "### {title}\n\n{about}\n")?;
+        writeln!(f, "## {title}\n\n{about}\n")?;
         writeln!(
             f,
             "| path | CPU a {unit} | allocations a {unit} |{memory} than its peer | of its floor | required |"
