@@ -13,7 +13,7 @@ use jiff::{Timestamp, ToSpan as _};
 use keyderive::{Client, RowKey, Table};
 use serde::{Deserialize, Serialize};
 
-/// `user-site-time` behind a bucket by the hash of all three, so that no tablet has all posts of one user. The
+/// `user-site-time` after a bucket by the hash of all three, so that no tablet has all posts of one user. The
 /// newest comes first.
 #[derive(RowKey, Debug, Clone)]
 #[row_key(delimiter = '-')]

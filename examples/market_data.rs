@@ -26,7 +26,7 @@ struct QuoteKey {
     quote_time: Timestamp,
 }
 
-/// The same form behind another tag, so that neither type sees the other's rows.
+/// The same form after another tag, so that neither type sees the other's rows.
 #[derive(RowKey, Debug)]
 #[row_key(tag = "TRADE")]
 struct TradeKey {

@@ -22,7 +22,7 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::faults::{Breaks, Cut, Torn};
+use super::faults::{SplitStream, StreamFault, TruncatedStream};
 use super::filter::Filter;
 use super::interval;
 use super::mutate::{apply, changes};
@@ -47,11 +47,11 @@ impl Data {
 }
 
 /// Answers that are made before the first is sent.
-type Answers<T> = Cut<stream::Iter<vec::IntoIter<Result<T, Status>>>>;
+type Answers<T> = TruncatedStream<stream::Iter<vec::IntoIter<Result<T, Status>>>>;
 
 #[tonic::async_trait]
 impl Bigtable for Data {
-    type ReadRowsStream = Cut<Torn<Scan>>;
+    type ReadRowsStream = TruncatedStream<SplitStream<Scan>>;
     type SampleRowKeysStream = Answers<SampleRowKeysResponse>;
     type MutateRowsStream = Answers<MutateRowsResponse>;
 
@@ -59,7 +59,7 @@ impl Bigtable for Data {
         &self,
         request: Request<ReadRowsRequest>,
     ) -> Result<Response<Self::ReadRowsStream>, Status> {
-        let (features, breaks) = (features(request.metadata())?, Breaks::of(&request));
+        let (features, faults) = (features(request.metadata())?, StreamFault::of(&request));
         let request = routed(request, |message| &message.table_name)?;
         let limit = u64::try_from(request.rows_limit)
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
@@ -79,17 +79,17 @@ impl Bigtable for Data {
                 )));
             }
         };
-        Ok(Response::new(Cut::new(Torn::new(scan, &breaks), &breaks)))
+        Ok(Response::new(TruncatedStream::new(SplitStream::new(scan, &faults), &faults)))
     }
 
     async fn sample_row_keys(
         &self,
         request: Request<SampleRowKeysRequest>,
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
-        let breaks = Breaks::of(&request);
+        let faults = StreamFault::of(&request);
         let request = routed(request, |message| &message.table_name)?;
         let samples = self.worker.read(move |store| sample::row_keys(store, &request.table_name)).await?;
-        Ok(answers(samples, &breaks))
+        Ok(answers(samples, &faults))
     }
 
     async fn mutate_row(
@@ -112,7 +112,7 @@ impl Bigtable for Data {
         &self,
         request: Request<MutateRowsRequest>,
     ) -> Result<Response<Self::MutateRowsStream>, Status> {
-        let breaks = Breaks::of(&request);
+        let faults = StreamFault::of(&request);
         let MutateRowsRequest { table_name, entries, .. } = routed(request, |message| &message.table_name)?;
         if entries.is_empty() {
             return Err(Status::invalid_argument("the request has no entries"));
@@ -143,7 +143,7 @@ impl Bigtable for Data {
             status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
         });
         let answer = MutateRowsResponse { entries: entries.collect(), rate_limit_info: None };
-        Ok(answers(vec![answer], &breaks))
+        Ok(answers(vec![answer], &faults))
     }
 
     async fn check_and_mutate_row(
@@ -245,9 +245,9 @@ async fn filter(message: Option<RowFilter>) -> Result<Filter, Status> {
     aside(|| Filter::new(message)).await?
 }
 
-fn answers<T>(answers: Vec<T>, breaks: &Breaks) -> Response<Answers<T>> {
+fn answers<T>(answers: Vec<T>, faults: &StreamFault) -> Response<Answers<T>> {
     let answers: Vec<_> = answers.into_iter().map(Ok).collect();
-    Response::new(Cut::new(stream::iter(answers), breaks))
+    Response::new(TruncatedStream::new(stream::iter(answers), faults))
 }
 
 /// The message of a request that is routed by its table.

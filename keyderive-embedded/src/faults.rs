@@ -11,7 +11,7 @@ use super::Bigtable;
 
 pub use self::fault::Fault;
 pub(super) use self::inject::Injector;
-pub(super) use self::streams::{Breaks, Cut, Torn};
+pub(super) use self::streams::{SplitStream, StreamFault, TruncatedStream};
 
 /// A call of Bigtable's services, as its protocol names it.
 ///
@@ -172,7 +172,7 @@ impl Faults {
     /// Has streams break with this chance before each of their messages, and before their end, as unavailable.
     ///
     /// The streams are the answers to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that tries again goes on
-    /// behind what came; it gives up where too many attempts bring nothing, so that a chance near 1 is one of failure.
+    /// after what came; it gives up where too many attempts bring nothing, so that a chance near 1 is one of failure.
     pub fn cut_streams(self, chance: f64) -> Self {
         Self { breaks: Chances { cut: chance, ..self.breaks }, ..self }
     }

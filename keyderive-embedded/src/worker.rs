@@ -14,7 +14,7 @@ use tonic::Status;
 
 use super::store::{Bulk, Make, MakeEach, RowChange, Store};
 
-/// How many writes share a commit at most, and for how long one takes in more; those behind them wait for the next.
+/// How many writes share a commit at most, and for how long one takes in more; those after them wait for the next.
 const GROUP_WRITES: usize = 1024;
 pub(super) const GROUP_TIME: Duration = Duration::from_millis(20);
 

@@ -1,4 +1,4 @@
-//! FarmHash `Fingerprint64`, the hash behind `FARM_FINGERPRINT` of BigQuery and Spanner SQL.
+//! FarmHash `Fingerprint64`, the hash after `FARM_FINGERPRINT` of BigQuery and Spanner SQL.
 //!
 //! ```
 //! // SELECT FARM_FINGERPRINT("1footrue")

@@ -408,7 +408,7 @@ pub(crate) fn each_meta<'a>(
     read.is_ok()
 }
 
-/// The literal behind `name =`; none, with an error on the value, where it is something else.
+/// The literal after `name =`; none, with an error on the value, where it is something else.
 fn value<T: syn::parse::Parse>(
     cx: &Ctxt,
     meta: &ParseNestedMeta<'_>,
@@ -427,7 +427,7 @@ fn value<T: syn::parse::Parse>(
     // A forgotten comma: what follows is understood, so only the comma is missing.
     if fork.peek(Ident::peek_any) && value.fork().parse::<T>().is_ok() {
         let parsed = value.parse()?;
-        cx.error(until_comma(value)?, "expected a comma in front of this option");
+        cx.error(until_comma(value)?, "expected a comma before this option");
         return Ok(Some(parsed));
     }
     let tokens = until_comma(value)?;
@@ -439,7 +439,7 @@ fn value<T: syn::parse::Parse>(
     Ok(None)
 }
 
-/// Passes over what stands behind a name that is not understood.
+/// Passes over what stands after a name that is not understood.
 pub(crate) fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     until_comma(input).map(drop)
 }

@@ -90,7 +90,7 @@ fn refuse_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, r
         first.ident,
         format_args!(
             "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
-             help: promote a field that varies, such as a user or a device, in front of `{name}`\n\
+             help: promote a field that varies, such as a user or a device, before `{name}`\n\
              help: or {salt}\n\
              help: {randomize}\n\
              help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
@@ -216,7 +216,7 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
             continue;
         };
         len += width;
-        // Each field in front has a delimiter behind it.
+        // Each field in front has a delimiter after it.
         if len + at > MAX_KEY_LEN {
             cx.error(
                 written,

@@ -41,15 +41,15 @@ use syn::DeriveInput;
 /// - `#[salt(range = 4, over = "user_id,site")]` puts a bucket of `0..range` in front, chosen by a hash of
 ///   the fields named, of all fields without `over`. `range` is 2 to 4096. `over(user_id, site)` is the
 ///   same with one token a field.
-///   It is followed by the delimiter, with `sep = "-"` by that. It stands behind a tag, with
-///   `position = "front"` before it, with `after = "user_id"` behind that field.
+///   It is followed by the delimiter, with `sep = "-"` by that. It stands after a tag, with
+///   `position = "front"` before it, with `after = "user_id"` after that field.
 ///   `hash = "java"` reads and writes tables made with Google's published salting sample: the signed
-///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, in front of all, a tag too.
-/// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, in front of the salt.
+///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, before all, a tag too.
+/// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, before the salt.
 /// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it. It is below `0` in a key with
 ///   delimited strings or a tag of letters and digits, and below `%` in one with `escape`.
 /// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. Two more names are warned
-///   about without it: `point_reads`, a field behind a hashed one, and `few_buckets`, a salt over fewer values than it
+///   about without it: `point_reads`, a field after a hashed one, and `few_buckets`, a salt over fewer values than it
 ///   has buckets. A name that allows nothing in this key is warned about too.
 /// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
 ///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without

@@ -6,7 +6,7 @@ use syn::{Ident, Path};
 
 use crate::attr::unraw;
 
-/// The path to the runtime's private module, and what has to stand in front of its first use.
+/// The path to the runtime's private module, and what has to stand before its first use.
 pub(crate) struct Runtime {
     pub(crate) private: TokenStream,
     /// The path that `crate = "…"` gives is named here alone, so that a wrong one is a single error.

@@ -4,7 +4,7 @@ use proc_macro2::{Span, TokenStream};
 use quote::quote;
 use syn::Ident;
 
-/// A warning on `tokens`. The compiler shows `name` in front of the message, as the name of the constant.
+/// A warning on `tokens`. The compiler shows `name` before the message, as the name of the constant.
 pub(crate) fn print(tokens: TokenStream, name: &str, message: &str) -> TokenStream {
     let span = tokens.into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let [declared, used] = [Span::call_site(), span].map(|span| Ident::new(name, span));

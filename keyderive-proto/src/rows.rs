@@ -41,7 +41,7 @@ impl Message for RowsMessage {
         Ok(Self(buf.copy_to_bytes(buf.remaining())))
     }
 
-    /// Encoded messages behind one another are one message.
+    /// Encoded messages one after the other are one message.
     fn merge(&mut self, mut buf: impl Buf) -> Result<(), DecodeError> {
         let mut bytes = Vec::with_capacity(self.0.len() + buf.remaining());
         bytes.extend_from_slice(&self.0);

@@ -35,7 +35,7 @@
 //! struct ReadingKey {
 //!     #[row_key(sequential)]
 //!     #[pad(8)]
-//!     date: u32, // error: a hotspot; promote `meter` in front of it, salt the key, or hash the date
+//!     date: u32, // error: a hotspot; promote `meter` before it, salt the key, or hash the date
 //!     #[pad(10)]
 //!     meter: u64,
 //! }
@@ -101,7 +101,7 @@
 //!
 //! # Battery levels, three times cooler
 //!
-//! The guides' example of a hotspot is a timestamp right behind a tag. It is refused, since a tag is a constant:
+//! The guides' example of a hotspot is a timestamp right after a tag. It is refused, since a tag is a constant:
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;

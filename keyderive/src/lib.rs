@@ -47,7 +47,7 @@
 //!
 //! # Choosing a key
 //!
-//! Rows lie in the order of their keys. Fields that a query fixes come first, the one that it ranges over behind them.
+//! Rows lie in the order of their keys. Fields that a query fixes come first, the one that it ranges over after them.
 //! Where many writes go to one place, take the first remedy that fits:
 //!
 //! | what is seen | remedy | in keyderive |
@@ -111,7 +111,7 @@
 //! Each step has a type of its own. Where a condition decides how far a scan is constrained, make each branch a
 //! [`plan::Plan`] with `.into_plan()`; a function that returns a scan returns `impl IntoPlan<EventKey>`.
 //!
-//! A bound is a cut and not a value: what the field cannot hold is clamped, or matches nothing. A fixed value
+//! Range bounds need not be storable: a bound that the field cannot hold is clamped, or the range is empty. A fixed value
 //! that no key can hold is an error, raised when the scan is planned, explained or run.
 //!
 //! A [`plan::Plan`] knows its requests without a table: one for each bucket that can hold a row, a single one where
@@ -171,7 +171,7 @@
 //!
 //! # Loading
 //!
-//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on behind a
+//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on after a
 //! [`Checkpoint`](load::Checkpoint) after its process has died; [`load::Load`] says how. [`Table::export`] reads a
 //! table by several partitions at a time. [`put_both`] writes a record to two tables. [`guide::loading`] says when to
 //! use which.
@@ -251,9 +251,9 @@ pub use key::{KeyField, RowKey};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 pub use table::{
-    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, Held, KeyOnly, Modify, OnForeign,
-    OnUnreadable, Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Skipped, SkippedRow, Table,
-    Update, Verified, Verify, Writer, load, put_both,
+    CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign, OnUnreadable,
+    Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Skipped, SkippedRow, Table, Update, Verified,
+    Verify, WriteOutcome, Writer, load, put_both,
 };
 
 /// What the derive's output calls. Not for use by hand: it changes with every release.

@@ -32,7 +32,7 @@ fn carried(mock: &Mock) -> Vec<usize> {
 }
 
 /// A server that answers writes and scans when the gate is open.
-fn behind(gate: &Gate) -> Mock {
+fn after(gate: &Gate) -> Mock {
     let gate = gate.clone();
     Mock::new().by(move |request| {
         let answer = Answer::new().hold(&gate);
@@ -46,7 +46,7 @@ fn behind(gate: &Gate) -> Mock {
 #[tokio::test(start_paused = true)]
 async fn a_client_has_one_connection_unless_told() {
     let gate = Gate::new();
-    let mock = behind(&gate);
+    let mock = after(&gate);
     let table = table(&mock);
     let writes = join_all((0..8).map(|_| table.mutate_row("k", set())));
     let open = async {
@@ -61,7 +61,7 @@ async fn a_client_has_one_connection_unless_told() {
 #[tokio::test(start_paused = true)]
 async fn requests_are_spread_over_the_connections() {
     let gate = Gate::new();
-    let mock = behind(&gate);
+    let mock = after(&gate);
     let table = table_by(&mock, 4);
     let writes = join_all((0..40).map(|_| table.mutate_row("k", set())));
     let open = async {
@@ -76,7 +76,7 @@ async fn requests_are_spread_over_the_connections() {
 #[tokio::test(start_paused = true)]
 async fn scans_are_spread_over_the_connections() {
     let gate = Gate::new();
-    let mock = behind(&gate);
+    let mock = after(&gate);
     let table = table_by(&mock, 3);
     let scans = join_all((0..9).map(|_| all(&table)));
     let open = async {

@@ -26,7 +26,7 @@ async fn errors(table: &RawTable) -> Vec<Option<Error>> {
 }
 
 /// A server that answers well when the gate is open.
-fn behind(gate: &Gate) -> Mock {
+fn after(gate: &Gate) -> Mock {
     let gate = gate.clone();
     Mock::new().by(move |request| {
         let answer = Answer::new().hold(&gate);
@@ -86,7 +86,7 @@ async fn clones_and_other_settings_are_closed_too() {
 #[tokio::test(start_paused = true)]
 async fn what_has_begun_ends_well() {
     let gate = Gate::new();
-    let mock = behind(&gate);
+    let mock = after(&gate);
     let client = client(&mock);
     let table = client.raw_table("events");
     let begun = tokio::spawn(async move {

@@ -180,7 +180,7 @@ async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
     assert_eq!(error.last_row_key().map(text).as_ref(), read.last());
 }
 
-/// The number of the row that a scan goes on behind.
+/// The number of the row that a scan goes on after.
 fn asked_behind(request: &Request) -> u32 {
     use data::row_range::StartKey;
     let rows = request.read_rows().rows.unwrap();

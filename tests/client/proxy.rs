@@ -1,4 +1,4 @@
-//! The client behind the RPCs of Google's conformance suite, from end to end.
+//! The client after the RPCs of Google's conformance suite, from end to end.
 
 use std::time::{Duration, Instant};
 

@@ -242,13 +242,13 @@ async fn a_scan_that_fails_for_good_says_how_far_it_came() {
     assert_eq!(error.last_row_key(), Some(&b"c"[..]));
 }
 
-/// What is right behind a key of 4096 bytes is what its last byte, or the last one that can, is incremented to.
+/// What is right after a key of 4096 bytes is what its last byte, or the last one that can, is incremented to.
 #[tokio::test(start_paused = true)]
 async fn the_longest_keys_are_gone_behind() {
     let (longest, next) = ("k".repeat(4096), "k".repeat(4095) + "l");
-    let behind = mock([Answer::rows([longest.clone()]).fail(Code::Unavailable), Answer::rows(["l"])]);
-    assert_eq!(all(&table(&behind)).await.unwrap(), [longest, "l".to_owned()]);
-    assert_eq!(asked(&behind)[1], format!("[{next},)"));
+    let after = mock([Answer::rows([longest.clone()]).fail(Code::Unavailable), Answer::rows(["l"])]);
+    assert_eq!(all(&table(&after)).await.unwrap(), [longest, "l".to_owned()]);
+    assert_eq!(asked(&after)[1], format!("[{next},)"));
 
     let end = mock([Answer::rows([vec![0xff; 4096]]).fail(Code::Unavailable)]);
     assert_eq!(all(&table(&end)).await.unwrap().len(), 1);

@@ -9,7 +9,7 @@ use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, all, client, entries, set, table};
 
-/// With these, a server may have failed on the way, or speak for one behind it.
+/// With these, a server may have failed on the way, or speak for one after it.
 const OPEN: [Code; 7] = [
     Code::Unavailable,
     Code::DeadlineExceeded,
@@ -220,8 +220,8 @@ async fn rows_of_a_table_say_that_they_may_be_written() {
     }
     let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
     assert!(error.is_outcome_unknown() && error.is_retryable(), "{error}");
-    assert_eq!(error.first().held(), keyderive::Held::Unknown);
-    assert_eq!(error.second().held(), keyderive::Held::NotWritten);
+    assert_eq!(error.first().outcome(), keyderive::WriteOutcome::Unknown);
+    assert_eq!(error.second().outcome(), keyderive::WriteOutcome::NotWritten);
     let writer = counts.writer();
     writer.put(&Key { id: 7 }, &row).await.unwrap();
     let errors = writer.close().await.unwrap_err();
@@ -241,7 +241,7 @@ async fn a_row_of_two_that_was_refused_is_not_written() {
     let counts = client.table::<Key, Counts>("counts");
     let row = Counts { visits: 1 };
     let error = put_both((&counts, &Key { id: 7 }, &row), (&counts, &Key { id: 8 }, &row)).await.unwrap_err();
-    assert_eq!(error.first().held(), keyderive::Held::NotWritten, "{error}");
+    assert_eq!(error.first().outcome(), keyderive::WriteOutcome::NotWritten, "{error}");
     assert!(!error.is_outcome_unknown() && error.is_retryable(), "{error}");
 }
 

@@ -166,7 +166,7 @@ struct Page {
     views: i64,
 }
 
-/// In 2096: behind no clock that a test runs by.
+/// In 2096: after no clock that a test runs by.
 const LATE: i64 = 4_000_000_000_000_000;
 
 /// Two writers that have read one version are told apart, since what the first writes is newer than it.

@@ -1,4 +1,4 @@
-//! Times in every format, behind a user or behind a salt.
+//! Times in every format, after a user or after a salt.
 
 use std::time::SystemTime;
 

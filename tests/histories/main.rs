@@ -298,7 +298,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     let mut writers = JoinSet::new();
     let begun = Instant::now();
     for writer in 0..WRITERS {
-        // Clocks that are right, and those that are up to 2 s behind or ahead.
+        // Clocks that are right, and those that are up to 2 s after or ahead.
         let skew_micros = if writer == 0 { 0 } else { rng.i64(-2000..=2000) * 1000 };
         let upstream = Endpoint::from_shared(format!("http://{host}")).unwrap().connect_lazy();
         let proxy = Proxy::new(upstream, Arc::clone(&log), skew_micros, rng.fork(), Arc::clone(&applying));

@@ -82,8 +82,8 @@ fn a_salt_behind_fields_that_are_not_fixed() {
         r#"scan of Trade
   key          TRADE-<exchange>-<symbol>-<salt 0 to 2>/<at>-<id>
   constraints  exchange in [7, 9], symbol begins with "a"
-  buckets      all 3, in one request: the salt stands behind exchange, symbol; not fixed: symbol
-  order        as stored, by row key, not by field: the salt stands behind exchange, symbol; not fixed: symbol
+  buckets      all 3, in one request: the salt stands after exchange, symbol; not fixed: symbol
+  order        as stored, by row key, not by field: the salt stands after exchange, symbol; not fixed: symbol
   requests     1
                [TRADE-07-a, TRADE-07-b)
                [TRADE-09-a, TRADE-09-b)"#,
@@ -141,13 +141,13 @@ fn whole_tables() {
     assert!(text.ends_with("\n               [start of table, end of table)"), "{text}");
 }
 
-/// A page goes on behind a row in every bucket, so that its salt says nothing.
+/// A page goes on after a row in every bucket, so that its salt says nothing.
 #[test]
 fn what_is_behind_a_page() {
     let key = Event { user_id: "bob".into(), site: "home".into(), at: 7, seq: 1 };
     let plan = Event::scan().user_id_any_of(["alice", "bob"]).site("home").into_plan().unwrap();
     let token = plan.page_token(&key.encode().unwrap(), false);
-    let rest = plan.behind(&token, false).unwrap().explain();
+    let rest = plan.after(&token, false).unwrap().explain();
     assert_says(
         &rest,
         r#"scan of Event

@@ -1,7 +1,7 @@
 //! Law 1 under a million damaged keys: decode never panics, and what it accepts encodes to the same bytes.
 //!
 //! The damage is small and within the alphabet of the key, most of the time: noise would be refused at the
-//! first byte, and would try nothing behind it.
+//! first byte, and would try nothing after it.
 
 use fastrand::Rng;
 use keyderive::RowKey;

@@ -86,9 +86,9 @@ fn the_greatest_code_of_all() {
     assert_eq!(encoded(Wide::Greatest), b"18446744073709551615");
     assert_eq!(encoded(Wide::Least), b"00000000000000000000");
     assert_eq!(WideKey::decode(&encoded(Wide::Greatest)).unwrap().wide, Wide::Greatest);
-    // Nothing is behind it.
-    let behind = (std::ops::Bound::Excluded(Wide::Greatest), std::ops::Bound::Unbounded);
-    assert!(WideKey::scan().wide_range(behind).into_plan().unwrap().is_empty());
+    // Nothing is after it.
+    let after = (std::ops::Bound::Excluded(Wide::Greatest), std::ops::Bound::Unbounded);
+    assert!(WideKey::scan().wide_range(after).into_plan().unwrap().is_empty());
 }
 
 #[test]

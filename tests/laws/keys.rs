@@ -67,7 +67,7 @@ pub(crate) struct Quote {
     pub(crate) at: i64,
 }
 
-/// As Google's salting sample writes it: Java's hash, negative buckets too, in front of the tag.
+/// As Google's salting sample writes it: Java's hash, negative buckets too, before the tag.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "phone")]
 #[salt(range = 4, sep = "-", hash = "java")]
@@ -77,7 +77,7 @@ pub(crate) struct Phone {
     pub(crate) date: u32,
 }
 
-/// The salt in front of a tag, with two bytes behind it, in two digits.
+/// The salt before a tag, with two bytes after it, in two digits.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "VISIT")]
 #[salt(range = 12, sep = "::", over = "page", position = "front")]
@@ -86,7 +86,7 @@ pub(crate) struct PageView {
     pub(crate) page: String,
 }
 
-/// The salt behind two fields, and over fields on both sides of it.
+/// The salt after two fields, and over fields on both sides of it.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "TRADE", delimiter = '-')]
 #[salt(range = 3, over = "symbol,at", after = "symbol", sep = "/")]
@@ -150,7 +150,7 @@ pub(crate) struct OrderedEvent {
     pub(crate) note: String,
 }
 
-/// The ordered layout of strings only, behind a tag.
+/// The ordered layout of strings only, after a tag.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(layout = "ordered", tag = "N#")]
 pub(crate) struct OrderedNames {
@@ -439,7 +439,7 @@ fn nanos_of(time: SystemTime) -> i64 {
     }
 }
 
-/// Where the salt and what stands behind it lie in a row key; nowhere without a salt.
+/// Where the salt and what stands after it lie in a row key; nowhere without a salt.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
     let Some(salt) = schema.salt() else { return 0..0 };
     if schema.layout() == Layout::OrderedCode {

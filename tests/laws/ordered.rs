@@ -173,7 +173,7 @@ fn numbers_over_an_int64_are_refused() {
     assert!(Id::scan().id_range(1 << 63..).into_plan().unwrap().is_empty());
 }
 
-/// Rows with fixed first fields begin at the key that has dropped the empty ones, and end behind all that go on.
+/// Rows with fixed first fields begin at the key that has dropped the empty ones, and end after all that go on.
 #[test]
 fn ranges_of_fixed_fields() {
     let range = |plan: keyderive::plan::Plan<Three>| {

@@ -105,7 +105,7 @@ fn a_fixed_field_and_a_range_hold_together() {
     assert_eq!(asked(&plan, &keys).len(), 2);
 }
 
-/// The closed end of a range at the first part of a key left out the rows that go on behind it:
+/// The closed end of a range at the first part of a key left out the rows that go on after it:
 /// <https://github.com/googleapis/java-bigtable/pull/445>.
 #[test]
 fn a_closed_end_has_all_rows_of_its_value() {

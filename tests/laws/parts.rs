@@ -17,7 +17,7 @@ fn between(mut splits: Vec<Vec<u8>>) -> Vec<KeyRange> {
     starts.zip(ends).map(|(start, end)| KeyRange::new(start, end)).collect()
 }
 
-/// Cut anywhere, also within a key, right in front of one and right behind, the parts of a plan together ask for each
+/// Cut anywhere, also within a key, right before one and right after, the parts of a plan together ask for each
 /// of its rows once, and each for what lies in its range.
 fn parts_are_the_whole<K: Sample + Candidates>() {
     let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>()));

@@ -32,7 +32,7 @@ fn plans_are_the_same_when_sent<K: Sample + Candidates>() {
         for plan in some(plans, &at).into_iter().filter_map(|candidate| candidate.plan.ok()) {
             let window = KeyRange::new(keys[0].encode().unwrap_or_default(), None);
             let token = plan.page_token(&keys[0].encode().unwrap_or_default(), false);
-            for plan in [plan.within(&window), plan.behind(&token, false).unwrap(), plan] {
+            for plan in [plan.within(&window), plan.after(&token, false).unwrap(), plan] {
                 let sent = sent(&plan);
                 prop_assert_eq!(sent.requests(), plan.requests());
                 prop_assert_eq!(sent.explain().to_string(), plan.explain().to_string());

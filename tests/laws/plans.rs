@@ -24,13 +24,13 @@ type Planned<K> = Result<Plan<K>, PlanError>;
 const MOST_FIELDS: usize = 10;
 
 /// Every plan that can be made of some keys' values: fields fixed as in `fixed`, or to any of those in the list of
-/// their place, and behind them nothing, every kind of range from `lo` to `hi`, or the prefix `lo`.
+/// their place, and after them nothing, every kind of range from `lo` to `hi`, or the prefix `lo`.
 pub(crate) trait Candidates: Sized {
     fn candidates(fixed: &Self, lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
 
     fn candidates_of_lists(lists: &[Vec<Self>], lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
 
-    /// For each field, whether it can be fixed to the value of the second key behind the others of the first one;
+    /// For each field, whether it can be fixed to the value of the second key after the others of the first one;
     /// alone, and among other values.
     fn refusals(fixed: &Self, odd: &Self) -> Vec<(Planned<Self>, Planned<Self>)>;
 }
@@ -392,14 +392,14 @@ fn lists_hold_what_keys_can_hold<K: Sample + Candidates>() {
 }
 for_every_key!(lists_hold_what_keys_can_hold);
 
-/// What stands in front of a row key's salt, and behind it.
+/// What stands before a row key's salt, and after it.
 fn around_salt(schema: &Schema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let salt = salt_span(schema, key);
     (key[..salt.start].to_vec(), key[salt.end..].to_vec())
 }
 
-/// What a plan says of the order of its rows is so: merged by what stands in front of the salt and then by what stands
-/// behind it, rows are in the order of their logical keys.
+/// What a plan says of the order of its rows is so: merged by what stands before the salt and then by what stands
+/// after it, rows are in the order of their logical keys.
 fn requests_merge_into_logical_order<K: Sample + Candidates>() {
     check((prop::collection::vec(K::key(), 2..12), picks()), |(keys, picks)| {
         let of_lists = K::candidates_of_lists(&lists(&picks, &keys), &keys[0], &keys[1]);
@@ -478,7 +478,7 @@ fn a_bound_over_the_longest_key_is_a_place_between_keys() {
     assert!(plan.requests()[0].ranges()[0].end().is_some_and(|end| end.len() <= 4096));
 }
 
-/// Bounds that differ behind the longest key only are one place: such a range is no request, which a server would
+/// Bounds that differ after the longest key only are one place: such a range is no request, which a server would
 /// refuse.
 #[test]
 fn a_range_between_bounds_over_the_longest_key_sends_nothing() {

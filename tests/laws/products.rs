@@ -132,7 +132,7 @@ fn a_late_page_of_a_huge_product_is_found_at_once() {
     let plan = Salted::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
     let last = Salted { user: 19_999, site: 10_000, note: "x".into() };
     let token = plan.page_token(&last.encode().unwrap(), false);
-    let rest = plan.behind(&token, false).unwrap();
+    let rest = plan.after(&token, false).unwrap();
     assert!(!rest.is_empty());
     let requests = rest.requests();
     assert_eq!(requests.iter().map(|request| request.ranges().len()).sum::<usize>(), 10_000);

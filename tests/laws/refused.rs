@@ -95,7 +95,7 @@ fn keys_that_are_not_of_the_type() {
     for (key, parts) in [
         ("1#alice#home#9223370610319163651#00004x", &["field `seq`", "00004x"][..]),
         ("1#alice#home#9223370610319163651#0000042", &["after the last field"]),
-        ("1#alice#home#9223370610319163651", &["field `at`", "the key ends behind it"]),
+        ("1#alice#home#9223370610319163651", &["field `at`", "the key ends after it"]),
         ("1#alice#home", &["field `site`", "end of the key"]),
         ("1#alice#ho me#9223370610319163651#000042", &["field `site`", "a space (0x20)"]),
         ("alice", &["a salt of 0 to 3"]),

@@ -112,7 +112,7 @@ fn java_hashes_utf_16() {
 fn keys_of_other_buckets_are_refused() {
     for (key, parts) in [
         ("2-phone#5c10102#20190501", &["bucket 2", "bucket -2"][..]),
-        ("-02-phone#5c10102#20190501", &["a salt of -3 to 3, not padded, and `-` behind it"]),
+        ("-02-phone#5c10102#20190501", &["a salt of -3 to 3, not padded, and `-` after it"]),
         ("-4-phone#5c10102#20190501", &["a salt of -3 to 3"]),
         ("-2#phone#5c10102#20190501", &["a salt of -3 to 3"]),
         ("-2-tablet#5c10102#20190501", &["the tag `phone`"]),
@@ -126,7 +126,7 @@ fn keys_of_other_buckets_are_refused() {
     assert!(error.is_wrong_bucket());
     let text = error.to_string();
     assert!(
-        text.contains("behind `symbol` it does not have a salt of 0 to 2, zero padded, and `/`"),
+        text.contains("after `symbol` it does not have a salt of 0 to 2, zero padded, and `/`"),
         "{text}"
     );
 }
@@ -191,7 +191,7 @@ fn scans_with_a_salt_behind_a_field() {
 
     let explain = scan().explain().unwrap().to_string();
     for part in [
-        "all 3, in one request: the salt stands behind exchange, symbol; not fixed: symbol",
+        "all 3, in one request: the salt stands after exchange, symbol; not fixed: symbol",
         "as stored, by row key, not by field",
     ] {
         assert!(explain.contains(part), "{explain}\ndoes not say {part:?}");

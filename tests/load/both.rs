@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::{Client, Held, PutBothError, RowKey, Table, put_both};
+use keyderive::{Client, PutBothError, RowKey, Table, WriteOutcome, put_both};
 use serde::{Deserialize, Serialize};
 
 /// What was measured, the newest first.
@@ -108,7 +108,10 @@ async fn a_table_that_fails_for_a_while_is_waited_for() {
 async fn a_first_table_that_refuses_leaves_both_as_they_are() {
     let tables = Tables::with([for_good(Fault::permission_denied()), none()]).await;
     let error = tables.put("a", 1).await.unwrap_err();
-    assert_eq!((error.first().held(), error.second().held()), (Held::NotWritten, Held::NotWritten));
+    assert_eq!(
+        (error.first().outcome(), error.second().outcome()),
+        (WriteOutcome::NotWritten, WriteOutcome::NotWritten)
+    );
     assert!(error.first().error().unwrap().is_permission_denied() && error.second().error().is_none());
     assert_eq!((tables.hold().await, tables.calls()), ([false, false], [1, 0]));
 }
@@ -117,7 +120,10 @@ async fn a_first_table_that_refuses_leaves_both_as_they_are() {
 async fn a_second_table_that_refuses_is_named_with_both_keys() {
     let tables = Tables::with([none(), for_good(Fault::permission_denied())]).await;
     let error = tables.put("a", 1).await.unwrap_err();
-    assert_eq!((error.first().held(), error.second().held()), (Held::Written, Held::NotWritten));
+    assert_eq!(
+        (error.first().outcome(), error.second().outcome()),
+        (WriteOutcome::Written, WriteOutcome::NotWritten)
+    );
     assert_eq!((error.first().table(), error.second().table()), ("metric", "current"));
     assert_eq!(error.second().key().unwrap(), "a#01");
     assert!(!error.is_retryable() && std::error::Error::source(&error).is_some());
@@ -148,7 +154,7 @@ async fn an_outage_is_told_and_repaired_by_the_same_call() {
         let error = tables.put("a", 1).await.unwrap_err();
         assert!(begun.elapsed() <= minute && begun.elapsed() > minute / 2, "{:?}", begun.elapsed());
         let sides = [error.first(), error.second()];
-        assert_eq!(sides[failing].held(), Held::Unknown);
+        assert_eq!(sides[failing].outcome(), WriteOutcome::Unknown);
         assert!(error.is_retryable() && error.to_string().ends_with("; the same call again makes both hold"));
         assert_eq!(tables.hold().await, held);
 

@@ -50,7 +50,7 @@ async fn an_input_that_fails_ends_the_load_behind_its_rows() {
     assert_eq!(
         error.to_string(),
         "the load of table `readings` has ended early: its input failed: line 321 is bad; the first 321 items are \
-         dealt with, and the checkpoint goes on behind them"
+         dealt with, and the checkpoint goes on after them"
     );
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "line 321 is bad");
     assert_eq!((error.report().written(), error.checkpoint().items()), (321, 321));
@@ -74,7 +74,7 @@ async fn a_checkpoint_is_of_one_load() {
     let checkpoint: Checkpoint = serde_json::from_str(&text).unwrap();
     assert_eq!(checkpoint, *report.checkpoint());
 
-    // What a refused checkpoint is behind is not said to be dealt with.
+    // What a refused checkpoint is after is not said to be dealt with.
     let refused = |error: LoadError, why: &str| {
         let told = error.to_string();
         assert!(error.error().unwrap().is_table_mismatch(), "{told}");
@@ -101,14 +101,14 @@ async fn a_checkpoint_is_of_one_load() {
     assert_eq!(table.load_iter((0..100).map(reading)).resume(None).await.unwrap().read(), 100);
 }
 
-/// A table of the same name that does not have the rows in front of the checkpoint.
+/// A table of the same name that does not have the rows before the checkpoint.
 #[tokio::test(start_paused = true)]
 async fn a_checkpoint_is_of_one_table_and_not_of_its_name() {
     let (_, table) = empty().await;
     let report = table.load_iter((0..100).map(reading)).await.unwrap();
     let checkpoint = report.checkpoint().clone();
     let why = "the load of table `readings` has not begun: table `readings`: the checkpoint is of another table of this \
-               name: this one has been made since, or is in another Bigtable, so that the rows in front of the \
+               name: this one has been made since, or is in another Bigtable, so that the rows before the \
                checkpoint are not in it; load it from the beginning: leave `.resume(…)` out";
 
     // In another Bigtable.

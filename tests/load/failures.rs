@@ -86,7 +86,7 @@ async fn the_list_of_failed_rows_is_bounded() {
     let bad = (0..5_000).map(|_| (NameKey { name: "#".to_owned() }, Score { points: 1 }));
     let report = names.load_iter(bad).max_failures(u64::MAX).await.unwrap();
     assert_eq!((report.failed().len(), report.failed_count(), report.requests()), (1000, 5_000, 0));
-    // The checkpoint stays in front of the first one that it does not name.
+    // The checkpoint stays before the first one that it does not name.
     let checkpoint = report.checkpoint().clone();
     assert_eq!((checkpoint.items(), checkpoint.failed().len()), (1000, 1000));
     let mended = (0..5_000).map(|id| (NameKey { name: id.to_string() }, Score { points: 1 }));
@@ -170,7 +170,7 @@ async fn rows_that_a_server_has_refused_are_written_when_it_takes_them() {
     assert!(error.is_too_many_failures());
     let checkpoint = error.checkpoint().clone();
     assert!(checkpoint.failed().len() >= 4 && checkpoint.failed().iter().all(|place| place % 100 == 77));
-    let tail = format!("behind them, and tries the {} rows again that failed", checkpoint.failed().len());
+    let tail = format!("after them, and tries the {} rows again that failed", checkpoint.failed().len());
     assert!(error.to_string().ends_with(&tail), "{error}");
 
     is_strict.store(false, Ordering::Relaxed);

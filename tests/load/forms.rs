@@ -130,7 +130,7 @@ async fn of_a_key_given_twice_the_first_stays_where_rows_are_kept() {
     assert_eq!(table.get(&KEY).await.unwrap(), Some(loaded()));
 }
 
-/// The answer of the first attempt is lost behind the write: the second finds the row there.
+/// The answer of the first attempt is lost after the write: the second finds the row there.
 #[tokio::test(start_paused = true)]
 async fn a_row_whose_answer_was_lost_is_written_once() {
     let bigtable = Bigtable::in_memory();

@@ -100,11 +100,11 @@ fn loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input() {
     assert!(marks.is_sorted() && marks.last() > marks.first());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let behind = stored(&folder.0).unwrap();
-        let failed = (17..behind.items()).step_by(500);
-        assert!(behind.failed().iter().copied().eq(failed), "{behind:?}");
+        let after = stored(&folder.0).unwrap();
+        let failed = (17..after.items()).step_by(500);
+        assert!(after.failed().iter().copied().eq(failed), "{after:?}");
         let report = load(&folder.0, reading, |_| ()).await;
-        assert_eq!(report.read(), u64::from(ROWS) - behind.items() + behind.failed().len() as u64);
+        assert_eq!(report.read(), u64::from(ROWS) - after.items() + after.failed().len() as u64);
         assert_eq!(report.written(), report.read());
         assert_eq!((report.checkpoint().items(), report.checkpoint().failed()), (u64::from(ROWS), &[][..]));
         check(&folder.0).await;

@@ -144,6 +144,6 @@ async fn one_tablet_is_not_written_in_order() {
         id(pair[0].last().unwrap()) + 1 == id(&pair[1][0])
     };
     let neighbours = requests.windows(2).filter(next).count();
-    println!("{} requests, {follow} behind the one before, {neighbours} right behind", requests.len());
+    println!("{} requests, {follow} after the one before, {neighbours} right after", requests.len());
     assert!(neighbours < requests.len() / 20 && follow < requests.len() * 9 / 10);
 }

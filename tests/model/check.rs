@@ -68,8 +68,8 @@ pub(crate) async fn check<K: ModelKey>(
 fn sent<K: ModelKey>(plan: &Plan<K>) -> Result<Plan<K>, String> {
     let json = serde_json::to_string(plan).map_err(|error| format!("the plan is no JSON: {error}"))?;
     let received: Plan<K> = serde_json::from_str(&json).map_err(|error| format!("{json}: {error}"))?;
-    equal("requests behind JSON", &received.requests(), &plan.requests())?;
-    equal("explained behind JSON", &received.explain().to_string(), &plan.explain().to_string())?;
+    equal("requests after JSON", &received.requests(), &plan.requests())?;
+    equal("explained after JSON", &received.explain().to_string(), &plan.explain().to_string())?;
     Ok(received)
 }
 
@@ -204,11 +204,11 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         }
     }
 
-    /// Whether a scan may fail behind these rows, for the foreign row that it names.
+    /// Whether a scan may fail after these rows, for the foreign row that it names.
     fn fails_in_turn(&self, rows: &[Seen<K>], limit: usize, error: &Error) -> Result<(), String> {
         let named = self.is_foreign(error)?;
         if rows.len() >= limit {
-            return Err(format!("it fails behind its limit: {error}"));
+            return Err(format!("it fails after its limit: {error}"));
         }
         if self.execution.unordered {
             return Ok(());
@@ -217,7 +217,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         equal("rows before the error", &rows, &&expected[..rows.len().min(expected.len())])?;
         let last = rows.last().map(|(key, _)| key.encode().unwrap());
         equal("the last row key of the error", &error.last_row_key(), &last.as_deref())?;
-        // Of the same request, all rows in front of the foreign one have been given, and none behind it.
+        // Of the same request, all rows before the foreign one have been given, and none after it.
         let request = self.requests.iter().find(|request| request.asks_for(named)).unwrap();
         for (at, (key, _)) in expected.iter().enumerate() {
             let stored = key.encode().unwrap();
@@ -293,7 +293,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         })
     }
 
-    /// The parts of a plan in front of and behind a stored key: together everything, once.
+    /// The parts of a plan before and after a stored key: together everything, once.
     async fn parts(&self, place: usize) -> Result<(), String> {
         let between =
             self.case.content.rows.get(place).map_or(b"\x80".to_vec(), |(key, _)| key.encode().unwrap());

@@ -24,7 +24,7 @@ pub(crate) struct Ends {
 }
 
 impl<V: Ord + Clone> Constraint<V> {
-    /// A constraint that a plan goes on behind. Most values are `near`, so that there are rows of them.
+    /// A constraint that a plan goes on after. Most values are `near`, so that there are rows of them.
     pub(crate) fn fixed<D: Domain<Value = V>>(rng: &mut Rng, near: impl Fn(&mut Rng) -> Option<V>) -> Self {
         let value = |rng: &mut Rng| match rng.u8(..60) {
             0 => D::any(rng),

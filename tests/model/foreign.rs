@@ -39,7 +39,7 @@ impl RowKey for AnyBytes {
 
 impl OwnedRowKey for AnyBytes {}
 
-/// The tags of others beside this one: before it, behind it, and ones that begin like it.
+/// The tags of others beside this one: before it, after it, and ones that begin like it.
 const OTHER_TAGS: [&str; 4] = ["A", "Z", "~", ""];
 
 /// Row keys that are not of the key type, most of them a byte away from one that is.

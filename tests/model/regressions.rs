@@ -17,7 +17,7 @@ fn rows<K: ModelKey>(keys: impl IntoIterator<Item = K>) -> Content<K> {
     Content { rows: keys.into_iter().zip(0..).collect(), foreign: Vec::new() }
 }
 
-/// A page that begins behind the last row of the one before loses the rows of other buckets in front of that row,
+/// A page that begins after the last row of the one before loses the rows of other buckets before that row,
 /// unless pages are in order.
 #[tokio::test]
 async fn pages_of_an_unordered_scan_lose_no_row() {
@@ -27,7 +27,7 @@ async fn pages_of_an_unordered_scan_lose_no_row() {
     holds(Case { content, constraints: (Open, Open, Open), execution }).await;
 }
 
-/// The same with the salt in the middle, where the token holds what stands in front of it too.
+/// The same with the salt in the middle, where the token holds what stands before it too.
 #[tokio::test]
 async fn pages_of_an_unordered_scan_behind_a_salt_in_the_middle() {
     let key = |site: &str, number| BehindOneField { user: "b~$".into(), site: site.into(), number };
@@ -36,7 +36,7 @@ async fn pages_of_an_unordered_scan_behind_a_salt_in_the_middle() {
     holds(Case { content, constraints: (Fix("b~$".into()), Open, Open), execution }).await;
 }
 
-/// A scan from the start of the table begins behind the key of the marker row: no foreign row is met there.
+/// A scan from the start of the table begins after the key of the marker row: no foreign row is met there.
 #[tokio::test]
 async fn the_key_of_the_marker_is_met_by_no_scan() {
     let content = Content { foreign: vec![b"\0".to_vec()], ..rows([]) };
@@ -58,8 +58,8 @@ async fn a_broken_escape_behind_a_tag_is_foreign() {
     }
 }
 
-/// A foreign row whose salt no separator follows comes first in its bucket. Ranked behind all rows of other buckets, it
-/// holds back the rows behind it, and a scan with a limit ends without them.
+/// A foreign row whose salt no separator follows comes first in its bucket. Ranked after all rows of other buckets, it
+/// holds back the rows after it, and a scan with a limit ends without them.
 #[tokio::test]
 async fn a_broken_escape_behind_a_salt_holds_back_no_row() {
     let key = |user: &str, at, rank, blob: &[u8], note: &str| OrderedSalted {

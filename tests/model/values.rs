@@ -337,7 +337,7 @@ impl Domain for Millis {
         UNIX_EPOCH + Duration::from_millis(pick(rng, &MILLIS))
     }
 
-    /// Finer than is stored, before 1970, and behind the last one.
+    /// Finer than is stored, before 1970, and after the last one.
     fn any(rng: &mut Rng) -> SystemTime {
         let time = Self::stored(rng);
         match rng.u8(..4) {

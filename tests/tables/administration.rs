@@ -358,7 +358,7 @@ async fn if_absent_completes_a_marker(client: Client) {
     assert_eq!(stored.cells().next().unwrap().value(), b"mine");
 }
 
-/// The emulator does first what comes first, and keeps it when it fails behind that.
+/// The emulator does first what comes first, and keeps it when it fails after that.
 #[tokio::test]
 async fn families_are_changed_all_or_none() {
     let client = Client::embedded();

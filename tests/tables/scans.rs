@@ -323,7 +323,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
   buckets      all 4: the salt is over user, at; not fixed: user, at
   after        carol#00019, where the page before ended, without its salt
   order        reversed: by user, greatest first; then at, greatest first; merged from 4 streams
-  limit        1 row, counted behind the key filter
+  limit        1 row, counted after the key filter
   values       none: keys only
   filter       at the server: the column `count` of the family `cf`
   filter       `filter_key`: rows are read, and dropped by their keys

@@ -7,7 +7,7 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
 use keyderive::plan::IntoPlan;
 use keyderive::row::Condition;
-use keyderive::{Client, Error, GcRule, Held, RowKey, Table, put_both};
+use keyderive::{Client, Error, GcRule, RowKey, Table, WriteOutcome, put_both};
 use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
@@ -376,7 +376,8 @@ async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
         put_both((&new(), key, row), (&own, &own_key, row)).await.unwrap_err(),
     ] {
         assert!(
-            error.first().held() == Held::NotWritten && error.second().held() == Held::NotWritten,
+            error.first().outcome() == WriteOutcome::NotWritten
+                && error.second().outcome() == WriteOutcome::NotWritten,
             "{error}"
         );
         assert!(error.to_string().contains("another layout of its keys"), "{error}");

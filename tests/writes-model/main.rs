@@ -123,7 +123,7 @@ fn what_put_sends() {
         Check { uneven: true, stored: Some((7, 1)), ..check(two(AbsentServer, 0), &WHOLE) },
     );
     group.run(
-        "put: max_age 1, clock 2 behind",
+        "put: max_age 1, clock 2 after",
         Holds,
         Check { max_age: Some(1), ..check(two(AbsentServer, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -164,7 +164,7 @@ fn what_put_sends() {
         },
     );
     group.run(
-        "put_if: 7 to 8 to 9, clock 2 behind, late",
+        "put_if: 7 to 8 to 9, clock 2 after, late",
         Holds,
         Check {
             late: true,
@@ -266,7 +266,7 @@ fn what_an_exclusive_family_is_sent() {
         Check { stored: Some((9, 90)), ..check(two(Whole, 0), &WHOLE) },
     );
     group.run(
-        "exclusive put: max_age 1, clock 2 behind",
+        "exclusive put: max_age 1, clock 2 after",
         Holds,
         Check { max_age: Some(1), ..check(two(Whole, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -303,12 +303,12 @@ fn forms_of_put_that_are_not_taken() {
         Check { in_order: true, late: true, ..check(two(Old, 0), &[WholeRows]) },
     );
     group.run(
-        "put, old: clock 2 behind, no retry",
+        "put, old: clock 2 after, no retry",
         Refuted,
         Check { sends: 1, in_order: true, ..check(two(Old, -2), &WHOLE) },
     );
     group.run(
-        "put, old: max_age 1, clock 2 behind",
+        "put, old: max_age 1, clock 2 after",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(Old, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
@@ -318,11 +318,11 @@ fn forms_of_put_that_are_not_taken() {
         Check { late: true, ..check(three(WholeClient, [0, -2, 2]), &WHOLE) },
     );
     group.run(
-        "exclusive put at the client's time: max_age 1, 2 behind",
+        "exclusive put at the client's time: max_age 1, 2 after",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(WholeClient, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
-    group.run("put, ranged: 2 writers, clock 1 behind", Refuted, check(two(Ranged, -1), &WHOLE));
+    group.run("put, ranged: 2 writers, clock 1 after", Refuted, check(two(Ranged, -1), &WHOLE));
     group.run(
         "put, ranged: late requests, right clocks",
         Refuted,
@@ -333,7 +333,7 @@ fn forms_of_put_that_are_not_taken() {
         Holds,
         Check { late: true, ..check(three(NoneCell, [0, -2, 2]), &[WholeRows]) },
     );
-    group.run("put, none cell: clock 2 behind", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
+    group.run("put, none cell: clock 2 after", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
     group.run(
         "put, guarded: clocks off, late requests",
         Holds,
@@ -378,11 +378,11 @@ fn conditional_writes() {
     let chain = |form| [(PutIf(form, 7, 8), 0), (PutIf(form, 8, 9), -2)];
     let stored = |check: Check| Check { stored: Some((7, 3)), ..check };
     group.run(
-        "exclusive put_if: 7 to 8 to 9, clock 2 behind, late",
+        "exclusive put_if: 7 to 8 to 9, clock 2 after, late",
         Holds,
         stored(Check { late: true, ..check(chain(Whole), &WHOLE) }),
     );
-    group.run("put_if, old: 7 to 8 to 9, clock 2 behind", Refuted, stored(check(chain(Old), &[DoneIsRead])));
+    group.run("put_if, old: 7 to 8 to 9, clock 2 after", Refuted, stored(check(chain(Old), &[DoneIsRead])));
     group.run(
         "exclusive put_if, beside put",
         Holds,

@@ -55,7 +55,7 @@ impl Cbt {
     }
 }
 
-/// What is behind `2026/11/21 17:47:15 `, where a line begins so.
+/// What is after `2026/11/21 17:47:15 `, where a line begins so.
 fn without_time(line: &str) -> &str {
     let mut parts = line.splitn(3, ' ');
     match (parts.next(), parts.next(), parts.next()) {

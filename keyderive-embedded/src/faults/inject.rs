@@ -8,7 +8,7 @@ use std::time::Duration;
 use fastrand::Rng;
 use tonic::body::Body;
 
-use super::streams::Breaks;
+use super::streams::StreamFault;
 use super::{Chances, Effect, Fault, Faults, Method, Rule, When};
 use crate::BoxFuture;
 
@@ -26,7 +26,7 @@ pub(crate) struct Injector {
 struct Fate {
     delay: Duration,
     fault: Option<Fault>,
-    breaks: Breaks,
+    faults: StreamFault,
 }
 
 impl Injector {
@@ -47,8 +47,8 @@ impl Injector {
     ) -> Answer {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default();
         let Some(method) = Method::named(name) else { return answer(request) };
-        let Fate { delay, fault, breaks } = self.next(method);
-        request.extensions_mut().insert(breaks);
+        let Fate { delay, fault, faults } = self.next(method);
+        request.extensions_mut().insert(faults);
         Box::pin(async move {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
@@ -64,7 +64,7 @@ impl Injector {
     fn next(&self, method: Method) -> Fate {
         let number = self.count(method);
         let mut rng = Rng::with_seed(seed(self.faults.seed, method, number));
-        let mut fate = Fate { delay: Duration::ZERO, fault: None, breaks: Breaks::none() };
+        let mut fate = Fate { delay: Duration::ZERO, fault: None, faults: StreamFault::none() };
         for Rule { when, effect, .. } in self.faults.rules.iter().filter(|rule| rule.method == method) {
             let hit = match *when {
                 When::Nth(nth) => nth == number,
@@ -79,7 +79,7 @@ impl Injector {
             }
         }
         let Chances { cut, split } = self.faults.breaks;
-        fate.breaks = Breaks::new(rng.u64(..), cut, split);
+        fate.faults = StreamFault::new(rng.u64(..), cut, split);
         fate
     }
 

@@ -40,7 +40,7 @@ impl Messages {
         }
     }
 
-    /// Adds chunks, with ends of messages behind some of them.
+    /// Adds chunks, with ends of messages after some of them.
     fn spread(&mut self, rng: &mut Rng, chunks: &[CellChunk]) {
         for chunk in chunks {
             self.extend(std::slice::from_ref(chunk));

@@ -15,13 +15,13 @@ use super::split;
 
 /// What is wrong with the streams that answer one call.
 #[derive(Clone, Debug)]
-pub(crate) struct Breaks {
+pub(crate) struct StreamFault {
     seed: u64,
     cut: f64,
     split: f64,
 }
 
-impl Breaks {
+impl StreamFault {
     pub(super) fn new(seed: u64, cut: f64, split: f64) -> Self {
         Self { seed, cut, split }
     }
@@ -37,20 +37,20 @@ impl Breaks {
 }
 
 /// A stream that may end before its time.
-pub(crate) struct Cut<S> {
+pub(crate) struct TruncatedStream<S> {
     stream: S,
     rng: Rng,
     chance: f64,
     over: bool,
 }
 
-impl<S> Cut<S> {
-    pub(crate) fn new(stream: S, breaks: &Breaks) -> Self {
-        Self { stream, rng: Rng::with_seed(breaks.seed), chance: breaks.cut, over: false }
+impl<S> TruncatedStream<S> {
+    pub(crate) fn new(stream: S, faults: &StreamFault) -> Self {
+        Self { stream, rng: Rng::with_seed(faults.seed), chance: faults.cut, over: false }
     }
 }
 
-impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for Cut<S> {
+impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for TruncatedStream<S> {
     type Item = Result<T, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -62,7 +62,7 @@ impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for Cut<S> {
         if this.chance > 0.0 && this.rng.f64() < this.chance {
             this.over = true;
             return Poll::Ready(Some(Err(Status::unavailable(
-                "the stream breaks because the test asks for it",
+                "the stream faults because the test asks for it",
             ))));
         }
         Poll::Ready(message)
@@ -70,21 +70,21 @@ impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for Cut<S> {
 }
 
 /// A stream of rows of which some come in pieces.
-pub(crate) struct Torn<S> {
+pub(crate) struct SplitStream<S> {
     stream: S,
     rng: Rng,
     chance: f64,
     pieces: VecDeque<RowsMessage>,
 }
 
-impl<S> Torn<S> {
-    pub(crate) fn new(stream: S, breaks: &Breaks) -> Self {
-        let rng = Rng::with_seed(!breaks.seed);
-        Self { stream, rng, chance: breaks.split, pieces: VecDeque::new() }
+impl<S> SplitStream<S> {
+    pub(crate) fn new(stream: S, faults: &StreamFault) -> Self {
+        let rng = Rng::with_seed(!faults.seed);
+        Self { stream, rng, chance: faults.split, pieces: VecDeque::new() }
     }
 }
 
-impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for Torn<S> {
+impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for SplitStream<S> {
     type Item = S::Item;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {

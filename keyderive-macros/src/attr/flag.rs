@@ -13,7 +13,7 @@ pub(super) fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, attr: &mut Attr<()>) -
     Ok(())
 }
 
-/// Refuses what stands behind a name that is understood alone: `desc = false` would be read as `desc`.
+/// Refuses what stands after a name that is understood alone: `desc = false` would be read as `desc`.
 pub(super) fn no_value(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
     let value = until_comma(meta.input)?;
     if !value.is_empty() {

@@ -27,11 +27,11 @@ pub(crate) struct SaltAttr {
     pub(crate) range: Attr<u16>,
     /// The names in `over`, each with the tokens it can be blamed on; not given for all fields.
     pub(crate) over: Attr<Vec<(TokenStream, String)>>,
-    /// What stands behind the salt; not given for the delimiter.
+    /// What stands after the salt; not given for the delimiter.
     pub(crate) sep: Attr<String>,
-    /// The field that the salt stands behind.
+    /// The field that the salt stands after.
     pub(crate) after: Attr<String>,
-    /// In front of a tag too.
+    /// Before a tag too.
     pub(crate) front: Attr<()>,
     /// The hash of Google's sample.
     pub(crate) java: Attr<()>,
@@ -101,7 +101,7 @@ impl SaltAttr {
         // #[salt(position = "front")]
         } else if meta.path.is_ident("position") {
             if let Some(front) = value::<LitStr>(cx, meta, "position = \"front\"")? {
-                let remedy = "leave it out for behind the tag, or name a field with `after`";
+                let remedy = "leave it out for after the tag, or name a field with `after`";
                 set_word(cx, &mut self.front, &front, FRONT, remedy);
             }
         // #[salt(hash = "java")]
@@ -135,7 +135,7 @@ impl SaltAttr {
         if text.is_empty() {
             cx.error(
                 sep,
-                "`sep` is empty; write what stands behind the salt, or leave `sep` out for the delimiter",
+                "`sep` is empty; write what stands after the salt, or leave `sep` out for the delimiter",
             );
         } else if let Some(char) = text.chars().find(|char| !char.is_ascii()) {
             cx.error(sep, format_args!("`sep` holds `{char}`; choose ASCII characters, such as \"-\""));

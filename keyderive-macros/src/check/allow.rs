@@ -30,7 +30,7 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
     }
     let rules = [
         ("hotspot", hotspot.is_some(), "the key does not begin with a value that only grows or shrinks"),
-        ("point_reads", point_reads.is_some(), "no field stands behind one that is hashed"),
+        ("point_reads", point_reads.is_some(), "no field stands after one that is hashed"),
         ("few_buckets", few_buckets.is_some(), "the salted fields have enough values for all buckets"),
     ];
     for (name, applies, reason) in rules {
@@ -48,14 +48,14 @@ struct Warning {
 
 /// Behind a hash no scan can end, since hashes have no order and no prefix: only whole keys are found.
 fn point_reads(key: &Key<'_>) -> Option<Warning> {
-    let (hashed, behind) =
+    let (hashed, after) =
         key.first_hashed().and_then(|at| Some((&key.fields[at], key.fields.get(at + 1)?)))?;
     Some(Warning {
         tokens: hashed.attrs.hash.tokens()?.clone(),
         message: format!(
-            "`{}` stands behind the hashed `{name}`, so no scan can fix `{name}`, only reads of whole keys can; \
+            "`{}` stands after the hashed `{name}`, so no scan can fix `{name}`, only reads of whole keys can; \
              move `{name}` to the end",
-            behind.name,
+            after.name,
             name = hashed.name,
         ),
     })

@@ -17,7 +17,7 @@ pub(super) fn check(cx: &Ctxt, key: &Key<'_>) {
     options_are_of_the_layout(cx, key, salt);
 }
 
-/// In the ordered layout the salt is a part as any other, an Int64 in front of the fields.
+/// In the ordered layout the salt is a part as any other, an Int64 before the fields.
 fn options_are_of_the_layout(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
     if key.layout() == Layout::Text {
         return;
@@ -33,7 +33,7 @@ fn options_are_of_the_layout(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
             cx.error(
                 tokens,
                 format_args!(
-                    "`{name}` is of the text layout, and the key is ordered: its salt is an Int64 in front of the \
+                    "`{name}` is of the text layout, and the key is ordered: its salt is an Int64 before the \
                      fields; remove it"
                 ),
             );
@@ -66,7 +66,7 @@ fn over_names_fields(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
     }
 }
 
-/// A salt behind all fields parts nothing: rows lie as if there were none, and no scan could ask for one
+/// A salt after all fields parts nothing: rows lie as if there were none, and no scan could ask for one
 /// bucket of them.
 fn after_names_a_field_in_front(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
     let Some((written, after)) = salt.after.tokens().zip(salt.after.get()) else {
@@ -79,7 +79,7 @@ fn after_names_a_field_in_front(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
         cx.error(
             written,
             format_args!(
-                "`after` names `{after}`, the last field: a salt behind all fields spreads no rows, and no scan \
+                "`after` names `{after}`, the last field: a salt after all fields spreads no rows, and no scan \
                  could ask for one of its buckets; name a field further left, or leave `after` out"
             ),
         );
@@ -99,7 +99,7 @@ fn one_place(cx: &Ctxt, salt: &SaltAttr) {
     }
 }
 
-/// The sample hashes the whole key and puts the bucket in front of it.
+/// The sample hashes the whole key and puts the bucket before it.
 fn java_is_the_samples(cx: &Ctxt, salt: &SaltAttr) {
     if salt.java.get().is_none() {
         return;
@@ -113,9 +113,7 @@ fn java_is_the_samples(cx: &Ctxt, salt: &SaltAttr) {
     if let Some(after) = salt.after.tokens() {
         cx.error(
             after,
-            format_args!(
-                "`hash = \"{JAVA}\"` stands in front of the key, as in Google's sample; remove `after`"
-            ),
+            format_args!("`hash = \"{JAVA}\"` stands before the key, as in Google's sample; remove `after`"),
         );
     }
 }

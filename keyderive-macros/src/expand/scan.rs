@@ -37,7 +37,7 @@ pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote!(#names #ends_at #plan #(#fields)*)
 }
 
-/// Where a plan cannot be made at every stage: behind a hash only whole keys can be looked up.
+/// Where a plan cannot be made at every stage: after a hash only whole keys can be looked up.
 fn ends_at(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     let hashed = key.first_hashed()?;
     let name = name(key, &key.fields[hashed]);
@@ -104,7 +104,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         true => (quote!(fix_hashed), quote!(any_of_hashed)),
         false => (quote!(fix), quote!(any_of)),
     };
-    // A hash has no order, and no plan can end behind one.
+    // A hash has no order, and no plan can end after one.
     let ends = key.first_hashed().is_none_or(|hashed| at < hashed).then(|| {
         quote! {
                 #[doc = #range_doc]

@@ -46,7 +46,7 @@ fn ends_with_lifetime(text: &str) -> bool {
     word.len() < text.len() && word.ends_with('\'')
 }
 
-/// What stands behind another word is set apart from it, as in `&'a str` and `&'a [u8]`.
+/// What stands after another word is set apart from it, as in `&'a str` and `&'a [u8]`.
 fn append_word(word: &str, text: &mut String) {
     if text.ends_with(|last: char| last.is_alphanumeric() || last == '_') {
         text.push(' ');

@@ -206,7 +206,7 @@ fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
     }
 }
 
-/// The code behind `Created =`: a literal, so that what is stored can be seen where it is declared.
+/// The code after `Created =`: a literal, so that what is stored can be seen where it is declared.
 fn read_code(cx: &Ctxt, ident: &Ident, code: &Expr) -> Option<u64> {
     match code {
         Expr::Lit(ExprLit { lit: Lit::Int(int), .. }) => read_int(cx, int),

@@ -13,12 +13,12 @@ use super::channels::{Channels, Lease};
 use super::cookies::Cookies;
 use super::error::{Ended, Error, Tries};
 use super::failure::{Failure, NO_WHOLE_ANSWER};
-use super::gate::Pass;
 use super::headers;
 use super::observe::{self, Watch};
 use super::operation::{Operation, Replay};
 use super::runtime;
 use super::settings::CallSettings;
+use super::shutdown::InFlightGuard;
 use super::transport::Transport;
 
 /// A timeout stands for never from here on: tokio counts no further.
@@ -34,7 +34,7 @@ pub(super) struct Attempts {
     channels: Arc<Channels>,
     operation: Operation,
     settings: CallSettings,
-    _pass: Arc<Pass>,
+    _pass: Arc<InFlightGuard>,
     pub(super) watch: Watch,
     begun: Instant,
     /// How many attempts have been made.
@@ -54,8 +54,8 @@ pub(super) struct Attempts {
     is_open: bool,
 }
 
-/// A pause that ends before so much time is over. One that would be longer is cut, once, so that an attempt fits into
-/// the last quarter or second.
+/// Caps the backoff to the remaining time. A pause that is too long is shortened, once, so that an attempt fits into the
+/// last quarter or second.
 fn fitting(pause: Duration, left: Duration, cut: &mut bool) -> Option<Duration> {
     if pause < left {
         return Some(pause);

@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use super::address::Address;
-use super::channels::{Channels, Spare};
+use super::channels::{Channels, LazyPool};
 use super::credentials::{Authorizer, Credentials};
 use super::dial::{Connector, Dial, Dialer, check_emulator};
 use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT, Environment};
-use super::gate::Gate;
 use super::refresh::{REFRESH_AFTER, Refresh};
+use super::shutdown::Shutdown;
 use super::target::{Place, Target};
 use super::throttle::Throttle;
 use super::transport::Transport;
@@ -42,12 +42,12 @@ use super::{Client, Error, InfoCache, Inner, Settings, Streams, headers, observe
 /// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | its own address, always |
 ///
 /// What cannot be set: a connection is given 10 s to be made, and is asked for a sign of life every 30 s, which may take
-/// 10 s. Up to 1 MiB of a stream may be on the way, and 2 GiB of a connection; a message may have 256 MiB. Scans with more
+/// 10 s. Up to 1 MiB of a stream may be in flight, and 2 GiB of a connection; a message may have 256 MiB. Scans with more
 /// than 8 streams side by side, as those of more than 8 buckets, have connections of their own, as many as `channels`
 /// says, which are made when they are needed; there it is 64 KiB of a stream. The embedded Bigtable has no connections,
 /// and takes the first three knobs alone.
 #[derive(Clone, Debug)]
-#[must_use = "a builder does nothing until it is told where the Bigtable is"]
+#[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
     instance: Option<(String, String)>,
     app_profile: String,
@@ -62,7 +62,7 @@ pub struct ClientBuilder {
 }
 
 /// A way to a Bigtable.
-pub(super) struct Reach {
+pub(super) struct Endpoint {
     pub(super) place: Place,
     pub(super) data: Arc<dyn Dial>,
     /// The way to the admin service, where it is another.
@@ -72,7 +72,7 @@ pub(super) struct Reach {
     pub(super) credentials: Option<Authorizer>,
 }
 
-impl Reach {
+impl Endpoint {
     fn emulator(host: &str, dialer: Dialer) -> Self {
         Self {
             place: Place::Emulator(host.into()),
@@ -92,13 +92,13 @@ impl Reach {
 pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
     let host = "test:1";
     let dialer = Dialer::emulator(host)?.connected_by(connect);
-    Ok(builder.connected(Reach::emulator(host, dialer)).0)
+    Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
 }
 
 /// The connections of a client.
 struct Connections {
     data: Arc<Channels>,
-    narrow: Option<Spare>,
+    small_windows: Option<LazyPool>,
     admin: Arc<Channels>,
     streams: Option<Streams>,
     refresh: Vec<(Refresh, Handle)>,
@@ -150,7 +150,7 @@ impl ClientBuilder {
     }
 
     /// How old a connection becomes; a ninth of this is added at random, so that not all are renewed at once. Requests
-    /// that are on the way end on the old connection, and new ones go by the new one. Below a second it counts as a
+    /// in flight end on the old connection, and new ones go by the new one. Below a second it counts as a
     /// second.
     ///
     /// Google's front ends close a connection after an hour, and the requests that it carries fail then.
@@ -194,7 +194,7 @@ impl ClientBuilder {
             environment::check_instance(project, instance)?;
         }
         check_emulator(&host).await?;
-        Ok(self.open(Reach::emulator(&host, dialer)).await)
+        Ok(self.open(Endpoint::emulator(&host, dialer)).await)
     }
 
     /// A client of an instance of Google Cloud, as [`Client::cloud`].
@@ -283,15 +283,15 @@ impl ClientBuilder {
     }
 
     /// A client whose connections are ready, as far as that is wanted.
-    pub(super) async fn open(self, reach: Reach) -> Client {
+    pub(super) async fn open(self, reach: Endpoint) -> Client {
         let (client, to_prime) = self.connected(reach);
         client.prime(&to_prime).await;
         client
     }
 
     /// A client, and those of its connections that are to be primed.
-    fn connected(self, reach: Reach) -> (Client, Vec<Transport>) {
-        let Reach { place, data, admin, runtime, credentials } = reach;
+    fn connected(self, reach: Endpoint) -> (Client, Vec<Transport>) {
+        let Endpoint { place, data, admin, runtime, credentials } = reach;
         let (count, prime, refresh_after) = match place {
             Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),
             _ => (1, false, None),
@@ -309,7 +309,7 @@ impl ClientBuilder {
             channels
         };
         let transports: Vec<Transport> = (0..count).map(|_| data.dial()).collect();
-        let narrow = Spare::narrow(Arc::clone(&data), count);
+        let small_windows = LazyPool::small_windows(Arc::clone(&data), count);
         let data = pool(data, &transports, prime);
         let admin = match admin {
             Some(admin) => {
@@ -319,7 +319,7 @@ impl ClientBuilder {
             None => Arc::clone(&data),
         };
         let streams = Streams::of(&transports);
-        let connections = Connections { data, narrow: Some(narrow), admin, streams, refresh };
+        let connections = Connections { data, small_windows: Some(small_windows), admin, streams, refresh };
         let client = self.client(connections, place, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
@@ -330,13 +330,13 @@ impl ClientBuilder {
         let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
         let admin = Arc::clone(&channels);
         let connections =
-            Connections { data: channels, narrow: None, admin, streams: None, refresh: Vec::new() };
+            Connections { data: channels, small_windows: None, admin, streams: None, refresh: Vec::new() };
         self.client(connections, Place::Embedded(file), None)
     }
 
     fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
         let Self { instance, app_profile, settings, throttle, .. } = self;
-        let Connections { data, narrow, admin, streams, refresh } = connections;
+        let Connections { data, small_windows, admin, streams, refresh } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
@@ -349,9 +349,9 @@ impl ClientBuilder {
         };
         let inner = Arc::new_cyclic(|client| Inner {
             channels: data,
-            narrow,
+            small_windows,
             admin,
-            gate: Arc::new(Gate::default()),
+            shutdown: Arc::new(Shutdown::default()),
             target: Target(place),
             instance: format!("projects/{project}/instances/{instance}"),
             app_profile,

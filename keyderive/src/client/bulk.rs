@@ -1,7 +1,7 @@
 //! Writes of many rows in the background: gathered into batches, several at a time, within bounds.
 
+mod flow_control;
 mod outcome;
-mod room;
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -20,14 +20,14 @@ use self::outcome::Outcome;
 pub use self::outcome::{FailedWrite, WriteErrors};
 use keyderive_proto::code_name;
 
-use self::room::{Room, Share};
-use super::gate::Pass;
+use self::flow_control::{FlowControl, Permit};
 use super::operation::Kind;
+use super::shutdown::InFlightGuard;
 use super::write::{Batch, Entries};
 use super::{Client, Entry, Error};
 use crate::row::Mutation;
 
-/// How much a writer gathers before it sends, and how much it has on the way: set by
+/// The size of a writer's batches, and how much it has in flight: set by
 /// `table.writer_with(|settings| settings.batch_entries = 5_000)`.
 ///
 /// | knob | unless set |
@@ -47,9 +47,9 @@ pub struct WriterSettings {
     pub batch_bytes: usize,
     /// How long a row waits for others before its batch is sent.
     pub linger: Duration,
-    /// How many rows may be gathered or on the way. Beyond, a write waits.
+    /// How many rows may be buffered or in flight. A write beyond them waits.
     pub entries_in_flight: usize,
-    /// How many bytes may be gathered or on the way. Beyond, a write waits.
+    /// How many bytes may be buffered or in flight. A write beyond them waits.
     pub bytes_in_flight: usize,
     /// How many failed rows are kept with their keys and errors until the next flush, about 1 KiB each. The rest are
     /// counted.
@@ -94,29 +94,28 @@ impl Default for WriterSettings {
 ///
 /// Rows are written in no order. Two writes of one row may be swapped: [`flush`](Self::flush) between them.
 ///
-/// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
-/// [closed](Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and [`close`](Self::close) tell;
-/// either may be given up and asked for again. Several tasks share a writer by an [`Arc`]; `flush` says what `close` does.
+/// A batch is sent when it is full, when it has waited for `linger`, or when the client is [closed](Client::close), which
+/// waits for it. [`flush`](Self::flush) and [`close`](Self::close) return the failures; both are cancel-safe. Several tasks
+/// share a writer by an [`Arc`]; for them, `flush` stands for `close`.
 ///
-/// A writer that is dropped sends what it has gathered, as long as the runtime runs: **rows are lost where `main` returns
-/// before they are written**, so close the writer, or await [`Client::close`]. Failures that nobody was told of are a
-/// warning.
+/// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
+/// written**, so close the writer, or await [`Client::close`]. Failures that nobody asked for are logged as a warning.
 pub struct RawWriter {
-    gathering: Arc<Gathering>,
+    inner: Arc<WriterInner>,
 }
 
-/// What a writer shares with its timers and with the batches that are on the way.
-struct Gathering {
+/// What a writer shares with its timers and with the batches in flight.
+struct WriterInner {
     client: Client,
     table: Arc<str>,
     settings: WriterSettings,
-    /// Room for entries to be on the way, and for their bytes.
-    entries: Room,
-    bytes: Room,
+    /// Bounds the entries in flight, and their bytes.
+    entries: FlowControl,
+    bytes: FlowControl,
     state: Mutex<State>,
-    /// Whether a full batch waits for its turn in the runtime of who writes.
-    is_in_the_way: AtomicBool,
-    /// Told when a batch has ended.
+    /// Whether a full batch waits until the caller yields.
+    yield_requested: AtomicBool,
+    /// Notified when a batch has ended.
     ended: Notify,
 }
 
@@ -124,12 +123,12 @@ struct Gathering {
 struct State {
     batch: Batch,
     /// What the batch's rows have taken of the room for entries, and of that for bytes.
-    entries: Share,
-    bytes: Share,
+    entries: Permit,
+    bytes: Permit,
     /// Sends the batch when it has waited for long enough; none while it is empty.
     timer: Option<AbortHandle>,
     /// Leave to send the batch, whenever the client is closed.
-    pass: Option<Arc<Pass>>,
+    pass: Option<Arc<InFlightGuard>>,
     /// How many batches have been sent.
     sent: u64,
     /// The numbers of those that have not ended, counted from 0.
@@ -139,14 +138,14 @@ struct State {
     abandoned: bool,
 }
 
-/// A batch that is on the way. It has ended when this is dropped, whatever drops it.
+/// A batch in flight. It has ended when this is dropped, whatever drops it.
 struct Sending {
-    gathering: Arc<Gathering>,
+    inner: Arc<WriterInner>,
     number: u64,
     entries: Entries,
     /// What there was taken of the room, in entries and in bytes.
     taken: (usize, usize),
-    pass: Option<Arc<Pass>>,
+    pass: Option<Arc<InFlightGuard>>,
 }
 
 /// The runtime in which a batch is sent.
@@ -157,27 +156,27 @@ fn runtime() -> Result<Handle, Error> {
 impl RawWriter {
     pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
         Self {
-            gathering: Arc::new(Gathering {
+            inner: Arc::new(WriterInner {
                 client,
                 table,
-                entries: Room::new(settings.entries_in_flight, 64),
-                bytes: Room::new(settings.bytes_in_flight, 64 * 1024),
+                entries: FlowControl::new(settings.entries_in_flight, 64),
+                bytes: FlowControl::new(settings.bytes_in_flight, 64 * 1024),
                 settings,
                 state: Mutex::default(),
-                is_in_the_way: AtomicBool::new(false),
+                yield_requested: AtomicBool::new(false),
                 ended: Notify::new(),
             }),
         }
     }
 
-    /// Takes a write to one row; waits while too much is on the way, and once for the runtime's other tasks when a full
+    /// Takes a write to one row; waits while too much is in flight, and once for the runtime's other tasks when a full
     /// batch has been sent.
     ///
     /// Dropped while it waits, it has taken nothing.
     ///
     /// # Errors
     /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
-    /// the write itself are told by [`flush`](Self::flush) and [`close`](Self::close).
+    /// the write itself are returned by [`flush`](Self::flush) and [`close`](Self::close).
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
         let key = key.into();
         self.take(|entry| {
@@ -191,7 +190,7 @@ impl RawWriter {
     /// Takes a write that is encoded by `fill`, which is given an empty entry.
     #[inline]
     pub(crate) async fn take(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<(), Error> {
-        if self.gathering.is_in_the_way() {
+        if self.inner.take_yield_request() {
             yield_now().await;
         }
         match self.take_now(fill)? {
@@ -202,16 +201,16 @@ impl RawWriter {
 
     /// Takes a write when there is room for it.
     async fn take_later(&self, entry: Box<Entry>) -> Result<(), Error> {
-        // What is gathered may be what there is no room beside.
-        self.gathering.send();
-        let Gathering { entries, bytes, .. } = &*self.gathering;
+        // Flush first: our own unsent batch may hold the permits that we are about to wait for.
+        self.inner.send();
+        let WriterInner { entries, bytes, .. } = &*self.inner;
         let permits = (entries.permit(1).await, bytes.permit(entry.bytes()).await);
         let room = |state: &mut State| {
             state.entries.take_permit(permits.0);
             state.bytes.take_permit(permits.1);
             true
         };
-        self.gathering.take(&entry, room).map(drop)
+        self.inner.take(&entry, room).map(drop)
     }
 
     /// Takes a write if there is room for it now; what is to be taken, if there is none.
@@ -235,7 +234,7 @@ impl RawWriter {
         entry: &mut Entry,
         fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
     ) -> Result<Option<Box<Entry>>, Error> {
-        let Gathering { table, entries, bytes, .. } = &*self.gathering;
+        let WriterInner { table, entries, bytes, .. } = &*self.inner;
         entry.reset();
         fill(entry)?;
         entry.check(table)?;
@@ -248,7 +247,7 @@ impl RawWriter {
             }
             is_taken
         };
-        let is_taken = self.gathering.take(entry, room)?;
+        let is_taken = self.inner.take(entry, room)?;
         Ok((!is_taken).then(|| Box::new(std::mem::take(entry))))
     }
 
@@ -258,9 +257,9 @@ impl RawWriter {
     /// # Errors
     /// The rows that failed since the last flush, each with its key.
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
-        self.gathering.send();
-        self.gathering.until_ended().await;
-        std::mem::take(&mut self.gathering.state().outcome).told()
+        self.inner.send();
+        self.inner.until_ended().await;
+        std::mem::take(&mut self.inner.state().outcome).into_result()
     }
 
     /// As [`flush`](Self::flush), for the last time.
@@ -274,28 +273,27 @@ impl RawWriter {
 
 impl Drop for RawWriter {
     fn drop(&mut self) {
-        self.gathering.send();
-        let state = &mut *self.gathering.state();
+        self.inner.send();
+        let state = &mut *self.inner.state();
         state.abandoned = true;
-        self.gathering.warn_of_failures(state);
+        self.inner.warn_of_failures(state);
     }
 }
 
-impl Gathering {
+impl WriterInner {
     fn state(&self) -> MutexGuard<'_, State> {
         // Nothing panics while it holds the lock.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a full batch waits for the runtime of who writes, which may not come to it before who writes lets it. Says
-    /// so once.
+    /// True once when the caller should yield so that a spawned batch can run.
     #[inline]
-    fn is_in_the_way(&self) -> bool {
-        let is_in_the_way = self.is_in_the_way.load(Ordering::Relaxed);
-        if is_in_the_way {
-            self.is_in_the_way.store(false, Ordering::Relaxed);
+    fn take_yield_request(&self) -> bool {
+        let yield_requested = self.yield_requested.load(Ordering::Relaxed);
+        if yield_requested {
+            self.yield_requested.store(false, Ordering::Relaxed);
         }
-        is_in_the_way
+        yield_requested
     }
 
     /// Puts a row into the batch where there is room for it, and sends what is full; whether there was room.
@@ -324,7 +322,7 @@ impl Gathering {
             || state.batch.is_empty()
             || state.batch.len() + 1 >= batch_entries
             || state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes)
-            || self.client.inner.gate.is_closed()
+            || self.client.inner.shutdown.is_closed()
     }
 
     /// As [`take`](Self::take), of a row that may begin a batch or end one.
@@ -357,7 +355,7 @@ impl Gathering {
         drop(guard);
         for full in [before, after].into_iter().flatten() {
             full.send();
-            self.is_in_the_way.store(true, Ordering::Relaxed);
+            self.yield_requested.store(true, Ordering::Relaxed);
         }
         Ok(is_taken)
     }
@@ -365,13 +363,13 @@ impl Gathering {
     /// Has the batch with this number sent when it has waited for long enough.
     fn begin_timer(self: &Arc<Self>, runtime: &Handle, number: u64) -> AbortHandle {
         let linger = self.settings.linger;
-        let (gathering, gate) = (Arc::downgrade(self), Arc::clone(&self.client.inner.gate));
+        let (inner, shutdown) = (Arc::downgrade(self), Arc::clone(&self.client.inner.shutdown));
         let timer = runtime.spawn(async move {
             // Who closes the client waits for the batch.
-            let _ = timeout(linger, gate.closing()).await;
-            if let Some(gathering) = gathering.upgrade() {
+            let _ = timeout(linger, shutdown.closing()).await;
+            if let Some(inner) = inner.upgrade() {
                 // An abort may come too late to stop it.
-                gathering.send_if(|state| state.sent == number);
+                inner.send_if(|state| state.sent == number);
             }
         });
         timer.abort_handle()
@@ -381,8 +379,8 @@ impl Gathering {
     ///
     /// # Errors
     /// When the client is closed.
-    fn pass(&self, state: &State, key: &[u8]) -> Result<Option<Arc<Pass>>, Error> {
-        if state.pass.is_some() && !self.client.inner.gate.is_closed() {
+    fn pass(&self, state: &State, key: &[u8]) -> Result<Option<Arc<InFlightGuard>>, Error> {
+        if state.pass.is_some() && !self.client.inner.shutdown.is_closed() {
             return Ok(None);
         }
         let pass = self.client.pass_if_open().ok_or_else(|| {
@@ -422,8 +420,8 @@ impl Gathering {
         let number = state.sent;
         state.sent += 1;
         state.on_the_way.insert(number);
-        let (gathering, pass) = (Arc::clone(self), state.pass.take());
-        Some(Sending { gathering, number, entries, taken, pass })
+        let (inner, pass) = (Arc::clone(self), state.pass.take());
+        Some(Sending { inner, number, entries, taken, pass })
     }
 
     /// Waits until all batches that have been sent by now have ended.
@@ -438,7 +436,7 @@ impl Gathering {
         }
     }
 
-    /// Where nobody will ask what became of rows, failures are told here.
+    /// Where nobody will ask what became of rows, failures are logged here.
     fn warn_of_failures(&self, state: &mut State) {
         let outcome = match state.abandoned {
             true => std::mem::take(&mut state.outcome),
@@ -460,7 +458,7 @@ impl Sending {
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(self.run())),
             Err(_) => tracing::warn!(
-                table = &*self.gathering.table,
+                table = &*self.inner.table,
                 rows = self.entries.len(),
                 "a writer was used outside of a tokio runtime, and the rows that it held are not written"
             ),
@@ -468,13 +466,13 @@ impl Sending {
     }
 
     async fn run(mut self) {
-        let Gathering { client, table, settings, .. } = &*self.gathering;
+        let WriterInner { client, table, settings, .. } = &*self.inner;
         let client = client.passing(self.pass.clone());
         let outcomes = client.send_entries(table, &self.entries).await;
-        let state = &mut *self.gathering.state();
+        let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);
-        for (place, told) in outcomes.into_iter().enumerate() {
-            state.outcome.add(told, settings.failures_kept, || entries.key(place));
+        for (place, outcome) in outcomes.into_iter().enumerate() {
+            state.outcome.add(outcome, settings.failures_kept, || entries.key(place));
         }
         state.batch.reuse(entries);
     }
@@ -482,25 +480,25 @@ impl Sending {
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        let Self { gathering, entries, taken, .. } = self;
-        gathering.entries.give_back(taken.0);
-        gathering.bytes.give_back(taken.1);
-        let state = &mut *gathering.state();
+        let Self { inner, entries, taken, .. } = self;
+        inner.entries.give_back(taken.0);
+        inner.bytes.give_back(taken.1);
+        let state = &mut *inner.state();
         // Entries are left where the runtime has ended before the request had.
         if !entries.is_empty() {
             for place in 0..entries.len() {
-                let told = Err(Error::runtime_ended(&gathering.table, entries.replay(place)));
-                state.outcome.add(told, gathering.settings.failures_kept, || entries.key(place));
+                let outcome = Err(Error::runtime_ended(&inner.table, entries.replay(place)));
+                state.outcome.add(outcome, inner.settings.failures_kept, || entries.key(place));
             }
         }
         state.on_the_way.remove(&self.number);
-        gathering.warn_of_failures(state);
-        gathering.ended.notify_waiters();
+        inner.warn_of_failures(state);
+        inner.ended.notify_waiters();
     }
 }
 
 impl fmt::Debug for RawWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawWriter").field("table", &self.gathering.table).finish_non_exhaustive()
+        f.debug_struct("RawWriter").field("table", &self.inner.table).finish_non_exhaustive()
     }
 }

@@ -33,21 +33,21 @@ pub(super) struct Channels {
 }
 
 /// Connections that are there when they are needed first.
-pub(super) struct Spare {
+pub(super) struct LazyPool {
     dialer: Arc<dyn Dial>,
     count: usize,
     channels: OnceLock<Arc<Channels>>,
 }
 
-impl Spare {
-    /// To where `dialer` makes connections, with [narrow](Dial::narrow) streams.
-    pub(super) fn narrow(dialer: Arc<dyn Dial>, count: usize) -> Self {
+impl LazyPool {
+    /// Connects as `dialer` does, with [small windows](Dial::small_windows).
+    pub(super) fn small_windows(dialer: Arc<dyn Dial>, count: usize) -> Self {
         Self { dialer, count, channels: OnceLock::new() }
     }
 
     pub(super) fn channels(&self) -> &Arc<Channels> {
         self.channels.get_or_init(|| {
-            let dialer = self.dialer.narrow();
+            let dialer = self.dialer.small_windows();
             let dialed = (0..self.count).map(|_| dialer.dial());
             Arc::new(Channels::new(dialed).replaced_by(Arc::clone(&dialer)))
         })

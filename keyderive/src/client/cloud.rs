@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::builder::{ClientBuilder, Reach};
+use super::builder::{ClientBuilder, Endpoint};
 use super::credentials::{Authorizer, CredentialsError};
 use super::dial::Dialer;
 use super::target::Place;
@@ -30,7 +30,7 @@ impl ClientBuilder {
         };
         let data = Dialer::endpoint(endpoint.unwrap_or(DATA))?;
         let credentials = self.authorizer(&data, admin.as_ref()).await?;
-        let reach = Reach {
+        let reach = Endpoint {
             place: Place::Cloud(data.address().into()),
             runtime: data.runtime().clone(),
             data: Arc::new(data),

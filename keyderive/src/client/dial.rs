@@ -23,12 +23,12 @@ use super::error::Error;
 use super::runtime;
 use super::transport::Transport;
 
-/// How much one stream may have on the way. Streams that wait for their turn in an ordered merge fill
+/// How much one stream may have in flight. Streams that wait for their turn in an ordered merge fill
 /// it, so that times the streams of a connection must fit in [`CONNECTION_WINDOW`], or the merge hangs.
 const STREAM_WINDOW: u32 = 1 << 20;
 
 /// The same for one of many streams, which are side by side on connections of their own: all that wait are in memory,
-/// and together they have as much on the way as few with large windows.
+/// and together they have as much in flight as few with large windows.
 const NARROW_WINDOW: u32 = 1 << 16;
 
 /// The most that HTTP/2 allows. h2 charges a reader for small frames that it leaves unread, against a
@@ -52,8 +52,8 @@ pub(super) trait Dial: Send + Sync {
     /// A connection of its own, which is made at its first use and again when it breaks.
     fn dial(&self) -> Transport;
 
-    /// Makes connections to the same place whose streams have little on the way each.
-    fn narrow(&self) -> Arc<dyn Dial>;
+    /// Makes connections to the same place whose streams each have little in flight.
+    fn small_windows(&self) -> Arc<dyn Dial>;
 }
 
 /// Makes connections over TCP, with or without TLS.
@@ -172,7 +172,7 @@ impl Dial for Dialer {
         Transport::Channel((self.connect)(self.endpoint.clone()), self.runtime.clone())
     }
 
-    fn narrow(&self) -> Arc<dyn Dial> {
+    fn small_windows(&self) -> Arc<dyn Dial> {
         let endpoint = self.endpoint.clone().initial_stream_window_size(NARROW_WINDOW);
         Arc::new(Self { endpoint, ..self.clone() })
     }

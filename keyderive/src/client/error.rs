@@ -1,7 +1,7 @@
 //! What can go wrong between this process and a table.
 
-mod asked;
 mod kind;
+mod predicates;
 mod text;
 
 use std::sync::Arc;

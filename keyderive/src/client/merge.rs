@@ -9,14 +9,14 @@
 //! is copied as it comes.
 
 mod chunk;
-mod usual;
+mod fast_path;
 
 use std::mem;
 
 use bytes::Bytes;
 
 use self::chunk::{Chunk, Part, Status};
-use self::usual::LastNumber;
+use self::fast_path::LastNumber;
 use super::read::RequestedRows;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
 
@@ -70,7 +70,7 @@ struct SplitCell {
 }
 
 impl RowMerger {
-    /// A merger for a scan of these rows that goes on behind `last_key`.
+    /// A merger for a scan of these rows that goes on after `last_key`.
     pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>) -> Self {
         Self {
             requested,
@@ -124,14 +124,14 @@ impl RowMerger {
     /// Whether there is a further row in the message, which is [`row`](Self::row) then.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, Broken> {
-        if self.advance_as_usual() { Ok(true) } else { self.advance_otherwise() }
+        if self.try_fast_path() { Ok(true) } else { self.advance_otherwise() }
     }
 
     fn advance_otherwise(&mut self) -> Result<bool, Broken> {
         loop {
             match chunk::next(&self.message, &mut self.at)? {
                 Part::Chunk(chunk) => {
-                    if self.push(&chunk)? || self.advance_as_usual() {
+                    if self.push(&chunk)? || self.try_fast_path() {
                         return Ok(true);
                     }
                 }
@@ -155,12 +155,12 @@ impl RowMerger {
         }
     }
 
-    /// Lends the row that has been advanced to, and those behind it that come as usual, `most` in all, up to one of which
-    /// `lend` says no. Says how many it has advanced.
+    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false. Returns how many
+    /// rows it advanced by.
     #[inline]
-    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row) -> bool) -> u64 {
+    pub(super) fn for_each_buffered(&mut self, most: u64, mut f: impl FnMut(&Row) -> bool) -> u64 {
         let mut advanced = 0;
-        while lend(&self.row) && advanced + 1 < most && self.advance_as_usual() {
+        while f(&self.row) && advanced + 1 < most && self.try_fast_path() {
             advanced += 1;
         }
         advanced

@@ -1,9 +1,9 @@
 //! The Bigtable client: one path for every target.
 //!
-//! # What it tells of itself
+//! # Traces and metrics
 //!
-//! Each operation is a span `bigtable` of the `tracing` crate, at the level info. A scan over several buckets is one
-//! for each request. None of what is told from the level info up has a row key or a value in it.
+//! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets is one for each
+//! request. Row keys and values are never logged at info or above.
 //!
 //! | field | |
 //! |---|---|
@@ -11,17 +11,16 @@
 //! | `table` | the table's name |
 //! | `bucket` | the salt bucket that a scan reads |
 //! | `attempts` | how many attempts it took |
-//! | `rows` | how many rows came, or were sent |
-//! | `bytes` | how many bytes the messages have that brought rows, or the message that was sent |
+//! | `rows` | how many rows were read, or sent |
+//! | `bytes` | the size of the messages that were read, or sent |
 //! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
 //!
-//! An attempt that fails is an event at the level debug, with the reason in the words of who refused it: a server may
-//! name a row in them. At the level warn are told: a connection that is used without having been made ready, one that
-//! could not be renewed, and one that has gone silent; operations that have failed for some seconds and are tried
-//! again, at most every 30 s; failures of a writer that was dropped; a table whose layout cannot be checked before the
-//! first request to it, once; cells of the future that are read, at most every 30 s.
+//! A failed attempt is an event at the level debug, with the server's own message, which may name a row. Warnings are logged
+//! for a connection that is used although priming it failed, one that could not be renewed, and one that has gone silent; for
+//! operations that have been retried for some seconds, at most every 30 s; for failures of a dropped writer; once for a table
+//! whose layout cannot be checked before its first request; for cells of the future that are read, at most every 30 s.
 //!
-//! With the feature `metrics`, a recorder of the `metrics` crate that the program installs is told:
+//! With the feature `metrics`, the recorder of the `metrics` crate that the program installs receives:
 //!
 //! | metric | kind | labels | |
 //! |---|---|---|---|
@@ -52,7 +51,6 @@ mod environment;
 mod error;
 mod failure;
 mod filter;
-mod gate;
 #[cfg(feature = "cloud")]
 mod google;
 mod headers;
@@ -66,6 +64,7 @@ mod refresh;
 mod runtime;
 mod sample;
 mod settings;
+mod shutdown;
 mod streams;
 mod target;
 mod throttle;
@@ -85,18 +84,18 @@ pub use builder::ClientBuilder;
 #[doc(hidden)]
 pub use builder::connected_by;
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
-use channels::{Channels, Spare};
+use channels::{Channels, LazyPool};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
-pub(crate) use gate::StreamPass;
-use gate::{Gate, Pass};
 use operation::Operation;
 pub use raw::RawTable;
 pub use read::{ReadRows, RowStream};
 use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
+pub(crate) use shutdown::StreamGuard;
+use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use streams::{Page, PageRows, PageSize, Streams, are_many};
 pub use target::Target;
 use throttle::Throttle;
@@ -122,25 +121,25 @@ pub(crate) use transport::{BoxFuture, InProcess};
 /// client belong to the tokio runtime in which the client was made. Operations run in any that has its timers enabled,
 /// as those of `#[tokio::main]` have.
 ///
-/// An operation that fails for a reason that passes is tried again, on another connection where there is one, for as
-/// long as its [`Settings`] say; a scan goes on behind the last row that came. What may not be done twice is tried
-/// again only where nothing was done of it: it was not sent, or the server refused it.
+/// Transient failures are retried with exponential backoff, on another connection if there is one, for as long as the
+/// [`Settings`] of the operation allow. A scan resumes after the last row it delivered. A write that is not idempotent is
+/// retried only if it was not sent, or the server rejected it.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
     settings: Arc<Settings>,
     /// Leave to go on after the client is closed, for what had begun before.
-    pass: Option<Arc<Pass>>,
+    pass: Option<Arc<InFlightGuard>>,
 }
 
 struct Inner {
     /// To the data service.
     channels: Arc<Channels>,
     /// The same, for scans with many streams side by side.
-    narrow: Option<Spare>,
+    small_windows: Option<LazyPool>,
     /// To the admin service.
     admin: Arc<Channels>,
-    gate: Arc<Gate>,
+    shutdown: Arc<Shutdown>,
     target: Target,
     /// `projects/…/instances/…`.
     instance: String,
@@ -278,7 +277,7 @@ impl Client {
     /// The client is closed by the call, before the future is polled. A future that is dropped waits no longer, and
     /// changes nothing else; another call waits again.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
-        self.inner.gate.close()
+        self.inner.shutdown.close()
     }
 
     /// Where the tables of this client are.
@@ -288,13 +287,13 @@ impl Client {
     }
 
     /// Leave to run an operation.
-    fn admit(&self, operation: &Operation) -> Result<Arc<Pass>, Error> {
+    fn admit(&self, operation: &Operation) -> Result<Arc<InFlightGuard>, Error> {
         self.pass_if_open().ok_or_else(|| Error::closed(operation))
     }
 
     /// Leave to go on after the client is closed, if it is not yet.
-    fn pass_if_open(&self) -> Option<Arc<Pass>> {
-        self.pass.clone().or_else(|| self.inner.gate.enter())
+    fn pass_if_open(&self) -> Option<Arc<InFlightGuard>> {
+        self.pass.clone().or_else(|| self.inner.shutdown.enter())
     }
 
     /// The same client, which may go on after it is closed if it is not yet.
@@ -304,16 +303,16 @@ impl Client {
     }
 
     /// The same client for a stream, which goes on when the client is closed meanwhile, and the stream's leave to.
-    pub(crate) fn streaming(&self) -> (Self, StreamPass) {
+    pub(crate) fn streaming(&self) -> (Self, StreamGuard) {
         let own = match self.pass {
-            Some(_) => StreamPass::default(),
-            None => StreamPass::new(self.inner.gate.enter_stream()),
+            Some(_) => StreamGuard::default(),
+            None => StreamGuard::new(self.inner.shutdown.enter_stream()),
         };
         (self.passing(own.pass().or_else(|| self.pass.clone())), own)
     }
 
     /// The same client, which may do what the pass is leave for.
-    fn passing(&self, pass: Option<Arc<Pass>>) -> Self {
+    fn passing(&self, pass: Option<Arc<InFlightGuard>>) -> Self {
         Self { pass, ..self.clone() }
     }
 
@@ -356,10 +355,10 @@ impl Client {
     }
 
     fn channels(&self, operation: &Operation) -> &Arc<Channels> {
-        let Inner { channels, narrow, admin, .. } = &*self.inner;
-        match narrow {
+        let Inner { channels, small_windows, admin, .. } = &*self.inner;
+        match small_windows {
             _ if operation.is_admin() => admin,
-            Some(narrow) if operation.is_of_many() => narrow.channels(),
+            Some(small_windows) if operation.is_high_fan_out() => small_windows.channels(),
             _ => channels,
         }
     }

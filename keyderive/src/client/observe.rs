@@ -1,4 +1,4 @@
-//! What is told of an operation: a span of `tracing` while it runs, and metrics when it has ended.
+//! The span of an operation while it runs, and its metrics when it has ended.
 
 use std::sync::Arc;
 

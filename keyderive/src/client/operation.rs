@@ -23,7 +23,7 @@ pub(crate) struct Operation {
     kind: Kind,
     replay: Replay,
     /// Whether it is one of many streams of a scan.
-    of_many: bool,
+    high_fan_out: bool,
     routing: AsciiMetadataValue,
 }
 
@@ -142,12 +142,12 @@ impl Operation {
     }
 
     /// The same operation, as one of many streams of a scan, or not.
-    pub(super) fn of_many(self, of_many: bool) -> Self {
-        Self { of_many, ..self }
+    pub(super) fn high_fan_out(self, high_fan_out: bool) -> Self {
+        Self { high_fan_out, ..self }
     }
 
-    pub(super) fn is_of_many(&self) -> bool {
-        self.of_many
+    pub(super) fn is_high_fan_out(&self) -> bool {
+        self.high_fan_out
     }
 
     /// The headers of the attempt with this number.
@@ -168,7 +168,7 @@ impl Operation {
             target: Target::for_test(),
             kind,
             replay: Replay::Always,
-            of_many: false,
+            high_fan_out: false,
             routing: headers::routing(&[]),
         }
     }
@@ -204,7 +204,7 @@ impl Client {
             target: self.target().clone(),
             kind,
             replay: Replay::Always,
-            of_many: false,
+            high_fan_out: false,
             routing: headers::routing(routing),
         }
     }

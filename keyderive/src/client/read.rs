@@ -12,7 +12,7 @@ use keyderive_proto::data;
 
 use super::error::Error;
 use super::operation::Kind;
-use super::{Client, StreamPass, filter};
+use super::{Client, StreamGuard, filter};
 use crate::plan::KeyRange;
 use crate::row::{FilterError, Row, RowFilter};
 
@@ -41,7 +41,7 @@ pub struct ReadRows {
     /// The bucket whose rows they are, to be told of.
     pub(crate) bucket: Option<i32>,
     /// Whether it is one of many streams of a scan.
-    pub(crate) of_many: bool,
+    pub(crate) high_fan_out: bool,
 }
 
 impl ReadRows {
@@ -107,7 +107,7 @@ impl ReadRows {
     pub(crate) fn go_on_behind(&mut self, last: &[u8], rows: u64) {
         let ahead = match self.reversed {
             true => KeyRange::new(Vec::new(), Some(last.to_vec())),
-            // The first key behind one.
+            // The first key after one.
             false => KeyRange::new([last, &[0][..]].concat(), None),
         };
         self.keys.retain(|key| ahead.contains(key));
@@ -139,7 +139,7 @@ fn range(range: &KeyRange) -> data::RowRange {
     use data::row_range::{EndKey, StartKey};
     let start_key = match range.start() {
         [] => None,
-        // What is behind a key begins with the key and a zero byte.
+        // What is after a key begins with the key and a zero byte.
         [key @ .., 0] if !key.is_empty() => Some(StartKey::StartKeyOpen(Bytes::copy_from_slice(key))),
         key => Some(StartKey::StartKeyClosed(Bytes::copy_from_slice(key))),
     };
@@ -168,7 +168,7 @@ impl Client {
     ) -> Result<Option<Row>, Error> {
         let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
         // The answer is whole only at its end: an error may follow the row.
-        let pass = StreamPass::default();
+        let pass = StreamGuard::default();
         let rows = RowStream::new(self.clone(), pass, Kind::ReadRow, table, request);
         let rows = rows.try_collect::<Vec<Row>>().await;
         let rows = rows.map_err(|error| error.of_row(&key))?;

@@ -12,8 +12,8 @@ use tokio::time::{Instant, sleep_until};
 use super::attempts::NEVER;
 use super::channels::Channels;
 use super::dial::Dial;
-use super::gate::Gate;
 use super::operation::Kind;
+use super::shutdown::Shutdown;
 use super::transport::Transport;
 use super::{Client, Error, Inner, Settings, call, observe};
 
@@ -61,7 +61,7 @@ impl Refresh {
             let next = due.iter().copied().enumerate().min_by_key(|(_, due)| *due);
             let Some((slot, time)) = next else { return };
             sleep_until(time).await;
-            let Some(inner) = client.upgrade().filter(|inner| !inner.gate.is_closed()) else { return };
+            let Some(inner) = client.upgrade().filter(|inner| !inner.shutdown.is_closed()) else { return };
             let client = Client::aside(inner, Arc::clone(&settings));
             let renewed = self.renew(&client, slot).await;
             observe::refreshed(renewed.is_ok());
@@ -101,7 +101,7 @@ impl Refresh {
 impl Client {
     /// The same client for what it does on its own, which its user does not wait for when it is closed.
     fn aside(inner: Arc<Inner>, settings: Arc<Settings>) -> Self {
-        Self { inner, settings, pass: Arc::new(Gate::default()).enter() }
+        Self { inner, settings, pass: Arc::new(Shutdown::default()).enter() }
     }
 
     /// Has the server make all connections ready for requests, as far as it will.

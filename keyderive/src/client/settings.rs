@@ -36,8 +36,8 @@ use std::time::Duration;
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
 ///
-/// The pause between attempts is the same for all: 25 ms at first, twice as long after each failure, 10 s at most,
-/// of which a random half to whole is waited, so that clients that failed together do not come back together.
+/// All operations back off in the same way: 25 ms after the first failure, twice as long after each further one, at most 10 s,
+/// of which a random half to whole is waited, so that clients that failed together do not retry together.
 ///
 /// The values are those of Google's Java client, but for the pauses.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,27 +72,26 @@ pub struct Settings {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallSettings {
-    /// How long one attempt may take, the answer included. The server is told, and stops then too. Of zero, every
-    /// operation fails by [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded), and nothing is sent.
+    /// How long one attempt may take, the answer included. The server gets the same deadline. Zero fails every operation
+    /// by [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) before sending.
     pub attempt_timeout: Duration,
-    /// How long all attempts may take together, with the pauses between them. A pause that would be longer than what is
-    /// left is cut, once, so that a last attempt has the last quarter of it, or second. Zero is as in
-    /// `attempt_timeout`.
+    /// How long all attempts may take together, with the pauses between them. A pause that is longer than the remaining time
+    /// is shortened, once, so that the last attempt has its last quarter, or second. Zero is as in `attempt_timeout`.
     pub total_timeout: Duration,
-    /// How long a stream may be silent while its reader waits. Time in which nobody waits does not count, nor does
-    /// time in which what came has not been taken. Of the operations that are no streams, none uses it.
+    /// How long a stream may be silent. Only time spent waiting for the server counts. Operations without a stream do not
+    /// use it.
     pub idle_timeout: Duration,
-    /// How many attempts may fail one after the other. A stream that has delivered a row, or the server's word that
-    /// it has scanned that far, starts counting again.
+    /// How many attempts may fail in a row. A row that a stream delivers, or progress that the server reports, resets the
+    /// count.
     pub max_attempts: u32,
-    /// How long is waited between attempts, unless the server says how long.
+    /// The pause between attempts, unless the server asks for another.
     pub backoff: Backoff,
 }
 
-/// How long is waited before an operation is tried again.
+/// The exponential backoff between attempts.
 ///
-/// After the first failure `initial`, then `multiplier` times as long after each further one, `max` at most; of that,
-/// a random half to whole.
+/// The pause after the first failure is `initial`, and `multiplier` times as long after each further one, at most `max`; a
+/// random half to whole of it is waited.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Backoff {

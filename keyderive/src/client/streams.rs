@@ -35,7 +35,7 @@ const FEW_STREAMS: usize = 8;
 pub(crate) struct Streams {
     long: Arc<Semaphore>,
     /// Those of scans with many.
-    narrow: Arc<Semaphore>,
+    small_windows: Arc<Semaphore>,
     short: Arc<Semaphore>,
     /// Where the connection runs.
     runtime: Handle,
@@ -48,7 +48,7 @@ impl Streams {
         match transports.first()? {
             Transport::Channel(_, runtime) => Some(Self {
                 long: Arc::new(Semaphore::new(LONG_STREAMS * count)),
-                narrow: Arc::new(Semaphore::new(LONG_STREAMS * count)),
+                small_windows: Arc::new(Semaphore::new(LONG_STREAMS * count)),
                 short: Arc::new(Semaphore::new(SHORT_STREAMS * count)),
                 runtime: runtime.clone(),
             }),
@@ -87,7 +87,7 @@ impl Client {
         let Some(streams) = &self.inner.streams else {
             return Ok(None);
         };
-        let room = if are_many(count) { &streams.narrow } else { &streams.long };
+        let room = if are_many(count) { &streams.small_windows } else { &streams.long };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         Arc::clone(room).try_acquire_many_owned(count).map(Some).map_err(|_| streams.clone())
     }

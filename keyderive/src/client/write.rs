@@ -5,11 +5,11 @@ mod batch;
 mod body;
 mod conditional;
 mod encode;
-mod known;
 mod limits;
 mod mutations;
 mod outcomes;
 mod request;
+mod templates;
 #[cfg(test)]
 mod tests;
 

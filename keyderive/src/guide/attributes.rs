@@ -84,7 +84,7 @@
 //!
 //! # `salt`
 //!
-//! `#[salt(range = 4)]` on the struct puts the bucket, `0` to `3`, in front of the fields and behind a tag. The bucket is
+//! `#[salt(range = 4)]` on the struct puts the bucket, `0` to `3`, before the fields and after a tag. The bucket is
 //! `rem_euclid(FARM_FINGERPRINT(bytes), 4)` of the encoded fields, joined by the delimiter; in BigQuery and Spanner SQL,
 //! `MOD(MOD(FARM_FINGERPRINT(k), 4) + 4, 4)`.
 //!
@@ -92,9 +92,9 @@
 //! |---|---|---|
 //! | `range = 4` | how many buckets: 2 to 4096 | `1#alice#home` |
 //! | `over = "user_id,site"`, `over(user_id, site)` | which fields are hashed; all of them without it | |
-//! | `sep = "-"` | what stands behind the bucket in place of the delimiter | `1-alice#home` |
+//! | `sep = "-"` | what stands after the bucket in place of the delimiter | `1-alice#home` |
 //! | `position = "front"` | the bucket stands before the tag | `1#TAG#alice#home` |
-//! | `after = "user_id"` | the bucket stands behind a field | `alice#1#home` |
+//! | `after = "user_id"` | the bucket stands after a field | `alice#1#home` |
 //! | `hash = "java"` | the bucket of Google's salting sample, negative ones too: the signed remainder of Java's `String.hashCode` of the whole key without its salt. All of `-3` to `3` are read. | `-2-phone#5c10102#20190501` |
 //!
 //! ```
@@ -118,7 +118,7 @@
 //!
 //! # `tag` and `delimiter`
 //!
-//! `#[row_key(tag = "BATTERY")]` on the struct: a constant in front of all, so that key types can share a table.
+//! `#[row_key(tag = "BATTERY")]` on the struct: a constant before all, so that key types can share a table.
 //! `#[row_key(delimiter = '-')]`: the character between the parts, an ASCII character below `0`.
 //!
 //! ```
@@ -186,8 +186,8 @@
 //! # `hash`
 //!
 //! `hash(md5)`: the MD5 of what the field would write, in place of it. The key encodes and does not decode: a table
-//! hands out [`RawKey`](crate::key::RawKey)s. Scans constrain the fields left of it; it and the fields behind it are
-//! found by whole keys alone, which the compiler warns of where there are fields behind it.
+//! hands out [`RawKey`](crate::key::RawKey)s. Scans constrain the fields left of it; it and the fields after it are
+//! found by whole keys alone, which the compiler warns of where there are fields after it.
 //!
 //! # `escape`
 //!
@@ -287,7 +287,7 @@
 //! # `allow`
 //!
 //! On the struct: `allow(hotspot)` lets a key begin with a value that only grows. `allow(point_reads)` and
-//! `allow(few_buckets)` silence two warnings: of fields behind a hashed one, and of a salt over fewer values than it has
+//! `allow(few_buckets)` silence two warnings: of fields after a hashed one, and of a salt over fewer values than it has
 //! buckets. A name that allows nothing in this key is warned about.
 //!
 //! # `crate`

@@ -8,8 +8,8 @@
 //! # From queries to fields
 //!
 //! 1. List the queries, the most important one first.
-//! 2. Put the fields that a query fixes to the left, the field that it ranges over behind them, and what only tells rows
-//!    apart at the end. A scan constrains fields from the left, so a field behind one that is not fixed cannot narrow
+//! 2. Put the fields that a query fixes to the left, the field that it ranges over after them, and what only tells rows
+//!    apart at the end. A scan constrains fields from the left, so a field after one that is not fixed cannot narrow
 //!    what is read.
 //! 3. Store one event a row, and what a query needs of it in that row. A row that grows without bound gets slow.
 //! 4. A query that needs another order gets a table of its own, written beside the first one by
@@ -70,7 +70,7 @@
 //!
 //! # Salting
 //!
-//! A salt puts the number of a bucket in front of the fields. A hash chooses the bucket, so that a reader finds a row
+//! A salt puts the number of a bucket before the fields. A hash chooses the bucket, so that a reader finds a row
 //! again: a point read stays one request. Two choices are to be made.
 //!
 //! - **`over`**: the fields that are hashed. All of them, which is so without `over`, spreads rows the most, and every
@@ -97,7 +97,7 @@
 //! # Ok::<(), keyderive::plan::PlanError>(())
 //! ```
 //!
-//! A salt can stand behind a field, `#[salt(range = 4, after = "user_id")]`: the rows of one user are spread, and users
+//! A salt can stand after a field, `#[salt(range = 4, after = "user_id")]`: the rows of one user are spread, and users
 //! still lie in their order. [`create_if_absent`](crate::Table::create_if_absent) splits a new table by bucket where
 //! the salt is in front, so that the buckets are on several servers from the first write on.
 //! [`salt_bucket`](crate::RowKey::salt_bucket) tells the bucket of a key.
@@ -108,14 +108,14 @@
 //! |---|---|---|---|
 //! | an identifier that can be anything | [`uuid(v4)`](super::attributes#uuid) | no ranges that mean anything | yes |
 //! | a number of a counter | [`bit_reverse`](super::attributes#bit_reverse) | no ranges over it | yes |
-//! | any other value | [`hash(md5)`](super::attributes#hash) | no ranges over it, and none over fields behind it | no |
+//! | any other value | [`hash(md5)`](super::attributes#hash) | no ranges over it, and none over fields after it | no |
 //!
 //! # Newest first
 //!
 //! `#[reverse_ts]`, or `#[row_key(desc)]` on a time, puts the newest row of a prefix first, so that the last ten are a
 //! limit of ten. Where the newest rows are wanted now and then,
 //! [`Scan::reversed`](crate::Scan::reversed) reads any key backwards, and the stored times stay readable. A reversed
-//! time in front of the key is a hotspot like a plain one: at the start of the table in place of its end.
+//! time before the key is a hotspot like a plain one: at the start of the table in place of its end.
 //!
 //! # What else helps
 //!

@@ -1,6 +1,6 @@
 //! Deployment: how a program gets to an emulator and to the cloud, and what to check there first.
 //!
-//! The same program runs on all three. What differs is where the client is told to go:
+//! The same program runs on all three. What differs is the address:
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -143,7 +143,7 @@
 //!   flight end, and gives streams up that nobody polls for 10 s.
 //! - A client makes 4 connections to the cloud, makes them ready before they are used, and renews each before Google's
 //!   front ends close it. [`ClientBuilder`](crate::client::ClientBuilder) has every knob.
-//! - [`client`](crate::client) lists what is told through `tracing`, and with the feature `metrics` as metrics, by table.
+//! - [`client`](crate::client) lists the spans and warnings of `tracing`, and the metrics of the feature `metrics`, by table.
 //!   From the level info up, no row key and no value is in it. An error that the program logs has both, unless it logs
 //!   [`redacted`](crate::Error::redacted).
 //!

@@ -72,16 +72,15 @@
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is one that passes, and the call may be made again | the same call may succeed later |
 //!
 //! [`attempts`](crate::Error::attempts) is 0 for what was not sent, and where an answer could not be read as a row or a key, [`bucket`](crate::Error::bucket) the salt bucket
-//! that a scan failed in, [`last_row_key`](crate::Error::last_row_key) the row behind which it can go on, and
+//! that a scan failed in, [`last_row_key`](crate::Error::last_row_key) the row after which it can go on, and
 //! [`grpc_code`](crate::Error::grpc_code) the code of the protocol.
 //!
-//! # What is tried again
+//! # Retries
 //!
-//! An operation that fails for a reason that passes is made again, by another connection where there is one: after
-//! pauses that grow, or when the server says. A scan goes on behind its last row, so that each row comes once; a write of
-//! many rows sends again only the rows that failed; a conditional write, an increment or an append is sent again only
-//! where nothing was done of it: it was not sent, or the server refused it and said when to come back. What is given up
-//! says what was tried:
+//! Transient failures are retried, on another connection if there is one: with exponential backoff, or after the delay the
+//! server asks for. A scan resumes after the last row it delivered, so no row comes twice. A write of many rows retries only
+//! the rows that failed. A conditional write, an increment or an append is retried only if it was not applied: it was not
+//! sent, or the server rejected it. An operation that gives up says what it tried:
 //!
 //! ```text
 //! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s, of 3s that are allowed; the last attempt: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086

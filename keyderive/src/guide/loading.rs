@@ -69,14 +69,14 @@
 //! sent out of order within the look-ahead, so checkpoints come once the input is well beyond it, of 64 MiB unless set: a load
 //! of less has one at its end, and a smaller [`look_ahead`](crate::load::Load::look_ahead) has them sooner. Store it; after
 //! the death of the process give it to
-//! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows behind it that had been written are
+//! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows after it that had been written are
 //! written again, each whole: one more version of the same values, which also replaces what others have written to these
 //! rows meanwhile, unless the load is [`if_absent`](crate::load::Load::if_absent).
 //!
 //! The rows that failed are not forgotten: a checkpoint has their places, and a resumed load tries them again. So a load
 //! that has come to its end with failed rows is resumed with its report's
 //! [`checkpoint`](crate::load::LoadReport::checkpoint) too, once the input is mended: it reads all of it, and writes these
-//! rows alone. What is mended must not change how many rows are in front of them.
+//! rows alone. What is mended must not change how many rows are before them.
 //!
 //! ```
 //! # use keyderive::{Client, RowKey};

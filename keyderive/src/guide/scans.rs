@@ -113,7 +113,7 @@
 //! # Order
 //!
 //! Rows come in the order of their logical keys, the key without its salt, merged from one `ReadRows` stream for each
-//! bucket; as they arrive with [`unordered`](crate::Scan::unordered). With a salt behind a field that is not fixed,
+//! bucket; as they arrive with [`unordered`](crate::Scan::unordered). With a salt after a field that is not fixed,
 //! there is no logical order to merge by: then they come in one stream, in the order of the stored keys, and
 //! `explain()` says so.
 //!
@@ -146,7 +146,7 @@
 //!
 //! [`Scan::stream`](crate::Scan::stream) gives [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Memory is
 //! bounded whatever the number of rows, and a stream that is dropped cancels its requests. An error is its last item;
-//! [`Error::last_row_key`](crate::Error::last_row_key) is the row behind which a new scan can go on.
+//! [`Error::last_row_key`](crate::Error::last_row_key) is the row after which a new scan can go on.
 //!
 //! [`Scan::visit`](crate::Scan::visit) lends each row to a closure instead, where it lies in the answer: for folds over
 //! millions of rows, which then allocate nothing for a row whose key and row types borrow their strings.

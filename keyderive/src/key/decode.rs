@@ -95,7 +95,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(self)
     }
 
-    /// The next part of an ordered key, and a step over it and the separator behind it; an empty one where the
+    /// The next part of an ordered key, and a step over it and the separator after it; an empty one where the
     /// key has ended.
     fn take_part(&mut self) -> Result<Cow<'a, [u8]>, Malformed> {
         if self.at == self.key.len() && !self.separated {
@@ -176,7 +176,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         match read {
             Ok((len, value)) => {
                 self.spans[at] = Span { start: self.at, end: self.at + len };
-                // `take_field` found a delimiter behind each field but the last.
+                // `take_field` found a delimiter after each field but the last.
                 self.at += len + usize::from(!last);
                 self.salt_if_at(SaltPlace::After { field: at })?;
                 Ok(value)
@@ -190,7 +190,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
 
     /// The bytes of the next field.
     ///
-    /// A field but the last has a delimiter behind it; the last one may have anything behind a fixed width,
+    /// A field but the last has a delimiter after it; the last one may have anything after a fixed width,
     /// which [`finish`](Self::finish) refuses.
     #[inline(always)]
     fn take_field(&self, width: Width, last: bool) -> Result<&'a [u8], FieldError> {
@@ -247,11 +247,11 @@ fn too_short(rest: &[u8], width: usize) -> FieldError {
 fn no_delimiter(rest: &[u8], width: usize, delimiter: u8) -> FieldError {
     match rest.first() {
         Some(byte) => FieldError::new(format_args!(
-            "it has {width} bytes, and behind them comes {}, not the delimiter {}",
+            "it has {width} bytes, and after them comes {}, not the delimiter {}",
             Byte(*byte),
             Byte(delimiter),
         )),
-        None => FieldError::new("the key ends behind it, and lacks the fields that follow"),
+        None => FieldError::new("the key ends after it, and lacks the fields that follow"),
     }
 }
 

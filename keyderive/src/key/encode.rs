@@ -108,7 +108,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         self.end_field(at, start, written)
     }
 
-    /// Writes what stands in front of the next field; where that begins.
+    /// Writes what stands before the next field; where that begins.
     #[inline(always)]
     fn begin_field(&mut self, at: usize) -> usize {
         if at > 0 {
@@ -257,7 +257,7 @@ fn encode_text<K: RowKey, const N: usize>(
     Ok(())
 }
 
-/// The salt of an ordered key has no fixed width, so the head is put in front of the fields at the end.
+/// The salt of an ordered key has no fixed width, so the head is put before the fields at the end.
 fn encode_ordered<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
     base: usize,
@@ -285,7 +285,7 @@ fn encode_ordered<K: RowKey, const N: usize>(
     Ok(())
 }
 
-/// Where the last field ends that is not empty: those behind it are dropped.
+/// Where the last field ends that is not empty: those after it are dropped.
 pub(crate) fn ordered_end(key: &[u8], spans: &[Span]) -> Option<usize> {
     let full = |span: &&Span| key[span.start..span.end] != ordered::EMPTY;
     spans.iter().rev().find(full).map(|span| span.end)

@@ -177,7 +177,7 @@ pub(crate) enum DecodeKind {
     Field { name: &'static str, error: FieldError },
     /// The constant part in front.
     Tag { expected: &'static str },
-    /// The salt is not one of its buckets as it is written, or has something else behind it.
+    /// The salt is not one of its buckets as it is written, or has something else after it.
     Salt { schema: &'static Schema },
     /// The salt is a bucket, but not that of the fields it is taken over.
     Bucket { stored: i32, expected: i32 },
@@ -268,11 +268,11 @@ fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         return Ok(());
     };
     match salt.fields_left().checked_sub(1).and_then(|left| schema.fields().get(left)) {
-        Some(field) => write!(f, "behind `{}` it does not have", field.name())?,
+        Some(field) => write!(f, "after `{}` it does not have", field.name())?,
         None => f.write_str("it does not begin with")?,
     }
     let padding = if salt.is_padded() { "zero padded" } else { "not padded" };
-    write!(f, " a salt of {}, {padding}, and `{}` behind it", salt.bounds(), Readable(schema.salt_end(salt)))
+    write!(f, " a salt of {}, {padding}, and `{}` after it", salt.bounds(), Readable(schema.salt_end(salt)))
 }
 
 /// The text, as that of [`FieldError`].

@@ -97,7 +97,7 @@ impl<'a> Marked<'a> {
     }
 }
 
-/// The 32 bytes behind the first ones, or the last 32 of a key that ends before.
+/// The 32 bytes after the first ones, or the last 32 of a key that ends before.
 #[inline(always)]
 fn second_block(key: &[u8]) -> Option<&[u8; BLOCK]> {
     key.get(key.len().min(2 * BLOCK).checked_sub(BLOCK)?..)?.first_chunk()
@@ -308,13 +308,13 @@ fn is_utf8(bytes: &[u8]) -> bool {
         wrong |= wrong_in(&window);
         window.copy_within(STEP.., 0);
     }
-    let (known, behind) = window[3..].split_at_mut(rest.len());
+    let (known, after) = window[3..].split_at_mut(rest.len());
     known.copy_from_slice(rest);
-    behind.fill(0);
+    after.fill(0);
     wrong | wrong_in(&window) == 0
 }
 
-/// Whether one of the bytes behind the first three cannot stand where it does in UTF-8; 0 where all can.
+/// Whether one of the bytes after the first three cannot stand where it does in UTF-8; 0 where all can.
 #[inline(always)]
 fn wrong_in(window: &[u8; 67]) -> u8 {
     let mut wrong = 0;

@@ -93,7 +93,7 @@ impl Field {
                 (Format::Date, Width::Between(..)) => write!(f, "date as `YYYYMMDD`, {}", Format::Int64)?,
                 (Format::Uuid, Width::Fixed(16)) => f.write_str("the bytes of the UUID")?,
                 (Format::Md5, Width::Fixed(16)) => f.write_str("the bytes of the MD5 of the field")?,
-                // The sign stands in front of the digits.
+                // The sign stands before the digits.
                 (format, Width::Fixed(width)) => format.write_words(f, &width.saturating_sub(1))?,
                 (format, _) => write!(f, "{format}")?,
             }

@@ -15,7 +15,7 @@ pub(crate) const SEPARATOR: [u8; 2] = [0, 1];
 pub(crate) const EMPTY: [u8; 2] = [0, 0];
 /// What a zero byte of a part is written as.
 const ZERO: [u8; 2] = [0, 0xff];
-/// Right behind every key that goes on with a separator.
+/// Right after every key that goes on with a separator.
 pub(crate) const BEHIND: [u8; 2] = [0, 2];
 
 /// Writes the part that stands unescaped at `start` of `out` as it stands in a key.
@@ -68,7 +68,7 @@ pub(crate) fn take_part(rest: &[u8]) -> Result<(Cow<'_, [u8]>, usize), Malformed
     if rest.starts_with(&EMPTY) {
         return match rest.get(2..) {
             Some([]) => Ok((Cow::Borrowed(&[]), 2)),
-            Some(behind) if behind.starts_with(&SEPARATOR) => Ok((Cow::Borrowed(&[]), 2)),
+            Some(after) if after.starts_with(&SEPARATOR) => Ok((Cow::Borrowed(&[]), 2)),
             _ => Err(Malformed::Escape),
         };
     }

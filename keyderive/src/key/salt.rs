@@ -31,9 +31,9 @@ pub struct Salt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SaltPlace {
-    /// In front of all, a tag too.
+    /// Before all, a tag too.
     Front,
-    /// In front of the fields, behind the tag where there is one.
+    /// Before the fields, after the tag where there is one.
     #[default]
     BeforeFields,
     /// Behind a field that is not the last one.
@@ -96,7 +96,7 @@ impl Salt {
         self.over
     }
 
-    /// What stands behind the salt in place of the delimiter; none where the delimiter does.
+    /// What stands after the salt in place of the delimiter; none where the delimiter does.
     #[must_use]
     pub const fn sep(&self) -> Option<&'static str> {
         self.sep

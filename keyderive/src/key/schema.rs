@@ -58,8 +58,8 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `salt` | `null`, or an object of the five below |
 /// | `salt.range` | what the hash is reduced by |
 /// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
-/// | `salt.place` | `"before_fields"`, `"front"` where a tag stands behind it, or `{"after": "…"}` with the name of a field |
-/// | `salt.sep` | the text behind the salt; `null` in the ordered layout |
+/// | `salt.place` | `"before_fields"`, `"front"` where a tag stands after it, or `{"after": "…"}` with the name of a field |
+/// | `salt.sep` | the text after the salt; `null` in the ordered layout |
 /// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
 /// | `fields` | an object of the six below for each field, from left to right |
 /// | `name`, `type` | the field's name, and its Rust type |
@@ -157,7 +157,7 @@ impl Schema {
         [salt(SaltPlace::Front), tag, salt(SaltPlace::BeforeFields)].into_iter().chain(fields).flatten()
     }
 
-    /// What stands behind a part that is not the last one.
+    /// What stands after a part that is not the last one.
     fn separator_behind(&self, part: Part) -> &[u8] {
         match part {
             Part::Salt(salt) => self.salt_end(&salt),
@@ -192,7 +192,7 @@ impl Schema {
         self.fields
     }
 
-    /// How many bytes are not of the fields: the tag and the salt, each with what stands behind it. Without a
+    /// How many bytes are not of the fields: the tag and the salt, each with what stands after it. Without a
     /// bucket, the least number.
     pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
@@ -206,7 +206,7 @@ impl Schema {
         tag + salt
     }
 
-    /// What stands behind the salt.
+    /// What stands after the salt.
     #[inline(always)]
     pub(crate) const fn salt_end<'a>(&'a self, salt: &Salt) -> &'a [u8] {
         match salt.sep() {
@@ -223,7 +223,7 @@ impl Schema {
         }
     }
 
-    /// Writes a bucket with what stands behind it.
+    /// Writes a bucket with what stands after it.
     #[inline(always)]
     pub(crate) fn write_salt(&self, salt: &Salt, bucket: i32, out: &mut Vec<u8>) {
         salt.write(bucket, out);
@@ -233,7 +233,7 @@ impl Schema {
     /// Writes what the keys of a bucket begin with whose fields left of the salt are `left`, each with its
     /// delimiter. Without a bucket, what they begin with left of it.
     ///
-    /// In the text layout it ends with what stands behind the last part, in the ordered layout without a separator:
+    /// In the text layout it ends with what stands after the last part, in the ordered layout without a separator:
     /// there a key whose fields are all empty goes no further.
     pub(crate) fn write_head(&self, bucket: Option<i32>, left: &[u8], out: &mut Vec<u8>) {
         if let Layout::OrderedCode = self.layout {
@@ -258,7 +258,7 @@ impl Schema {
     /// The row keys at which a new table is best split: the first of each bucket but the first one, in
     /// order.
     ///
-    /// Empty for a key type without a salt, and for a salt behind a field, since its buckets begin anew with
+    /// Empty for a key type without a salt, and for a salt after a field, since its buckets begin anew with
     /// each value of that field.
     #[must_use]
     pub fn bucket_splits(&self) -> Vec<Vec<u8>> {
@@ -270,7 +270,7 @@ impl Schema {
         starts.into_iter().skip(1).collect()
     }
 
-    /// What all keys of a bucket begin with. In front of a tag, key types with other tags share it.
+    /// What all keys of a bucket begin with. Before a tag, key types with other tags share it.
     fn bucket_start(&self, salt: &Salt, bucket: i32) -> Vec<u8> {
         let mut start = Vec::with_capacity(64);
         if let Layout::OrderedCode = self.layout {

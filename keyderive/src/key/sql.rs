@@ -61,7 +61,7 @@ impl Error for SqlError {}
 /// (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; numbers are cast by
 /// [`Schema::sql`].
 ///
-/// Fields have the names of the schema. The tag and the salt are called `tag` and `salt`, with as many `_` behind it as
+/// Fields have the names of the schema. The tag and the salt are called `tag` and `salt`, with as many `_` after it as
 /// no field has: `salt_` where a field is called `salt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowKeySchema {

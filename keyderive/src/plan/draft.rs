@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::{Bound, RangeBounds};
 
 use super::error::PlanError;
-use super::explain::{Explain, Manner};
+use super::explain::{Explain, ExplainOptions};
 use super::listed::{Listed, WriteListed};
 use super::selection::{Constraint, Selection};
 use crate::key::{
@@ -131,7 +131,7 @@ impl Draft {
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
     pub fn explain(&self) -> Result<Explain, PlanError> {
-        Ok(Explain::of(&self.clone().finish()?, Manner::default()))
+        Ok(Explain::of(&self.clone().finish()?, ExplainOptions::default()))
     }
 
     /// Turns the constraints into what is asked of the table.

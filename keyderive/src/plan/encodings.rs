@@ -119,7 +119,7 @@ impl Choice {
         (!of.is_empty()).then(|| Self(ends.collect()))
     }
 
-    /// The first choice, in the order that is read, of which `is_ahead` holds, where it holds of all behind that one.
+    /// The first choice, in the order that is read, of which `is_ahead` holds, where it holds of all after that one.
     ///
     /// A search by halves in each field, so that it looks at few of the choices.
     pub(super) fn first_ahead(

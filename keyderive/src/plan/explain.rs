@@ -18,7 +18,7 @@ const SHOWN_REQUESTS: usize = 8;
 /// How many buckets are named before they are counted.
 const NAMED_BUCKETS: usize = 8;
 
-/// How many waves of requests are counted at most: the values of `any_of` may make millions, of megabytes each.
+/// How many batches of requests are counted at most: the values of `any_of` may make millions, of megabytes each.
 const COUNTED_WAVES: usize = 4;
 
 /// A plan in words: what it reads, from which buckets and why, in which order.
@@ -40,11 +40,11 @@ pub struct Explain {
     /// The stored keys that are looked at, where the plan is a part of another.
     #[serde(serialize_with = "window_with_text")]
     window: Option<KeyRange>,
-    /// The row of the page before, behind which the plan goes on.
+    /// The row of the page before, after which the plan goes on.
     after: Option<RowShown>,
     order: Option<String>,
     #[serde(flatten)]
-    manner: Manner,
+    options: ExplainOptions,
     /// How many requests are sent.
     request_count: usize,
     /// Whether more are sent than were counted.
@@ -56,7 +56,7 @@ pub struct Explain {
 
 /// How the scan of a table runs its plan.
 #[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Manner {
+pub(crate) struct ExplainOptions {
     pub(crate) reversed: bool,
     pub(crate) unordered: bool,
     pub(crate) limit: Option<Limit>,
@@ -89,7 +89,7 @@ pub(crate) struct Limit {
 struct RowShown {
     #[serde(serialize_with = "key_with_text", flatten)]
     key: Vec<u8>,
-    /// Whether the salt of the key is left out, since the rows behind it are in every bucket.
+    /// Whether the salt of the key is left out, since the rows after it are in every bucket.
     without_salt: bool,
 }
 
@@ -129,9 +129,9 @@ enum Reads {
 }
 
 impl Explain {
-    pub(super) fn of(selection: &Selection, manner: Manner) -> Self {
+    pub(super) fn of(selection: &Selection, options: ExplainOptions) -> Self {
         let words = Words { selection, schema: selection.schema };
-        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, manner.reversed);
+        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, options.reversed);
         let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
             (0, ..) => Reads::Nothing,
             (_, true, 1) => Reads::Point,
@@ -140,9 +140,9 @@ impl Explain {
         };
         // Only the values of `any_of` lead to buckets that are not counted.
         let is_one_stream = buckets.is_empty() || (buckets.len() == 1 && !has_more);
-        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| match manner.unordered {
-            true if !is_one_stream => Words::no_order(manner.reversed),
-            _ => words.order(buckets.len(), manner.reversed),
+        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| match options.unordered {
+            true if !is_one_stream => Words::no_order(options.reversed),
+            _ => words.order(buckets.len(), options.reversed),
         });
         let after = selection.after.as_ref().map(|after| RowShown {
             key: after.logical_key(selection.schema),
@@ -157,7 +157,7 @@ impl Explain {
             window: selection.window.clone(),
             after,
             order,
-            manner,
+            options,
             request_count,
             has_more_requests: has_more,
             requests,
@@ -176,17 +176,17 @@ struct Counted {
 
 impl Counted {
     fn of(selection: &Selection, reversed: bool) -> Self {
-        let mut waves = selection.waves(reversed);
+        let mut batches = selection.batches(reversed);
         let mut counted =
             Self { requests: Vec::new(), request_count: 0, buckets: BTreeSet::new(), has_more: false };
-        for request in waves.by_ref().take(COUNTED_WAVES).flatten() {
+        for request in batches.by_ref().take(COUNTED_WAVES).flatten() {
             counted.request_count += 1;
             counted.buckets.extend(request.bucket());
             if counted.requests.len() < SHOWN_REQUESTS {
                 counted.requests.push(request);
             }
         }
-        counted.has_more = waves.next().is_some();
+        counted.has_more = batches.next().is_some();
         counted
     }
 }
@@ -246,7 +246,7 @@ impl Words<'_> {
     fn free_left(&self, salt: &Salt) -> String {
         let left: Vec<_> = (0..salt.fields_left()).collect();
         let free = left.get(self.selection.fixed()..).unwrap_or_default();
-        format!("the salt stands behind {}; not fixed: {}", self.names(&left), self.names(free))
+        format!("the salt stands after {}; not fixed: {}", self.names(&left), self.names(free))
     }
 
     fn names(&self, fields: &[usize]) -> String {

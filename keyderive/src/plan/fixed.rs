@@ -5,16 +5,16 @@ use super::ordered;
 use super::range::{KeyRange, prefix_end};
 use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len};
 
-/// The fixed fields of a scan, as they stand in a key behind the tag and the salt.
+/// The fixed fields of a scan, as they stand in a key after the tag and the salt.
 #[derive(Clone, Debug)]
 pub(super) struct FixedFields {
     pub(super) schema: &'static Schema,
-    /// Each field with the separator behind it, but the key's last one.
+    /// Each field with the separator after it, but the key's last one.
     pub(super) bytes: Vec<u8>,
     pub(super) spans: Vec<Span>,
 }
 
-/// The rows of one bucket, by what stands in their keys behind the tag, the salt and the fields left of it.
+/// The rows of one bucket, by what stands in their keys after the tag, the salt and the fields left of it.
 #[derive(Clone, Debug)]
 pub(super) enum Rows {
     /// The row with this key.
@@ -50,15 +50,15 @@ impl Buckets {
 }
 
 impl Rows {
-    /// The same rows by what stands behind `left`, which all their keys begin with.
-    pub(super) fn behind(self, left: &[u8]) -> Self {
-        let behind = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
+    /// The same rows by what stands after `left`, which all their keys begin with.
+    pub(super) fn after(self, left: &[u8]) -> Self {
+        let after = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
         match self {
             rows if left.is_empty() => rows,
-            Self::Key(key) => behind(key).map_or(Self::None, Self::Key),
-            Self::Range { start, end } => match behind(start) {
-                // An end that does not begin so is behind all keys that do.
-                Some(start) => Self::Range { start, end: end.and_then(behind) },
+            Self::Key(key) => after(key).map_or(Self::None, Self::Key),
+            Self::Range { start, end } => match after(start) {
+                // An end that does not begin so is after all keys that do.
+                Some(start) => Self::Range { start, end: end.and_then(after) },
                 None => Self::None,
             },
             Self::None => Self::None,
@@ -115,7 +115,7 @@ impl FixedFields {
     pub(super) fn left(&self) -> &[u8] {
         let fields = self.schema.salt().map_or(0, Salt::fields_left);
         let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
-        // The salt is never behind the last field, so a delimiter is there.
+        // The salt is never after the last field, so a delimiter is there.
         last.and_then(|last| self.bytes.get(..=last.end)).unwrap_or_default()
     }
 
@@ -145,7 +145,7 @@ impl FixedFields {
         }
     }
 
-    /// The least length of what stands behind the fixed fields.
+    /// The least length of what stands after the fixed fields.
     fn least_rest(&self) -> usize {
         let rest = &self.schema.fields()[self.spans.len()..];
         rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
@@ -170,15 +170,15 @@ impl FixedFields {
         }
     }
 
-    /// Where a cut in the first field that is not fixed lies in the key, behind tag and salt; none for
-    /// behind every key.
+    /// Where a cut in the first field that is not fixed lies in the key, after tag and salt; none for
+    /// after every key.
     fn place(&self, cut: &Cut) -> Option<Vec<u8>> {
         let delimiter = self.schema.delimiter();
         let field = &self.schema.fields()[self.spans.len()];
         let last = self.spans.len() + 1 == self.schema.fields().len();
         let at = |encoding: &[u8]| [&self.bytes, encoding].concat();
         let delimited = !matches!(field.width(), Width::Fixed(_));
-        let behind = |encoding: &[u8]| match (delimited, last) {
+        let after = |encoding: &[u8]| match (delimited, last) {
             // A fixed width: no encoding extends another.
             (false, _) => prefix_end(&at(encoding)),
             (true, true) => Some([&self.bytes, encoding, &[0]].concat()),
@@ -193,10 +193,10 @@ impl FixedFields {
         // bytes up to there, and what is less.
         let forbidden = encoding.iter().position(|byte| delimited && *byte <= delimiter);
         match (cut, forbidden) {
-            (_, Some(len)) => behind(&encoding[..len]),
+            (_, Some(len)) => after(&encoding[..len]),
             (Cut::Before(_), None) => Some(at(encoding)),
             (Cut::AfterPrefix(_), None) => prefix_end(&at(encoding)),
-            _ => behind(encoding),
+            _ => after(encoding),
         }
     }
 }

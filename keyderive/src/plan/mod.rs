@@ -14,9 +14,9 @@ mod ordered;
 mod position;
 mod range;
 mod request;
+mod request_batches;
 mod selection;
 mod stage;
-mod waves;
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -32,13 +32,13 @@ pub use request::Request;
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};
 
-pub(crate) use explain::Manner;
+pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]
 pub(crate) use explain::{Limit, VersionsRead};
 use position::Position;
-use selection::Selection;
 #[cfg(feature = "client")]
-pub(crate) use waves::Waves;
+pub(crate) use request_batches::RequestBatches;
+use selection::Selection;
 
 use crate::key::Field;
 
@@ -105,12 +105,12 @@ impl<K: ?Sized> Plan<K> {
     /// request come before those of its second one.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        self.selection.waves(false).flatten().collect()
+        self.selection.batches(false).flatten().collect()
     }
 
     /// The requests in steps, in the order of the scan.
     #[cfg(feature = "client")]
-    pub(crate) fn into_waves(self, reversed: bool) -> Waves<'static> {
+    pub(crate) fn into_waves(self, reversed: bool) -> RequestBatches<'static> {
         self.selection.into_waves(reversed)
     }
 
@@ -161,13 +161,13 @@ impl<K: ?Sized> Plan<K> {
     /// The plan in words.
     #[must_use]
     pub fn explain(&self) -> Explain {
-        Explain::of(&self.selection, Manner::default())
+        Explain::of(&self.selection, ExplainOptions::default())
     }
 
     /// The plan in words, as a table's scan runs it.
     #[cfg(feature = "client")]
-    pub(crate) fn explain_run(&self, manner: Manner) -> Explain {
-        Explain::of(&self.selection, manner)
+    pub(crate) fn explain_run(&self, options: ExplainOptions) -> Explain {
+        Explain::of(&self.selection, options)
     }
 
     /// The place of a row in the order of the plan, by its stored key, as opaque text.
@@ -178,7 +178,7 @@ impl<K: ?Sized> Plan<K> {
     /// # #[derive(RowKey)] struct UserKey { id: u32 }
     /// let plan: Plan<UserKey> = UserKey::scan().into_plan()?;
     /// let token = plan.page_token(&UserKey { id: 7 }.encode()?, false);
-    /// let rest = plan.behind(&token, false)?;
+    /// let rest = plan.after(&token, false)?;
     /// assert_eq!(rest.requests()[0].ranges()[0].start(), b"0000000007\0");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -189,11 +189,11 @@ impl<K: ?Sized> Plan<K> {
         Position::of(&self.selection, key, reversed).to_token(&self.selection)
     }
 
-    /// What the plan has behind the row of a [page token](Self::page_token), in every bucket.
+    /// What the plan has after the row of a [page token](Self::page_token), in every bucket.
     ///
     /// # Errors
     /// When it is no token, or one of another plan, direction or layout.
-    pub fn behind(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
+    pub fn after(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
         let mut selection = self.selection.clone();
         selection.after = Some(Position::from_token(token, &selection, reversed)?);
         Ok(Self::from_selection(selection))

@@ -1,7 +1,7 @@
 //! Where the rows of a plan lie in the ordered layout.
 //!
 //! Empty fields at the end of a key are dropped, so the rows of a fixed prefix begin at the key that has only the
-//! prefix, and end behind everything that goes on with a separator.
+//! prefix, and end after everything that goes on with a separator.
 
 use super::fixed::{FixedFields, Rows};
 use super::range::prefix_end;
@@ -58,7 +58,7 @@ fn canonical(fixed: &FixedFields) -> Vec<u8> {
 }
 
 /// Behind every key with the fixed fields; none for the end of the table.
-fn behind(fixed: &FixedFields) -> Option<Vec<u8>> {
+fn after(fixed: &FixedFields) -> Option<Vec<u8>> {
     match fixed.spans.last() {
         Some(last) => Some([lead(fixed), &fixed.bytes[..last.end], &BEHIND].concat()),
         None => is_headed(fixed).then(|| BEHIND.to_vec()),
@@ -74,6 +74,6 @@ fn place(fixed: &FixedFields, cut: &Cut) -> Option<Vec<u8>> {
         Cut::Before(raw) => Some(part(raw)),
         Cut::After(raw) => Some([part(raw), BEHIND.to_vec()].concat()),
         Cut::AfterPrefix(raw) if !raw.is_empty() => prefix_end(&part(raw)),
-        Cut::AfterPrefix(_) | Cut::Last => behind(fixed),
+        Cut::AfterPrefix(_) | Cut::Last => after(fixed),
     }
 }

@@ -1,4 +1,4 @@
-//! Where a scan goes on: behind a row, in every bucket.
+//! Where a scan goes on: after a row, in every bucket.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,29 +16,29 @@ const TOKEN_VERSION: u8 = 1;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Position {
-    /// What stands in front of the row key's salt, or all of it where the scan is in the order of stored keys.
+    /// What stands before the row key's salt, or all of it where the scan is in the order of stored keys.
     #[serde(with = "hex")]
     front: Vec<u8>,
     #[serde(with = "hex")]
-    behind: Vec<u8>,
+    after: Vec<u8>,
     reversed: bool,
 }
 
 impl Position {
     /// The place of a row by its stored key.
     pub(super) fn of(selection: &Selection, key: &[u8], reversed: bool) -> Self {
-        let (front, behind) =
+        let (front, after) =
             if selection.is_ordered() { selection.schema.split_at_salt(key) } else { (key, &[][..]) };
-        Self { front: front.to_vec(), behind: behind.to_vec(), reversed }
+        Self { front: front.to_vec(), after: after.to_vec(), reversed }
     }
 
     /// The stored keys of a bucket that the scan still has before it.
     pub(super) fn ahead(&self, schema: &Schema, bucket: Option<i32>) -> KeyRange {
-        let mut key = schema.join_at_salt(bucket, (&self.front, &self.behind));
+        let mut key = schema.join_at_salt(bucket, (&self.front, &self.after));
         if self.reversed {
             return KeyRange::new(Vec::new(), Some(key));
         }
-        // The first key behind one.
+        // The first key after one.
         key.push(0);
         KeyRange::new(key, None)
     }
@@ -50,7 +50,7 @@ impl Position {
 
     /// The key of the row, without the salt.
     pub(super) fn logical_key(&self, schema: &Schema) -> Vec<u8> {
-        schema.join_at_salt(None, (&self.front, &self.behind))
+        schema.join_at_salt(None, (&self.front, &self.after))
     }
 
     /// The place as opaque text, bound to the plan and the layout.
@@ -60,7 +60,7 @@ impl Position {
         bytes.extend_from_slice(&plan_of(selection).to_be_bytes());
         bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
         bytes.extend_from_slice(&self.front);
-        bytes.extend_from_slice(&self.behind);
+        bytes.extend_from_slice(&self.after);
         // A token that was cut or changed on its way would name another place.
         bytes.extend_from_slice(&fingerprint64(&bytes).to_be_bytes());
         Hex(&bytes).to_string()
@@ -80,7 +80,7 @@ impl Position {
         let (plan, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
         let (front, rest) = rest.split_first_chunk().ok_or_else(|| fault(TokenFault::NoToken))?;
         let front = usize::try_from(u64::from_be_bytes(*front)).map_err(|_| fault(TokenFault::NoToken))?;
-        let (front, behind) = rest.split_at_checked(front).ok_or_else(|| fault(TokenFault::NoToken))?;
+        let (front, after) = rest.split_at_checked(front).ok_or_else(|| fault(TokenFault::NoToken))?;
         if u64::from_be_bytes(*layout) != layout_of(selection) {
             return Err(fault(TokenFault::OtherLayout));
         }
@@ -90,7 +90,7 @@ impl Position {
         if (*direction == 1) != reversed {
             return Err(fault(TokenFault::OtherDirection));
         }
-        Ok(Self { front: front.to_vec(), behind: behind.to_vec(), reversed })
+        Ok(Self { front: front.to_vec(), after: after.to_vec(), reversed })
     }
 }
 

@@ -39,7 +39,7 @@ impl KeyRange {
     pub fn new(start: impl Into<Vec<u8>>, end: Option<Vec<u8>>) -> Self {
         match within_key_len(start.into()) {
             Some(start) => Self { start, end: end.and_then(within_key_len) },
-            // It starts behind all row keys.
+            // It starts after all row keys.
             None => Self { start: vec![u8::MAX], end: Some(Vec::new()) },
         }
     }
@@ -88,7 +88,7 @@ impl KeyRange {
 /// Moves a bound that is longer than any row key to the same place between row keys.
 ///
 /// Keys of at most 4096 bytes that come before such a bound are those up to its first 4096 bytes, so
-/// the place is right behind them. None is the end of the table.
+/// the place is right after them. None is the end of the table.
 fn within_key_len(mut bound: Vec<u8>) -> Option<Vec<u8>> {
     if bound.len() <= MAX_KEY_LEN {
         return Some(bound);
@@ -97,7 +97,7 @@ fn within_key_len(mut bound: Vec<u8>) -> Option<Vec<u8>> {
     prefix_end(&bound)
 }
 
-/// The first key behind all those that begin with `prefix`; none at the end of the table.
+/// The first key after all those that begin with `prefix`; none at the end of the table.
 ///
 /// The last byte that can be incremented is, and what follows it is dropped: `01 ff` gives `02`, and not
 /// `02 00`, which a scan for `01 ff` would then return a row of.

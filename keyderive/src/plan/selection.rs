@@ -7,7 +7,7 @@ use super::error::PlanError;
 use super::fixed::{Buckets, FixedFields, Rows};
 use super::position::Position;
 use super::range::KeyRange;
-use super::waves::Waves;
+use super::request_batches::RequestBatches;
 use crate::key::ordered::{BEHIND, SEPARATOR};
 use crate::key::{Cut, Layout, MAX_KEY_LEN, Schema, check_len};
 
@@ -56,10 +56,10 @@ impl Selection {
         if self.schema.layout() == Layout::OrderedCode && next.width().min() == 0 {
             return None;
         }
-        let ranges = self.waves(false).flatten().flat_map(|request| request.into_rows().1);
+        let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
         let prefix = |range: KeyRange| match self.schema.layout() {
             Layout::Delimited => Some(range.start().to_vec()).filter(|prefix| !prefix.is_empty()),
-            // The start has dropped empty fields, which all rows have, since a field that is never empty is behind.
+            // The start has dropped empty fields, which all rows have, since a field that is never empty is after.
             Layout::OrderedCode => Some([range.end()?.strip_suffix(&BEHIND)?, &SEPARATOR].concat()),
         };
         let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
@@ -132,13 +132,13 @@ impl Selection {
         };
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
-        // The cuts are the same behind each choice.
-        matches!(fixed.rows(Some(cuts)).behind(fixed.left()), Rows::None)
+        // The cuts are the same after each choice.
+        matches!(fixed.rows(Some(cuts)).after(fixed.left()), Rows::None)
     }
 
     /// Whether no row can satisfy the constraints.
     pub(super) fn is_empty(&self) -> bool {
-        self.waves(false).asks_nothing()
+        self.batches(false).asks_nothing()
     }
 
     /// The part whose rows are stored in a range of row keys. It shares the values of the whole, and has those alone
@@ -148,19 +148,19 @@ impl Selection {
             Some(window) => window.intersection(range),
             None => range.clone(),
         };
-        let ends = Waves::new(Cow::Borrowed(self), false).ends_in(&window);
+        let ends = RequestBatches::new(Cow::Borrowed(self), false).ends_in(&window);
         let encodings = self.encodings.clone().between(ends);
         Self { encodings, window: Some(window), ..self.clone() }
     }
 
     /// What is asked of the table, in the order of the scan.
-    pub(super) fn waves(&self, reversed: bool) -> Waves<'_> {
-        Waves::new(Cow::Borrowed(self), reversed)
+    pub(super) fn batches(&self, reversed: bool) -> RequestBatches<'_> {
+        RequestBatches::new(Cow::Borrowed(self), reversed)
     }
 
-    /// As [`waves`](Self::waves), for a scan that outlives the plan.
+    /// As [`batches`](Self::batches), for a scan that outlives the plan.
     #[cfg(feature = "client")]
-    pub(super) fn into_waves(self, reversed: bool) -> Waves<'static> {
-        Waves::new(Cow::Owned(self), reversed)
+    pub(super) fn into_waves(self, reversed: bool) -> RequestBatches<'static> {
+        RequestBatches::new(Cow::Owned(self), reversed)
     }
 }

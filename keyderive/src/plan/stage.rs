@@ -20,42 +20,42 @@ pub trait NextAt<const N: usize> {
 
 /// The stages at which `F`, the first field of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
     label = "`{F}` comes first, once: write `{K}::scan()`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
 pub trait IsFirst<K, F> {
     /// The format of the field: by way of the stage, so that one without ranges is an error where it is called for.
     type Codec;
 }
 
-/// The stages at which `F`, behind the field `A` of the key `K`, can be constrained.
+/// The stages at which `F`, after the field `A` of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
     label = "`{A}` is fixed first: write `{K}::scan()`, then `{A}`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
 pub trait IsSecond<K, A, F> {
     /// As that of [`IsFirst`].
     type Codec;
 }
 
-/// The stages at which `F`, behind the fields `A` and `B` of the key `K`, can be constrained.
+/// The stages at which `F`, after the fields `A` and `B` of the key `K`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
     label = "`{A}` and `{B}` are fixed first: write `{K}::scan()`, then `{A}`, then `{B}`, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
 pub trait IsThird<K, A, B, F> {
     /// As that of [`IsFirst`].
     type Codec;
 }
 
-/// The stages at which `F`, behind all fields of the tuple `Before`, can be constrained.
+/// The stages at which `F`, after all fields of the tuple `Before`, can be constrained.
 #[diagnostic::on_unimplemented(
-    message = "`{F}` of `{K}` cannot be constrained here, out of order or behind a range or a prefix",
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
     label = "`{Before}` are fixed first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
-    note = "the fields of `{K}` are constrained from the left, each once; nothing comes behind a range or a prefix"
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
 pub trait IsBehind<K, Before, F> {
     /// As that of [`IsFirst`].
@@ -85,7 +85,7 @@ impl<K, Before, F: NextAt<N>, const N: usize> IsBehind<K, Before, F> for Fixed<N
 /// What the derive declares of a hashed field, on the type of its name: a scan can end where `N` fields are fixed.
 pub trait EndsAt<const N: usize> {}
 
-/// The stages at which a plan can be made of a scan of `K`, whose field `F` is stored as a hash: behind one, only whole
+/// The stages at which a plan can be made of a scan of `K`, whose field `F` is stored as a hash: after one, only whole
 /// keys can be looked up.
 #[diagnostic::on_unimplemented(
     message = "a scan of `{K}` cannot end between its hashed field `{F}` and its last field",

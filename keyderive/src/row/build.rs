@@ -51,7 +51,7 @@ impl RowBuilder {
     pub(crate) fn value(&mut self, piece: &[u8]) -> Result<(), TooLarge> {
         let copied = self.copy(piece)?;
         if let Some(cell) = self.cells.last_mut() {
-            // Labels come behind the value, so that its pieces are side by side.
+            // Labels come after the value, so that its pieces are side by side.
             cell.value = Span::new(cell.value.start(), copied.end());
         }
         Ok(())

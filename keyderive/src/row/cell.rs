@@ -115,8 +115,8 @@ impl<'a> CellSlice<'a> {
         Some(Cell { row, spans: cells.first()? })
     }
 
-    /// Those behind the first ones, of which there are so many.
-    pub(crate) fn behind(self, count: usize) -> Self {
+    /// Those after the first ones, of which there are so many.
+    pub(crate) fn after(self, count: usize) -> Self {
         Self { cells: self.cells.get(count..).unwrap_or_default(), ..self }
     }
 

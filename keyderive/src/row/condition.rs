@@ -113,7 +113,7 @@ impl Condition {
     #[must_use]
     #[expect(
         clippy::should_implement_trait,
-        reason = "a condition reads better with it behind: `exists().not()`"
+        reason = "a condition reads better with it after: `exists().not()`"
     )]
     pub fn not(self) -> Self {
         Self { negated: !self.negated, ..self }

@@ -83,7 +83,7 @@ impl Path {
         Ok(one)
     }
 
-    /// Fails for a column behind a colon with nothing before it.
+    /// Fails for a column after a colon with nothing before it.
     pub(crate) fn has_family(&self, own: &Arc<str>) -> Result<(), RowError> {
         if self.family.as_ref().is_none_or(|family| !family.is_empty()) {
             return Ok(());

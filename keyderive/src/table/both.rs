@@ -58,7 +58,7 @@ use crate::key::{ShownKey, TableKey};
 /// write is tried again for as long as the settings of its table for `mutate_row` allow. Both rows are encoded
 /// before anything is sent, so that a value which one of the keys cannot hold leaves both tables as they are.
 ///
-/// The first table is to be the one that the second can be made from: the history, in front of what is current. It is
+/// The first table is to be the one that the second can be made from: the history, before what is current. It is
 /// written first and alone, so that the second never has a record that the first will not have. A reader that finds the
 /// second behind, or empty, repairs it: it reads the newest record of the first, one row by a scan with a limit of 1,
 /// and puts it to the second.
@@ -103,14 +103,14 @@ pub struct PutBothError {
 pub struct PutSide {
     table: Arc<str>,
     key: Option<Bytes>,
-    held: Held,
+    outcome: WriteOutcome,
     error: Option<Error>,
 }
 
 /// Whether a row holds what was put to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Held {
+pub enum WriteOutcome {
     /// It does.
     Written,
     /// It does not: nothing was sent, or the server has refused it.
@@ -134,8 +134,8 @@ impl PutSide {
 
     /// Whether the row holds what was put to it.
     #[must_use]
-    pub fn held(&self) -> Held {
-        self.held
+    pub fn outcome(&self) -> WriteOutcome {
+        self.outcome
     }
 
     /// Why it may not. None for a row that was not tried, since the other one failed.
@@ -145,7 +145,7 @@ impl PutSide {
     }
 
     fn new<K, R>(table: &Table<K, R>) -> Self {
-        Self { table: Arc::clone(&table.name), key: None, held: Held::NotWritten, error: None }
+        Self { table: Arc::clone(&table.name), key: None, outcome: WriteOutcome::NotWritten, error: None }
     }
 
     /// What is to be written, where it can be.
@@ -169,16 +169,16 @@ impl PutSide {
     /// Writes the row; says whether it is written.
     async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, Entry { key, mutations }: Entry) -> bool {
         match table.client.mutate_row(&table.name, key.into(), mutations).await {
-            Ok(()) => self.held = Held::Written,
+            Ok(()) => self.outcome = WriteOutcome::Written,
             Err(error) => {
-                self.held = match error.is_outcome_unknown() {
-                    true => Held::Unknown,
-                    false => Held::NotWritten,
+                self.outcome = match error.is_outcome_unknown() {
+                    true => WriteOutcome::Unknown,
+                    false => WriteOutcome::NotWritten,
                 };
                 self.error = Some(error);
             }
         }
-        self.held == Held::Written
+        self.outcome == WriteOutcome::Written
     }
 }
 
@@ -201,7 +201,7 @@ impl PutBothError {
         self.errors().all(Error::is_retryable)
     }
 
-    /// Whether one of the rows may have been written, or not: what [`PutSide::held`] says of each.
+    /// Whether one of the rows may have been written, or not: what [`PutSide::outcome`] says of each.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.errors().any(Error::is_outcome_unknown)
@@ -224,10 +224,10 @@ impl PutSide {
             Some(key) => write!(f, "row {} of table `{}` ", ShownKey(key), self.table)?,
             None => write!(f, "the row of table `{}` ", self.table)?,
         }
-        f.write_str(match self.held {
-            Held::Written => "is written",
-            Held::NotWritten => "is not written",
-            Held::Unknown => "may be written or not",
+        f.write_str(match self.outcome {
+            WriteOutcome::Written => "is written",
+            WriteOutcome::NotWritten => "is not written",
+            WriteOutcome::Unknown => "may be written or not",
         })
     }
 }

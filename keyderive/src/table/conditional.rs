@@ -169,7 +169,7 @@ impl<K: TableKey, R> Table<K, R> {
             .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
     }
 
-    /// Puts bytes behind what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
+    /// Puts bytes after what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
     /// the row does not have counts as empty, and a row that is not there is made.
     ///
     /// It is applied once, and not sent again when it may have been: [`increment`](Self::increment) says what that means.

@@ -195,7 +195,7 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// Of several ranges, as those of `_any_of`, each begins one. A scan from the start of the table begins none, and
-    /// neither does one that no row can satisfy. Where the salt stands behind a field, only the buckets are split that the
+    /// neither does one that no row can satisfy. Where the salt stands after a field, only the buckets are split that the
     /// scan reads.
     pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
         match scan.into_plan() {
@@ -369,7 +369,7 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
         let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
         match schema.salt() {
-            // What begins behind its bucket does so in each; behind a field, it may end in front of the salt.
+            // What begins after its bucket does so in each; after a field, it may end before the salt.
             Some(salt) if salt.fields_left() == 0 => {
                 starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
             }

@@ -14,7 +14,7 @@ use super::rows::{ReadRow, Rows};
 use super::scan::Scan;
 use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
-use crate::client::{Client, Error, StreamPass};
+use crate::client::{Client, Error, StreamGuard};
 use crate::key::TableKey;
 use crate::plan::{Explain, IntoPlan, KeyRange, Plan};
 
@@ -278,7 +278,7 @@ pub struct Exported<K: TableKey, R> {
     table: Arc<str>,
     /// By which all partitions are read.
     client: Client,
-    pass: StreamPass,
+    pass: StreamGuard,
     parallel: usize,
     scan: MakeScan<K, R>,
     log: Arc<LogSkipped>,

@@ -3,14 +3,14 @@
 //! [`Table::load`] is where one begins; [`Load`] says how it runs.
 
 mod account;
-mod again;
 mod ahead;
 mod checkpoint;
-mod held;
 mod item;
 mod low_water;
 mod portion;
 mod report;
+mod retry;
+mod row_arena;
 mod run;
 mod sending;
 
@@ -77,7 +77,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
     /// # users.create_if_absent().await?;
-    /// // Lines that can be wrong: the load ends at the first one that is, behind all rows before it.
+    /// // Lines that can be wrong: the load ends at the first one that is, after all rows before it.
     /// let lines = ["1,42", "2,43", "x,44"];
     /// let rows = lines.iter().map(|line| -> Result<_, Box<dyn std::error::Error + Send + Sync>> {
     ///     let (id, age) = line.split_once(',').ok_or("a line without a comma")?;
@@ -168,7 +168,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// | [`checkpoint_every`](Self::checkpoint_every) | 10,000 | rows between checkpoints |
 /// | [`max_failures`](Self::max_failures) | 1000 | failed rows that do not end the load |
 ///
-/// So at most `workers` times `batch_bytes`, and as many times `batch_rows`, are on the way. Bytes are counted as they
+/// So at most `workers` times `batch_bytes`, and as many times `batch_rows`, are in flight. Bytes are counted as they
 /// are sent; in memory a row takes some 100 more, and the rows of a partition are there twice while its requests are cut.
 /// A request is tried again as [`Settings`](crate::client::Settings) say for `mutate_rows`, only with the rows that
 /// failed, and is held back to the server's rate where the client
@@ -180,10 +180,10 @@ impl<K: TableKey, R> Table<K, R> {
 /// time that so many further items are dealt with. [`resume`](Self::resume) leaves out the first items of the same
 /// input, but for those that had failed: the checkpoint has the [places](Checkpoint::failed) of up to 1000 of them, and
 /// these are tried again as they come by, so that a load whose input was mended, or whose server takes the rows now, ends
-/// with all of them. Beyond 1000 the checkpoint stays in front of the next row that failed. A failed row is left out where
+/// with all of them. Beyond 1000 the checkpoint stays before the next row that failed. A failed row is left out where
 /// a later one of its key has been written, since the later one counts.
 ///
-/// After the death of a process, rows behind the checkpoint may have been written already. They are written again, each
+/// After the death of a process, rows after the checkpoint may have been written already. They are written again, each
 /// whole: one more version of the same values where a family keeps several, and over what others have put meanwhile. A load
 /// [`if_absent`](Self::if_absent) leaves them as they are.
 ///
@@ -351,7 +351,7 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     ///
     /// A progress bar over the items of the input shows [`read`](Progress::read) and
     /// [`left_out`](Progress::left_out) together: it moves while the look-ahead is filled and nothing is written yet, and
-    /// while a resumed load reads what is in front of its checkpoint. What is kept is [`written`](Progress::written).
+    /// while a resumed load reads what is before its checkpoint. What is kept is [`written`](Progress::written).
     pub fn on_progress(mut self, tell: impl FnMut(&Progress) + Send + 'a) -> Self {
         self.on_progress = Some(Box::new(tell));
         self
@@ -362,17 +362,17 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// reads a row, as for a table that is not there, calls it not at all.
     ///
     /// The load waits for it. A checkpoint that is to survive the machine is written to another file and renamed. Where it
-    /// cannot be stored, the one before it is as right: what is behind that is written again.
+    /// cannot be stored, the one before it is as right: what is after that is written again.
     pub fn on_checkpoint(mut self, store: impl FnMut(&Checkpoint) + Send + 'a) -> Self {
         self.on_checkpoint = Some(Box::new(store));
         self
     }
 
-    /// Goes on behind a checkpoint: the first [items](Checkpoint::items) of the input, which is the same one in the same
+    /// Goes on after a checkpoint: the first [items](Checkpoint::items) of the input, which is the same one in the same
     /// order, are read and left out, but for the [failed](Checkpoint::failed) ones, which are tried again. Without a
     /// checkpoint the load begins at the beginning.
     ///
-    /// A checkpoint of [another table](Checkpoint#what-it-is-of) or key type, and one that is behind the end of the input,
+    /// A checkpoint of [another table](Checkpoint#what-it-is-of) or key type, and one that is after the end of the input,
     /// are errors of the load; [`Error::is_table_mismatch`](crate::Error::is_table_mismatch) tells.
     pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
         self.resume = checkpoint.into();

@@ -1,7 +1,7 @@
 //! The marker row: which layout the rows of a table are stored by.
 //!
 //! `FORMAT.md` has its bytes. It lies in a family of its own, so that no rule removes it, and under the least row key
-//! there is, so that a scan from the start of a table begins right behind it.
+//! there is, so that a scan from the start of a table begins right after it.
 
 use bytes::Bytes;
 
@@ -15,7 +15,7 @@ use crate::row::{Mutation, RowFilter};
 
 /// The least row key.
 const KEY: [u8; 1] = [0];
-/// The first row key behind it.
+/// The first row key after it.
 const BEHIND: [u8; 2] = [0, 0];
 pub(super) const FAMILY: &str = "keyderive";
 /// Set rather than the server's clock, so that a marker that is written twice is one cell.
@@ -45,7 +45,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Where it lies
     /// Its row key is the byte 00, the least that there is, which is no key of the key type. Scans, counts and
-    /// deletions by plan ask for rows behind it and so do not meet it. Other programs, and requests that are made of a
+    /// deletions by plan ask for rows after it and so do not meet it. Other programs, and requests that are made of a
     /// plan for another client, see a row there, in the column family `keyderive`, which is added where it is not
     /// there. `FORMAT.md` in the repository has its bytes.
     ///
@@ -81,8 +81,8 @@ pub(super) fn family() -> Family {
 /// The ranges without the marker's key, where that is no key of the key type.
 pub(super) fn leave_out<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     if ranges.iter().any(|range| range.contains(&KEY)) && is_free::<K>() {
-        let behind = KeyRange::new(BEHIND, None);
-        ranges = ranges.iter().map(|range| range.intersection(&behind)).collect();
+        let after = KeyRange::new(BEHIND, None);
+        ranges = ranges.iter().map(|range| range.intersection(&after)).collect();
         ranges.retain(|range| !range.is_empty());
     }
     ranges
@@ -226,7 +226,7 @@ mod tests {
         assert!(check::<Text>("t").is_ok() && check::<Ordered>("t").is_ok());
         let error = check::<Raw>("raw").unwrap_err();
         assert!(error.is_invalid_argument() && error.to_string().contains("`Raw`"), "{error}");
-        // The least keys of both layouts lie behind it.
+        // The least keys of both layouts lie after it.
         let text = Text { user: String::new(), site: String::new() }.encode().unwrap();
         let ordered = Ordered { user: String::new(), site: String::new() }.encode().unwrap();
         assert_eq!((&text[..], &ordered[..]), (&b"#"[..], &BEHIND[..]));

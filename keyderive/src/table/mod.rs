@@ -2,11 +2,12 @@
 
 mod admin;
 mod both;
+mod bucket_scan;
 mod conditional;
 mod create;
 mod erase;
+mod execution;
 mod export;
-mod lane;
 pub mod load;
 mod marker;
 mod merge;
@@ -15,7 +16,6 @@ mod page;
 mod partition;
 mod read;
 mod rows;
-mod run;
 mod scan;
 mod skipped;
 mod update;
@@ -33,7 +33,7 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-pub use both::{Held, PutBothError, PutSide, put_both};
+pub use both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
@@ -51,7 +51,7 @@ use crate::key::TableKey;
 use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter, Shape};
 
-use self::read::Reads;
+use self::read::Projection;
 use self::vouch::Check;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
@@ -115,7 +115,7 @@ pub struct Table<K, R> {
     family: Arc<str>,
     /// What `R` is.
     shape: Arc<Shape>,
-    reads: Reads,
+    reads: Projection,
     /// Whether every version of a column is read, or the newest alone.
     every_version: bool,
     check: Check,
@@ -173,7 +173,7 @@ impl Client {
             family: DEFAULT_FAMILY.into(),
             every_version: shape.has_versions(),
             shape: Arc::new(shape),
-            reads: Reads::Everything,
+            reads: Projection::Everything,
             check: Check::pending(),
             skipped: None,
             types: PhantomData,
@@ -223,7 +223,7 @@ impl<K: TableKey, R> Table<K, R> {
     {
         self.vouched().await?;
         let key = self.encode(key)?;
-        match self.client.read_row(&self.name, key, Some(self.asked())).await? {
+        match self.client.read_row(&self.name, key, Some(self.read_filter())).await? {
             Some(stored) => self.read(&stored).map(Some),
             None => Ok(None),
         }

@@ -1,6 +1,6 @@
 //! A page of a scan's rows.
 
-/// Some rows of a scan, and the way to those behind them.
+/// Some rows of a scan, and the way to those after them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Page<T> {

@@ -16,7 +16,7 @@ use crate::row::{self, FieldKind, Path, Row, RowFilter, Shape};
 
 /// Which columns are asked for.
 #[derive(Clone, Debug)]
-pub(super) enum Reads {
+pub(super) enum Projection {
     Everything,
     /// Those that the row type names.
     OfRows,
@@ -109,7 +109,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut distinct = keys.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(self.asked());
+        let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(self.read_filter());
         let mut rows = self.client.read_rows(&self.name, request);
         let mut stored = HashMap::new();
         while let Some(row) = rows.try_next().await? {
@@ -176,12 +176,12 @@ impl<K: TableKey, R> Table<K, R> {
     /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. What names none of
     /// these, as the bare name of a family of the row type does, is an error of the reads.
     ///
-    /// Reads alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
+    /// Projection alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
     /// lacks, where [`merge`](Self::merge) and [`update`](Self::update) leave them.
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(&self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        Self { reads: Reads::Named(paths), ..self.clone() }
+        Self { reads: Projection::Named(paths), ..self.clone() }
     }
 
     /// The same table read, and written, as rows of another type, most often of a part of `R`'s fields.
@@ -218,7 +218,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut table = self.clone().with_rows();
         table.shape = Arc::new(Shape::of::<S>());
         table.every_version = table.shape.has_versions();
-        table.reads = Reads::OfRows;
+        table.reads = Projection::OfRows;
         table.check = self.check.again();
         table
     }
@@ -227,14 +227,14 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// A row type with [`Versions`](crate::row::Versions) asks for them by itself. A struct with a flattened field does
     /// not say what it has, and is read from the newest version of each column without this; a table of such rows that is
-    /// [created](Self::create) behind it keeps every version.
+    /// [created](Self::create) after it keeps every version.
     #[must_use]
     pub fn every_version(&self) -> Self {
         Self { every_version: true, check: self.check.again(), ..self.clone() }
     }
 
     /// What the server shall send of a row: the columns that are read, and as many versions as the row type reads.
-    pub(super) fn asked(&self) -> RowFilter {
+    pub(super) fn read_filter(&self) -> RowFilter {
         let newest = (!self.every_version).then(|| RowFilter::latest(VERSIONS));
         RowFilter::chain(self.columns_asked().into_iter().chain(newest))
     }
@@ -242,9 +242,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// The columns that are read, where not all are.
     pub(super) fn columns_asked(&self) -> Option<RowFilter> {
         match &self.reads {
-            Reads::Everything => None,
-            Reads::OfRows => self.columns_of_rows(),
-            Reads::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
+            Projection::Everything => None,
+            Projection::OfRows => self.columns_of_rows(),
+            Projection::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
         }
     }
 

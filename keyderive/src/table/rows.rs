@@ -9,7 +9,7 @@ use std::task::{Context, Poll, ready};
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
-use super::run::Run;
+use super::execution::ScanExecution;
 use super::skipped::{LogSkipped, Skipped};
 use super::{Next, Table};
 use crate::client::Error;
@@ -24,7 +24,7 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
 
     /// What the server shall send of a row, of that which the scan asks for.
     #[doc(hidden)]
-    fn filter(asked: RowFilter) -> RowFilter;
+    fn filter(read_filter: RowFilter) -> RowFilter;
 
     /// Reads a stored row.
     ///
@@ -45,8 +45,8 @@ mod sealed {
 impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
-    fn filter(asked: RowFilter) -> RowFilter {
-        asked
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        read_filter
     }
 
     fn read(table: &Table<K, R>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
@@ -61,8 +61,8 @@ pub enum KeyOnly {}
 impl<K: TableKey> ReadRow<K> for KeyOnly {
     type Item = K::Stored;
 
-    fn filter(asked: RowFilter) -> RowFilter {
-        RowFilter::chain([asked, RowFilter::cells_per_row(1), RowFilter::strip_value()])
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        RowFilter::chain([read_filter, RowFilter::cells_per_row(1), RowFilter::strip_value()])
     }
 
     fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
@@ -73,8 +73,8 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 impl<K: TableKey> ReadRow<K> for Row {
     type Item = (K::Stored, Row);
 
-    fn filter(asked: RowFilter) -> RowFilter {
-        asked
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        read_filter
     }
 
     fn read(_: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
@@ -110,13 +110,13 @@ pub struct Rows<K: TableKey, R> {
     log: Arc<LogSkipped>,
 }
 
-/// Nothing in it is ever pinned: lanes are in boxes, and keys are only moved.
+/// Nothing in it is ever pinned: bucket scans are in boxes, and keys are only moved.
 impl<K: TableKey, R> Unpin for Rows<K, R> {}
 
 enum State<K: TableKey> {
     /// The table is checked before the first request.
-    Checking(Checking, Box<Run<K>>),
-    Running(Box<Run<K>>),
+    Checking(Checking, Box<ScanExecution<K>>),
+    Running(Box<ScanExecution<K>>),
     /// Failed before anything was sent.
     Failed(Error),
     Ended,
@@ -127,7 +127,7 @@ type Checking = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 impl<K: TableKey, R> Rows<K, R> {
     pub(super) fn new(
         table: Table<K, R>,
-        run: Result<Run<K>, Error>,
+        run: Result<ScanExecution<K>, Error>,
         skip_unreadable: bool,
         log: Arc<LogSkipped>,
     ) -> Self {
@@ -172,7 +172,7 @@ impl<K: TableKey, R> Rows<K, R> {
         self.left_out();
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    /// Advances to the next row, which [`row`](Self::row) returns; false at the end.
     #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         match &mut self.state {
@@ -218,12 +218,12 @@ impl<K: TableKey, R> Rows<K, R> {
         }
     }
 
-    /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
-    /// of which `lend` says no. The others are handed out.
+    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false.
+    /// All but the last have been delivered.
     #[inline]
-    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row, &Table<K, R>) -> bool) {
+    pub(super) fn for_each_buffered(&mut self, most: u64, mut f: impl FnMut(&Row, &Table<K, R>) -> bool) {
         if let State::Running(run) = &mut self.state {
-            run.lend(most, |row| lend(row, &self.table));
+            run.for_each_buffered(most, |row| f(row, &self.table));
         }
     }
 

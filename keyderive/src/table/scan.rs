@@ -3,16 +3,16 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::lane::{Keep, Reader};
+use super::bucket_scan::{Keep, Reader};
+use super::execution::ScanExecution;
 use super::page::Page;
-use super::read::Reads;
+use super::read::Projection;
 use super::rows::{ReadRow, Rows};
-use super::run::Run;
 use super::skipped::{LogSkipped, OnForeign, OnUnreadable, Skipped};
 use super::{KeyOnly, Table, VERSIONS};
 use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
-use crate::plan::{Explain, Limit, Manner, Plan, PlanError, VersionsRead};
+use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{Path, Row, RowFilter, filter_of};
 
 /// A scan of a table: a plan and how it is to be run.
@@ -165,7 +165,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     pub fn raw(self) -> Scan<K, Row> {
         let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
-        raw.table.reads = Reads::Everything;
+        raw.table.reads = Projection::Everything;
         raw
     }
 
@@ -189,7 +189,7 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
-    /// Goes on behind the page that this token was given with; the scan is otherwise the same. The token of another
+    /// Goes on after the page that this token was given with; the scan is otherwise the same. The token of another
     /// scan is an error when this one runs.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
@@ -211,20 +211,20 @@ impl<K: TableKey, R> Scan<K, R> {
         ))
     }
 
-    /// The plan, or what it has behind the page before.
+    /// The plan, or what it has after the page before.
     fn planned(&self) -> Result<Plan<K>, Error> {
         let planned = self.plan.clone().and_then(|plan| match &self.after {
-            Some(token) => plan.behind(token, self.reversed),
+            Some(token) => plan.after(token, self.reversed),
             None => Ok(plan),
         });
         planned.map_err(|error| Error::plan(&self.table.name, error))
     }
 
     /// What the server shall send of each row.
-    fn asked(&self) -> RowFilter {
+    fn read_filter(&self) -> RowFilter {
         let versions = self.versions.or((!self.every_version).then_some(VERSIONS));
-        let asked = self.table.columns_asked().into_iter().chain(self.filters.iter().cloned());
-        RowFilter::chain(asked.chain(versions.map(RowFilter::latest)))
+        let read_filter = self.table.columns_asked().into_iter().chain(self.filters.iter().cloned());
+        RowFilter::chain(read_filter.chain(versions.map(RowFilter::latest)))
     }
 
     /// What the scan will do, in words, without doing it.
@@ -234,8 +234,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// scan, or the service does not take a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
-        self.table.check_filter(&self.asked())?;
-        Ok(plan.explain_run(Manner {
+        self.table.check_filter(&self.read_filter())?;
+        Ok(plan.explain_run(ExplainOptions {
             reversed: self.reversed,
             unordered: self.unordered,
             limit: self.limit.map(|rows| Limit { rows, is_sent: self.keep.is_none() }),
@@ -251,8 +251,8 @@ impl<K: TableKey, R> Scan<K, R> {
 
     fn filters(&self) -> Vec<String> {
         let columns = self.table.columns_asked();
-        let asked = columns.iter().chain(&self.filters);
-        let mut filters: Vec<_> = asked.map(|filter| format!("at the server: {filter}")).collect();
+        let read_filter = columns.iter().chain(&self.filters);
+        let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
         if self.keep.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
@@ -273,7 +273,7 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let filter = R::filter(self.asked());
+        let filter = R::filter(self.read_filter());
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
         let Self { table, limit, reversed, unordered, keep, skip_foreign, skip_unreadable, log, .. } = self;
         let run = planned.map(|plan| {
@@ -286,7 +286,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 skip_foreign,
                 skipped: log.skipped.clone(),
             };
-            Run::new(reader, plan.into_waves(reversed), unordered, limit)
+            ScanExecution::new(reader, plan.into_waves(reversed), unordered, limit)
         });
         Rows::new(table, run, skip_unreadable, log)
     }
@@ -346,7 +346,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(count)
     }
 
-    /// The next `rows` rows, one at least, and a token for those behind them.
+    /// The next `rows` rows, one at least, and a token for those after them.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};

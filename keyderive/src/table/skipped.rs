@@ -10,8 +10,8 @@ use crate::client::Error;
 
 /// What a scan does with rows whose keys are not of its key type: undecodable, of a wrong bucket, of another tag.
 ///
-/// Only rows within the ranges that the scan asks for are met, which `explain` shows: one in front of all buckets, or
-/// behind them, is in none.
+/// Only rows within the ranges that the scan asks for are met, which `explain` shows: one before all buckets, or
+/// after them, is in none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnForeign {

@@ -116,7 +116,7 @@ impl<K: TableKey, R: ReadRow<K>> Scan<K, R> {
 }
 
 impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
-    /// Lends the next row, and those behind it that have come, `most` in all. Says how many there were: none at the end.
+    /// Passes the next row and the rows already buffered to the visitor, at most `most`. Returns their number: 0 at the end.
     fn poll_lend<B: RowKey, E: From<Error>>(
         &mut self,
         cx: &mut Context<'_>,
@@ -129,7 +129,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         }
         let skips = self.skips_unreadable().then(|| (self.skipped(), LastRead::default()));
         let mut refused = None;
-        self.lend(most, |row, table| {
+        self.for_each_buffered(most, |row, table| {
             let last_read = skips.as_ref().map(|(_, last_read)| last_read);
             let visited = match B::decode(row.key()) {
                 // Here, so that the key is not moved.

@@ -196,7 +196,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// The iterator is `Send`, and read as requests are made: the future can be spawned, also where its closures borrow.
     ///
     /// # Errors
-    /// For the first row that cannot be encoded, naming its place in the input, behind all rows in front of it; for the
+    /// For the first row that cannot be encoded, naming its place in the input, after all rows before it; for the
     /// first row that the server refuses, naming its key.
     ///
     /// # Cancel safety

@@ -32,13 +32,14 @@ use crate::row::Mutation;
 /// Each row is stored whole, as by [`put`](Table::put), in no order. Two writes of one row may be swapped:
 /// [`flush`](Self::flush) between them.
 ///
-/// What has been taken is sent when its batch is full, when it has waited long enough, or when the client is
-/// [closed](crate::Client::close), which waits for it. Of what failed, [`flush`](Self::flush) and
-/// [`close`](Self::close) tell. Several tasks share a writer by an [`Arc`](std::sync::Arc); `flush` says what `close` does.
+/// A batch is sent when it is full, when it has waited for `linger`, or when the client is
+/// [closed](crate::Client::close), which waits for it. [`flush`](Self::flush) and
+/// [`close`](Self::close) return the failures; both are cancel-safe. Several tasks share a writer by an
+/// [`Arc`](std::sync::Arc); for them, `flush` stands for `close`.
 ///
-/// A writer that is dropped sends what it has gathered, as long as the runtime runs: **rows are lost where `main` returns
-/// before they are written**, so close the writer, or await [`Client::close`](crate::Client::close). Failures that nobody
-/// was told of are a warning.
+/// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
+/// written**, so close the writer, or await [`Client::close`](crate::Client::close). Failures that nobody asked for are logged
+/// as a warning.
 pub struct Writer<K, R> {
     raw: RawWriter,
     table: Table<K, R>,
@@ -63,7 +64,7 @@ impl<K: TableKey, R> Table<K, R> {
 }
 
 impl<K: TableKey, R> Writer<K, R> {
-    /// Takes a row into the writer, to be written as by [`Table::put`]; waits while too much is on the way. That it is stored
+    /// Takes a row into the writer, to be written as by [`Table::put`]; waits while too much is in flight. That it is stored
     /// [`flush`](Self::flush) or [`close`](Self::close) tells.
     ///
     /// # Errors
@@ -80,7 +81,7 @@ impl<K: TableKey, R> Writer<K, R> {
         self.raw.take(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
     }
 
-    /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is on the way.
+    /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is in flight.
     ///
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.

@@ -40,7 +40,7 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
     let base = out.len();
     let (high, low) = (reversed / 10_000_000_000_000_000, reversed % 10_000_000_000_000_000);
     let top = eight_digits(high);
-    // SAFETY: there is room for `len` bytes and a word behind `base`, and all of the `len` are written.
+    // SAFETY: there is room for `len` bytes and a word after `base`, and all of the `len` are written.
     unsafe {
         let start = out.as_mut_ptr().add(base);
         let names = start.add(2);
@@ -171,7 +171,7 @@ fn find_behind(key: &[u8], start: usize) -> usize {
     found.map_or(key.len(), |at| start + at)
 }
 
-/// Whether each byte may stand behind the three before it; without a branch for each character.
+/// Whether each byte may stand after the three before it; without a branch for each character.
 #[inline(never)]
 fn is_utf8(bytes: &[u8]) -> bool {
     let mut window = [0; 67];

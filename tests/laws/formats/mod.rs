@@ -1,6 +1,6 @@
 //! The laws for every format: each type in each codec in each layout, by the list that the crate keeps of them.
 //!
-//! A row of the list becomes a key type for each of its types: the value between two strings, behind a salt over
+//! A row of the list becomes a key type for each of its types: the value between two strings, after a salt over
 //! the first two fields. [`Case`] is what such a key type can do, in terms of [`Value`]s, so that a law is written once.
 
 mod cases;

@@ -1,4 +1,4 @@
-//! The test proxy: keyderive's client behind the RPCs by which Google's conformance suite drives Bigtable clients.
+//! The test proxy: keyderive's client after the RPCs by which Google's conformance suite drives Bigtable clients.
 //!
 //! The suite is a mock of Bigtable and a client of this service. It has the proxy make a client of the mock, asks it
 //! for operations, and compares what the mock was sent and what the operation gave. The proxy is over the public API

@@ -59,7 +59,7 @@ const OF_ANOTHER_ROW: [(&str, &str); 9] = [
     ("Update", "Table::update"),
 ];
 
-/// The situations that the page has a column for, behind that of the call.
+/// The situations that the page has a column for, after that of the call.
 const SITUATIONS: usize = 6;
 
 fn root() -> PathBuf {

@@ -1,4 +1,4 @@
-//! Two orders of the same rows: by station, spread over buckets, and by the calendar, behind a tag.
+//! Two orders of the same rows: by station, spread over buckets, and by the calendar, after a tag.
 
 use std::cmp::Reverse;
 use std::ops::{Bound, RangeBounds as _};

@@ -64,6 +64,6 @@ async fn is_exact<K: Observed>(
     for (place, row) in found.iter().enumerate() {
         assert_eq!(Some(row), expected.next(), "row {place} of {}: {}", found.len(), context());
     }
-    assert_eq!(None, expected.next(), "behind all {} rows: {}", found.len(), context());
+    assert_eq!(None, expected.next(), "after all {} rows: {}", found.len(), context());
     found.len()
 }

@@ -61,7 +61,7 @@ impl<K: Planned> Spec<K> {
         spec
     }
 
-    /// A range whose bounds are among the values that occur behind the fixed fields, or beside them.
+    /// A range whose bounds are among the values that occur after the fixed fields, or beside them.
     fn range(&self, keys: &[K], rng: &mut fastrand::Rng) -> Tail<K> {
         let mut near: Vec<&K> = keys.iter().filter(|key| key.satisfies(self)).collect();
         if near.is_empty() {

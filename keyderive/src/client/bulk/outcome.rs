@@ -32,8 +32,8 @@ pub struct WriteErrors(Outcome);
 
 impl Outcome {
     /// Takes what became of one row. A failure is kept unless `most` are.
-    pub(super) fn add(&mut self, told: Result<(), Error>, most: usize, key: impl FnOnce() -> Bytes) {
-        match told {
+    pub(super) fn add(&mut self, outcome: Result<(), Error>, most: usize, key: impl FnOnce() -> Bytes) {
+        match outcome {
             Ok(()) => self.written += 1,
             Err(error) => {
                 self.failed += 1;
@@ -59,7 +59,7 @@ impl Outcome {
     }
 
     /// How many rows were written, where none failed.
-    pub(super) fn told(self) -> Result<u64, WriteErrors> {
+    pub(super) fn into_result(self) -> Result<u64, WriteErrors> {
         match self.failed {
             0 => Ok(self.written),
             _ => Err(WriteErrors(self)),

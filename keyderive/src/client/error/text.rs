@@ -156,7 +156,7 @@ impl fmt::Display for OneRow<'_> {
     }
 }
 
-/// The table in front of an error's text, where it is known.
+/// The table before an error's text, where it is known.
 struct InTable<'a>(&'a Option<String>);
 
 impl fmt::Display for InTable<'_> {

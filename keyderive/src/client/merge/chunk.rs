@@ -59,7 +59,7 @@ impl Labels {
     }
 }
 
-/// What a message has behind one another.
+/// What a message has one after the other.
 #[derive(Debug)]
 pub(super) enum Part {
     Chunk(Chunk),
@@ -68,7 +68,7 @@ pub(super) enum Part {
     End,
 }
 
-/// Reads the next part of a message behind `at`, which is moved behind it. The message has less than 4 GiB.
+/// Reads the next part of a message after `at`, which is moved after it. The message has less than 4 GiB.
 pub(super) fn next(message: &[u8], at: &mut usize) -> Result<Part, Malformed> {
     let mut reader = Reader::new(message, *at);
     let part = reader.part().map_err(Wrong::into_text)?;

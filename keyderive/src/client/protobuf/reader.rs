@@ -166,7 +166,7 @@ impl<'a> Reader<'a> {
         Err(self.wrong(What::WideNumber))
     }
 
-    /// Goes behind a field that nobody here knows.
+    /// Goes after a field that nobody here knows.
     #[cold]
     pub(in crate::client) fn skip(&mut self, number: u32, form: u8) -> Result<(), Wrong> {
         self.skip_in(number, form, 0)

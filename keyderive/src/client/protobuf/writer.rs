@@ -1,4 +1,4 @@
-//! Fields of protobuf messages, written behind one another. They have one of the first 15 numbers.
+//! Fields of protobuf messages, written one after the other. They have one of the first 15 numbers.
 
 use super::reader::{LENGTH, VARINT};
 

@@ -42,7 +42,7 @@ impl ReadRows {
         if keys + ranges <= PORTION_BYTES {
             return (self, Vec::new());
         }
-        let Self { keys, ranges, limit, filter, reversed, bucket, of_many } = self;
+        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out } = self;
         let mut pieces = in_order(keys, ranges);
         if reversed {
             pieces.reverse();
@@ -54,7 +54,7 @@ impl ReadRows {
             filter: filter.clone(),
             reversed,
             bucket,
-            of_many,
+            high_fan_out,
         };
         let mut portions = Vec::new();
         let (mut last, mut bytes) = (portion(), 0);
@@ -97,7 +97,7 @@ pub(super) fn in_order(keys: Vec<Bytes>, mut ranges: Vec<KeyRange>) -> Vec<Piece
     pieces
 }
 
-/// Two ranges of which the second begins in the first, or right behind it.
+/// Two ranges of which the second begins in the first, or right after it.
 fn joined(one: &KeyRange, other: &KeyRange) -> KeyRange {
     let end = one.end().zip(other.end()).map(|(one, other)| one.max(other).to_vec());
     KeyRange::new(one.start(), end)
@@ -105,8 +105,8 @@ fn joined(one: &KeyRange, other: &KeyRange) -> KeyRange {
 
 /// Whether a key is in one of these ranges, which are in order.
 fn is_in(ranges: &[KeyRange], key: &[u8]) -> bool {
-    let behind = ranges.partition_point(|range| range.start() <= key);
-    behind.checked_sub(1).and_then(|last| ranges.get(last)).is_some_and(|range| range.contains(key))
+    let after = ranges.partition_point(|range| range.start() <= key);
+    after.checked_sub(1).and_then(|last| ranges.get(last)).is_some_and(|range| range.contains(key))
 }
 
 #[cfg(test)]

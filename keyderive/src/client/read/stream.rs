@@ -18,17 +18,17 @@ use crate::client::attempts::{Attempt, Attempts};
 use crate::client::failure::Failure;
 use crate::client::merge::RowMerger;
 use crate::client::operation::{Kind, Operation};
-use crate::client::{Client, Error, StreamPass, call};
+use crate::client::{Client, Error, StreamGuard, call};
 use crate::row::Row;
 
 /// The rows of a table as they are stored, one after the other.
 ///
 /// Nothing is sent before the stream is first polled. It holds back the server while it is not polled. When a
-/// request fails and may be made again, the stream goes on behind the last row that came, so that each row comes
+/// request fails and may be made again, the stream goes on after the last row that came, so that each row comes
 /// once. It ends with the first error that it cannot mend; dropping it cancels its request.
 pub struct RowStream {
     phase: Phase,
-    pass: StreamPass,
+    pass: StreamGuard,
     table: Arc<str>,
 }
 
@@ -83,11 +83,12 @@ enum Stop {
 }
 
 impl RowStream {
-    pub(super) fn new(client: Client, pass: StreamPass, kind: Kind, table: &str, request: ReadRows) -> Self {
-        let operation = client.data_operation(kind, table).in_bucket(request.bucket).of_many(request.of_many);
+    pub(super) fn new(client: Client, pass: StreamGuard, kind: Kind, table: &str, request: ReadRows) -> Self {
+        let operation =
+            client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
         let table = Arc::clone(&operation.table);
         if request.is_empty() {
-            return Self { phase: Phase::Ended, pass: StreamPass::default(), table };
+            return Self { phase: Phase::Ended, pass: StreamGuard::default(), table };
         }
         Self { phase: Phase::New(client, Box::new((operation, request))), pass, table }
     }
@@ -131,7 +132,7 @@ impl Stream for RowStream {
 }
 
 impl RowStream {
-    /// The next row, borrowed until the one behind it is asked for.
+    /// The next row, borrowed until the one after it is asked for.
     #[inline]
     pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<&Row, Error>>> {
         ready!(self.poll_advance(cx)?);
@@ -152,15 +153,14 @@ impl RowStream {
         }
     }
 
-    /// Lends the row that was polled for last, and those behind it that have come, `most` in all, up to one of which `lend`
-    /// says no.
+    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false.
     #[inline]
-    pub(crate) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
+    pub(crate) fn for_each_buffered(&mut self, most: u64, f: impl FnMut(&Row) -> bool) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         let Reading { merger, scan, rows, .. } = &mut **reading;
         // A limit is looked at with each row.
         let most = if scan.request.limit.is_some() { 1 } else { most };
-        let advanced = merger.lend(most, lend);
+        let advanced = merger.for_each_buffered(most, f);
         *rows += advanced;
         scan.attempts.watch.rows(advanced);
         scan.attempts.future_cells(merger.take_future_cells());

@@ -185,9 +185,9 @@ async fn a_renewed_connection_has_the_options_of_the_first() {
     assert!(has(&first, &[0, 4, 0, 16, 0, 0]));
     assert!(has(&first, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
     // Of 64 KiB, where there are many streams.
-    let narrow = opening(&listener, &*dialer.narrow()).await;
-    assert!(has(&narrow, &[0, 4, 0, 1, 0, 0]));
-    assert!(has(&narrow, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
+    let small_windows = opening(&listener, &*dialer.small_windows()).await;
+    assert!(has(&small_windows, &[0, 4, 0, 1, 0, 0]));
+    assert!(has(&small_windows, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
 }
 
 #[tokio::test]
@@ -197,8 +197,8 @@ async fn each_of_many_streams_goes_by_connections_of_their_own() {
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let dialed = fleet.dialed();
     let mut lines = Vec::new();
-    for of_many in [false, true, true, false] {
-        let rows = client.read_rows("t", ReadRows { of_many, ..ReadRows::all() });
+    for high_fan_out in [false, true, true, false] {
+        let rows = client.read_rows("t", ReadRows { high_fan_out, ..ReadRows::all() });
         assert!(rows.try_collect::<Vec<_>>().await.unwrap().is_empty());
         lines.extend(fleet.take_lines("ReadRows"));
     }

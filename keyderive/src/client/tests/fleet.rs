@@ -9,7 +9,7 @@ use tonic::body::Body;
 use tower_service::Service as _;
 
 use super::*;
-use crate::client::builder::Reach;
+use crate::client::builder::Endpoint;
 use crate::client::credentials::Authorizer;
 use crate::client::dial::Dial;
 use crate::client::target::Place;
@@ -65,8 +65,8 @@ impl Fleet {
         builder.open(self.reach(None)).await
     }
 
-    pub(super) fn reach(&self, credentials: Option<Authorizer>) -> Reach {
-        Reach {
+    pub(super) fn reach(&self, credentials: Option<Authorizer>) -> Endpoint {
+        Endpoint {
             place: Place::Cloud("test".into()),
             data: Arc::new(self.clone()),
             admin: None,
@@ -114,7 +114,7 @@ impl Dial for Fleet {
         self.transport()
     }
 
-    fn narrow(&self) -> Arc<dyn Dial> {
+    fn small_windows(&self) -> Arc<dyn Dial> {
         Arc::new(self.clone())
     }
 }

@@ -10,7 +10,7 @@ use crate::client::protobuf::{LENGTH, Reader, VARINT, What, Wrong};
 
 /// What the server has said of an entry.
 #[derive(Clone, Debug)]
-pub(super) enum Told {
+pub(super) enum EntryStatus {
     Nothing,
     Applied,
     Failed(Status),
@@ -18,7 +18,7 @@ pub(super) enum Told {
 
 /// Takes the outcomes in an answer, each to the place that it names, and gives what it says of the rate of writes. An
 /// outcome for a place that there is not says nothing.
-pub(super) fn read(answer: &[u8], told: &mut [Told]) -> Result<Option<RateLimitInfo>, Status> {
+pub(super) fn read(answer: &[u8], told: &mut [EntryStatus]) -> Result<Option<RateLimitInfo>, Status> {
     const ENTRIES: u32 = 1;
     const RATE_LIMIT_INFO: u32 = 3;
     let mut reader = Reader::new(answer, 0);
@@ -28,7 +28,7 @@ pub(super) fn read(answer: &[u8], told: &mut [Told]) -> Result<Option<RateLimitI
             (ENTRIES, LENGTH) => {
                 let entry = reader.span().map_err(malformed)?.of(answer);
                 let (index, outcome) = match applied(entry) {
-                    Some(index) => (index, Told::Applied),
+                    Some(index) => (index, EntryStatus::Applied),
                     None => entry_of(entry)?,
                 };
                 if let Some(told) = usize::try_from(index).ok().and_then(|index| told.get_mut(index)) {
@@ -63,7 +63,7 @@ fn applied(entry: &[u8]) -> Option<i64> {
     }
 }
 
-fn entry_of(entry: &[u8]) -> Result<(i64, Told), Status> {
+fn entry_of(entry: &[u8]) -> Result<(i64, EntryStatus), Status> {
     const INDEX: u32 = 1;
     const STATUS: u32 = 2;
     let mut reader = Reader::new(entry, 0);
@@ -80,8 +80,8 @@ fn entry_of(entry: &[u8]) -> Result<(i64, Told), Status> {
         }
     }
     let told = match Code::from_i32(code) {
-        Code::Ok => Told::Applied,
-        code => Told::Failed(Status::new(code, String::from_utf8_lossy(message))),
+        Code::Ok => EntryStatus::Applied,
+        code => EntryStatus::Failed(Status::new(code, String::from_utf8_lossy(message))),
     };
     Ok((index, told))
 }

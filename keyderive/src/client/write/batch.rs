@@ -1,4 +1,4 @@
-//! The entries of one request, encoded one behind the other.
+//! The entries of one request, encoded one after the other.
 
 use bytes::Bytes;
 
@@ -153,7 +153,7 @@ impl Entry {
     /// Writes it as a field of the request; where its key begins.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> usize {
         encode(&self.key, &self.mutations, out);
-        // The key is in front of the mutations.
+        // The key is before the mutations.
         out.len() - self.mutations.bytes().len() - self.key.len()
     }
 

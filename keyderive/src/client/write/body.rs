@@ -11,11 +11,11 @@ use tower_service::Service;
 
 use crate::client::transport::Transport;
 
-/// In front of a message are whether it is compressed, in one byte, and its length, in four: the gRPC protocol over
+/// Before a message are whether it is compressed, in one byte, and its length, in four: the gRPC protocol over
 /// HTTP/2, "Length-Prefixed-Message".
 const PREFIX: usize = 5;
 
-/// What is no longer than this is copied behind the message's beginning, and has no frame of its own.
+/// What is no longer than this is copied after the message's beginning, and has no frame of its own.
 const MOST_COPIED: usize = 4 * 1024;
 
 /// Carries a request, with these bytes at the end of its message.
@@ -54,7 +54,7 @@ impl CompletedBody {
     fn begin(&mut self, first: &Bytes, rest: Bytes) -> Result<Bytes, Status> {
         let message = first.len().checked_sub(PREFIX).map(|len| len + rest.len());
         let Some(Ok(len)) = message.map(u32::try_from) else {
-            return Err(Status::internal("a message of 4 GiB, or without the length in front of it"));
+            return Err(Status::internal("a message of 4 GiB, or without the length before it"));
         };
         let is_copied = rest.len() <= MOST_COPIED;
         let mut begin = BytesMut::with_capacity(first.len() + if is_copied { rest.len() } else { 0 });

@@ -98,14 +98,14 @@ impl CellHead {
     /// Whether it is that of a cell in this column, with this time.
     #[inline]
     pub(super) fn is_of(&self, family: &str, qualifier: &[u8], timestamp_micros: i64) -> bool {
-        let (family, behind) = (family.as_bytes(), Self::FAMILY + family.len() + 2);
-        // In front of each name is its length.
+        let (family, after) = (family.as_bytes(), Self::FAMILY + family.len() + 2);
+        // Before each name is its length.
         self.timestamp_micros == timestamp_micros
-            && self.bytes.len() > behind + qualifier.len()
+            && self.bytes.len() > after + qualifier.len()
             && usize::from(self.bytes[Self::FAMILY - 1]) == family.len()
-            && usize::from(self.bytes[behind - 1]) == qualifier.len()
+            && usize::from(self.bytes[after - 1]) == qualifier.len()
             && is_same_name(&self.bytes[Self::FAMILY..][..family.len()], family)
-            && is_same_name(&self.bytes[behind..][..qualifier.len()], qualifier)
+            && is_same_name(&self.bytes[after..][..qualifier.len()], qualifier)
     }
 
     /// Whether all lengths have one byte with this value.

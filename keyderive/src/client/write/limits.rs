@@ -1,4 +1,4 @@
-//! What Bigtable refuses is refused here, before it is sent; what it advises against is told.
+//! What Bigtable rejects is rejected here, before sending; what it advises against is logged.
 //!
 //! The limits are those of Bigtable's page "Quotas and limits".
 

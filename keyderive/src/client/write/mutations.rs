@@ -5,8 +5,8 @@ use std::fmt;
 use bytes::Bytes;
 
 use super::encode;
-use super::known::Known;
 use super::limits::{self, Large};
+use super::templates::CellTemplates;
 use crate::client::operation::Replay;
 use crate::client::protobuf::{LENGTH, Reader};
 use crate::row::{Change, Mutation, MutationList, RowError, SERVER_TIME, Sink};
@@ -21,7 +21,7 @@ pub(crate) struct Mutations {
     /// Those that are too large, or larger than is advised.
     large: Vec<Large>,
     /// The cells of rows before, where the memory is used again.
-    known: Known,
+    known: CellTemplates,
     /// What is deleted by the change that is being written.
     deletes: Vec<u8>,
     /// The columns whose cells have times of their own.
@@ -68,7 +68,7 @@ impl Mutations {
         Ok(())
     }
 
-    /// Takes a change behind all others.
+    /// Takes a change after all others.
     pub(crate) fn push(&mut self, mutation: &Mutation) {
         self.count += 1;
         self.once |= !mutation.is_idempotent();
@@ -204,7 +204,7 @@ impl fmt::Debug for Mutations {
     }
 }
 
-/// Takes one change, of which what it deletes goes in front of what it sets.
+/// Takes one change, of which what it deletes goes before what it sets.
 struct Ordered<'a>(&'a mut Mutations);
 
 impl Sink for Ordered<'_> {

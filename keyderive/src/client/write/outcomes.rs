@@ -5,7 +5,7 @@ use tokio::time::{Instant, sleep_until};
 use tonic::Code;
 use tonic::metadata::MetadataMap;
 
-use super::answer::{self, Told};
+use super::answer::{self, EntryStatus};
 use super::batch::Entries;
 use super::request::{self, Encoded};
 use crate::client::attempts::{Attempt, Attempts};
@@ -54,14 +54,14 @@ impl Client {
                 Ok(attempt) => attempt,
                 Err(error) => return spread(outcomes, &waiting, entries, &error),
             };
-            let mut told = vec![Told::Nothing; waiting.len()];
+            let mut told = vec![EntryStatus::Nothing; waiting.len()];
             let answer = self.send(&attempts, &attempt, entries, &waiting, &mut told).await;
             let ended = answer.map(|metadata| attempts.learn(&metadata)).err();
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
             }
-            if ended.is_none() && told.iter().all(|told| matches!(told, Told::Applied)) {
+            if ended.is_none() && told.iter().all(|told| matches!(told, EntryStatus::Applied)) {
                 break;
             }
             for (mut entry, told) in std::mem::take(&mut waiting).into_iter().zip(told) {
@@ -115,7 +115,7 @@ impl Client {
         attempt: &Attempt,
         entries: &Entries,
         waiting: &[Waiting],
-        told: &mut [Told],
+        told: &mut [EntryStatus],
     ) -> Result<MetadataMap, Failure> {
         let head = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
@@ -167,12 +167,12 @@ enum Verdict {
 }
 
 /// What becomes of an entry after an attempt, which ended with a failure or well.
-fn verdict(told: Told, ended: Option<&Failure>, replay: Replay) -> Verdict {
+fn verdict(told: EntryStatus, ended: Option<&Failure>, replay: Replay) -> Verdict {
     let failure = match (told, ended) {
-        (Told::Applied, _) => return Verdict::Applied,
-        (Told::Failed(status), _) => Box::new(Failure::from(status)),
-        (Told::Nothing, Some(failure)) => Box::new(failure.clone()),
-        (Told::Nothing, None) => return Verdict::NotTold,
+        (EntryStatus::Applied, _) => return Verdict::Applied,
+        (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
+        (EntryStatus::Nothing, Some(failure)) => Box::new(failure.clone()),
+        (EntryStatus::Nothing, None) => return Verdict::NotTold,
     };
     match failure.transient && (failure.is_refused() || replay == Replay::Always) {
         true => Verdict::Again(failure),

@@ -20,7 +20,7 @@ pub(super) struct Encoded {
 }
 
 impl Encoded {
-    /// The fields of `head`, and those of `body` behind them. Encoded messages behind one another are one message.
+    /// The fields of `head`, and those of `body` after them. Encoded messages one after the other are one message.
     pub(super) fn new(head: &impl Message, body: Bytes) -> Self {
         Self { head: head.encode_to_vec().into(), body }
     }
@@ -55,7 +55,7 @@ pub(super) async fn streaming(
     service.server_streaming(head, PathAndQuery::from_static(path), BytesCodec).await
 }
 
-/// A service that is ready for this request, and sends its body behind the head.
+/// A service that is ready for this request, and sends its body after the head.
 async fn ready(
     transport: Transport,
     request: Request<Encoded>,

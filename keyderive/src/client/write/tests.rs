@@ -13,7 +13,7 @@ use keyderive_proto::values;
 use prost::Message as _;
 use tonic::Code;
 
-use super::answer::{self, Told};
+use super::answer::{self, EntryStatus};
 use super::batch::{Batch, entry_bytes};
 use super::{Entry, Mutations};
 use crate::client::operation::Replay;
@@ -273,12 +273,12 @@ fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Outcome> {
 }
 
 fn told(answer: &[u8], entries: usize) -> Option<(Vec<Outcome>, Option<RateLimitInfo>)> {
-    let mut told = vec![Told::Nothing; entries];
+    let mut told = vec![EntryStatus::Nothing; entries];
     let info = answer::read(answer, &mut told).ok()?;
     let text = |told| match told {
-        Told::Nothing => None,
-        Told::Applied => Some((Code::Ok, String::new())),
-        Told::Failed(status) => Some((status.code(), status.message().to_owned())),
+        EntryStatus::Nothing => None,
+        EntryStatus::Applied => Some((Code::Ok, String::new())),
+        EntryStatus::Failed(status) => Some((status.code(), status.message().to_owned())),
     };
     Some((told.into_iter().map(text).collect(), info))
 }

@@ -29,7 +29,7 @@ pub(super) fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     ))
 }
 
-/// The first integer behind a cut; none where the type has none. Between two neighbours there is only
+/// The first integer after a cut; none where the type has none. Between two neighbours there is only
 /// one cut, so that an empty range is seen to be empty.
 macro_rules! first_behind {
     ($bound:ident, $side:ident) => {
@@ -149,7 +149,7 @@ macro_rules! integer {
                 let Some(previous) = previous else {
                     return Cut::Last;
                 };
-                // Before all times is behind them in the bytes; later than all is in front.
+                // Before all times is after them in the bytes; later than all is in front.
                 let otherwise = if $wide::try_from(previous).is_err() { Cut::Last } else { Cut::First };
                 cut_before(|out| <$type as KeyField<ReverseTs<MAX>>>::write(previous, out), otherwise)
             }
@@ -262,7 +262,7 @@ macro_rules! signed {
     )*};
 }
 
-/// Turns the digits of `-v - 1` behind their sign into those of `10^w + v`, and back: each digit
+/// Turns the digits of `-v - 1` after their sign into those of `10^w + v`, and back: each digit
 /// becomes its difference from 9. Other bytes never become digits.
 fn complement(signed: &mut [u8]) {
     if let Some((sign, digits)) = signed.split_first_mut() {

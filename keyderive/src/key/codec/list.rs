@@ -122,9 +122,9 @@ macro_rules! __every_format {
     };
 }
 
-/// Hands the types of a set to a macro, behind what else it shall be given.
+/// Hands the types of a set to a macro, after what else it shall be given.
 ///
-/// The types come behind the lifetime of what they borrow, and are those in scope where the macro is used; `Kind` is
+/// The types come after the lifetime of what they borrow, and are those in scope where the macro is used; `Kind` is
 /// an enum of codes.
 #[doc(hidden)]
 #[macro_export]

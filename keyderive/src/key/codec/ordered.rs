@@ -103,7 +103,7 @@ macro_rules! ordered_integers {
         impl RangeField<Desc<Ordered>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
                 match last_before!(bound, side) {
-                    // What is refused is above all values, in front of them in the bytes.
+                    // What is refused is above all values, before them in the bytes.
                     Some(last) => cut_before(|out| <$type as KeyField<Desc<Ordered>>>::write(last, out), Cut::First),
                     None => Cut::Last,
                 }
@@ -142,7 +142,7 @@ macro_rules! ordered_integers {
                 let Some(last) = last_before!(bound, side) else {
                     return Cut::Last;
                 };
-                // Before all times is behind them in the bytes; later than all is in front.
+                // Before all times is after them in the bytes; later than all is in front.
                 let otherwise = if u64::try_from(last).is_err() { Cut::Last } else { Cut::First };
                 cut_before(|out| <$type as KeyField<ReverseTs<MAX, Ordered>>>::write(last, out), otherwise)
             }

@@ -99,7 +99,7 @@ macro_rules! descending {
                 let Some(last) = last_before!(bound, side) else {
                     return Cut::Last;
                 };
-                // Below all values is behind them in the bytes; above them is in front.
+                // Below all values is after them in the bytes; above them is in front.
                 let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
                 cut_before(|out| <$type as KeyField<Desc<Pad<N>>>>::write(last, out), otherwise)
             }

@@ -42,7 +42,7 @@ impl<'a> KeyBuf<'a> {
         if self.capacity - self.len < count {
             (self.start, self.capacity) = grow(self.vec, self.len, count);
         }
-        // SAFETY: `len` is at most `capacity`, so this is within the vector's memory or right behind it.
+        // SAFETY: `len` is at most `capacity`, so this is within the vector's memory or right after it.
         unsafe { self.start.add(self.len) }
     }
 

@@ -74,7 +74,7 @@ proptest! {
     }
 }
 
-/// Each pair of bytes in front of each kind of byte, at every place of a step and across two.
+/// Each pair of bytes before each kind of byte, at every place of a step and across two.
 #[test]
 fn every_start_of_a_character_is_judged_as_by_the_standard_library() {
     for first in 0..=u8::MAX {
@@ -128,7 +128,7 @@ proptest! {
     }
 }
 
-/// Strings of every length around the words, in exactly their room and in front of other bytes.
+/// Strings of every length around the words, in exactly their room and before other bytes.
 #[test]
 fn strings_of_every_length_are_copied_whole() {
     let text: Vec<u8> = (0..90).map(|at| b'0' + at % 60).collect();

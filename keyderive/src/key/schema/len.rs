@@ -41,7 +41,7 @@ impl Schema {
         if len == 0 { 1 } else { len }
     }
 
-    /// Fields behind the last one that is never empty may be dropped.
+    /// Fields after the last one that is never empty may be dropped.
     const fn ordered_min_len(&self) -> usize {
         let mut len = match self.tag {
             Some(tag) => tag.len(),
@@ -98,8 +98,8 @@ impl Schema {
         }
         let mut at = 0;
         while at < self.fields.len() {
-            let behind = if at + 1 < self.fields.len() { separator } else { 0 };
-            len = len.saturating_add(self.field_bounds(at).max).saturating_add(behind);
+            let after = if at + 1 < self.fields.len() { separator } else { 0 };
+            len = len.saturating_add(self.field_bounds(at).max).saturating_add(after);
             at += 1;
         }
         if len < MAX_KEY_LEN { len } else { MAX_KEY_LEN }

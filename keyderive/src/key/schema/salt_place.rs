@@ -6,10 +6,10 @@ use super::super::salt::{Salt, SaltPlace};
 use super::{Layout, Schema};
 
 impl Schema {
-    /// What stands in front of a stored key's salt, and what behind it: two keys of one key type are in the order of
+    /// What stands before a stored key's salt, and what after it: two keys of one key type are in the order of
     /// their fields where they are in the order of these two.
     ///
-    /// A key type without a salt has nothing behind it, and neither has a key that is not of this key type.
+    /// A key type without a salt has nothing after it, and neither has a key that is not of this key type.
     pub(crate) fn split_at_salt<'a>(&self, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let split = self.salt().and_then(|salt| {
             let start = self.salt_start(salt, key)?;
@@ -33,7 +33,7 @@ impl Schema {
     }
 
     /// The key in `bucket` of what [`split_at_salt`](Self::split_at_salt) gives.
-    pub(crate) fn join_at_salt(&self, bucket: Option<i32>, (front, behind): (&[u8], &[u8])) -> Vec<u8> {
+    pub(crate) fn join_at_salt(&self, bucket: Option<i32>, (front, after): (&[u8], &[u8])) -> Vec<u8> {
         let mut key = front.to_vec();
         if let (Some(salt), Some(bucket)) = (self.salt(), bucket) {
             match self.layout() {
@@ -41,13 +41,13 @@ impl Schema {
                 Layout::OrderedCode => {
                     key.clear();
                     self.write_head(Some(bucket), &[], &mut key);
-                    if !behind.is_empty() {
+                    if !after.is_empty() {
                         key.extend_from_slice(&ordered::SEPARATOR);
                     }
                 }
             }
         }
-        key.extend_from_slice(behind);
+        key.extend_from_slice(after);
         key
     }
 
@@ -75,7 +75,7 @@ impl Schema {
         }
     }
 
-    /// How long the salt is with what stands behind it.
+    /// How long the salt is with what stands after it.
     fn salt_len(&self, salt: &Salt, rest: &[u8]) -> Option<usize> {
         match self.layout() {
             Layout::Delimited => Some(salt.read(rest)?.1 + self.salt_end(salt).len()),

@@ -38,9 +38,9 @@ impl Schema {
 
     /// A line of the table for each part.
     fn lines(&self) -> Vec<Line> {
-        let mut behind = None;
+        let mut after = None;
         let line = |(part, offset): (Part, Option<usize>)| {
-            let begins = match (offset, behind.replace(part)) {
+            let begins = match (offset, after.replace(part)) {
                 (Some(offset), _) => format!("byte {offset}"),
                 (None, Some(Part::Salt(salt))) if salt.sep().is_some() => {
                     format!("after `{}`", Readable(self.salt_end(&salt)))
@@ -110,7 +110,7 @@ impl Schema {
             Ok(())
         });
         let sep = fmt::from_fn(|f| match salt.sep() {
-            Some(sep) => write!(f, ", `{}` behind it", Readable(sep.as_bytes())),
+            Some(sep) => write!(f, ", `{}` after it", Readable(sep.as_bytes())),
             None => Ok(()),
         });
         match (self.layout, salt.hash()) {

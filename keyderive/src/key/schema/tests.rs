@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::RowKey;
 use crate::key::{Field, Format, Schema, TimeUnit};
 
-/// Fields of most formats, behind a tag and around the salt.
+/// Fields of most formats, after a tag and around the salt.
 #[derive(RowKey)]
 #[row_key(tag = "TRADE", allow(point_reads))]
 #[salt(range = 20, over(exchange, symbol), after = "exchange", sep = "/")]
@@ -80,7 +80,7 @@ fn text_keys_as_a_table() {
         "  tag       constant                   byte 0           5 bytes              `TRADE`",
         "  exchange  u16                        byte 6           4 bytes              decimal, zero padded",
         "  salt      bucket                     byte 11          2 bytes              \
-         00 to 19, FarmHash of exchange#symbol, `/` behind it",
+         00 to 19, FarmHash of exchange#symbol, `/` after it",
         "  symbol    std::borrow::Cow<'a, str>  byte 14          up to the delimiter  \
          UTF-8, each byte up to `%` as `%XX`",
         "  change    i32                        after delimiter  11 bytes             \
@@ -136,7 +136,7 @@ fn a_salt_without_a_width_as_a_table() {
     let lines = [
         "PhoneKey: text layout, delimiter `#` (0x23), 16 to 18 bytes, fingerprint e06cc30d31084165",
         "  salt  bucket    byte 0           1 to 3 bytes  \
-         -11 to 11, `String.hashCode` of the key without its salt, `-` behind it",
+         -11 to 11, `String.hashCode` of the key without its salt, `-` after it",
         "  tag   constant  after `-`        5 bytes       `phone`",
         "  date  u32       after delimiter  8 bytes       decimal, zero padded",
     ];

@@ -73,7 +73,7 @@ fn subtracted_digits(max: u128, name: &str, width: usize) -> String {
     )
 }
 
-/// The number of a signed field in text: its digits, less a power of ten behind a `-`.
+/// The number of a signed field in text: its digits, less a power of ten after a `-`.
 fn signed(name: &str, digits: usize) -> String {
     let negative = match digits {
         ..=18 => format!("CAST(SUBSTR({name}, 2) AS INT64) - 1{}", "0".repeat(digits)),

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::super::range::KeyRange;
 use super::super::request::Request;
-use super::{Explain, Limit, Manner, Reads, RowShown, VersionsRead};
+use super::{Explain, ExplainOptions, Limit, Reads, RowShown, VersionsRead};
 use crate::key::{Hex, Readable};
 
 /// How many keys and ranges of a request are printed before the rest is counted.
@@ -37,7 +37,7 @@ impl fmt::Display for Explain {
         if let Some(after) = &self.after {
             line(f, "after", after)?;
         }
-        match (self.manner.limit, self.reads) {
+        match (self.options.limit, self.reads) {
             (Some(Limit { rows: 0, .. }), _) => {
                 line(f, "reads", &"nothing: the limit is 0; no request is sent")
             }
@@ -60,7 +60,7 @@ impl Explain {
 
     /// How the plan runs, and what is asked of the table.
     fn write_run(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Manner { limit, keys_only, versions, filters, .. } = &self.manner;
+        let ExplainOptions { limit, keys_only, versions, filters, .. } = &self.options;
         if let Some(order) = &self.order {
             line(f, "order", order)?;
         }
@@ -113,7 +113,7 @@ impl fmt::Display for RowShown {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, is_sent } = *self;
-        let how = if is_sent { "sent with each request" } else { "counted behind the key filter" };
+        let how = if is_sent { "sent with each request" } else { "counted after the key filter" };
         write!(f, "{rows} {}, {how}", counted(rows, "row"))
     }
 }
@@ -123,7 +123,7 @@ fn counted(count: u64, noun: &str) -> impl fmt::Display {
     fmt::from_fn(move |f| write!(f, "{noun}{}", if count == 1 { "" } else { "s" }))
 }
 
-/// The keys and ranges of a request, the first of them behind its label.
+/// The keys and ranges of a request, the first of them after its label.
 fn write_rows(f: &mut fmt::Formatter<'_>, label: &str, request: &Request) -> fmt::Result {
     let mut labels = [label].into_iter();
     for key in request.keys().iter().take(SHOWN_ROWS) {

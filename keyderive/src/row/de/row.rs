@@ -183,7 +183,7 @@ impl<'s, 'de> Fields<'s, 'de> {
     fn next_family(&mut self) -> Option<Next<'s, 'de>> {
         let Source { cells, family, shape, .. } = *self.source;
         loop {
-            let left = cells.behind(self.families);
+            let left = cells.after(self.families);
             let name = left.first()?.family();
             let cells = left.front_where(|cell| cell.family_bytes() == name.as_bytes());
             self.families += cells.iter().len();

@@ -261,7 +261,7 @@ pub(super) enum Stop {
     Here,
     /// At a field that came before, under this name or another.
     Twice,
-    /// At a field that came behind so many, which are all that there are.
+    /// At a field that came after so many, which are all that there are.
     After(usize),
 }
 

@@ -1,4 +1,4 @@
-//! What a load has done so far, and who is told.
+//! The progress of a load, and its reports.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl<'a> Account<'a> {
     ) -> Self {
         let begun = Instant::now();
         Self {
-            low: LowWater::behind(begin.items(), begin.failed()),
+            low: LowWater::after(begin.items(), begin.failed()),
             report: LoadReport {
                 table: Arc::clone(table),
                 progress: Progress::default(),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 
-use super::held::Held;
 use super::portion::{Portion, Sizes, cut, scattered};
+use super::row_arena::RowArena;
 use super::sending::Sending;
 use crate::client::Entry;
 
@@ -35,8 +35,8 @@ pub(super) struct Request {
 #[derive(Default)]
 struct Partition {
     turn: u64,
-    waiting: Held,
-    /// Whether each row that waits is to be written behind one that is on the way.
+    waiting: RowArena,
+    /// Whether each row that waits is to be written after one in flight.
     is_held_up: bool,
     /// What was cut of the rows that waited before, the next one last.
     portions: Vec<Portion>,
@@ -102,8 +102,8 @@ impl LookAhead {
         self.bytes += partition.waiting.bytes() - before;
     }
 
-    /// The rows of the next request. None where no row waits, or each that does is to be written behind one of the same
-    /// key that is on the way.
+    /// The rows of the next request. None where no row waits, or each that does is to be written after one of the same
+    /// key in flight.
     pub(super) fn take(&mut self) -> Option<(Request, Portion)> {
         let Self { sizes, partitions, turns, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*sizes)).max()?;
@@ -125,7 +125,7 @@ impl LookAhead {
         Some((request, portion))
     }
 
-    /// The request is no longer on the way.
+    /// The request is no longer in flight.
     pub(super) fn landed(&mut self, Request { place, number }: Request) {
         let partition = &mut self.partitions[place];
         partition.sending.ends(number);
@@ -263,7 +263,7 @@ mod tests {
         assert!(ahead.is_empty() && ahead.bytes() == 0);
     }
 
-    /// Whatever lands when: each row goes once, no key is on the way twice, and rows of one key go in their order.
+    /// Whatever lands when: each row goes once, no key is in flight twice, and rows of one key go in their order.
     #[test]
     fn rows_of_one_key_go_one_behind_the_other() {
         let mut rng = fastrand::Rng::with_seed(0x6f6e_6365);
@@ -301,7 +301,7 @@ mod tests {
                 assert_eq!(
                     sent.iter().collect::<BTreeSet<_>>().len(),
                     sent.len(),
-                    "a key is on the way twice"
+                    "a key is in flight twice"
                 );
             }
             assert!(ahead.is_empty() && ahead.bytes() == 0 && on_the_way.is_empty());

@@ -12,7 +12,7 @@ use crate::key::TableKey;
 const FORMAT: u32 = 1;
 
 /// How far a load has come: the first [`items`](Self::items) items of its input are all dealt with, each written or among
-/// the [`failed`](Self::failed) ones. [`Load::resume`](super::Load::resume) tries these again, and goes on behind them.
+/// the [`failed`](Self::failed) ones. [`Load::resume`](super::Load::resume) tries these again, and goes on after them.
 ///
 /// ```
 /// # use keyderive::{Client, RowKey};
@@ -128,7 +128,7 @@ impl Checkpoint {
     }
 
     /// The places in the input, counted from 0 and in order, of the rows that failed and are to be tried again: the first
-    /// 1000. The checkpoint stays in front of the next one that fails, so that it forgets none.
+    /// 1000. The checkpoint stays before the next one that fails, so that it forgets none.
     #[must_use]
     pub fn failed(&self) -> &[u64] {
         &self.failed
@@ -156,14 +156,14 @@ impl Checkpoint {
         Ok(())
     }
 
-    /// The same, of the table that has this name now; fails where the rows in front of it went to another one.
+    /// The same, of the table that has this name now; fails where the rows before it went to another one.
     pub(super) fn bound_to<K: TableKey, R>(&self, table: &Table<K, R>) -> Result<Self, Error> {
         let table_id = table.client.table_id(&table.name);
         if self.items > 0 && self.table_id != table_id {
             return Err(Error::mismatch(
                 &table.name,
                 "the checkpoint is of another table of this name: this one has been made since, or is in another \
-                 Bigtable, so that the rows in front of the checkpoint are not in it; load it from the beginning: leave \
+                 Bigtable, so that the rows before the checkpoint are not in it; load it from the beginning: leave \
                  `.resume(…)` out",
             ));
         }

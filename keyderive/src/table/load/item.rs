@@ -9,7 +9,7 @@ pub(super) type InputError = Box<dyn StdError + Send + Sync>;
 /// An item of what [`Table::load`](crate::Table::load) reads: a key and a row.
 ///
 /// It is `(K, R)`, `&(K, R)`, or a [`Result`] of one of them, so that the rows of a parser or of a request can be loaded
-/// as they come. An item that is an error ends the load, behind all rows before it.
+/// as they come. An item that is an error ends the load, after all rows before it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a row of a table with keys `{K}` and rows `{R}`",
     label = "expected `({K}, {R})`, `&({K}, {R})`, or a `Result` of one of them"

@@ -8,7 +8,7 @@ pub(super) const KEPT: usize = 1000;
 
 /// Which items of the input are dealt with: from the first one on without a gap, but for failed ones that are kept.
 ///
-/// What it holds is a bit for each item behind the first one that is not dealt with, and [`KEPT`] failed ones.
+/// What it holds is a bit for each item after the first one that is not dealt with, and [`KEPT`] failed ones.
 pub(super) struct LowWater {
     /// The items that are not dealt with: a bit for each.
     outstanding: VecDeque<u64>,
@@ -24,7 +24,7 @@ pub(super) struct LowWater {
 
 impl LowWater {
     /// Behind so many items, of which these have failed.
-    pub(super) fn behind(items: u64, failed: &[u64]) -> Self {
+    pub(super) fn after(items: u64, failed: &[u64]) -> Self {
         let failed = failed.iter().copied().collect();
         let (first_word, _) = place(items);
         Self { outstanding: VecDeque::new(), first_word, failed, first_dropped: None, next: items }
@@ -35,7 +35,7 @@ impl LowWater {
         let index = self.next;
         let (word, bit) = place(index);
         if self.outstanding.is_empty() {
-            // Those in front of it have been dealt with.
+            // Those before it have been dealt with.
             self.first_word = word;
         }
         match self.outstanding.back_mut() {
@@ -65,7 +65,7 @@ impl LowWater {
         }
     }
 
-    /// An item has failed. Where there is no room for all of them the first ones are kept, and the mark stays in front of
+    /// An item has failed. Where there is no room for all of them the first ones are kept, and the mark stays before
     /// the others.
     pub(super) fn fail(&mut self, index: u64) {
         self.deal_with(index);
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_gap_holds_the_mark() {
-        let mut low = LowWater::behind(10, &[]);
+        let mut low = LowWater::after(10, &[]);
         assert_eq!(low.items(), 10);
         assert_eq!([low.begin(), low.begin(), low.begin()], [10, 11, 12]);
         low.settle(12);
@@ -119,10 +119,10 @@ mod tests {
 
     #[test]
     fn failed_items_are_kept_until_they_are_written() {
-        let mut low = LowWater::behind(10, &[3, 7]);
+        let mut low = LowWater::after(10, &[3, 7]);
         assert_eq!([low.begin(), low.begin(), low.begin()], [10, 11, 12]);
         low.fail(12);
-        // It is not behind the mark yet.
+        // It is not after the mark yet.
         assert_eq!((low.items(), failed(&low)), (10, vec![3, 7]));
         low.settle(10);
         low.fail(11);
@@ -135,7 +135,7 @@ mod tests {
     #[test]
     fn the_mark_stays_in_front_of_what_is_not_kept() {
         let count = KEPT as u64;
-        let mut low = LowWater::behind(0, &[]);
+        let mut low = LowWater::after(0, &[]);
         for _ in 0..count + 10 {
             low.begin();
         }
@@ -160,7 +160,7 @@ mod tests {
         let mut rng = fastrand::Rng::with_seed(0x6d61_726b);
         for _ in 0..300 {
             let begin = rng.u64(..200);
-            let (mut low, mut next) = (LowWater::behind(begin, &[]), begin);
+            let (mut low, mut next) = (LowWater::after(begin, &[]), begin);
             let mut outstanding = BTreeSet::new();
             // What is taken at a time is below, at and above a word's bits.
             let most = rng.usize(1..200);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::held::{Held, HeldRow};
+use super::row_arena::{HeldRow, RowArena};
 use super::sending::Sending;
 use crate::client::{Batch, Entries};
 
@@ -36,7 +36,7 @@ struct Filling {
 
 impl Filling {
     /// With memory for so many bytes, and a little more, since its last row may go beyond; the rows are of all.
-    fn new(bytes: usize, sizes: Sizes, all: &Held) -> Self {
+    fn new(bytes: usize, sizes: Sizes, all: &RowArena) -> Self {
         let bytes = (bytes + bytes / 16).min(sizes.bytes);
         let rows = (bytes / (all.bytes() / all.len().max(1)).max(1) + 1).min(sizes.rows);
         Self { batch: Batch::with_capacity(bytes, rows), indexes: Vec::with_capacity(rows) }
@@ -61,9 +61,9 @@ impl Filling {
 /// Cuts the rows of a partition into about `count` portions of equal size, each of neighbouring keys; the last one goes
 /// first, and those that follow one another are far apart.
 ///
-/// A row stays that is to be written behind another of the same key: of two rows with one key the later one counts, and
+/// A row stays that is to be written after another of the same key: of two rows with one key the later one counts, and
 /// requests at the same time have no order, nor have the rows of one.
-pub(super) fn cut(held: &mut Held, count: usize, sizes: Sizes, sending: &mut Sending) -> Vec<Portion> {
+pub(super) fn cut(held: &mut RowArena, count: usize, sizes: Sizes, sending: &mut Sending) -> Vec<Portion> {
     let all = held.take();
     sending.learn();
     let mut portions: Vec<Portion> = Vec::with_capacity(count.min(all.len()));
@@ -122,8 +122,8 @@ mod tests {
 
     const SIZES: Sizes = Sizes { bytes: 1000, rows: 1000 };
 
-    fn rows(keys: impl IntoIterator<Item = u32>) -> Held {
-        let mut held = Held::default();
+    fn rows(keys: impl IntoIterator<Item = u32>) -> RowArena {
+        let mut held = RowArena::default();
         for (index, key) in keys.into_iter().enumerate() {
             let name = Mutation::delete_column("cf", "a name of 18 bytes");
             let entry = Entry { key: format!("{key:03}").into(), mutations: vec![name].into() };
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(rows(0..1).bytes(), 35);
     }
 
-    fn cut_all(mut held: Held, count: usize, sizes: Sizes) -> Vec<Portion> {
+    fn cut_all(mut held: RowArena, count: usize, sizes: Sizes) -> Vec<Portion> {
         cut(&mut held, count, sizes, &mut Sending::default())
     }
 
@@ -183,7 +183,7 @@ mod tests {
     #[test]
     fn fewer_rows_than_portions_go_one_by_one() {
         assert_eq!(cut_all(rows(0..3), 8, SIZES).len(), 3);
-        assert!(cut_all(Held::default(), 8, SIZES).is_empty());
+        assert!(cut_all(RowArena::default(), 8, SIZES).is_empty());
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) const LISTED: usize = 1000;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {
-    /// Items that were read and left out, since the checkpoint of a resumed load is behind them.
+    /// Items that were read and left out, since the checkpoint of a resumed load is after them.
     pub left_out: u64,
     /// Rows that were read from the input to be written. With those left out, it is how much of the input has been read.
     pub read: u64,
@@ -88,7 +88,7 @@ pub(super) enum Reason {
 }
 
 impl LoadReport {
-    /// How many rows were read from the input to be written: not those left out that a checkpoint had behind it.
+    /// How many rows were read from the input to be written: not those left out that a checkpoint had after it.
     #[must_use]
     pub fn read(&self) -> u64 {
         self.progress.read
@@ -136,7 +136,7 @@ impl LoadReport {
         self.progress.failed
     }
 
-    /// How far the load has come. At the end of a whole load it is behind the last item, or in front of the first failed
+    /// How far the load has come. At the end of a whole load it is after the last item, or before the first failed
     /// row of which it has no room to keep the place. A load that is resumed from it tries the failed rows again.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
@@ -156,7 +156,7 @@ impl LoadReport {
 }
 
 impl FailedRow {
-    /// The row's place in the input, counted from 0, the items included that a checkpoint had behind it.
+    /// The row's place in the input, counted from 0, the items included that a checkpoint had after it.
     #[must_use]
     pub fn index(&self) -> u64 {
         self.index
@@ -288,7 +288,7 @@ impl LoadError {
         match &self.reason {
             Reason::NotBegun(error) | Reason::Failed(error) if error.is_not_found() && items > 0 => {
                 return f.write_str(
-                    "; the rows in front of the checkpoint are not in a table that is made anew: create it, and load it \
+                    "; the rows before the checkpoint are not in a table that is made anew: create it, and load it \
                      from the beginning: leave `.resume(…)` out",
                 );
             }
@@ -300,12 +300,9 @@ impl LoadError {
         }
         match items {
             0 => return f.write_str("; the checkpoint is at the beginning of the input"),
-            1 => f.write_str("; the first item is dealt with, and the checkpoint goes on behind it")?,
+            1 => f.write_str("; the first item is dealt with, and the checkpoint goes on after it")?,
             _ => {
-                write!(
-                    f,
-                    "; the first {items} items are dealt with, and the checkpoint goes on behind them"
-                )?;
+                write!(f, "; the first {items} items are dealt with, and the checkpoint goes on after them")?;
             }
         }
         match failed {

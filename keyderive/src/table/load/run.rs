@@ -19,11 +19,11 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::super::Table;
 use super::account::Account;
-use super::again::{Again, Encoded};
 use super::ahead::{LookAhead, Request};
 use super::item::LoadItem;
 use super::portion::Portion;
 use super::report::Reason;
+use super::retry::{Encoded, RetryRows};
 use super::{Checkpoint, Form, Load, LoadError, LoadReport, Settings};
 use crate::client::{Client, Entries, Entry, Error};
 use crate::key::TableKey;
@@ -111,14 +111,14 @@ enum Event {
 }
 
 impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
-    /// Reads the items that the checkpoint is behind and leaves them out, but for those that had failed.
+    /// Reads the items that the checkpoint is after and leaves them out, but for those that had failed.
     async fn leave_out<S>(&mut self, mut input: Pin<&mut S>) -> Result<(), Reason>
     where
         S: Stream<Item: LoadItem<K, R>>,
     {
         let items = self.account.checkpoint().items();
         let failed: HashSet<u64> = self.account.checkpoint().failed().iter().copied().collect();
-        let mut again = Again::default();
+        let mut again = RetryRows::default();
         for index in 0..items {
             match poll_fn(|cx| input.as_mut().poll_next(cx)).await {
                 Some(item) => self.pass(index, item, failed.contains(&index), &mut again)?,
@@ -147,13 +147,13 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         Ok(())
     }
 
-    /// One of the items that the checkpoint is behind.
+    /// One of the items that the checkpoint is after.
     fn pass(
         &mut self,
         index: u64,
         item: impl LoadItem<K, R>,
         has_failed: bool,
-        again: &mut Again,
+        again: &mut RetryRows,
     ) -> Result<(), Reason> {
         let item = item.into_row().map_err(Reason::Input)?;
         let (key, row) = item.borrow();

@@ -1,4 +1,4 @@
-//! The rows of a partition that are on the way.
+//! The rows of a partition in flight.
 
 use std::collections::hash_map::Entry as Slot;
 use std::collections::{BTreeMap, HashMap};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::client::Entries;
 use crate::key::fingerprint64;
 
-/// The rows of a partition that are on the way, by the numbers of their requests.
+/// The rows of a partition in flight, by the numbers of their requests.
 #[derive(Default)]
 pub(super) struct Sending {
     requests: BTreeMap<u64, Arc<Entries>>,
@@ -49,7 +49,7 @@ impl Sending {
         }
     }
 
-    /// Whether a row with this key, or perhaps another one, is on the way.
+    /// Whether a row with this key, or perhaps another one, is in flight.
     pub(super) fn contains(&self, key: &[u8]) -> bool {
         self.keys.as_ref().is_some_and(|keys| keys.contains_key(&fingerprint64(key)))
     }

@@ -72,7 +72,7 @@ fn salt(expected: &Value, found: &Value) -> Option<String> {
                 ("range", "the range of the salt"),
                 ("hash", "the hash of the salt"),
                 ("place", "the place of the salt"),
-                ("sep", "the text behind the salt"),
+                ("sep", "the text after the salt"),
                 ("over", "the fields that the salt is over"),
             ],
         ),

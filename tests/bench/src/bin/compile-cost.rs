@@ -44,7 +44,7 @@ fn compare(dir: &Path) -> io::Result<[Duration; 2]> {
     Ok(least)
 }
 
-/// A package with 100 structs, each behind `attributes`; the attributes on the fields need the derive.
+/// A package with 100 structs, each after `attributes`; the attributes on the fields need the derive.
 fn write_crate(dir: &Path, attributes: &str) -> io::Result<()> {
     let keyderive = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../keyderive").canonicalize()?;
     let on_field = |attribute| if attributes.is_empty() { "" } else { attribute };

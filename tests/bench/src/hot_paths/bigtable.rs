@@ -62,7 +62,7 @@ pub(super) async fn scan(client: BigTable) -> Result<Outcome, Failure> {
     Ok(Outcome::Read(seen))
 }
 
-/// The next row of a bucket, which is less the later its key comes in the order of all buckets: that of the bytes behind
+/// The next row of a bucket, which is less the later its key comes in the order of all buckets: that of the bytes after
 /// the salt.
 struct Head {
     row: Row,

@@ -74,7 +74,7 @@ pub(super) fn one_bucket(rows: u32) -> Vec<(EventKey, Reading)> {
     (0..rows).map(key).zip((0..rows).map(Reading::number)).collect()
 }
 
-/// How many rows there are of each user at a site, in one bucket and behind one another.
+/// How many rows there are of each user at a site, in one bucket and one after the other.
 pub(super) const ROWS_A_NAME: u32 = 10;
 
 /// Rows with varied keys, in the order in which the names were made, which is none.

@@ -1,7 +1,7 @@
 //! The rows of a message by hand, for these columns and no others: the best that safe code seems to allow.
 //!
 //! Lengths, wire types and unknown fields are checked as hostile input asks for. Fields are looked for where servers put
-//! them, in the order of their numbers, and any others behind are found by a loop. Rows end with their messages and cells
+//! them, in the order of their numbers, and any others after are found by a loop. Rows end with their messages and cells
 //! are whole, as Google's servers send them and the scripted one does; what is otherwise is refused, where a client
 //! would go a slower way.
 
@@ -184,7 +184,7 @@ fn other_fields<'m>(mut fields: &'m [u8], chunk: &mut Chunk<'m>) -> Result<(), R
     Ok(())
 }
 
-/// Steps behind the tag, if it is the next one.
+/// Steps after the tag, if it is the next one.
 #[inline(always)]
 fn has(tag: u64, fields: &mut &[u8]) -> bool {
     match fields.split_first() {

@@ -149,7 +149,7 @@ impl Taking {
         for index in 0..MAX_ENTRIES {
             let entry = Entry { index, status: Some(Status::default()) };
             let one = MutateRowsResponse { entries: vec![entry], rate_limit_info: None };
-            // Encoded messages behind one another are one message.
+            // Encoded messages one after the other are one message.
             outcomes.extend(one.encode_to_vec());
             ends.push(outcomes.len());
         }

@@ -88,7 +88,7 @@ struct Held {
 }
 
 struct HeldRow {
-    /// The first bytes of the key behind its bucket.
+    /// The first bytes of the key after its bucket.
     head: u64,
     start: usize,
     len: usize,
@@ -103,7 +103,7 @@ impl Held {
         let (start, head) = (bytes.len(), u64::from_be_bytes(*head));
         entry(key, row, micros, bytes);
         let len = bytes.len() - start;
-        // In front of the key are the numbers and lengths of the entry, and of the key.
+        // Before the key are the numbers and lengths of the entry, and of the key.
         let key_start = start + 2 + varint_len(len as u64 - 2) + varint_len(key.len() as u64);
         let key = key_start..key_start + key.len();
         bucket.ok_or(Refused)?.push(HeldRow { head, start, len, key });

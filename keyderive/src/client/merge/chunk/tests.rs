@@ -9,7 +9,7 @@ use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
 use super::*;
-use crate::client::merge::usual::{self, LastNumber, UsualCell};
+use crate::client::merge::fast_path::{self, LastNumber, UsualCell};
 
 /// How many messages are tried; ten million are run by hand.
 const MESSAGES: u64 = 100_000;
@@ -21,7 +21,7 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     let mut response = ReadRowsResponse::default();
     let (mut at, mut last) = (0, LastNumber::default());
     loop {
-        let usual = usual::cell(message, at, &mut last);
+        let fast_path = fast_path::cell(message, at, &mut last);
         let chunk = match next(message, &mut at)? {
             Part::Chunk(chunk) => chunk,
             Part::Scanned(key) => {
@@ -30,7 +30,7 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
             }
             Part::End => return Ok(response),
         };
-        if let Some((cell, end)) = usual {
+        if let Some((cell, end)) = fast_path {
             assert_eq!(end, at, "{message:02x?}");
             assert_same(cell, &chunk, message);
         }
@@ -51,7 +51,7 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
     }
 }
 
-/// What is read as usual is what the chunk says.
+/// The fast path reads what the chunk says.
 fn assert_same(cell: UsualCell, chunk: &Chunk, message: &[u8]) {
     let all = |span: Option<Span>| span.map(|span| span.of(message));
     let UsualCell { key, family, qualifier, timestamp_micros, value, is_committed } = cell;

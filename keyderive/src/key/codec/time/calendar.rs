@@ -16,7 +16,7 @@ pub(super) struct Civil {
 }
 
 impl Civil {
-    /// The day that is `days` behind 1970-01-01.
+    /// The day that is `days` after 1970-01-01.
     ///
     /// Years begin in March here, so that the leap day is the last of its year, and come in eras of 400
     /// years, which are all of one length.
@@ -33,7 +33,7 @@ impl Civil {
         Self { year: era * 400 + year_of_era + (month <= 2) as i64, month, day }
     }
 
-    /// How many days behind 1970-01-01 it is.
+    /// How many days after 1970-01-01 it is.
     pub(super) const fn days(self) -> i64 {
         let Self { year, month, day } = self;
         let year = year - (month <= 2) as i64;

@@ -20,7 +20,7 @@ fn from_nanos(nanos: i128) -> Option<DateTime<Utc>> {
     DateTime::from_timestamp(seconds, u32::try_from(nanos.rem_euclid(SECOND)).ok()?)
 }
 
-/// Days of the year 1 that the epoch is behind.
+/// Days of the year 1 that the epoch is after.
 const EPOCH: i32 = 719_163;
 
 fn day(date: NaiveDate) -> Instant {

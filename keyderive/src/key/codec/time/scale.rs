@@ -39,7 +39,7 @@ enum Form {
 pub(super) struct Instant {
     /// Nanoseconds of the Unix epoch.
     pub(super) nanos: i128,
-    /// Whether it is in the leap second that comes behind these nanoseconds, of which Unix time has none.
+    /// Whether it is in the leap second that comes after these nanoseconds, of which Unix time has none.
     pub(super) in_leap_second: bool,
 }
 
@@ -165,7 +165,7 @@ impl Scale {
     pub(super) fn cut(self, at: Instant, side: Side) -> Cut {
         let step = at.nanos.div_euclid(self.step);
         let on_step = step * self.step == at.nanos && !at.in_leap_second;
-        // The bytes behind the cut begin with the first step behind it; reversed, with the last in front.
+        // The bytes after the cut begin with the first step after it; reversed, with the last in front.
         let next = if on_step && side == Side::Before { step } else { step + 1 };
         let reversed = self.order.is_reversed();
         match self.number(if reversed { next - 1 } else { next }) {
@@ -393,7 +393,7 @@ fn days_of(number: u64) -> Option<i64> {
 #[cold]
 fn leap_second(nanos: i128) -> FieldError {
     FieldError::new(format_args!(
-        "it is in the leap second behind {}, which Unix time has no number for; move it to a second beside it",
+        "it is in the leap second after {}, which Unix time has no number for; move it to a second beside it",
         Shown(nanos),
     ))
 }

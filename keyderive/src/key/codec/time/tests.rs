@@ -181,14 +181,14 @@ mod chrono_types {
         );
     }
 
-    /// Unix time has no number for a leap second; a bound inside one is behind the second before it.
+    /// Unix time has no number for a leap second; a bound inside one is after the second before it.
     #[test]
     fn leap_seconds() {
         let day = NaiveDate::from_ymd_opt(2016, 12, 31).unwrap();
         let in_leap = NaiveTime::from_hms_milli_opt(23, 59, 59, 1_500).unwrap();
         let time = day.and_time(in_leap).and_utc();
         let error = write::<Ts<Secs>, _>(time).unwrap_err();
-        assert!(error.contains("the leap second behind 2016-12-31T23:59:59.999999999Z"), "{error}");
+        assert!(error.contains("the leap second after 2016-12-31T23:59:59.999999999Z"), "{error}");
         for side in [Side::Before, Side::After] {
             let cut = <DateTime<Utc> as RangeField<Ts<Secs>>>::cut(time, side);
             assert_eq!(cut, Cut::Before(b"1483228800".to_vec()));

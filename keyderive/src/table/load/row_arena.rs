@@ -1,4 +1,4 @@
-//! Rows in memory, encoded one behind the other, and the order of their keys.
+//! Rows in memory, encoded one after the other, and the order of their keys.
 
 use crate::client::{Entry, Traits};
 
@@ -11,7 +11,7 @@ const MOST_ROWS: usize = 16 * 1024;
 
 /// The rows of a partition that wait.
 #[derive(Default)]
-pub(super) struct Held {
+pub(super) struct RowArena {
     rows: Vec<Row>,
     chunks: Vec<Vec<u8>>,
     /// The chunk that rows are added to.
@@ -19,7 +19,7 @@ pub(super) struct Held {
     bytes: usize,
     /// What all their keys begin with.
     common: Vec<u8>,
-    /// The heads of so many rows are behind more than that.
+    /// The heads of so many rows are after more than that.
     outdated: usize,
     /// How many rows there were before.
     before: usize,
@@ -35,7 +35,7 @@ struct Row {
     /// Where its key is in it.
     key_start: usize,
     key_len: usize,
-    /// What its key has behind the bytes that are common.
+    /// What its key has after the bytes that are common.
     head: u64,
     traits: Traits,
 }
@@ -68,13 +68,13 @@ impl<'a> HeldRow<'a> {
     }
 }
 
-impl Held {
+impl RowArena {
     /// Takes all rows out.
     pub(super) fn take(&mut self) -> Self {
         std::mem::take(self)
     }
 
-    /// Takes a row behind all others.
+    /// Takes a row after all others.
     pub(super) fn push(&mut self, index: u64, entry: &Entry) {
         let len = entry.bytes();
         let (chunk, start) = self.room(len);
@@ -168,7 +168,7 @@ type Headed = (u64, usize);
 const HEAD: usize = size_of::<u64>() - 1;
 const MORE: u8 = HEAD as u8 + 1;
 
-/// Gives rows in the order of their keys, which have the first bytes in common, and whose heads are behind these.
+/// Gives rows in the order of their keys, which have the first bytes in common, and whose heads are after these.
 ///
 /// Rows are all over the memory: a key is read where others have the same head, not with each comparison, and just before
 /// its row is given.
@@ -198,7 +198,7 @@ fn sort<'a>(
     }
 }
 
-/// What is behind the first bytes of a key, so that heads are in the order of their keys.
+/// What is after the first bytes of a key, so that heads are in the order of their keys.
 fn head_of(key: &[u8], skip: usize) -> u64 {
     let rest = key.get(skip..).unwrap_or_default();
     match rest.first_chunk() {
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::row::Mutation;
 
-    fn held<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> Held {
-        let mut held = Held::default();
+    fn held<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> RowArena {
+        let mut held = RowArena::default();
         for (index, key) in keys.into_iter().enumerate() {
             let mutations = vec![Mutation::set("cf", "q", 0, index.to_string())].into();
             held.push(index as u64, &Entry { key: key.into(), mutations });
@@ -235,8 +235,8 @@ mod tests {
         held
     }
 
-    /// The places of the rows in their order, with whether they are behind one of their key.
-    fn order(held: &Held) -> Vec<(u64, bool)> {
+    /// The places of the rows in their order, with whether they are after one of their key.
+    fn order(held: &RowArena) -> Vec<(u64, bool)> {
         let mut order = Vec::new();
         held.in_order(|row, is_again| order.push((row.index(), is_again)));
         order
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn large_rows_take_what_they_need() {
-        let mut all = Held::default();
+        let mut all = RowArena::default();
         for len in [10, 200_000, 10, 200_000, 10] {
             let mutations = vec![Mutation::set("cf", "q", 0, vec![0; len])].into();
             all.push(0, &Entry { key: b"key".into(), mutations });

@@ -33,12 +33,12 @@ const COMMIT: u8 = 0x48;
 /// The one field of a message around a name.
 const NAME: u8 = 0x0a;
 
-/// The cell of the chunk at this place in a message, and where it ends; none where it is not as usual, or there is none.
+/// The cell of the chunk at this place in a message, and where it ends; none if the chunk has another shape, or there is none.
 /// The message has less than 4 GiB.
 #[inline(always)]
 pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(UsualCell, usize)> {
-    let (chunk, behind) = split(CHUNK, message.get(at..)?)?;
-    let end = message.len() - behind.len();
+    let (chunk, after) = split(CHUNK, message.get(at..)?)?;
+    let end = message.len() - after.len();
     let mut fields = Fields { rest: chunk, end };
     let key = fields.bytes(KEY);
     let family = fields.name(FAMILY);
@@ -53,7 +53,7 @@ pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(
     Some((UsualCell { key, family, qualifier, timestamp_micros, value, is_committed }, end))
 }
 
-/// The fields of a chunk that have not been read. A field that is not as usual stays there, with all behind it.
+/// The fields of a chunk that have not been read. A field of another shape stays there, with all that follow.
 struct Fields<'m> {
     rest: &'m [u8],
     /// Where they end in the message.
@@ -61,7 +61,7 @@ struct Fields<'m> {
 }
 
 impl<'m> Fields<'m> {
-    /// The place of the last bytes that were taken, in front of the rest.
+    /// The place of the last bytes that were taken, before the rest.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "messages have less than 4 GiB")]
     fn taken(&mut self, len: usize, rest: &'m [u8]) -> Span {
@@ -135,7 +135,7 @@ impl LastNumber {
     }
 }
 
-/// The bytes of the field that comes next, and what is behind it, if it is this one and has less than 16 KiB.
+/// The bytes of the field that comes next, and what is after it, if it is this one and has less than 16 KiB.
 #[inline(always)]
 fn split(field: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match *rest {
@@ -148,10 +148,10 @@ fn split(field: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl RowMerger {
-    /// Takes cells of a row in the present message as long as they come as usual; whether one of them commits the row.
+    /// Takes cells of a row in the current message while they have the common shape; returns whether one of them commits the row.
     /// Whatever is not to be taken so, for any reason, is left to [`push`](RowMerger::push).
     #[inline]
-    pub(super) fn advance_as_usual(&mut self) -> bool {
+    pub(super) fn try_fast_path(&mut self) -> bool {
         match self.open {
             Open::None => {}
             Open::Shared => {
@@ -177,7 +177,7 @@ impl RowMerger {
         is_committed
     }
 
-    /// Takes further cells of a row, the last of which was of this column, as long as they come as usual; whether one of
+    /// Takes further cells of a row, the last of which was of this column, while they have the common shape; returns whether one of
     /// them commits the row.
     #[inline(always)]
     fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
@@ -203,7 +203,7 @@ impl RowMerger {
         (may_come && is_text(family.of(&self.message))).then_some((family, qualifier))
     }
 
-    /// The column of a further cell of a row, if the cell may come behind one of the column that is given.
+    /// The column of a further cell of a row, if the cell may come after one of the column that is given.
     #[inline(always)]
     fn column_behind(&self, (last, qualifier): (Span, Span), cell: &UsualCell) -> Option<(Span, Span)> {
         match (cell.family, cell.qualifier) {

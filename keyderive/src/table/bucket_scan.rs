@@ -1,4 +1,4 @@
-//! One lane of a scan: the rows of one bucket, in order, over as many requests as it takes.
+//! One bucket scan of a scan: the rows of one bucket, in order, over as many requests as it takes.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -13,7 +13,7 @@ use crate::key::TableKey;
 use crate::plan::Request;
 use crate::row::{Row, RowFilter};
 
-/// What all lanes of a scan have in common.
+/// What all bucket scans of a scan have in common.
 pub(super) struct Reader<K: TableKey> {
     pub(super) client: Client,
     pub(super) table: Arc<str>,
@@ -28,17 +28,17 @@ pub(super) struct Reader<K: TableKey> {
 /// Decides by its key whether a row is wanted.
 pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
-/// How a lane asks for its rows.
+/// How a bucket scan asks for its rows.
 #[derive(Clone, Debug)]
-pub(super) enum Pace {
-    /// In one stream, open until the lane ends, of a scan that has so many that they go by connections of their own, or
+pub(super) enum ReadMode {
+    /// In one stream, open until the bucket scan ends, of a scan that has so many that they go by connections of their own, or
     /// not.
-    Stream { of_many: bool },
+    Stream { high_fan_out: bool },
     /// In pages, each read to its end, so that no stream stays open between them.
     Pages(PageSize, Streams),
 }
 
-pub(super) struct Lane<K: TableKey> {
+pub(super) struct BucketScan<K: TableKey> {
     reader: Arc<Reader<K>>,
     bucket: Option<i32>,
     /// What is left to ask for, without a limit.
@@ -47,7 +47,7 @@ pub(super) struct Lane<K: TableKey> {
     wanted: u64,
     /// How many rows are asked for at least, since an answer ended on its limit and more were wanted.
     at_least: u64,
-    pace: Pace,
+    pace: ReadMode,
     open: Option<Open>,
     ended: bool,
 }
@@ -91,7 +91,7 @@ impl Answer {
 }
 
 impl Open {
-    /// Goes on to the next row, and says whether there is one.
+    /// Advances to the next row; false at the end.
     #[inline]
     fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let row = match &mut self.answer {
@@ -116,8 +116,8 @@ impl Open {
     }
 }
 
-impl<K: TableKey> Lane<K> {
-    pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: Pace) -> Self {
+impl<K: TableKey> BucketScan<K> {
+    pub(super) fn new(reader: Arc<Reader<K>>, request: Request, wanted: u64, pace: ReadMode) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
         let ranges = marker::leave_out::<K>(ranges);
@@ -128,14 +128,14 @@ impl<K: TableKey> Lane<K> {
             filter: reader.filter.clone(),
             reversed: reader.reversed,
             bucket,
-            of_many: matches!(pace, Pace::Stream { of_many: true }),
+            high_fan_out: matches!(pace, ReadMode::Stream { high_fan_out: true }),
         };
         // No empty set of rows is ever sent: it would be the whole table.
         let ended = request.keys.is_empty() && request.ranges.is_empty();
         Self { reader, bucket, request, wanted, at_least: 0, pace, open: None, ended }
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one. Nothing
+    /// Advances to the next row, which [`row`](Self::row) returns; false at the end. Nothing
     /// is sent before the first.
     #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
@@ -153,17 +153,16 @@ impl<K: TableKey> Lane<K> {
         Poll::Ready(Ok(false))
     }
 
-    /// Lends the row that was gone on to last, and those behind it that have come, `most` in all, up to one of which
-    /// `lend` says no.
+    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false.
     #[inline]
-    pub(super) fn lend(&mut self, most: u64, lend: impl FnMut(&Row) -> bool) {
+    pub(super) fn for_each_buffered(&mut self, most: u64, f: impl FnMut(&Row) -> bool) {
         // A limit is looked at with each row, and so is a key that may not be wanted.
         let takes_all = self.wanted == u64::MAX && self.reader.keep.is_none() && !self.reader.skip_foreign;
         match &mut self.open {
             Some(Open { answer: Answer::Stream(rows), limit: None, .. }) if takes_all => {
-                rows.lend(most, lend);
+                rows.for_each_buffered(most, f);
             }
-            open => _ = open.as_ref().and_then(Open::row).map(lend),
+            open => _ = open.as_ref().and_then(Open::row).map(f),
         }
     }
 
@@ -196,7 +195,7 @@ impl<K: TableKey> Lane<K> {
     }
 
     /// Whether the row is to be handed out. A foreign one that is not left out is, and fails the scan when its turn comes,
-    /// behind all rows in front of it.
+    /// after all rows before it.
     #[inline]
     fn accepts(&self) -> bool {
         self.reader.keep.is_none() && !self.reader.skip_foreign || self.accepts_key()
@@ -216,7 +215,7 @@ impl<K: TableKey> Lane<K> {
         }
     }
 
-    /// Goes on to the next row that is stored, and says whether there is one.
+    /// Advances to the next stored row; false at the end.
     #[inline]
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while !self.ended {
@@ -241,19 +240,19 @@ impl<K: TableKey> Lane<K> {
             _ => None,
         };
         let limit = match self.pace {
-            Pace::Stream { .. } => wanted,
-            Pace::Pages(PageSize { rows, .. }, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
+            ReadMode::Stream { .. } => wanted,
+            ReadMode::Pages(PageSize { rows, .. }, _) => Some(wanted.map_or(rows, |wanted| rows.min(wanted))),
         };
         let Reader { client, table, .. } = &*self.reader;
         let rows = client.read_rows(table, ReadRows { limit, ..self.request.clone() });
         let answer = match &self.pace {
-            Pace::Stream { .. } => Answer::Stream(rows),
-            Pace::Pages(size, streams) => Answer::Page(streams.read_page(rows, *size)),
+            ReadMode::Stream { .. } => Answer::Stream(rows),
+            ReadMode::Pages(size, streams) => Answer::Page(streams.read_page(rows, *size)),
         };
         self.open = Some(Open { answer, limit, received: 0, last: Vec::new() });
     }
 
-    /// The answer has ended. Then either the lane has too, or what is left of it is to be asked for again.
+    /// The answer has ended. Then either the bucket scan has too, or what is left of it is to be asked for again.
     #[cold]
     fn answered(&mut self) {
         self.ended = true;

@@ -1,4 +1,4 @@
-//! A scan that runs: wave after wave of lanes, until the plan or the limit ends.
+//! A scan that runs: wave after wave of bucket scans, until the plan or the limit ends.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -6,38 +6,38 @@ use std::task::{Context, Poll};
 
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::lane::{Lane, Pace, Reader};
+use super::bucket_scan::{BucketScan, ReadMode, Reader};
 use super::merge::Merge;
-use crate::client::{Client, Error, PageSize, StreamPass, are_many};
+use crate::client::{Client, Error, PageSize, StreamGuard, are_many};
 use crate::key::TableKey;
-use crate::plan::{Request, Waves};
+use crate::plan::{Request, RequestBatches};
 use crate::row::{Row, Span};
 
-/// How many rows the pages of all lanes hold together, where they cannot all be streams.
+/// How many rows the pages of all bucket scans hold together, where they cannot all be streams.
 const PAGED_ROWS: u64 = 65_536;
 
 /// How many bytes they hold together, beside the row that each ends with.
 const PAGED_BYTES: usize = 64 * 1024 * 1024;
 
-pub(super) struct Run<K: TableKey> {
+pub(super) struct ScanExecution<K: TableKey> {
     reader: Arc<Reader<K>>,
-    waves: Waves<'static>,
+    waves: RequestBatches<'static>,
     unordered: bool,
     /// How many rows may still be handed out.
     remaining: u64,
     merge: Option<Merge<K>>,
-    /// The streams that the lanes of the merge may keep open.
+    /// The streams that the bucket scans of the merge may keep open.
     streams: Option<OwnedSemaphorePermit>,
-    pass: StreamPass,
+    pass: StreamGuard,
     /// The key of the last row that was handed out; empty before the first.
     last: Vec<u8>,
     ended: bool,
 }
 
-impl<K: TableKey> Run<K> {
+impl<K: TableKey> ScanExecution<K> {
     pub(super) fn new(
         mut reader: Reader<K>,
-        waves: Waves<'static>,
+        waves: RequestBatches<'static>,
         unordered: bool,
         limit: Option<u64>,
     ) -> Self {
@@ -83,7 +83,7 @@ impl<K: TableKey> Run<K> {
         polled
     }
 
-    /// Goes on to the next row, which is [`row`](Self::row) until the next call, and says whether there is one.
+    /// Advances to the next row, which [`row`](Self::row) returns; false at the end.
     #[inline]
     pub(super) fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
@@ -122,10 +122,10 @@ impl<K: TableKey> Run<K> {
         self.merge.as_ref().and_then(Merge::row)
     }
 
-    /// Lends the row that was gone on to last, and those behind it that have come and are next, `most` in all, up to one
-    /// of which `lend` says no. The others are handed out.
+    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false.
+    /// All but the last have been delivered.
     #[inline]
-    pub(super) fn lend(&mut self, most: u64, mut lend: impl FnMut(&Row) -> bool) {
+    pub(super) fn for_each_buffered(&mut self, most: u64, mut f: impl FnMut(&Row) -> bool) {
         let Self { merge: Some(merge), last, remaining, .. } = self else { return };
         // A limit is looked at with each row.
         let most = if *remaining < u64::MAX { 1 } else { most };
@@ -134,8 +134,8 @@ impl<K: TableKey> Run<K> {
             last.extend_from_slice(key);
         };
         let (mut taken, mut last) = (0_u64, Span::default());
-        let row = merge.lend(most, |row| {
-            if !lend(row) {
+        let row = merge.for_each_buffered(most, |row| {
+            if !f(row) {
                 return false;
             }
             if taken == 0 {
@@ -182,7 +182,7 @@ impl<K: TableKey> Run<K> {
         error.behind_row(last.map(|key| key.clone().into()))
     }
 
-    /// Ends the scan: every lane is dropped, which cancels its request.
+    /// Ends the scan: every bucket scan is dropped, which cancels its request.
     fn end(&mut self) {
         self.ended = true;
         self.merge = None;
@@ -197,27 +197,28 @@ impl<K: TableKey> Run<K> {
             return;
         };
         let pace = self.pace(requests.len());
-        let lane =
-            |request: Request| Lane::new(Arc::clone(&self.reader), request, self.remaining, pace.clone());
-        let lanes = requests.into_iter().map(lane).collect();
+        let bucket_scan = |request: Request| {
+            BucketScan::new(Arc::clone(&self.reader), request, self.remaining, pace.clone())
+        };
+        let bucket_scans = requests.into_iter().map(bucket_scan).collect();
         self.merge = Some(match self.unordered {
-            true => Merge::unordered(lanes),
-            false => Merge::ordered(lanes, self.reader.reversed),
+            true => Merge::unordered(bucket_scans),
+            false => Merge::ordered(bucket_scans, self.reader.reversed),
         });
     }
 
-    /// Streams, where the connection has room for all lanes; pages otherwise, which need none to stay open.
-    fn pace(&mut self, lanes: usize) -> Pace {
+    /// Streams, where the connection has room for all bucket scans; pages otherwise, which need none to stay open.
+    fn pace(&mut self, bucket_scans: usize) -> ReadMode {
         self.streams = None;
-        match self.reader.client.long_streams(lanes) {
+        match self.reader.client.long_streams(bucket_scans) {
             Ok(streams) => {
                 self.streams = streams;
-                Pace::Stream { of_many: are_many(lanes) }
+                ReadMode::Stream { high_fan_out: are_many(bucket_scans) }
             }
             Err(streams) => {
-                let lanes = lanes.max(1);
-                let rows = (PAGED_ROWS / lanes as u64).clamp(16, 1024);
-                Pace::Pages(PageSize { rows, bytes: PAGED_BYTES / lanes }, streams)
+                let bucket_scans = bucket_scans.max(1);
+                let rows = (PAGED_ROWS / bucket_scans as u64).clamp(16, 1024);
+                ReadMode::Pages(PageSize { rows, bytes: PAGED_BYTES / bucket_scans }, streams)
             }
         }
     }

@@ -1,9 +1,9 @@
-//! How much a writer has gathered or on the way, and how much there may be.
+//! How much a writer has buffered or in flight, and how much there may be.
 
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-/// Bounds what is gathered or on the way.
-pub(super) struct Room {
+/// Bounds what is buffered or in flight.
+pub(super) struct FlowControl {
     all: usize,
     left: Semaphore,
     /// How much is taken at once where there is as much.
@@ -12,13 +12,13 @@ pub(super) struct Room {
 
 /// What the rows of a batch have taken of a room.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Share {
+pub(super) struct Permit {
     used: usize,
     /// What rows to come have, so that not each of them goes to the room.
     ahead: usize,
 }
 
-impl Room {
+impl FlowControl {
     pub(super) fn new(all: usize, step: usize) -> Self {
         let all = all.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
         Self { all, left: Semaphore::new(all), step }
@@ -49,10 +49,10 @@ fn count(wanted: usize) -> u32 {
     u32::try_from(wanted).unwrap_or(u32::MAX)
 }
 
-impl Share {
+impl Permit {
     /// Takes so much, if there is room for it now.
     #[inline]
-    pub(super) fn take(&mut self, room: &Room, wanted: usize) -> bool {
+    pub(super) fn take(&mut self, room: &FlowControl, wanted: usize) -> bool {
         let wanted = room.bounded(wanted);
         if self.ahead < wanted && !self.take_ahead(room, wanted - self.ahead) {
             return false;
@@ -68,7 +68,7 @@ impl Share {
         self.ahead += taken;
     }
 
-    fn take_ahead(&mut self, room: &Room, missing: usize) -> bool {
+    fn take_ahead(&mut self, room: &FlowControl, missing: usize) -> bool {
         let taken = [missing.max(room.step), missing].into_iter().find(|wanted| room.take(*wanted));
         self.ahead += taken.unwrap_or(0);
         taken.is_some()
@@ -83,14 +83,14 @@ impl Share {
     }
 
     /// What is used, which is to be given back; what is not used is given back now.
-    pub(super) fn end(&mut self, room: &Room) -> usize {
+    pub(super) fn end(&mut self, room: &FlowControl) -> usize {
         let Self { used, ahead } = std::mem::take(self);
         room.give_back(ahead);
         used
     }
 
     /// Gives back what is not used.
-    pub(super) fn give_back_ahead(&mut self, room: &Room) {
+    pub(super) fn give_back_ahead(&mut self, room: &FlowControl) {
         room.give_back(std::mem::take(&mut self.ahead));
     }
 }
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn what_is_taken_ahead_is_given_back() {
-        let (room, mut share) = (Room::new(100, 64), Share::default());
+        let (room, mut share) = (FlowControl::new(100, 64), Permit::default());
         assert!(share.take(&room, 10) && room.left.available_permits() == 36);
         assert!(share.take(&room, 54) && room.left.available_permits() == 36);
         // There is no room for a step, but for what is wanted.
@@ -123,7 +123,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_waits_gets_what_was_taken_ahead() {
-        let (room, mut share) = (Room::new(100, 64), Share::default());
+        let (room, mut share) = (FlowControl::new(100, 64), Permit::default());
         assert!(share.take(&room, 1));
         share.give_back_ahead(&room);
         assert_eq!(room.permit(99).await.map(|permit| permit.num_permits()), Some(99));

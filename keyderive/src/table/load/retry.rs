@@ -14,12 +14,12 @@ pub(super) type Encoded<T = Entry> = Result<T, (Option<Bytes>, Error)>;
 /// Of two rows with one key the later one in the input counts. So one that has failed is not tried again where a later
 /// one of its key has been written meanwhile.
 #[derive(Default)]
-pub(super) struct Again {
+pub(super) struct RetryRows {
     rows: BTreeMap<u64, Encoded>,
     by_key: HashMap<Bytes, Vec<u64>>,
 }
 
-impl Again {
+impl RetryRows {
     pub(super) fn add(&mut self, index: u64, row: Encoded) {
         let key = match &row {
             Ok(entry) => Some(&entry.key[..]),

@@ -1,6 +1,6 @@
 //! Cells as rows before have had them: encoded already, but for their values.
 //!
-//! Rows that are written behind one another have the same columns in the same order, and have the same time for a while.
+//! Rows that are written one after the other have the same columns in the same order, and have the same time for a while.
 
 use super::encode::{self, CellHead};
 
@@ -9,7 +9,7 @@ const MOST: usize = 64;
 
 /// What is known of the cells of a row, by their places in it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct CellTemplates {
     cells: Vec<CellHead>,
     /// The place of the next cell.
     next: usize,
@@ -17,7 +17,7 @@ pub(super) struct Known {
     is_used_again: bool,
 }
 
-impl Known {
+impl CellTemplates {
     /// Begins another row.
     pub(super) fn restart(&mut self) {
         self.next = 0;

@@ -17,48 +17,48 @@ const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 /// Stands for a round in the pass of what has ended.
 const ENDED: u64 = u64::MAX;
 
-/// Lets operations begin until it is closed, and knows when all have ended.
+/// Whether the client is closed, and what is in flight.
 #[derive(Debug, Default)]
-pub(super) struct Gate {
+pub(super) struct Shutdown {
     closed: AtomicBool,
     inside: AtomicUsize,
     left: Notify,
     closing: Notify,
     /// How often it was asked which streams are still polled. That is asked only when it is closed.
     round: AtomicU64,
-    /// The passes of streams. Those that have ended are cleared away when there is no room for another.
-    streams: Mutex<Vec<Weak<Pass>>>,
+    /// The streams in flight. Those that have ended are removed when the list is full.
+    streams: Mutex<Vec<Weak<InFlightGuard>>>,
 }
 
-/// Leave to run one operation, with all requests that it takes.
+/// Counts an operation as in flight until it is dropped, with all requests that it sends.
 #[derive(Debug)]
-pub(crate) struct Pass {
-    gate: Arc<Gate>,
-    /// Of a stream, the last round in which it was polled; `ENDED` when this is leave no more.
+pub(crate) struct InFlightGuard {
+    shutdown: Arc<Shutdown>,
+    /// Of a stream, the last round in which it was polled; `ENDED` once it no longer counts.
     seen: AtomicU64,
     /// Wakes who waits for the stream.
     reader: AtomicWaker,
 }
 
-/// A stream's own leave to run; none where the stream is part of what has it, or has ended.
+/// Counts a stream as in flight; empty if the operation that it is part of is counted, or it has ended.
 ///
 /// A stream that is in scope and not polled cannot end. So whoever closes the client wakes all streams, and gives those
 /// up that are not polled for some time after that.
 #[derive(Debug, Default)]
-pub(crate) struct StreamPass(Option<Arc<Pass>>);
+pub(crate) struct StreamGuard(Option<Arc<InFlightGuard>>);
 
-impl Gate {
-    /// Lets an operation begin, unless the gate is closed.
-    pub(super) fn enter(self: &Arc<Self>) -> Option<Arc<Pass>> {
+impl Shutdown {
+    /// Counts an operation as in flight, unless the client is closed.
+    pub(super) fn enter(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
         // Counted first, so that one who closes at the same time sees it.
         self.inside.fetch_add(1, Ordering::SeqCst);
         let seen = AtomicU64::new(self.round.load(Ordering::SeqCst));
-        let pass = Pass { gate: Arc::clone(self), seen, reader: AtomicWaker::new() };
+        let pass = InFlightGuard { shutdown: Arc::clone(self), seen, reader: AtomicWaker::new() };
         (!self.is_closed()).then(|| Arc::new(pass))
     }
 
     /// As [`enter`](Self::enter), for a stream.
-    pub(super) fn enter_stream(self: &Arc<Self>) -> Option<Arc<Pass>> {
+    pub(super) fn enter_stream(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
         let pass = self.enter()?;
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if streams.len() == streams.capacity() {
@@ -74,7 +74,7 @@ impl Gate {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Ready when the gate is closed.
+    /// Ready when the client is closed.
     pub(super) async fn closing(&self) {
         let closing = self.closing.notified();
         if !self.is_closed() {
@@ -82,19 +82,21 @@ impl Gate {
         }
     }
 
-    /// Closes the gate at once; what is returned is ready when all that were inside have left or were given up.
+    /// Closes the client at once; the future is ready when everything in flight has ended or was given up.
     pub(super) fn close(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         self.closed.store(true, Ordering::SeqCst);
         self.closing.notify_waiters();
-        let gate = Arc::clone(self);
+        let shutdown = Arc::clone(self);
         async move {
-            while !gate.is_empty() {
-                let round = gate.ask();
+            while !shutdown.is_empty() {
+                let round = shutdown.ask();
                 match Handle::try_current() {
-                    Ok(_) if timeout(GIVEN_UP_AFTER, gate.emptied()).await.is_err() => gate.give_up(round),
+                    Ok(_) if timeout(GIVEN_UP_AFTER, shutdown.emptied()).await.is_err() => {
+                        shutdown.give_up(round);
+                    }
                     Ok(_) => {}
                     // There is no clock to give up by.
-                    Err(_) => gate.emptied().await,
+                    Err(_) => shutdown.emptied().await,
                 }
             }
         }
@@ -133,7 +135,7 @@ impl Gate {
         }
     }
 
-    fn open_streams(&self) -> Vec<Arc<Pass>> {
+    fn open_streams(&self) -> Vec<Arc<InFlightGuard>> {
         let streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         streams.iter().filter_map(Weak::upgrade).collect()
     }
@@ -145,18 +147,18 @@ impl Gate {
     }
 }
 
-impl Pass {
+impl InFlightGuard {
     /// Leaves, unless it has.
     fn end(&self) {
         if self.seen.swap(ENDED, Ordering::SeqCst) != ENDED {
-            self.gate.leave();
+            self.shutdown.leave();
         }
     }
 
     /// Notes that its stream is polled; whether it has not been given up.
     #[inline]
     fn is_polled(&self) -> bool {
-        let round = self.gate.round.load(Ordering::Relaxed);
+        let round = self.shutdown.round.load(Ordering::Relaxed);
         self.seen.load(Ordering::Relaxed) == round || self.is_polled_in(round)
     }
 
@@ -167,18 +169,18 @@ impl Pass {
     }
 }
 
-impl Drop for Pass {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.end();
     }
 }
 
-impl StreamPass {
-    pub(super) fn new(pass: Option<Arc<Pass>>) -> Self {
+impl StreamGuard {
+    pub(super) fn new(pass: Option<Arc<InFlightGuard>>) -> Self {
         Self(pass)
     }
 
-    pub(super) fn pass(&self) -> Option<Arc<Pass>> {
+    pub(super) fn pass(&self) -> Option<Arc<InFlightGuard>> {
         self.0.clone()
     }
 
@@ -213,34 +215,34 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_inside_ends_and_nothing_enters() {
-        let gate = Arc::new(Gate::default());
-        let passes = [gate.enter().unwrap(), gate.enter_stream().unwrap()];
-        let mut closed = std::pin::pin!(gate.close());
-        assert!(gate.enter().is_none() && gate.enter_stream().is_none());
+        let shutdown = Arc::new(Shutdown::default());
+        let passes = [shutdown.enter().unwrap(), shutdown.enter_stream().unwrap()];
+        let mut closed = std::pin::pin!(shutdown.close());
+        assert!(shutdown.enter().is_none() && shutdown.enter_stream().is_none());
         assert!((&mut closed).now_or_never().is_none());
         drop(passes);
         assert!(closed.now_or_never().is_some());
-        gate.close().await;
+        shutdown.close().await;
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_stream_leaves_once() {
-        let gate = Arc::new(Gate::default());
-        let (other, given_up) = (gate.enter().unwrap(), StreamPass::new(gate.enter_stream()));
-        let mut ended = StreamPass::new(gate.enter_stream());
+        let shutdown = Arc::new(Shutdown::default());
+        let (other, given_up) = (shutdown.enter().unwrap(), StreamGuard::new(shutdown.enter_stream()));
+        let mut ended = StreamGuard::new(shutdown.enter_stream());
         ended.end();
-        assert!(timeout(2 * GIVEN_UP_AFTER, gate.close()).await.is_err());
+        assert!(timeout(2 * GIVEN_UP_AFTER, shutdown.close()).await.is_err());
         assert!(!given_up.is_polled() && ended.is_polled());
         drop((given_up, ended));
         drop(other);
-        assert!(gate.close().now_or_never().is_some());
+        assert!(shutdown.close().now_or_never().is_some());
     }
 
     #[test]
     fn outside_of_a_runtime_it_is_closed_too() {
-        let gate = Arc::new(Gate::default());
-        let stream = gate.enter_stream().unwrap();
-        let mut closed = std::pin::pin!(gate.close());
+        let shutdown = Arc::new(Shutdown::default());
+        let stream = shutdown.enter_stream().unwrap();
+        let mut closed = std::pin::pin!(shutdown.close());
         assert!((&mut closed).now_or_never().is_none());
         drop(stream);
         assert!(closed.now_or_never().is_some());
@@ -248,12 +250,12 @@ mod tests {
 
     #[test]
     fn passes_of_streams_that_have_ended_are_cleared_away() {
-        let gate = Arc::new(Gate::default());
-        let kept: Vec<_> = (0..20).map(|_| gate.enter_stream().unwrap()).collect();
+        let shutdown = Arc::new(Shutdown::default());
+        let kept: Vec<_> = (0..20).map(|_| shutdown.enter_stream().unwrap()).collect();
         for _ in 0..10_000 {
-            gate.enter_stream().unwrap();
+            shutdown.enter_stream().unwrap();
         }
-        assert_eq!(gate.open_streams().len(), kept.len());
-        assert!(gate.streams.lock().unwrap().capacity() < 100);
+        assert_eq!(shutdown.open_streams().len(), kept.len());
+        assert!(shutdown.streams.lock().unwrap().capacity() < 100);
     }
 }

@@ -20,11 +20,11 @@ const REQUEST_BYTES: usize = 256 << 10;
 /// The most bytes of keys and ranges that are held at a time, for all buckets.
 const WAVE_BYTES: usize = 4 << 20;
 
-/// The requests of a plan in the order of the scan: all rows of one wave come before those of the next.
+/// The requests of a plan in the order of the scan: all rows of one batch come before those of the next.
 ///
-/// A wave is one request at most for each bucket. Most plans are one wave; the values of `any_of` may make more.
+/// A batch is one request at most for each bucket. Most plans are one batch; the values of `any_of` may make more.
 #[derive(Clone, Debug)]
-pub(crate) struct Waves<'s> {
+pub(crate) struct RequestBatches<'s> {
     selection: Cow<'s, Selection>,
     /// The next choice of the fixed values.
     choice: Option<Choice>,
@@ -33,15 +33,15 @@ pub(crate) struct Waves<'s> {
     head: Vec<u8>,
 }
 
-/// The requests of a wave while it is filled.
+/// The requests of a batch while it is filled.
 #[derive(Default)]
-struct Wave {
+struct RequestBatch {
     requests: BTreeMap<Option<i32>, (Request, usize)>,
     bytes: usize,
     full: bool,
 }
 
-impl Wave {
+impl RequestBatch {
     fn push(&mut self, bucket: Option<i32>, asked: Asked) {
         let len = match &asked {
             Asked::Key(key) => key.len(),
@@ -57,13 +57,13 @@ impl Wave {
     }
 }
 
-impl<'s> Waves<'s> {
+impl<'s> RequestBatches<'s> {
     pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
-        let mut waves = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
-        waves.skip_read();
-        waves
+        let mut batches = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
+        batches.skip_read();
+        batches
     }
 
     /// The first and the last choice with rows in a range of stored keys, as far as their order tells: between the two
@@ -83,7 +83,7 @@ impl<'s> Waves<'s> {
     }
 
     /// The first and the last bucket, by the order of their keys, that have keys in a range; the outermost ones, where
-    /// buckets begin anew behind each value of a field.
+    /// buckets begin anew after each value of a field.
     fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(i32, i32)> {
         let (schema, all) = (self.selection.schema, salt.buckets());
         let head = &mut self.head;
@@ -122,7 +122,7 @@ impl<'s> Waves<'s> {
         self.stored(bucket, &rows).reach_into(range)
     }
 
-    /// Goes on to the first choice that has rows behind the page before, past all those that were read.
+    /// Goes on to the first choice that has rows after the page before, past all those that were read.
     fn skip_read(&mut self) {
         let after = self.selection.after.clone();
         // Read the other way, what is left comes first.
@@ -142,26 +142,26 @@ impl<'s> Waves<'s> {
 
     /// Whether nothing is asked for.
     pub(super) fn asks_nothing(mut self) -> bool {
-        let mut wave = Wave::default();
-        while wave.requests.is_empty() {
+        let mut batch = RequestBatch::default();
+        while batch.requests.is_empty() {
             let Some(choice) = self.choice.take() else { return true };
-            self.ask(choice, &mut wave);
+            self.ask(choice, &mut batch);
         }
         false
     }
 
-    /// Adds the rows of a choice to the wave, and goes on to the next.
-    fn ask(&mut self, mut choice: Choice, wave: &mut Wave) {
-        self.ask_buckets(&choice, wave);
+    /// Adds the rows of a choice to the batch, and goes on to the next.
+    fn ask(&mut self, mut choice: Choice, batch: &mut RequestBatch) {
+        self.ask_buckets(&choice, batch);
         if choice.advance(&self.selection.encodings, self.reversed) {
             self.choice = Some(choice);
         }
     }
 
-    /// The rows of a choice behind what is left of the salt, and the buckets that can hold them.
+    /// The rows of a choice after what is left of the salt, and the buckets that can hold them.
     fn rows_of(&mut self, choice: &Choice) -> (Buckets, Rows) {
         self.fixed.assemble(&self.selection.encodings, choice);
-        let rows = self.fixed.rows(self.selection.cuts.as_ref()).behind(self.fixed.left());
+        let rows = self.fixed.rows(self.selection.cuts.as_ref()).after(self.fixed.left());
         (self.fixed.buckets(), rows)
     }
 
@@ -169,7 +169,7 @@ impl<'s> Waves<'s> {
     fn stored(&mut self, bucket: Option<i32>, rows: &Rows) -> Rows {
         self.head.clear();
         self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
-        let at = |behind: &[u8]| [&self.head, behind].concat();
+        let at = |after: &[u8]| [&self.head, after].concat();
         match rows {
             Rows::Key(key) => Rows::Key(at(key)),
             Rows::Range { start, end } => {
@@ -180,20 +180,20 @@ impl<'s> Waves<'s> {
         }
     }
 
-    /// Adds the rows of a choice to the wave, in each bucket that can hold one.
-    fn ask_buckets(&mut self, choice: &Choice, wave: &mut Wave) {
+    /// Adds the rows of a choice to the batch, in each bucket that can hold one.
+    fn ask_buckets(&mut self, choice: &Choice, batch: &mut RequestBatch) {
         let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
             (Buckets::All, Some(salt)) => {
                 for bucket in salt.buckets() {
-                    self.ask_bucket(Some(bucket), &rows, wave);
+                    self.ask_bucket(Some(bucket), &rows, batch);
                 }
             }
-            _ => self.ask_bucket(buckets.known(), &rows, wave),
+            _ => self.ask_bucket(buckets.known(), &rows, batch),
         }
     }
 
-    fn ask_bucket(&mut self, bucket: Option<i32>, rows: &Rows, wave: &mut Wave) {
+    fn ask_bucket(&mut self, bucket: Option<i32>, rows: &Rows, batch: &mut RequestBatch) {
         let asked = match self.stored(bucket, rows) {
             Rows::Key(key) => Asked::Key(key),
             Rows::Range { start, end } => {
@@ -210,7 +210,7 @@ impl<'s> Waves<'s> {
         let ahead = after.as_ref().map(|after| after.ahead(schema, bucket));
         let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, ahead.as_ref()));
         if let Some(asked) = asked {
-            wave.push(bucket, asked);
+            batch.push(bucket, asked);
         }
     }
 }
@@ -244,18 +244,18 @@ fn within(asked: Asked, window: Option<&KeyRange>) -> Option<Asked> {
     }
 }
 
-impl Iterator for Waves<'_> {
+impl Iterator for RequestBatches<'_> {
     type Item = Vec<Request>;
 
     fn next(&mut self) -> Option<Vec<Request>> {
-        let mut wave = Wave::default();
+        let mut batch = RequestBatch::default();
         while let Some(choice) = self.choice.take() {
-            self.ask(choice, &mut wave);
-            if wave.full {
+            self.ask(choice, &mut batch);
+            if batch.full {
                 break;
             }
         }
-        let requests = wave.requests.into_values().map(|(request, _)| request.ascending(self.reversed));
+        let requests = batch.requests.into_values().map(|(request, _)| request.ascending(self.reversed));
         let requests: Vec<_> = requests.collect();
         (!requests.is_empty()).then_some(requests)
     }
