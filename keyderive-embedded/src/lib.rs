@@ -16,7 +16,7 @@
 //! ```
 //!
 //! Any client of gRPC can run on it, in the process or, with the feature `serve`, through a port. The `keyderive` crate has
-//! a client, and this behind its feature `embedded`.
+//! a client, which runs on this with its feature `embedded`.
 //!
 //! It rejects what the service rejects, so that a program that works here works there. What differs:
 //!

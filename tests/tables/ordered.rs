@@ -1,5 +1,5 @@
 //! The ordered scan of many buckets over one connection, whose consumer stops in the middle: neither may
-//! a lane that waits for its turn stop the others, nor may the connection break for what is unread.
+//! a bucket scan that waits for its turn stop the others, nor may the connection break for what is unread.
 
 use std::time::Duration;
 
@@ -62,12 +62,12 @@ struct Shape {
 }
 
 impl Shape {
-    /// Neighbours are in different buckets: all lanes advance together.
+    /// Neighbours are in different buckets: all bucket scans advance together.
     const fn mixed(rows_per_bucket: u32) -> Self {
         Self { sensors_per_bucket: rows_per_bucket, readings_per_sensor: 1 }
     }
 
-    /// One bucket's rows come after another's: all lanes but one wait with full windows.
+    /// One bucket's rows come after another's: all bucket scans but one wait with full windows.
     const fn in_turn(rows_per_bucket: u32) -> Self {
         Self { sensors_per_bucket: 1, readings_per_sensor: rows_per_bucket }
     }

@@ -1,9 +1,11 @@
 //! Addresses of Bigtables, in the one form that arguments and configuration have.
 
+use std::fmt;
+
 use super::environment::{DEFAULT_INSTANCE, DEFAULT_PROJECT};
 use super::error::Error;
 
-/// What an address names.
+/// A Bigtable, as an address or the environment names it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Cloud { project: String, instance: String, app_profile: Option<String> },
@@ -12,6 +14,15 @@ pub(super) enum Address {
 }
 
 impl Address {
+    /// The same, with another project and instance.
+    pub(super) fn with_instance(self, project: String, instance: String) -> Self {
+        match self {
+            Self::Cloud { app_profile, .. } => Self::Cloud { project, instance, app_profile },
+            Self::Emulator { host, .. } => Self::Emulator { host, project, instance },
+            embedded @ Self::Embedded { .. } => embedded,
+        }
+    }
+
     pub(super) fn parse(address: &str) -> Result<Self, Error> {
         if let Some(path) = address.strip_prefix("embedded:") {
             return Ok(Self::Embedded {
@@ -29,6 +40,21 @@ impl Address {
                  where one is wanted, `emulator://host:port/project/instance`, `embedded:` or `embedded:path`"
             ))
         })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cloud { project, instance, app_profile: None } => {
+                write!(f, "bigtable://{project}/{instance}")
+            }
+            Self::Cloud { project, instance, app_profile: Some(name) } => {
+                write!(f, "bigtable://{project}/{instance}?app_profile={name}")
+            }
+            Self::Emulator { host, project, instance } => write!(f, "emulator://{host}/{project}/{instance}"),
+            Self::Embedded { path } => write!(f, "embedded:{}", path.as_deref().unwrap_or_default()),
+        }
     }
 }
 
@@ -92,6 +118,15 @@ mod tests {
         let path = |path: &str| Address::Embedded { path: Some(path.to_owned()) };
         assert_eq!(parsed("embedded:/tmp/a b.tables"), path("/tmp/a b.tables"));
         assert_eq!(parsed("embedded:C:\\tables"), path("C:\\tables"));
+        for address in [
+            "bigtable://p/i?app_profile=a",
+            "bigtable://p/i",
+            "emulator://h:1/p/i",
+            "embedded:",
+            "embedded:f",
+        ] {
+            assert_eq!(parsed(address).to_string(), address);
+        }
     }
 
     #[test]

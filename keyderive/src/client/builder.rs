@@ -9,7 +9,7 @@ use super::address::Address;
 use super::channels::{Channels, LazyPool};
 use super::credentials::{Authorizer, Credentials};
 use super::dial::{Connector, Dial, Dialer, check_emulator};
-use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT, Environment};
+use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT};
 use super::refresh::{REFRESH_AFTER, Refresh};
 use super::shutdown::Shutdown;
 use super::target::{Place, Target};
@@ -186,7 +186,7 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// [`is_unavailable`](Error::is_unavailable) when no emulator answers there; when `host` is not a host and a port, the
-    /// project or the instance is none, or no tokio runtime is running.
+    /// project or the instance is not an id, or no tokio runtime is running.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
@@ -219,7 +219,11 @@ impl ClientBuilder {
     /// # Errors
     /// As [`Client::connect`].
     pub async fn connect(self, address: &str) -> Result<Client, Error> {
-        match Address::parse(address)? {
+        self.connect_to(Address::parse(address)?).await
+    }
+
+    async fn connect_to(self, address: Address) -> Result<Client, Error> {
+        match address {
             Address::Cloud { project, instance, app_profile } => {
                 let app_profile = app_profile.unwrap_or_else(|| self.app_profile.clone());
                 self.app_profile(app_profile).cloud_if_built(project, instance).await
@@ -232,7 +236,7 @@ impl ClientBuilder {
             #[cfg(feature = "embedded")]
             Address::Embedded { path: Some(path) } => self.embedded_at(path).await,
             #[cfg(not(feature = "embedded"))]
-            Address::Embedded { .. } => Err(Error::configuration(format!(
+            address @ Address::Embedded { .. } => Err(Error::configuration(format!(
                 "`{address}` is an embedded Bigtable, which keyderive is built without; enable its feature `embedded`"
             ))),
         }
@@ -244,18 +248,12 @@ impl ClientBuilder {
     /// # Errors
     /// As [`Client::from_env`].
     pub async fn from_env(self) -> Result<Client, Error> {
-        let environment = Environment::decide(|name| std::env::var_os(name))?;
-        tracing::info!(%environment, "the environment names a Bigtable");
-        match environment {
-            Environment::Emulator { host, project, instance } => {
-                let (project, instance) = self.instance.clone().unwrap_or((project, instance));
-                self.instance(project, instance).emulator(host).await
-            }
-            Environment::Cloud { project, instance } => {
-                let (project, instance) = self.instance.clone().unwrap_or((project, instance));
-                self.cloud_if_built(project, instance).await
-            }
+        let mut address = environment::decide(|name| std::env::var_os(name))?;
+        if let Some((project, instance)) = self.instance.clone() {
+            address = address.with_instance(project, instance);
         }
+        tracing::info!(%address, "the environment names a Bigtable");
+        self.connect_to(address).await
     }
 
     #[cfg(feature = "cloud")]
@@ -283,15 +281,15 @@ impl ClientBuilder {
     }
 
     /// A client whose connections are ready, as far as that is wanted.
-    pub(super) async fn open(self, reach: Endpoint) -> Client {
-        let (client, to_prime) = self.connected(reach);
+    pub(super) async fn open(self, endpoint: Endpoint) -> Client {
+        let (client, to_prime) = self.connected(endpoint);
         client.prime(&to_prime).await;
         client
     }
 
     /// A client, and those of its connections that are to be primed.
-    fn connected(self, reach: Endpoint) -> (Client, Vec<Transport>) {
-        let Endpoint { place, data, admin, runtime, credentials } = reach;
+    fn connected(self, endpoint: Endpoint) -> (Client, Vec<Transport>) {
+        let Endpoint { place, data, admin, runtime, credentials } = endpoint;
         let (count, prime, refresh_after) = match place {
             Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),
             _ => (1, false, None),

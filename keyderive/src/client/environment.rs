@@ -1,8 +1,8 @@
 //! Which Bigtable the environment names.
 
 use std::ffi::OsString;
-use std::fmt;
 
+use super::address::Address;
 use super::error::Error;
 
 pub(super) const EMULATOR: &str = "BIGTABLE_EMULATOR_HOST";
@@ -13,41 +13,23 @@ pub(super) const INSTANCE: &str = "BIGTABLE_INSTANCE";
 pub(super) const DEFAULT_PROJECT: &str = "keyderive";
 pub(super) const DEFAULT_INSTANCE: &str = "local";
 
-/// What the environment names. An empty variable is one that is not set.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Environment {
-    Emulator { host: String, project: String, instance: String },
-    Cloud { project: String, instance: String },
-}
-
-impl Environment {
-    /// Decides by the variables that `lookup` finds.
-    pub(super) fn decide(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
-        let variable = |name: &str| read(name, lookup(name));
-        let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
-        if let Some(host) = variable(EMULATOR)? {
-            return Ok(Self::Emulator {
-                host,
-                project: project.unwrap_or_else(|| DEFAULT_PROJECT.to_owned()),
-                instance: instance.unwrap_or_else(|| DEFAULT_INSTANCE.to_owned()),
-            });
-        }
-        match (project, instance) {
-            (Some(project), Some(instance)) => Ok(Self::Cloud { project, instance }),
-            (None, Some(instance)) => Err(Error::configuration(format!(
-                "`{INSTANCE}` names the instance `{instance}`, but `{PROJECT}` names no project; set both"
-            ))),
-            (project, None) => Err(nothing_named(project.as_deref())),
-        }
+/// What the variables that `lookup` finds name. An empty variable is one that is not set.
+pub(super) fn decide(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Address, Error> {
+    let variable = |name: &str| read(name, lookup(name));
+    let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
+    if let Some(host) = variable(EMULATOR)? {
+        return Ok(Address::Emulator {
+            host,
+            project: project.unwrap_or_else(|| DEFAULT_PROJECT.to_owned()),
+            instance: instance.unwrap_or_else(|| DEFAULT_INSTANCE.to_owned()),
+        });
     }
-}
-
-impl fmt::Display for Environment {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Emulator { host, project, instance } => write!(f, "emulator://{host}/{project}/{instance}"),
-            Self::Cloud { project, instance } => write!(f, "bigtable://{project}/{instance}"),
-        }
+    match (project, instance) {
+        (Some(project), Some(instance)) => Ok(Address::Cloud { project, instance, app_profile: None }),
+        (None, Some(instance)) => Err(Error::configuration(format!(
+            "`{INSTANCE}` names the instance `{instance}`, but `{PROJECT}` names no project; set both"
+        ))),
+        (project, None) => Err(nothing_named(project.as_deref())),
     }
 }
 
@@ -87,15 +69,15 @@ pub(super) fn check_instance(project: &str, instance: &str) -> Result<(), Error>
 mod tests {
     use super::*;
 
-    fn decide(variables: &[(&str, &str)]) -> Result<Environment, Error> {
-        Environment::decide(|name| {
+    fn decide(variables: &[(&str, &str)]) -> Result<Address, Error> {
+        super::decide(|name| {
             variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
         })
     }
 
     #[test]
     fn an_emulator_comes_first() {
-        let emulator = |project: &str, instance: &str| Environment::Emulator {
+        let emulator = |project: &str, instance: &str| Address::Emulator {
             host: "localhost:8086".to_owned(),
             project: project.to_owned(),
             instance: instance.to_owned(),
@@ -111,7 +93,7 @@ mod tests {
 
     #[test]
     fn an_instance_needs_its_project() {
-        let cloud = Environment::Cloud { project: "p".to_owned(), instance: "i".to_owned() };
+        let cloud = Address::Cloud { project: "p".to_owned(), instance: "i".to_owned(), app_profile: None };
         assert_eq!(decide(&[(PROJECT, "p"), (INSTANCE, "i")]).unwrap(), cloud);
         let error = decide(&[(INSTANCE, "i")]).unwrap_err();
         assert_eq!(
@@ -125,14 +107,14 @@ mod tests {
         for nothing in [&[][..], &[(EMULATOR, ""), (INSTANCE, "")]] {
             let error = decide(nothing).unwrap_err();
             assert!(error.is_misconfiguration(), "{error}");
-            let told = error.to_string();
+            let text = error.to_string();
             assert!(
-                told.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
-                "{told}"
+                text.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
+                "{text}"
             );
         }
-        let told = decide(&[(PROJECT, "p")]).unwrap_err().to_string();
-        assert!(told.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"), "{told}");
+        let text = decide(&[(PROJECT, "p")]).unwrap_err().to_string();
+        assert!(text.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"), "{text}");
     }
 
     #[test]
@@ -153,8 +135,8 @@ mod tests {
     #[cfg(unix)]
     fn a_variable_that_is_no_text_is_an_error() {
         use std::os::unix::ffi::OsStringExt as _;
-        let error = Environment::decide(|name| (name == EMULATOR).then(|| OsString::from_vec(vec![0xff])))
-            .unwrap_err();
+        let error =
+            super::decide(|name| (name == EMULATOR).then(|| OsString::from_vec(vec![0xff]))).unwrap_err();
         assert!(error.to_string().starts_with("`BIGTABLE_EMULATOR_HOST` is set to"), "{error}");
     }
 }

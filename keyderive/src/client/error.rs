@@ -74,7 +74,7 @@ pub(crate) enum Repr {
     Input { index: usize, error: Error },
     /// Rows that were not to be dropped.
     NotPrefixes { table: String, message: &'static str },
-    /// A scan failed in one of its lanes.
+    /// A scan failed in one of its buckets.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
     /// What a table is to be that no table can be.
     Definition { table: String, message: String },

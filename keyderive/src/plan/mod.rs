@@ -110,8 +110,8 @@ impl<K: ?Sized> Plan<K> {
 
     /// The requests in steps, in the order of the scan.
     #[cfg(feature = "client")]
-    pub(crate) fn into_waves(self, reversed: bool) -> RequestBatches<'static> {
-        self.selection.into_waves(reversed)
+    pub(crate) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
+        self.selection.into_batches(reversed)
     }
 
     /// Whether the plan is the read of one row by its whole key.

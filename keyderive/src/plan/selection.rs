@@ -160,7 +160,7 @@ impl Selection {
 
     /// As [`batches`](Self::batches), for a scan that outlives the plan.
     #[cfg(feature = "client")]
-    pub(super) fn into_waves(self, reversed: bool) -> RequestBatches<'static> {
+    pub(super) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
         RequestBatches::new(Cow::Owned(self), reversed)
     }
 }

@@ -167,7 +167,7 @@ pub(crate) enum Rule {
 }
 
 impl ReadModifyWrite {
-    /// Puts bytes after the newest value of a column; after nothing where there is none.
+    /// Appends bytes to the newest value of a column, or to nothing if there is none.
     pub fn append(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
         Self { family: family.into(), qualifier: qualifier.into(), rule: Rule::Append(value.into()) }
     }

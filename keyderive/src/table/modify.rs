@@ -66,7 +66,7 @@ impl<K: TableKey, R> Modify<K, R> {
         self.with(column, |family, column| ReadModifyWrite::increment(family, column, amount))
     }
 
-    /// Puts bytes after what a column holds; after nothing where there is none.
+    /// Appends bytes to what a column holds, or to nothing if there is none.
     pub fn append(self, column: &str, value: impl Into<Bytes>) -> Self {
         self.with(column, |family, column| ReadModifyWrite::append(family, column, value))
     }

@@ -286,7 +286,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 skip_foreign,
                 skipped: log.skipped.clone(),
             };
-            ScanExecution::new(reader, plan.into_waves(reversed), unordered, limit)
+            ScanExecution::new(reader, plan.into_batches(reversed), unordered, limit)
         });
         Rows::new(table, run, skip_unreadable, log)
     }

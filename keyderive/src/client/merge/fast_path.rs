@@ -11,7 +11,7 @@ use crate::row::{CellSpans, Span};
 
 /// A whole cell, as places in its message.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct UsualCell {
+pub(super) struct WholeCell {
     /// The key of its row; empty where it is that of the cell before.
     pub(super) key: Span,
     pub(super) family: Option<Span>,
@@ -36,7 +36,7 @@ const NAME: u8 = 0x0a;
 /// The cell of the chunk at this place in a message, and where it ends; none if the chunk has another shape, or there is none.
 /// The message has less than 4 GiB.
 #[inline(always)]
-pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(UsualCell, usize)> {
+pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(WholeCell, usize)> {
     let (chunk, after) = split(CHUNK, message.get(at..)?)?;
     let end = message.len() - after.len();
     let mut fields = Fields { rest: chunk, end };
@@ -50,7 +50,7 @@ pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(
         [COMMIT, 1] => true,
         _ => return None,
     };
-    Some((UsualCell { key, family, qualifier, timestamp_micros, value, is_committed }, end))
+    Some((WholeCell { key, family, qualifier, timestamp_micros, value, is_committed }, end))
 }
 
 /// The fields of a chunk that have not been read. A field of another shape stays there, with all that follow.
@@ -168,7 +168,7 @@ impl RowMerger {
         let Some((first, end)) = cell(&self.message, self.at, &mut self.last_number) else { return false };
         let Some(column) = self.begins_row(&first) else { return false };
         self.begin_row(first.key);
-        self.add_usual(&first, column, end);
+        self.add_whole(&first, column, end);
         let is_committed = first.is_committed || self.take_further_cells(column);
         match is_committed {
             true => self.last = Some(self.row.key),
@@ -185,7 +185,7 @@ impl RowMerger {
             && let Some(next) = self.column_behind(column, &further)
         {
             column = next;
-            self.add_usual(&further, column, end);
+            self.add_whole(&further, column, end);
             if further.is_committed {
                 return true;
             }
@@ -195,7 +195,7 @@ impl RowMerger {
 
     /// The column of the first cell of a row, if the row may come here.
     #[inline(always)]
-    fn begins_row(&mut self, cell: &UsualCell) -> Option<(Span, Span)> {
+    fn begins_row(&mut self, cell: &WholeCell) -> Option<(Span, Span)> {
         let key = cell.key.of(&self.message);
         let (family, qualifier) = (cell.family?, cell.qualifier?);
         let may_come =
@@ -205,7 +205,7 @@ impl RowMerger {
 
     /// The column of a further cell of a row, if the cell may come after one of the column that is given.
     #[inline(always)]
-    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &UsualCell) -> Option<(Span, Span)> {
+    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &WholeCell) -> Option<(Span, Span)> {
         match (cell.family, cell.qualifier) {
             _ if !cell.key.is_empty() => None,
             (None, new) => Some((last, new.unwrap_or(qualifier))),
@@ -219,8 +219,8 @@ impl RowMerger {
     }
 
     #[inline(always)]
-    fn add_usual(&mut self, cell: &UsualCell, (family, qualifier): (Span, Span), end: usize) {
-        let UsualCell { timestamp_micros, value, .. } = *cell;
+    fn add_whole(&mut self, cell: &WholeCell, (family, qualifier): (Span, Span), end: usize) {
+        let WholeCell { timestamp_micros, value, .. } = *cell;
         self.future_cells += u64::from(timestamp_micros > self.latest);
         self.row.cells.push(CellSpans { family, qualifier, value, timestamp_micros });
         self.at = end;

@@ -9,7 +9,7 @@ use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
 use super::*;
-use crate::client::merge::fast_path::{self, LastNumber, UsualCell};
+use crate::client::merge::fast_path::{self, LastNumber, WholeCell};
 
 /// How many messages are tried; ten million are run by hand.
 const MESSAGES: u64 = 100_000;
@@ -52,9 +52,9 @@ fn read(message: &[u8]) -> Result<ReadRowsResponse, Malformed> {
 }
 
 /// The fast path reads what the chunk says.
-fn assert_same(cell: UsualCell, chunk: &Chunk, message: &[u8]) {
+fn assert_same(cell: WholeCell, chunk: &Chunk, message: &[u8]) {
     let all = |span: Option<Span>| span.map(|span| span.of(message));
-    let UsualCell { key, family, qualifier, timestamp_micros, value, is_committed } = cell;
+    let WholeCell { key, family, qualifier, timestamp_micros, value, is_committed } = cell;
     assert_eq!(key.of(message), chunk.key.of(message), "{message:02x?}");
     // Whether it is text is seen elsewhere.
     assert_eq!((all(family), all(qualifier)), (all(chunk.family), all(chunk.qualifier)), "{message:02x?}");
