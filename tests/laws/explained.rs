@@ -184,7 +184,7 @@ struct SaltedPair {
 /// The values of a product that does not fit into one request.
 #[test]
 fn requests_one_after_the_other() {
-    let many = || 0..300_u16;
+    let many = || 0..400_u16;
     let plain = Pair::scan().first_any_of(many()).second_any_of(many()).explain().unwrap().to_string();
     for part in [
         "\n  requests     4, and more that are not counted here\n",

@@ -55,7 +55,7 @@ async fn left_of_a_salt_in_the_middle() {
         at: at as u64 % 100,
         id: "a".into(),
     };
-    let symbols = (0..4_000).map(|at| format!("name.{at:04}")).collect();
+    let symbols = (0..8_000).map(|at| format!("name.{at:04}")).collect();
     let keys = (0..20).map(|at| key(at * 201)).collect();
     holds(keys, (AnyOf(vec![Kind::Deleted, Kind::Created]), AnyOf(symbols), Open, Open)).await;
 }

@@ -15,7 +15,7 @@ use super::shutdown::Shutdown;
 use super::target::{Place, Target};
 use super::throttle::Throttle;
 use super::transport::Transport;
-use super::{Client, Error, InfoCache, Inner, Settings, Streams, headers, observe};
+use super::{Client, Error, InfoCache, Inner, Settings, StreamBudget, headers, observe};
 
 /// Makes a [`Client`], step by step.
 ///
@@ -100,7 +100,7 @@ struct Connections {
     data: Arc<Channels>,
     small_windows: Option<LazyPool>,
     admin: Arc<Channels>,
-    streams: Option<Streams>,
+    streams: Option<StreamBudget>,
     refresh: Vec<(Refresh, Handle)>,
 }
 
@@ -316,7 +316,7 @@ impl ClientBuilder {
             }
             None => Arc::clone(&data),
         };
-        let streams = Streams::of(&transports);
+        let streams = StreamBudget::of(&transports);
         let connections = Connections { data, small_windows: Some(small_windows), admin, streams, refresh };
         let client = self.client(connections, place, credentials);
         (client, if prime { transports } else { Vec::new() })

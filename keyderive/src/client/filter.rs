@@ -1,4 +1,4 @@
-//! Filters as messages.
+//! Filters as protobuf messages.
 
 use std::ops::Bound;
 
@@ -9,10 +9,10 @@ use prost::Message as _;
 
 use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, RowFilter, TimeRange};
 
-/// The size of the largest filter that the service takes.
+/// The service refuses larger filters.
 const MAX_BYTES: usize = 20_480;
 
-/// The filter as the service takes it.
+/// The message of a filter.
 pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError> {
     let message = data::RowFilter { filter: Some(kind(filter)?) };
     match message.encoded_len() {
@@ -21,7 +21,7 @@ pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError
     }
 }
 
-/// Whether the service takes a filter.
+/// Fails for a filter that the service would refuse.
 pub(crate) fn check(filter: &RowFilter) -> Result<(), FilterError> {
     message(filter).map(drop)
 }
@@ -70,7 +70,7 @@ fn parts(filters: &[RowFilter]) -> Result<Vec<data::RowFilter>, FilterError> {
     filters.iter().map(part).collect()
 }
 
-/// A branch of a condition. One that leaves nothing is left out, for which the service is faster.
+/// A branch of a condition. One that blocks all is left out, which is faster at the service.
 fn branch(filter: &RowFilter) -> Result<Option<Box<data::RowFilter>>, FilterError> {
     match filter.kind() {
         FilterKind::BlockAll => Ok(None),
@@ -83,8 +83,8 @@ fn count(cells: u32) -> i32 {
     i32::try_from(cells).unwrap_or(i32::MAX)
 }
 
-/// Columns by a regular expression and not by a range of one: a range ends on an empty qualifier only where an empty
-/// bound is told from none.
+/// Columns by a regular expression, not by ranges: servers take an empty bound of a range for no bound, so a range could
+/// not name the empty qualifier.
 fn any_column(family: &str, qualifiers: &[Bytes]) -> Filter {
     let mut regex = Vec::new();
     for (place, qualifier) in qualifiers.iter().enumerate() {
@@ -133,10 +133,10 @@ fn values(range: &ByteRange) -> data::ValueRange {
     }
 }
 
-/// Adds a regular expression for `literal` and nothing else.
+/// Appends a regular expression that matches exactly `literal`.
 ///
-/// RE2 takes a back-slash before every ASCII character that is neither letter, digit nor underscore, but not before
-/// a zero byte. Bytes from 0x80 stand for themselves.
+/// RE2 takes a backslash before every ASCII character that is neither letter, digit nor underscore, but not before
+/// a zero byte. Bytes from 0x80 match themselves.
 fn escape(literal: &[u8], regex: &mut Vec<u8>) {
     for &byte in literal {
         match byte {
@@ -148,7 +148,7 @@ fn escape(literal: &[u8], regex: &mut Vec<u8>) {
     }
 }
 
-/// As [`escape`], of text, which it keeps text.
+/// Like [`escape`], for text: the result is text too.
 fn escaped_name(name: &str) -> String {
     let mut regex = String::with_capacity(name.len());
     for char in name.chars() {

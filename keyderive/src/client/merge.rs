@@ -1,12 +1,10 @@
-//! Rows out of the chunks in which the service streams them.
+//! Merges the cell chunks that the service streams into rows.
 //!
-//! A row is one chunk or many; a large value is several; a chunk may inherit family and qualifier from
-//! the one before; and neither a row nor a value need end where a response does. A server may also take
-//! back what it sent of a row. The rules are those that Google's clients enforce, with the reason in
-//! each error.
+//! A row is one chunk or many; a large value is split over several; a chunk may inherit family and qualifier from the one
+//! before; rows and values may span messages. The server may also reset a row that it has sent in part. The rules are
+//! those that Google's clients enforce; each error says which one was broken.
 //!
-//! A row that lies in one message shares its bytes. One that goes over the end of a message, or has a value in pieces,
-//! is copied as it comes.
+//! A row within one message borrows its bytes. A row that spans messages, or has a split value, is copied.
 
 mod chunk;
 mod fast_path;
@@ -23,45 +21,44 @@ use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
 /// A minute in the microseconds of a cell's time. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
 
-/// What an answer that breaks the rules is told.
+/// Which rule an answer breaks.
 type Broken = String;
 
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
     requested: RequestedRows,
-    /// The key of the last row that was committed, where it is in the present message.
+    /// The key of the last committed row, if it lies in the current message.
     last: Option<Span>,
-    /// The key of the last row that was committed otherwise, or that the server says it has scanned; empty before the
-    /// first.
+    /// Otherwise the last key that was committed, or that the server reports as scanned; empty before the first.
     last_key: Vec<u8>,
-    /// Whether no row was open when the present message came, and `last_key` is from before.
+    /// Whether no row was open when the current message arrived, and `last_key` is older than the message.
     is_before: bool,
-    /// The last message, and how far it has been read.
+    /// The current message, and the position in it.
     message: Bytes,
     at: usize,
     last_number: LastNumber,
-    /// The latest time of a cell, by this machine's clock, that hides no later write for long.
+    /// A cell with a later timestamp than this is from the future, by this machine's clock.
     latest: i64,
-    /// How many cells of the rows that came are later.
+    /// How many cells were.
     future_cells: u64,
-    /// The key that the message says has been scanned; empty where it has said nothing by now.
+    /// The key that the message reports as scanned; empty if it has reported none yet.
     marker: Span,
-    /// The last row, whole or not.
+    /// The current row, complete or not.
     row: Row,
     open: Open,
 }
 
-/// What has come of a row that no chunk has committed yet.
+/// The part of a row that no chunk has committed yet.
 enum Open {
     None,
-    /// It is all in the present message, as `row` says.
+    /// It lies in the current message: `row` has its cells.
     Shared,
     Copied(Box<RowBuilder>),
-    /// The last cell has come in part.
+    /// Its last cell is incomplete.
     Split(Box<SplitCell>),
 }
 
-/// A cell of which only some pieces have come, and the row up to there.
+/// An incomplete cell, and the row before it.
 struct SplitCell {
     row: Box<RowBuilder>,
     labels: Vec<Vec<u8>>,
@@ -70,7 +67,7 @@ struct SplitCell {
 }
 
 impl RowMerger {
-    /// A merger for a scan of these rows that goes on after `last_key`.
+    /// A merger for a read of these rows that resumes after `last_key`.
     pub(super) fn new(requested: RequestedRows, last_key: Option<&[u8]>) -> Self {
         Self {
             requested,
@@ -88,7 +85,7 @@ impl RowMerger {
         }
     }
 
-    /// How far the stream has come: the key of the last row that was committed, or that the server says it has scanned.
+    /// The last key that was committed, or that the server reports as scanned.
     pub(super) fn last_key(&self) -> Option<&[u8]> {
         Some(self.last_seen()).filter(|key| !key.is_empty())
     }
@@ -98,12 +95,12 @@ impl RowMerger {
         self.last.map_or(&self.last_key[..], |key| key.of(&self.message))
     }
 
-    /// How many cells since the last call were more than a minute in the future.
+    /// How many cells were more than a minute in the future since the last call.
     pub(super) fn take_future_cells(&mut self) -> u64 {
         mem::take(&mut self.future_cells)
     }
 
-    /// Takes a message, when there is no further row in the one before.
+    /// Takes the next message, once the one before has no further row.
     pub(super) fn take(&mut self, message: Bytes) -> Result<(), Broken> {
         if let Open::Shared = self.open {
             self.open = Open::Copied(Box::new(self.copied().map_err(too_large)?));
@@ -121,7 +118,7 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Whether there is a further row in the message, which is [`row`](Self::row) then.
+    /// Advances to the next row, which is [`row`](Self::row) then; returns false if the message has no further one.
     #[inline]
     pub(super) fn advance(&mut self) -> Result<bool, Broken> {
         if self.try_fast_path() { Ok(true) } else { self.advance_otherwise() }
@@ -141,38 +138,38 @@ impl RowMerger {
         }
     }
 
-    /// Takes what is said of the scan, when the rows of the message have been taken.
+    /// Applies the reported scan position after the rows of the message.
     fn end_message(&mut self) -> Result<(), Broken> {
         let marker = mem::take(&mut self.marker);
         if marker.is_empty() {
             return Ok(());
         }
         match self.is_before && self.is_scanned_first(marker.of(&self.message))? {
-            // The rows have gone on from there.
-            true if self.last.is_some() => self.check_order_behind(&self.last_key, marker.of(&self.message)),
+            // The rows of the message lie after the position.
+            true if self.last.is_some() => self.check_order_after(&self.last_key, marker.of(&self.message)),
             true => Ok(()),
             false => self.scanned(marker),
         }
     }
 
-    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false. Returns how many
-    /// rows it advanced by.
+    /// Calls `f` on the current row and the rows already buffered, at most `max`, until `f` returns false. Returns how
+    /// many rows it advanced by.
     #[inline]
-    pub(super) fn for_each_buffered(&mut self, most: u64, mut f: impl FnMut(&Row) -> bool) -> u64 {
+    pub(super) fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) -> u64 {
         let mut advanced = 0;
-        while f(&self.row) && advanced + 1 < most && self.try_fast_path() {
+        while f(&self.row) && advanced + 1 < max && self.try_fast_path() {
             advanced += 1;
         }
         advanced
     }
 
-    /// The row that has been advanced to.
+    /// The row that was advanced to last.
     #[inline]
     pub(super) fn row(&self) -> &Row {
         &self.row
     }
 
-    /// Takes the end of the stream.
+    /// Checks the end of the stream: no row may be open.
     pub(super) fn finish(&self) -> Result<(), Broken> {
         match &self.open {
             Open::None => Ok(()),
@@ -180,7 +177,7 @@ impl RowMerger {
         }
     }
 
-    /// Takes the next chunk; whether it commits a row.
+    /// Adds a chunk; returns whether it commits a row.
     fn push(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
         if chunk.status == Status::Reset {
             return self.reset(chunk).map(|()| false);
@@ -216,7 +213,7 @@ impl RowMerger {
         Ok(true)
     }
 
-    /// The key of the row that is open.
+    /// The key of the open row.
     fn open_key(&self) -> &[u8] {
         match &self.open {
             Open::Copied(row) => row.key(),
@@ -225,7 +222,7 @@ impl RowMerger {
         }
     }
 
-    /// Fails for a chunk of another row than the one that is open.
+    /// Fails if a chunk belongs to another row than the open one.
     fn check_key(&self, chunk: &Chunk) -> Result<(), Broken> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() || key == self.open_key() {
@@ -234,12 +231,12 @@ impl RowMerger {
         Err(format!("row {} begins before row {} is committed", Shown(key), Shown(self.open_key())))
     }
 
-    /// Takes the server's word that it has scanned the table as far as a key of the message.
+    /// Takes a key that the server reports as scanned.
     fn scanned(&mut self, marker: Span) -> Result<(), Broken> {
         let key = marker.of(&self.message);
         if !matches!(self.open, Open::None) {
             let open = Shown(self.open_key());
-            return Err(format!("the scan is said to have come to {} while row {open} is open", Shown(key)));
+            return Err(format!("the server reports {} as scanned while row {open} is open", Shown(key)));
         }
         self.check_order(key)?;
         self.last = None;
@@ -248,8 +245,8 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Whether the scan came to `key` before it came to the row that the message begins with. Of a response with
-    /// both, Google's clients do not agree which is first.
+    /// Whether `key`, reported as scanned, lies before the first row of the message. Google's clients disagree on which
+    /// comes first in a message with both.
     fn is_scanned_first(&self, key: &[u8]) -> Result<bool, Broken> {
         let mut at = 0;
         loop {
@@ -296,7 +293,7 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Begins a row that is in the present message.
+    /// Begins a row that borrows from the current message.
     #[inline]
     fn begin_row(&mut self, key: Span) {
         if self.row.bytes.as_ptr() != self.message.as_ptr() || self.row.bytes.len() != self.message.len() {
@@ -313,10 +310,10 @@ impl RowMerger {
     }
 
     fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
-        self.check_order_behind(self.last_seen(), key)
+        self.check_order_after(self.last_seen(), key)
     }
 
-    fn check_order_behind(&self, last: &[u8], key: &[u8]) -> Result<(), Broken> {
+    fn check_order_after(&self, last: &[u8], key: &[u8]) -> Result<(), Broken> {
         if self.is_in_order(last, key) {
             return Ok(());
         }
@@ -324,14 +321,14 @@ impl RowMerger {
         Err(format!("row keys must be {rule}, and {} follows {}", Shown(key), Shown(last)))
     }
 
-    /// Fails for a cell of another family whose column is not said.
+    /// Fails if a cell names a family without a qualifier.
     fn check_column(&self, chunk: &Chunk) -> Result<(), Broken> {
         let (Some(family), None) = (chunk.family, chunk.qualifier) else { return Ok(()) };
         let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
         Err(format!("family {family} comes without a qualifier in row {key}"))
     }
 
-    /// A whole cell of the row that is in the present message.
+    /// Adds a whole cell to a row that borrows from the current message.
     fn share_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
         self.check_column(chunk)?;
         let last = self.row.cells.last();
@@ -348,8 +345,7 @@ impl RowMerger {
         Ok(())
     }
 
-    /// Where a cell's family is, at the place of the last cell's where it is the same, so that it is seen at once that it
-    /// is.
+    /// The place of a cell's family. It is the last cell's place if the name is the same, so that comparing them is cheap.
     #[inline]
     fn family(&self, family: Option<Span>, last: Option<Span>) -> Span {
         match (family, last) {
@@ -358,7 +354,7 @@ impl RowMerger {
         }
     }
 
-    /// A cell's first piece, which may be all of it.
+    /// Begins a cell, which may be complete.
     fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
         self.check_column(chunk)?;
         let size = size_of_value(self.open_key(), chunk.value_size)?;
@@ -371,7 +367,7 @@ impl RowMerger {
         }
     }
 
-    /// The first of several pieces of a cell.
+    /// Begins a cell of several pieces.
     fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), Broken> {
         if chunk.value.is_empty() {
             let key = Shown(self.open_key());
@@ -390,7 +386,7 @@ impl RowMerger {
         Ok(())
     }
 
-    /// A further piece of a cell.
+    /// Adds a piece to the incomplete cell.
     fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), Broken> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
             let key = Shown(split.row.key());
@@ -400,9 +396,7 @@ impl RowMerger {
         let SplitCell { size: whole, .. } = split;
         if size != 0 && size != whole {
             let key = Shown(split.row.key());
-            return Err(format!(
-                "a value of {whole} bytes is said to have {size} in a further piece, in row {key}"
-            ));
+            return Err(format!("a further piece of a value of {whole} bytes gives it {size} in row {key}"));
         }
         split.append(chunk.value.of(&self.message))?;
         if size != 0 {
@@ -419,7 +413,7 @@ impl RowMerger {
         Ok(())
     }
 
-    /// The row that is open, and shares the message, in memory of its own.
+    /// A copy of the open row, which borrows from the message.
     fn copied(&self) -> Result<RowBuilder, TooLarge> {
         let mut row = RowBuilder::new(self.row.key())?;
         for cell in self.row.cells() {
@@ -433,14 +427,14 @@ impl RowMerger {
     }
 }
 
-/// Adds a whole cell of a message to a row.
+/// Copies a whole cell into a row.
 fn copy_cell(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(), TooLarge> {
     begin_copy(row, chunk, message)?;
     row.value(chunk.value.of(message))?;
     chunk.labels.of(message).iter().try_for_each(|label| row.label(label.of(message)))
 }
 
-/// Begins a cell of a message in a row.
+/// Copies the column and the timestamp of a cell into a row.
 fn begin_copy(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(), TooLarge> {
     let column = |span: Option<Span>| span.map(|span| span.of(message));
     row.cell(column(chunk.family), column(chunk.qualifier), chunk.timestamp_micros)

@@ -91,12 +91,13 @@ pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
 use operation::Operation;
 pub use raw::RawTable;
+pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
 use refresh::Refreshing;
 pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
-pub(crate) use streams::{Page, PageRows, PageSize, Streams, are_many};
+pub(crate) use streams::{StreamBudget, is_high_fan_out};
 pub use target::Target;
 use throttle::Throttle;
 pub(crate) use write::{Batch, Entries, Entry, Mutations, OwnTime, REQUEST_BYTES, Traits};
@@ -146,7 +147,7 @@ struct Inner {
     app_profile: String,
     features: AsciiMetadataValue,
     /// Those that scans share, where there is a connection.
-    streams: Option<Streams>,
+    streams: Option<StreamBudget>,
     credentials: Option<Authorizer>,
     throttle: Option<Throttle>,
     /// What tables were when they were first read.

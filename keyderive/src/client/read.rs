@@ -1,7 +1,5 @@
-//! Reads: which rows are asked for, and in which order.
+//! Which rows a read asks for: the request, its parts that each fit into a message, and the check of its answer.
 
-mod portions;
-mod requested;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -13,13 +11,13 @@ use keyderive_proto::data;
 use super::error::Error;
 use super::operation::Kind;
 use super::{Client, StreamGuard, filter};
-use crate::plan::KeyRange;
+use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, Row, RowFilter};
 
-pub(super) use requested::RequestedRows;
+pub(crate) use stream::RowCursor;
 pub use stream::RowStream;
 
-/// Which rows are read, and what of them.
+/// Which rows to read, and what of them.
 ///
 /// ```
 /// use keyderive::client::ReadRows;
@@ -29,8 +27,8 @@ pub use stream::RowStream;
 /// # drop(newest_of_ten);
 /// ```
 ///
-/// Rows come in the order of their keys, each once, however often it is named. Keys and ranges that are more than the
-/// service takes at a time, which is 512 KiB, are asked for one portion after the other.
+/// Rows come in key order, each once, even if several keys and ranges name it. A request whose keys and ranges exceed
+/// the 512 KiB that the service takes is sent in parts, one after the other.
 #[derive(Clone, Debug, Default)]
 pub struct ReadRows {
     pub(crate) keys: Vec<Bytes>,
@@ -38,15 +36,15 @@ pub struct ReadRows {
     pub(crate) limit: Option<u64>,
     pub(crate) filter: Option<RowFilter>,
     pub(crate) reversed: bool,
-    /// The bucket whose rows they are, to be told of.
+    /// The bucket that it reads, for errors and traces.
     pub(crate) bucket: Option<i32>,
     /// Whether it is one of many streams of a scan.
     pub(crate) high_fan_out: bool,
 }
 
 impl ReadRows {
-    /// No rows yet: [`key`](Self::key), [`range`](Self::range) and [`prefix`](Self::prefix) add some. A request that
-    /// names none reads none, and is not sent.
+    /// An empty request: [`key`](Self::key), [`range`](Self::range) and [`prefix`](Self::prefix) add rows. A request
+    /// for no rows is never sent.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -58,65 +56,64 @@ impl ReadRows {
         Self::new().range(KeyRange::new(Vec::new(), None))
     }
 
-    /// And the row with this key.
+    /// Adds the row with this key.
     #[must_use]
     pub fn key(mut self, key: impl Into<Bytes>) -> Self {
         self.keys.push(key.into());
         self
     }
 
-    /// And the rows whose keys are in this range.
+    /// Adds the rows whose keys are in this range.
     #[must_use]
     pub fn range(mut self, range: KeyRange) -> Self {
         self.ranges.push(range);
         self
     }
 
-    /// And the rows whose keys begin so.
+    /// Adds the rows whose keys begin with these bytes.
     #[must_use]
     pub fn prefix(self, prefix: impl AsRef<[u8]>) -> Self {
         self.range(KeyRange::prefix(prefix.as_ref()))
     }
 
-    /// At most so many rows, the first ones. None at all for 0.
+    /// Reads at most this many rows, the first ones. A limit of 0 reads none.
     #[must_use]
     pub fn limit(self, rows: u64) -> Self {
         Self { limit: Some(rows), ..self }
     }
 
-    /// What of each row is sent. Replaces the filter that was given before.
+    /// Sets the filter that the server applies to each row, replacing an earlier one.
     #[must_use]
     pub fn filter(self, filter: RowFilter) -> Self {
         Self { filter: Some(filter), ..self }
     }
 
-    /// From the last row to the first.
+    /// Reads from the last row to the first.
     #[must_use]
     pub fn reversed(self) -> Self {
         Self { reversed: true, ..self }
     }
 
-    /// Whether no row can answer. Such a request is not sent, because the service takes an empty set
-    /// of rows for the whole table, and a limit of zero for none.
+    /// Whether no row can match. The service would read an empty row set as the whole table, and a limit of zero as no
+    /// limit, so such a request must not be sent.
     pub(crate) fn is_empty(&self) -> bool {
         self.limit == Some(0)
             || (self.keys.iter().all(Bytes::is_empty) && self.ranges.iter().all(KeyRange::is_empty))
     }
 
-    /// Leaves out what has been read: all rows up to this one, of which so many came.
-    pub(crate) fn go_on_behind(&mut self, last: &[u8], rows: u64) {
+    /// Removes the keys and ranges that a read has passed when `last` was its last row.
+    fn resume_after(&mut self, last: &[u8]) {
         let ahead = match self.reversed {
             true => KeyRange::new(Vec::new(), Some(last.to_vec())),
-            // The first key after one.
+            // `last` and a zero byte is the first key after `last`.
             false => KeyRange::new([last, &[0][..]].concat(), None),
         };
         self.keys.retain(|key| ahead.contains(key));
         let ranges = self.ranges.iter().map(|range| range.intersection(&ahead));
         self.ranges = ranges.filter(|range| !range.is_empty()).collect();
-        self.limit = self.limit.map(|limit| limit.saturating_sub(rows));
     }
 
-    /// The message. Ranges that hold nothing are left out: the service refuses them, and no row has an empty key.
+    /// The message. It leaves out empty ranges, which the service refuses, and the empty key, which no row has.
     fn into_message(
         self,
         table_name: String,
@@ -133,13 +130,59 @@ impl ReadRows {
             reversed: self.reversed,
         })
     }
+
+    /// Splits the request into parts that each fit into a message: the first one, and the later ones in reverse. Read
+    /// one after the other, they give the rows of the whole, each once.
+    fn split(self) -> (Self, Vec<Self>) {
+        let mut size = RequestSize::default();
+        self.keys.iter().for_each(|key| size.add_key(key));
+        self.ranges.iter().for_each(|range| size.add_range(range));
+        if !size.is_full() {
+            return (self, Vec::new());
+        }
+        let Self { keys, ranges, limit, filter, reversed, bucket, high_fan_out } = self;
+        let part = || Self {
+            keys: Vec::new(),
+            ranges: Vec::new(),
+            limit,
+            filter: filter.clone(),
+            reversed,
+            bucket,
+            high_fan_out,
+        };
+        let mut rows = in_key_order(keys, ranges);
+        if reversed {
+            rows.reverse();
+        }
+        let (mut parts, mut size) = (vec![part()], RequestSize::default());
+        for next in rows {
+            if size.is_full() {
+                parts.push(part());
+                size = RequestSize::default();
+            }
+            let Some(part) = parts.last_mut() else { break };
+            match next {
+                KeyOrRange::Key(key) => {
+                    size.add_key(&key);
+                    part.keys.push(key);
+                }
+                KeyOrRange::Range(range) => {
+                    size.add_range(&range);
+                    part.ranges.push(range);
+                }
+            }
+        }
+        parts.reverse();
+        let first = parts.pop().unwrap_or_else(part);
+        (first, parts)
+    }
 }
 
 fn range(range: &KeyRange) -> data::RowRange {
     use data::row_range::{EndKey, StartKey};
     let start_key = match range.start() {
         [] => None,
-        // What is after a key begins with the key and a zero byte.
+        // The first key after another is that key and a zero byte.
         [key @ .., 0] if !key.is_empty() => Some(StartKey::StartKeyOpen(Bytes::copy_from_slice(key))),
         key => Some(StartKey::StartKeyClosed(Bytes::copy_from_slice(key))),
     };
@@ -150,16 +193,15 @@ fn range(range: &KeyRange) -> data::RowRange {
 }
 
 impl Client {
-    /// The rows that `request` names, in key order or against it.
+    /// Reads the rows that `request` names, in key order or against it.
     ///
-    /// The request is sent at the first poll, and canceled when the stream is dropped. The stream ends
-    /// with the first error.
+    /// The first poll sends the request; dropping the stream cancels it. The stream ends with the first error.
     pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
-        let (client, pass) = self.streaming();
-        RowStream::new(client, pass, Kind::ReadRows, table, request)
+        let (client, guard) = self.streaming();
+        RowStream::new(client, guard, Kind::ReadRows, table, request)
     }
 
-    /// The row with this key, if there is one.
+    /// Reads the row with this key, if it exists.
     pub(crate) async fn read_row(
         &self,
         table: &str,
@@ -167,11 +209,122 @@ impl Client {
         filter: Option<RowFilter>,
     ) -> Result<Option<Row>, Error> {
         let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
-        // The answer is whole only at its end: an error may follow the row.
-        let pass = StreamGuard::default();
-        let rows = RowStream::new(self.clone(), pass, Kind::ReadRow, table, request);
-        let rows = rows.try_collect::<Vec<Row>>().await;
-        let rows = rows.map_err(|error| error.of_row(&key))?;
+        let rows = RowStream::new(self.clone(), StreamGuard::default(), Kind::ReadRow, table, request);
+        // Read to the end, since an error may follow the row.
+        let rows = rows.try_collect::<Vec<Row>>().await.map_err(|error| error.of_row(&key))?;
         Ok(rows.into_iter().next())
+    }
+}
+
+/// A row by its key, or the rows of a range.
+enum KeyOrRange {
+    Key(Bytes),
+    Range(KeyRange),
+}
+
+impl KeyOrRange {
+    fn start(&self) -> &[u8] {
+        match self {
+            Self::Key(key) => key,
+            Self::Range(range) => range.start(),
+        }
+    }
+}
+
+/// Sorts keys and ranges and merges those that overlap.
+fn in_key_order(mut keys: Vec<Bytes>, mut ranges: Vec<KeyRange>) -> Vec<KeyOrRange> {
+    ranges.retain(|range| !range.is_empty());
+    ranges.sort_unstable_by(|one, other| one.start().cmp(other.start()));
+    let mut disjoint: Vec<KeyRange> = Vec::new();
+    for range in ranges {
+        match disjoint.last_mut() {
+            Some(last) if last.end().is_none_or(|end| range.start() <= end) => *last = union(last, &range),
+            _ => disjoint.push(range),
+        }
+    }
+    keys.retain(|key| !key.is_empty() && !is_in_one_of(&disjoint, key));
+    keys.sort_unstable();
+    keys.dedup();
+    let mut rows: Vec<KeyOrRange> =
+        keys.into_iter().map(KeyOrRange::Key).chain(disjoint.into_iter().map(KeyOrRange::Range)).collect();
+    rows.sort_by(|one, other| one.start().cmp(other.start()));
+    rows
+}
+
+/// The union of two ranges of which the second begins within the first, or right after it.
+fn union(one: &KeyRange, other: &KeyRange) -> KeyRange {
+    let end = one.end().zip(other.end()).map(|(one, other)| one.max(other).to_vec());
+    KeyRange::new(one.start(), end)
+}
+
+/// Whether a key is in one of these sorted, disjoint ranges.
+fn is_in_one_of(ranges: &[KeyRange], key: &[u8]) -> bool {
+    let after = ranges.partition_point(|range| range.start() <= key);
+    after.checked_sub(1).and_then(|last| ranges.get(last)).is_some_and(|range| range.contains(key))
+}
+
+/// The keys and ranges of a request that its answer has not passed yet: a server's row must be in one of them.
+///
+/// Rows come strictly in order, so a row in the same range as the one before needs one comparison.
+pub(super) struct RequestedRows {
+    reversed: bool,
+    /// The keys and ranges left, the current one last.
+    left: Vec<KeyOrRange>,
+    /// Whether the last row was in the current one, and that is a range.
+    is_in_range: bool,
+}
+
+impl RequestedRows {
+    fn new(request: &ReadRows) -> Self {
+        let ReadRows { keys, ranges, reversed, .. } = request;
+        let mut left = match (&keys[..], &ranges[..]) {
+            ([key], []) => vec![KeyOrRange::Key(key.clone())],
+            ([], [range]) => vec![KeyOrRange::Range(range.clone())],
+            _ => in_key_order(keys.clone(), ranges.clone()),
+        };
+        if !reversed {
+            left.reverse();
+        }
+        Self { reversed: *reversed, left, is_in_range: false }
+    }
+
+    /// All rows of a table.
+    #[cfg(test)]
+    pub(super) fn all(reversed: bool) -> Self {
+        Self::new(&ReadRows { reversed, ..ReadRows::all() })
+    }
+
+    pub(super) fn is_reversed(&self) -> bool {
+        self.reversed
+    }
+
+    /// Whether a row with this key may come next. Asking twice for the same key is allowed.
+    #[inline]
+    pub(super) fn may_come(&mut self, key: &[u8]) -> bool {
+        let is_in_range = self.is_in_range
+            && match self.left.last() {
+                Some(KeyOrRange::Range(range)) if self.reversed => range.start() <= key,
+                Some(KeyOrRange::Range(range)) => range.end().is_none_or(|end| key < end),
+                _ => false,
+            };
+        is_in_range || self.skip_to(key)
+    }
+
+    /// Removes what lies before a key; returns whether the key is in what follows.
+    fn skip_to(&mut self, key: &[u8]) -> bool {
+        while let Some(rows) = self.left.last() {
+            let (is_in, is_before) = match rows {
+                KeyOrRange::Key(one) if self.reversed => (one == key, &one[..] > key),
+                KeyOrRange::Key(one) => (one == key, &one[..] < key),
+                KeyOrRange::Range(range) if self.reversed => (range.contains(key), range.start() > key),
+                KeyOrRange::Range(range) => (range.contains(key), range.end().is_some_and(|end| end <= key)),
+            };
+            if !is_before {
+                self.is_in_range = is_in && matches!(rows, KeyOrRange::Range(_));
+                return is_in;
+            }
+            self.left.pop();
+        }
+        false
     }
 }

@@ -28,6 +28,7 @@ pub use explain::Explain;
 pub use listed::Listed;
 pub use range::{KeyRange, prefix_end};
 pub use request::Request;
+pub(crate) use request::RequestSize;
 #[doc(hidden)]
 pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
 pub use stage::{Ended, Fixed};

@@ -69,6 +69,37 @@ impl Request {
     }
 }
 
+/// Counts the bytes of the keys and ranges of a request.
+///
+/// The service takes requests of 1 MB, but refuses row sets of 512 KiB (googleapis/google-cloud-go#1463).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RequestSize(usize);
+
+impl RequestSize {
+    /// Below the limit by more than a last range of two long keys, and the names.
+    const FULL: usize = 500 << 10;
+
+    /// What the message adds to a key or a bound.
+    const OVERHEAD: usize = 8;
+
+    pub(crate) fn add_key(&mut self, key: &[u8]) {
+        self.0 += Self::OVERHEAD + key.len();
+    }
+
+    pub(crate) fn add_range(&mut self, range: &KeyRange) {
+        self.0 += 2 * Self::OVERHEAD + range.start().len() + range.end().map_or(0, <[u8]>::len);
+    }
+
+    /// Whether the request must be sent before more is added.
+    pub(crate) fn is_full(self) -> bool {
+        self.0 >= Self::FULL
+    }
+
+    pub(super) fn bytes(self) -> usize {
+        self.0
+    }
+}
+
 /// A row or the rows of a range.
 #[derive(Clone, Debug)]
 pub(super) enum Asked {

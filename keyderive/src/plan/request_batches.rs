@@ -7,18 +7,12 @@ use std::ops::Range;
 use super::encodings::Choice;
 use super::fixed::{Buckets, FixedFields, Rows};
 use super::range::{KeyRange, prefix_end};
-use super::request::{Asked, Request};
+use super::request::{Asked, Request, RequestSize};
 use super::selection::Selection;
 use crate::key::{Layout, Salt};
 
-/// The most bytes of keys and ranges in one request.
-///
-/// The service takes requests of 1 MB, and has been seen to refuse them at half of that
-/// (googleapis/google-cloud-go#1463).
-const REQUEST_BYTES: usize = 256 << 10;
-
-/// The most bytes of keys and ranges that are held at a time, for all buckets.
-const WAVE_BYTES: usize = 4 << 20;
+/// The most bytes of keys and ranges held at a time, for all buckets.
+const BATCH_BYTES: usize = 4 << 20;
 
 /// The requests of a plan in the order of the scan: all rows of one batch come before those of the next.
 ///
@@ -36,24 +30,23 @@ pub(crate) struct RequestBatches<'s> {
 /// The requests of a batch while it is filled.
 #[derive(Default)]
 struct RequestBatch {
-    requests: BTreeMap<Option<i32>, (Request, usize)>,
+    requests: BTreeMap<Option<i32>, (Request, RequestSize)>,
     bytes: usize,
     full: bool,
 }
 
 impl RequestBatch {
     fn push(&mut self, bucket: Option<i32>, asked: Asked) {
-        let len = match &asked {
-            Asked::Key(key) => key.len(),
-            Asked::Range(range) => range.start().len() + range.end().map_or(0, <[u8]>::len),
-        };
-        // What the message has around them.
-        let len = len + 8;
-        let (request, bytes) = self.requests.entry(bucket).or_insert_with(|| (Request::new(bucket), 0));
+        let (request, size) =
+            self.requests.entry(bucket).or_insert_with(|| (Request::new(bucket), RequestSize::default()));
+        self.bytes -= size.bytes();
+        match &asked {
+            Asked::Key(key) => size.add_key(key),
+            Asked::Range(range) => size.add_range(range),
+        }
+        self.bytes += size.bytes();
+        self.full |= size.is_full() || self.bytes >= BATCH_BYTES;
         request.push(asked);
-        *bytes += len;
-        self.bytes += len;
-        self.full |= *bytes >= REQUEST_BYTES || self.bytes >= WAVE_BYTES;
     }
 }
 

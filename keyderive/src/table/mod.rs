@@ -2,25 +2,17 @@
 
 mod admin;
 mod both;
-mod bucket_scan;
 mod conditional;
 mod create;
 mod erase;
-mod execution;
 mod export;
 pub mod load;
 mod marker;
-mod merge;
 mod modify;
-mod page;
-mod partition;
 mod read;
-mod rows;
 mod scan;
-mod skipped;
 mod update;
 mod verify;
-mod visit;
 mod vouch;
 mod write;
 mod writer;
@@ -37,18 +29,14 @@ pub use both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
 pub use modify::Modify;
-pub use page::Page;
-pub use rows::{KeyOnly, ReadRow, Rows};
-pub use scan::Scan;
-pub use skipped::{OnForeign, OnUnreadable, Skipped, SkippedRow};
+pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
+pub use scan::{KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
 pub use update::Update;
 pub use verify::{Verified, Verify};
-pub use visit::RowRef;
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};
 use crate::key::TableKey;
-use crate::plan::IntoPlan;
 use crate::row::{self, RowFilter, Shape};
 
 use self::read::Projection;
@@ -211,29 +199,6 @@ impl<K: TableKey, R> Table<K, R> {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The row with this key, or none. Always one point read: a key that names nothing finds nothing.
-    ///
-    /// # Errors
-    /// When the key cannot be encoded, the read fails, or the stored columns are not an `R`.
-    pub async fn get(&self, key: &K) -> Result<Option<R>, Error>
-    where
-        R: DeserializeOwned,
-    {
-        self.vouched().await?;
-        let key = self.encode(key)?;
-        match self.client.read_row(&self.name, key, Some(self.read_filter())).await? {
-            Some(stored) => self.read(&stored).map(Some),
-            None => Ok(None),
-        }
-    }
-
-    /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
-    ///
-    /// Sends nothing yet. A value that no key can hold is reported when the scan is explained or run.
-    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
-        Scan::new(self.clone(), plan.into_plan())
     }
 
     /// The same table, whose rows are made into something else; what is asked for stays the same.

@@ -1,31 +1,39 @@
-//! Reads of single rows, of many by their keys, and of parts of them.
+//! Every way to read: a row, many by their keys, a scan, a table in partitions; which columns; and which rows are skipped.
 
 use std::borrow::Borrow;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use serde::de::DeserializeOwned;
 
-use super::skipped::{LogSkipped, OnUnreadable, Skipped};
-use super::{Table, VERSIONS};
+use super::{Scan, Table, VERSIONS};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
+use crate::plan::{IntoPlan, KeyRange, Plan};
 use crate::row::{self, FieldKind, Path, Row, RowFilter, Shape};
 
-/// Which columns are asked for.
-#[derive(Clone, Debug)]
-pub(super) enum Projection {
-    Everything,
-    /// Those that the row type names.
-    OfRows,
-    Named(Arc<[Path]>),
-}
-
 impl<K: TableKey, R> Table<K, R> {
-    /// The rows with these keys, in the order of the keys; none for a key that names nothing. A key may come several
-    /// times.
+    /// Reads the row with this key, if it exists: one point read.
+    ///
+    /// # Errors
+    /// If the key cannot be encoded, the read fails, or the stored columns are not an `R`.
+    pub async fn get(&self, key: &K) -> Result<Option<R>, Error>
+    where
+        R: DeserializeOwned,
+    {
+        self.vouched().await?;
+        let key = self.encode(key)?;
+        match self.client.read_row(&self.name, key, Some(self.read_filter())).await? {
+            Some(stored) => self.read(&stored).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Reads the rows with these keys, in the order of the keys; `None` where a row does not exist. Keys may repeat.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -47,8 +55,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// memory together; a [scan](Self::scan) by `_any_of` streams them.
     ///
     /// # Errors
-    /// When a key cannot be encoded, naming its place in the input, before anything is sent; when a read fails, or the
-    /// stored columns are not an `R`, unless such rows are [left out](Self::on_unreadable).
+    /// If a key cannot be encoded, naming its index, before anything is sent; if a read fails, or the stored columns are
+    /// not an `R`, unless such rows are [skipped](Self::on_unreadable).
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<R>>, Error>
     where
         R: DeserializeOwned,
@@ -71,9 +79,9 @@ impl<K: TableKey, R> Table<K, R> {
         encoded.iter().map(|key| stored.get(key).map_or(Ok(None), read)).collect()
     }
 
-    /// The same table, whose reads of several rows do this with rows that cannot be read as the row type:
-    /// [`get_many`](Self::get_many), for which such a row is none, and every [`scan`](Self::scan) and
-    /// [`export`](Self::export), which may say otherwise themselves.
+    /// The same table with a policy for rows that cannot be read as the row type. It applies to
+    /// [`get_many`](Self::get_many), where a skipped row is `None`, and to every [`scan`](Self::scan) and
+    /// [`export`](Self::export) without a policy of its own.
     ///
     /// ```
     /// # use keyderive::{Client, OnUnreadable, RowKey};
@@ -97,14 +105,14 @@ impl<K: TableKey, R> Table<K, R> {
         Self { skipped, ..self.clone() }
     }
 
-    /// What [`get_many`](Self::get_many) of this handle and its clones has left out, since
+    /// Which rows [`get_many`](Self::get_many) of this handle and its clones has skipped, since
     /// [`on_unreadable`](Self::on_unreadable) made it. Scans have [their own](super::Scan::skipped).
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.skipped.clone().unwrap_or_default()
     }
 
-    /// The rows that there are of these keys.
+    /// The stored rows of these keys.
     async fn stored(&self, keys: &[Bytes]) -> Result<HashMap<Bytes, Row>, Error> {
         let mut distinct = keys.to_vec();
         distinct.sort_unstable();
@@ -118,17 +126,17 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(stored)
     }
 
-    /// Whether there is a row with this key. The server sends its key alone.
+    /// Whether a row with this key exists. The server sends only the key.
     ///
     /// # Errors
-    /// When the key cannot be encoded, or the read fails.
+    /// If the key cannot be encoded, or the read fails.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.vouched().await?;
         let one = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         Ok(self.client.read_row(&self.name, self.encode(key)?, Some(one)).await?.is_some())
     }
 
-    /// The row with this key as it is stored: every version of every column of every family.
+    /// Reads the row with this key as it is stored: every version of every column of every family.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -145,18 +153,77 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A column that was written several times comes with each version that garbage collection has not come to yet;
-    /// [`Row::newest`] is what other reads give. [`Scan::raw`](super::Scan::raw) is the same for many rows, and [`Client::raw_table`](crate::Client::raw_table)
-    /// has no key type either.
+    /// A column that was written several times has each version that garbage collection has not removed yet;
+    /// [`Row::newest`] is what other reads return. [`Scan::raw`](super::Scan::raw) is the same for many rows, and
+    /// [`Client::raw_table`](crate::Client::raw_table) has no key type either.
     ///
     /// # Errors
-    /// When the key cannot be encoded, or the read fails.
+    /// If the key cannot be encoded, or the read fails.
     pub async fn get_raw(&self, key: &K) -> Result<Option<Row>, Error> {
         self.vouched().await?;
         self.client.read_row(&self.name, self.encode(key)?, None).await
     }
 
-    /// The same table, whose reads ask for these columns alone. A row that has none of them is not sent, and is none.
+    /// A scan of the rows that `plan` selects: a builder of the key type, or a [`Plan`](crate::plan::Plan).
+    ///
+    /// Sends nothing yet. Running or explaining the scan reports a value that no key can hold.
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, R> {
+        Scan::new(self.clone(), plan.into_plan())
+    }
+
+    /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// for partition in events.partitions().await? {
+    ///     let events = events.clone();
+    ///     // A plan can be serialized, for workers in other processes.
+    ///     tokio::spawn(async move { events.scan(partition).unordered().collect().await });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// They begin at the row keys that the service samples, which are about where its tablets begin, and at the salt's
+    /// buckets. They stay valid when tablets split or merge.
+    ///
+    /// # Errors
+    /// If sampling row keys fails.
+    pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error> {
+        self.partitions_of(Plan::full()).await
+    }
+
+    /// [`partitions`](Self::partitions) of the rows that a plan selects.
+    ///
+    /// # Errors
+    /// If no key can hold a value of the plan, or sampling row keys fails.
+    pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        let starts = self.key_space_starts().await?;
+        let ends = starts.iter().skip(1).map(|end| Some(end.clone())).chain([None]);
+        let windows = starts.iter().zip(ends).map(|(start, end)| KeyRange::new(start.clone(), end));
+        let parts = windows.map(|window| plan.within(&window));
+        Ok(parts.filter(|part| !part.is_empty()).collect())
+    }
+
+    /// Where the partitions of the key space begin, in order; the first one at the empty key.
+    pub(super) async fn key_space_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
+        self.vouched().await?;
+        let samples = self.client.sample_row_keys(&self.name).await?;
+        let mut starts = K::SCHEMA.bucket_splits();
+        starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));
+        // The service samples the end of the table as an empty key, which is where the first partition begins.
+        starts.push(Vec::new());
+        starts.sort_unstable();
+        starts.dedup();
+        Ok(starts)
+    }
+
+    /// The same table, whose reads ask only for these columns. A row without any of them is `None`.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -173,18 +240,18 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. What names none of
-    /// these, as the bare name of a family of the row type does, is an error of the reads.
+    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. The bare name of a
+    /// family of the row type is an error of the reads.
     ///
-    /// Projection alone are narrowed. What was read so is no whole row: [`put`](Self::put) would delete the columns that it
-    /// lacks, where [`merge`](Self::merge) and [`update`](Self::update) leave them.
+    /// Only reads are narrowed. What they return is not the whole row: [`put`](Self::put) would delete the columns that it
+    /// lacks; [`merge`](Self::merge) and [`update`](Self::update) keep them.
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(&self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
         Self { reads: Projection::Named(paths), ..self.clone() }
     }
 
-    /// The same table read, and written, as rows of another type, most often of a part of `R`'s fields.
+    /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -211,8 +278,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Where `S` is a struct, its reads ask for the columns and families that it names, aliases too. A row that has none
-    /// of them is not sent, and is none. A map, or a struct with a flattened field, names none, and all are asked for.
+    /// If `S` is a struct, reads ask for the columns and families that it names, aliases too, and a row without any of
+    /// them is `None`. A map, or a struct with a flattened field, names none, so reads ask for all.
     #[must_use]
     pub fn rows_as<S: DeserializeOwned>(&self) -> Table<K, S> {
         let mut table = self.clone().with_rows();
@@ -225,21 +292,21 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table, whose reads ask for every version of each column.
     ///
-    /// A row type with [`Versions`](crate::row::Versions) asks for them by itself. A struct with a flattened field does
-    /// not say what it has, and is read from the newest version of each column without this; a table of such rows that is
-    /// [created](Self::create) after it keeps every version.
+    /// A row type with [`Versions`](crate::row::Versions) needs no such call. A struct with a flattened field does not say
+    /// what it has: without this call, its reads ask for the newest version of each column, and
+    /// [`create`](Self::create) keeps only that.
     #[must_use]
     pub fn every_version(&self) -> Self {
         Self { every_version: true, check: self.check.again(), ..self.clone() }
     }
 
-    /// What the server shall send of a row: the columns that are read, and as many versions as the row type reads.
+    /// What the server sends of a row: the columns that are read, in as many versions as the row type reads.
     pub(super) fn read_filter(&self) -> RowFilter {
         let newest = (!self.every_version).then(|| RowFilter::latest(VERSIONS));
         RowFilter::chain(self.columns_asked().into_iter().chain(newest))
     }
 
-    /// The columns that are read, where not all are.
+    /// The columns to read, unless all are.
     pub(super) fn columns_asked(&self) -> Option<RowFilter> {
         match &self.reads {
             Projection::Everything => None,
@@ -248,7 +315,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    /// The columns that the row type names, and the markers beside them; none where it names none.
+    /// The columns that the row type names, and the markers beside them, unless it names none.
     fn columns_of_rows(&self) -> Option<RowFilter> {
         let fields = self.shape.fields();
         if fields.is_empty() {
@@ -265,5 +332,218 @@ impl<K: TableKey, R> Table<K, R> {
             }
         });
         Some(RowFilter::interleave([own].into_iter().chain(families)))
+    }
+}
+
+/// Which columns reads ask for.
+#[derive(Clone, Debug)]
+pub(super) enum Projection {
+    Everything,
+    /// Those that the row type names.
+    OfRows,
+    Named(Arc<[Path]>),
+}
+
+/// What a scan does with foreign rows: those whose keys are not of its key type, because they cannot be decoded, or have
+/// a wrong bucket or another tag.
+///
+/// A scan meets only rows within its ranges, which `explain` shows; a row before or after all buckets is in none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnForeign {
+    /// The scan ends with an error that shows the key.
+    #[default]
+    Fail,
+    /// The scan skips them, and [`Skipped`] counts them.
+    Skip,
+}
+
+/// What a read of several rows does with a row that cannot be read as the row type: a column is missing, or holds
+/// something else.
+///
+/// Such rows occur in correct programs: an [`increment`](crate::Table::increment) after a deletion leaves a row with only
+/// this column, and the cells of a row expire one by one. A row type that cannot be read from any row is an error under
+/// either policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnUnreadable {
+    /// The read ends with an error that shows the row's key and the column. This is the default.
+    #[default]
+    Fail,
+    /// The read skips them, [`Skipped`] counts them, and a warning at the end of the read has their number.
+    Skip,
+}
+
+/// Which rows a read has skipped so far: how many, and the first of them.
+///
+/// ```
+/// use keyderive::{Client, OnUnreadable, RowKey};
+///
+/// #[derive(RowKey, Debug)]
+/// struct PageKey {
+///     url: String,
+/// }
+///
+/// #[derive(serde::Serialize, serde::Deserialize, Debug)]
+/// struct Page {
+///     title: String,
+///     views: i64,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// let pages = Client::embedded().table::<PageKey, Page>("pages");
+/// pages.create_if_absent().await?;
+/// pages.put(&PageKey { url: "/".into() }, &Page { title: "Home".into(), views: 41 }).await?;
+/// // An increment of a row that does not exist makes one of the counted column alone.
+/// pages.increment(&PageKey { url: "/gone".into() }, "views", 1).await?;
+///
+/// let scan = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
+/// let skipped = scan.skipped();
+/// assert_eq!(scan.collect().await?.len(), 1);
+/// assert_eq!(skipped.unreadable(), 1);
+/// let first = skipped.first_unreadable().unwrap();
+/// assert_eq!(first.key(), b"/gone");
+/// assert!(first.error().to_string().contains("column `cf:title` is missing"));
+/// # Ok(())
+/// # }
+/// ```
+///
+/// A handle: clones belong to the same read, and may be asked while it runs. `{:?}` shows no key.
+#[derive(Clone, Default)]
+pub struct Skipped(Arc<Kinds>);
+
+#[derive(Default)]
+struct Kinds {
+    foreign: Kind,
+    unreadable: Kind,
+}
+
+/// The rows that are skipped for one reason.
+#[derive(Default)]
+struct Kind {
+    count: AtomicU64,
+    first: OnceLock<SkippedRow>,
+}
+
+/// A skipped row, from [`Skipped`].
+#[derive(Debug)]
+pub struct SkippedRow {
+    key: Bytes,
+    error: Error,
+}
+
+impl SkippedRow {
+    /// The row key, as stored.
+    #[must_use]
+    pub fn key(&self) -> &[u8] {
+        &self.key
+    }
+
+    /// The error that would have ended the read. Its text shows the key.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+}
+
+impl Kind {
+    #[cold]
+    fn add(&self, key: &[u8], error: impl FnOnce() -> Error) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.first.get_or_init(|| SkippedRow { key: Bytes::copy_from_slice(key), error: error() });
+    }
+
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+}
+
+impl Skipped {
+    /// How many rows were skipped because their keys are not of the key type: [`OnForeign::Skip`].
+    #[must_use]
+    pub fn foreign(&self) -> u64 {
+        self.0.foreign.count()
+    }
+
+    /// How many rows were skipped because they cannot be read as the row type: [`OnUnreadable::Skip`].
+    #[must_use]
+    pub fn unreadable(&self) -> u64 {
+        self.0.unreadable.count()
+    }
+
+    /// The first of [`foreign`](Self::foreign). Buckets are read side by side, so it need not be the first in key order.
+    #[must_use]
+    pub fn first_foreign(&self) -> Option<&SkippedRow> {
+        self.0.foreign.first.get()
+    }
+
+    /// The first of [`unreadable`](Self::unreadable).
+    #[must_use]
+    pub fn first_unreadable(&self) -> Option<&SkippedRow> {
+        self.0.unreadable.first.get()
+    }
+
+    pub(super) fn add_foreign(&self, key: &[u8], error: impl FnOnce() -> Error) {
+        self.0.foreign.add(key, error);
+    }
+
+    pub(super) fn add_unreadable(&self, key: &[u8], error: Error) {
+        self.0.unreadable.add(key, || error);
+    }
+}
+
+impl fmt::Debug for Skipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Skipped")
+            .field("foreign", &self.foreign())
+            .field("unreadable", &self.unreadable())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Logs once how many rows a read has skipped, when the last part of the read is dropped.
+pub(super) struct LogSkipped {
+    table: Arc<str>,
+    pub(super) skipped: Skipped,
+}
+
+impl LogSkipped {
+    pub(super) fn new(table: &Arc<str>) -> Self {
+        Self { table: Arc::clone(table), skipped: Skipped::default() }
+    }
+}
+
+impl Drop for LogSkipped {
+    fn drop(&mut self) {
+        let (table, foreign, unreadable) = (&*self.table, self.skipped.foreign(), self.skipped.unreadable());
+        if unreadable > 0 {
+            tracing::warn!(
+                table,
+                unreadable,
+                foreign,
+                "a read has skipped rows that cannot be read as the row type"
+            );
+        } else if foreign > 0 {
+            // Expected where key types share a table.
+            tracing::debug!(table, foreign, "a read has skipped rows of other key types");
+        }
+    }
+}
+
+/// Whether a visitor could read its current row.
+#[derive(Default)]
+pub(super) struct LastRead(Mutex<Option<Error>>);
+
+impl LastRead {
+    /// Notes how the last attempt to decode the row ended.
+    pub(super) fn note<T>(&self, read: &Result<T, Error>) {
+        let error = read.as_ref().err().filter(|error| error.is_unreadable_row());
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.cloned();
+    }
+
+    /// Why the row could not be read, if it could not.
+    pub(super) fn take(&self) -> Option<Error> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

@@ -1,25 +1,33 @@
-//! A scan of a table before it runs.
+//! Scans: how they are described, and their rows as a stream, a list, a count, pages or a visit.
+
+mod execution;
+mod merge;
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
-use super::bucket_scan::{Keep, Reader};
-use super::execution::ScanExecution;
-use super::page::Page;
-use super::read::Projection;
-use super::rows::{ReadRow, Rows};
-use super::skipped::{LogSkipped, OnForeign, OnUnreadable, Skipped};
-use super::{KeyOnly, Table, VERSIONS};
-use crate::client::{Client, Error};
+use futures_core::Stream;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use self::execution::{Keep, ScanExecution, ScanOptions, TableCheck};
+use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
+use super::{Next, Table, VERSIONS};
+use crate::client::{Client, Error, RowCursor};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
-use crate::row::{Path, Row, RowFilter, filter_of};
+use crate::row::{self, Cell, Cells, Path, Row, RowFilter, Shape, filter_of};
 
-/// A scan of a table: a plan and how it is to be run.
+/// How many rows are visited before other tasks have a turn.
+const ROWS_PER_TURN: u64 = 1024;
+
+/// A scan of a table: a plan and how to run it.
 ///
-/// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in
-/// parallel, merged. Where a field left of the salt is not fixed, they come in one stream, in the order of
-/// the stored keys.
+/// Rows come in the order of their logical keys, the key without its salt: one stream for each bucket, in parallel,
+/// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
 pub struct Scan<K: TableKey, R> {
     table: Table<K, R>,
@@ -30,15 +38,14 @@ pub struct Scan<K: TableKey, R> {
     keep: Option<Keep<K>>,
     skip_foreign: bool,
     skip_unreadable: bool,
-    /// What is left out.
     log: Arc<LogSkipped>,
-    /// Only for what is said of the scan: what is read follows from `R`.
+    /// Only for `explain`: `R` decides what is read.
     keys_only: bool,
-    /// How many versions of a column are read, where it is said.
+    /// How many versions of a column to read, if the caller said so.
     versions: Option<u32>,
-    /// Whether all are, where it is not said.
+    /// Whether to read all of them otherwise.
     every_version: bool,
-    /// What the server is to leave out, in this order.
+    /// The filters that the server applies, in this order.
     filters: Vec<RowFilter>,
     /// The token of the page before.
     after: Option<String>,
@@ -70,24 +77,25 @@ impl<K: TableKey, R> Scan<K, R> {
         self
     }
 
-    /// At most this many rows, the first ones in the scan's order. The limit is sent with each request, but not with
-    /// [`filter_key`](Self::filter_key), which is behind the server; a limit of 0 sends no request.
+    /// Reads at most this many rows, the first ones in the scan's order. Each request carries the limit, unless there is
+    /// a [`filter_key`](Self::filter_key), which drops rows only after the server has sent them. A limit of 0 sends no
+    /// request.
     pub fn limit(self, rows: u64) -> Self {
         Self { limit: Some(rows), ..self }
     }
 
-    /// From the last row to the first.
+    /// Reads from the last row to the first.
     pub fn reversed(self) -> Self {
         Self { reversed: !self.reversed, ..self }
     }
 
-    /// Rows as they arrive, in no order among buckets, so that no bucket waits for another.
+    /// Reads rows as they arrive, in no order among buckets, so that no bucket waits for another.
     pub fn unordered(self) -> Self {
         Self { unordered: true, ..self }
     }
 
-    /// Only rows whose key is kept. All others are read too, and left out here: for what the fields from the left
-    /// cannot say.
+    /// Keeps only rows whose key satisfies `keep`, for conditions that the fields from the left cannot express. The
+    /// server sends all others too.
     pub fn filter_key(self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
         let keep: Keep<K> = match self.keep {
             None => Arc::new(keep),
@@ -101,55 +109,55 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
     }
 
-    /// What to do with rows that cannot be read as the row type, because a column is missing or holds something else. It is
-    /// that of the [table](Table::on_unreadable) unless said. Rows that are left out count for no limit and no page.
+    /// What to do with rows that cannot be read as the row type, because a column is missing or holds something else. The
+    /// default is the [table's](Table::on_unreadable) policy. Skipped rows count towards no limit and no page.
     ///
-    /// Scans of [keys alone](Self::keys_only), a [`count`](Self::count) and [raw](Self::raw) rows read no columns, so that
-    /// none of theirs is unreadable.
+    /// [`keys_only`](Self::keys_only), [`count`](Self::count) and [`raw`](Self::raw) decode no columns, so no row is
+    /// unreadable to them.
     pub fn on_unreadable(self, policy: OnUnreadable) -> Self {
         Self { skip_unreadable: policy == OnUnreadable::Skip, ..self }
     }
 
-    /// Tells which rows are left out, while the scan runs and after it.
+    /// Which rows the scan has skipped, while it runs and after it.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.log.skipped.clone()
     }
 
-    /// The scan as a part of a greater one, which has left out what its parts have.
+    /// The scan as a part of a larger one, with which it shares the count of skipped rows.
     pub(super) fn part_of(self, log: &Arc<LogSkipped>) -> Self {
         Self { log: Arc::clone(log), ..self }
     }
 
-    /// Only these columns: `name` of the table's family, `family:name` of another one, `family:` for all columns of a
-    /// family. A row that has none of them is not sent, and neither is any where two calls name different columns: what
-    /// the first leaves out, the second cannot bring back.
+    /// Reads only these columns: `name` of the table's family, `family:name` of another one, `family:` for all columns of
+    /// a family. The server does not send a row without any of them. Two calls narrow each other: if they name different
+    /// columns, no row is left.
     pub fn columns<Q: AsRef<[u8]>>(self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths: Vec<_> = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
         let columns = filter_of(&paths, &self.table.family, &self.table.shape);
         self.filter(columns)
     }
 
-    /// Only what a filter of the server's lets through. Several are applied one after the other. A row of which
-    /// nothing is left is not sent.
+    /// Adds a filter that the server applies to each row, after earlier ones. It does not send a row of which nothing is
+    /// left.
     pub fn filter(mut self, filter: RowFilter) -> Self {
         self.filters.push(filter);
         self
     }
 
-    /// So many versions of each column, the newest first; one unless said, or all where the row type has
-    /// [`Versions`](crate::row::Versions), or is [`raw`](Self::raw). Other fields are read from the newest.
+    /// Reads up to this many versions of each column, the newest first. The default is one, or all if the row type has
+    /// [`Versions`](crate::row::Versions) or the scan is [`raw`](Self::raw). Other fields are read from the newest.
     pub fn latest(self, versions: u32) -> Self {
         Self { versions: Some(versions), ..self }
     }
 
-    /// The keys of the rows alone: the server sends no values.
+    /// Reads only the keys of the rows: the server sends no values.
     pub fn keys_only(self) -> Scan<K, KeyOnly> {
         Scan { keys_only: true, ..self.with_rows() }
     }
 
-    /// The rows as they are stored: every version of every column of every family, unless [`latest`](Self::latest) or a
-    /// filter says otherwise.
+    /// Reads the rows as they are stored: every version of every column of every family, unless
+    /// [`latest`](Self::latest) or a filter says otherwise.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -169,7 +177,7 @@ impl<K: TableKey, R> Scan<K, R> {
         raw
     }
 
-    /// The same scan, whose rows are made into something else.
+    /// The same scan with another row type.
     fn with_rows<S>(self) -> Scan<K, S> {
         Scan {
             table: self.table.with_rows(),
@@ -189,13 +197,13 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
-    /// Goes on after the page that this token was given with; the scan is otherwise the same. The token of another
-    /// scan is an error when this one runs.
+    /// Resumes after the page that returned this token; the scan must otherwise be the same. The token of another scan is
+    /// an error when this one runs.
     pub fn after(self, token: &str) -> Self {
         Self { after: Some(token.to_owned()), ..self }
     }
 
-    /// Fails for keys of another layout than the table's.
+    /// Fails if `B` has another layout than the table's key type.
     pub(super) fn check_layout<B: RowKey>(&self) -> Result<(), Error> {
         let (own, other) = (K::SCHEMA, B::SCHEMA);
         if std::ptr::eq(own, other) || own.fingerprint() == other.fingerprint() {
@@ -211,7 +219,7 @@ impl<K: TableKey, R> Scan<K, R> {
         ))
     }
 
-    /// The plan, or what it has after the page before.
+    /// The plan, or what is left of it after the page before.
     fn planned(&self) -> Result<Plan<K>, Error> {
         let planned = self.plan.clone().and_then(|plan| match &self.after {
             Some(token) => plan.after(token, self.reversed),
@@ -220,18 +228,18 @@ impl<K: TableKey, R> Scan<K, R> {
         planned.map_err(|error| Error::plan(&self.table.name, error))
     }
 
-    /// What the server shall send of each row.
+    /// What the server sends of each row.
     fn read_filter(&self) -> RowFilter {
         let versions = self.versions.or((!self.every_version).then_some(VERSIONS));
         let read_filter = self.table.columns_asked().into_iter().chain(self.filters.iter().cloned());
         RowFilter::chain(read_filter.chain(versions.map(RowFilter::latest)))
     }
 
-    /// What the scan will do, in words, without doing it.
+    /// Describes what the scan will do, without running it.
     ///
     /// # Errors
-    /// When a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another
-    /// scan, or the service does not take a [`filter`](Self::filter).
+    /// If a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another scan, or
+    /// the service would refuse a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
         self.table.check_filter(&self.read_filter())?;
@@ -265,9 +273,12 @@ impl<K: TableKey, R> Scan<K, R> {
         filters
     }
 
-    /// Runs the scan. Nothing is sent before the stream is first polled; dropping it cancels what runs.
+    /// Runs the scan. The first poll of the stream sends the first request.
     ///
     /// An error is the stream's last item: of the plan, a filter, a request, or a row that is not one of this table.
+    ///
+    /// # Cancel safety
+    /// Dropping the stream cancels its requests.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Rows<K, R>
     where
@@ -276,19 +287,25 @@ impl<K: TableKey, R> Scan<K, R> {
         let filter = R::filter(self.read_filter());
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
         let Self { table, limit, reversed, unordered, keep, skip_foreign, skip_unreadable, log, .. } = self;
-        let run = planned.map(|plan| {
-            let reader = Reader {
+        let execution = planned.map(|plan| {
+            let options = ScanOptions {
                 client: table.client.clone(),
                 table: Arc::clone(&table.name),
                 filter: Some(filter),
                 reversed,
+                unordered,
                 keep,
                 skip_foreign,
                 skipped: log.skipped.clone(),
             };
-            ScanExecution::new(reader, plan.into_batches(reversed), unordered, limit)
+            ScanExecution::new(options, plan.into_batches(reversed), limit, |client| {
+                // Without the type of the rows, which may borrow.
+                let mut table = table.clone().with_rows::<()>();
+                table.client = client.clone();
+                (!table.is_vouched()).then(|| Box::pin(async move { table.vouched().await }) as TableCheck)
+            })
         });
-        Rows::new(table, run, skip_unreadable, log)
+        Rows { table, execution: execution.map(Box::new).map_err(Some), skip_unreadable, log }
     }
 
     /// Runs the scan and collects its rows.
@@ -318,7 +335,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(rows)
     }
 
-    /// Runs the scan and counts its rows: those that its filters, its limit and its page leave.
+    /// Runs the scan and counts its rows, after its filters, its limit and its page.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -333,7 +350,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # }
     /// ```
     ///
-    /// Every row is sent, as its key: the server strips the values. [`Table::count`] is the same of a plan alone.
+    /// The server sends the key of every row, without values. [`Table::count`] counts the rows of a plan.
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream).
@@ -346,7 +363,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(count)
     }
 
-    /// The next `rows` rows, one at least, and a token for those after them.
+    /// Reads the next `rows` rows, at least one, and a token for the page after them.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -362,12 +379,12 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # }
     /// ```
     ///
-    /// The token is opaque text: it holds the place of the last row, and is bound to the constraints, the direction
-    /// and the key layout. It is good in every process, for as long as the layout is. Pages need an order to go on in,
-    /// so [`unordered`](Self::unordered) does nothing here, and a page is its own [`limit`](Self::limit).
+    /// The token is opaque text. It holds the place of the last row and is bound to the constraints, the direction and
+    /// the key layout; it is valid in every process, as long as the layout is. Pages need an order, so
+    /// [`unordered`](Self::unordered) has no effect here, and a page is its own [`limit`](Self::limit).
     ///
     /// # Errors
-    /// Those of [`collect`](Self::collect); when the token of [`after`](Self::after) is of another scan.
+    /// Those of [`collect`](Self::collect), and the token of another scan in [`after`](Self::after).
     pub async fn page(self, rows: u64) -> Result<Page<R::Item>, Error>
     where
         R: ReadRow<K>,
@@ -387,6 +404,103 @@ impl<K: TableKey, R> Scan<K, R> {
         }
         Ok(page)
     }
+
+    /// Runs the scan and calls `visit` with each key and row, borrowed; returns how many there were.
+    ///
+    /// For folds over millions of rows: keys and rows are decoded where they lie in the server's messages, and types that
+    /// borrow allocate nothing for a row. `B` is the table's key type, or one of the same layout with borrowed fields; the
+    /// closure chooses the type of the row.
+    ///
+    /// ```
+    /// use keyderive::{Client, Error, RowKey};
+    ///
+    /// #[derive(RowKey)]
+    /// struct ReadingKey {
+    ///     station: String,
+    ///     at: u64,
+    /// }
+    ///
+    /// /// The same key, borrowed.
+    /// #[derive(RowKey)]
+    /// struct LentKey<'a> {
+    ///     station: &'a str,
+    ///     at: u64,
+    /// }
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Reading<'a> {
+    ///     celsius: f64,
+    ///     sensor: &'a str,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Error> {
+    /// # let client = Client::embedded();
+    /// # client.table::<ReadingKey, ()>("readings").create_if_absent().await?;
+    /// # let lent = client.write_only_table::<ReadingKey, Reading<'_>>("readings");
+    /// # for at in 0..3 {
+    /// #     let key = ReadingKey { station: "north".into(), at };
+    /// #     lent.put(&key, &Reading { celsius: 20.5, sensor: "a" }).await?;
+    /// # }
+    /// let readings = client.table::<ReadingKey, OwnedReading>("readings");
+    /// # #[derive(serde::Deserialize)] struct OwnedReading { celsius: f64, sensor: String }
+    /// let mut sum = 0.0;
+    /// let rows = readings
+    ///     .scan(ReadingKey::scan())
+    ///     .visit::<LentKey<'_>, Error>(|key, row| {
+    ///         let reading: Reading<'_> = row.read()?;
+    ///         if key.station == "north" && reading.sensor == "a" {
+    ///             sum += reading.celsius;
+    ///         }
+    ///         Ok(())
+    ///     })
+    ///     .await?;
+    /// assert_eq!((rows, sum), (3, 61.5));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The rows are those of [`stream`](Self::stream), in its order. Every key is checked as `B` before the call; `B`
+    /// repeats the attributes of the table's key type, `#[salt]` among them. Both types must be named: `B` and the
+    /// closure's error, which may be the program's own. An `Err` ends the visit early.
+    ///
+    /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows.
+    ///
+    /// The closure decodes the row, so it sees first that a row [cannot be read](RowRef::read). Under
+    /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), an error that it returns after its last `read` of this row
+    /// failed does not end the visit: the row counts as [skipped](Self::skipped), and towards no limit. So `row.read()?` is
+    /// enough. A closure that returns `Ok` without the row has visited it.
+    ///
+    /// # Errors
+    /// The first one of the scan, of a key that is not a `B`, or of `visit`, which ends it; and if `B` has another layout
+    /// than the table's key type.
+    pub async fn visit<B, E>(
+        self,
+        mut visit: impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
+    ) -> Result<u64, E>
+    where
+        R: ReadRow<K>,
+        B: RowKey,
+        E: From<Error>,
+    {
+        self.check_layout::<B>()?;
+        let mut rows = self.stream();
+        let mut visited = 0;
+        poll_fn(|cx| {
+            let mut left = ROWS_PER_TURN;
+            while left > 0 {
+                let passed = ready!(rows.poll_visit::<B, E>(cx, left, &mut visit))?;
+                if passed.rows == 0 {
+                    return Poll::Ready(Ok(visited));
+                }
+                visited += passed.rows - passed.skipped;
+                left -= passed.rows;
+            }
+            cx.waker().wake_by_ref();
+            Poll::Pending
+        })
+        .await
+    }
 }
 
 impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
@@ -399,5 +513,316 @@ impl<K: TableKey, R> fmt::Debug for Scan<K, R> {
             .field("reversed", reversed)
             .field("unordered", unordered)
             .finish_non_exhaustive()
+    }
+}
+
+/// Some rows of a scan, and the token of the next page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Page<T> {
+    /// The rows, in the order of the scan.
+    pub rows: Vec<T>,
+    /// The token of the next page, for [`Scan::after`](Scan::after); none at the end.
+    pub next: Option<String>,
+}
+
+/// What a scan makes of a row: its key and an `R` by serde, its key and the [`Row`] as stored, or the key alone.
+pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
+    /// An item of the stream.
+    type Item;
+
+    /// Narrows what the server sends of a row.
+    #[doc(hidden)]
+    fn filter(read_filter: RowFilter) -> RowFilter;
+
+    /// Reads a stored row.
+    ///
+    /// # Errors
+    /// If the stored columns are not such a row.
+    #[doc(hidden)]
+    fn read(table: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error>;
+}
+
+mod sealed {
+    pub trait Sealed {}
+
+    impl<R: serde::de::DeserializeOwned> Sealed for R {}
+    impl Sealed for super::KeyOnly {}
+    impl Sealed for super::Row {}
+}
+
+impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
+    type Item = (K::Stored, R);
+
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        read_filter
+    }
+
+    fn read(table: &Table<K, R>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+        Ok((key, table.read(row)?))
+    }
+}
+
+/// The row type of a scan of keys alone: [`Scan::keys_only`].
+#[derive(Clone, Copy, Debug)]
+pub enum KeyOnly {}
+
+impl<K: TableKey> ReadRow<K> for KeyOnly {
+    type Item = K::Stored;
+
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        RowFilter::chain([read_filter, RowFilter::cells_per_row(1), RowFilter::strip_value()])
+    }
+
+    fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
+        Ok(key)
+    }
+}
+
+impl<K: TableKey> ReadRow<K> for Row {
+    type Item = (K::Stored, Row);
+
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        read_filter
+    }
+
+    fn read(_: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+        Ok((key, row.clone()))
+    }
+}
+
+/// The rows of a scan, in the order of their logical keys: a [`Stream`], and [`next`](Self::next) without it.
+///
+/// ```
+/// # use keyderive::{Client, RowKey};
+/// # #[derive(RowKey)] struct UserKey { id: u64 }
+/// # type User = std::collections::BTreeMap<String, i64>;
+/// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+/// let users = client.table::<UserKey, User>("users");
+/// let mut rows = users.scan(UserKey::scan()).stream();
+/// while let Some(row) = rows.next().await {
+///     let (key, user) = row?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Memory is bounded however many rows there are: a slow consumer holds back the server. An error ends the stream.
+///
+/// # Cancel safety
+/// Dropping the stream cancels its requests.
+///
+/// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
+#[must_use = "a stream reads nothing until it is polled"]
+pub struct Rows<K: TableKey, R> {
+    table: Table<K, R>,
+    /// The running scan, or the error of its plan until it is returned.
+    execution: Result<Box<ScanExecution<K>>, Option<Error>>,
+    skip_unreadable: bool,
+    log: Arc<LogSkipped>,
+}
+
+/// Nothing in it is pinned: the scan is in a box, and keys are only moved.
+impl<K: TableKey, R> Unpin for Rows<K, R> {}
+
+impl<K: TableKey, R> Rows<K, R> {
+    /// Which rows the scan has skipped so far.
+    #[must_use]
+    pub fn skipped(&self) -> Skipped {
+        self.log.skipped.clone()
+    }
+
+    /// The stored key of the last row; empty before the first.
+    pub(super) fn last_key(&self) -> &[u8] {
+        self.execution.as_ref().map_or(&[], |execution| execution.last_key())
+    }
+
+    /// Advances to the next row; returns false at the end.
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        match &mut self.execution {
+            Ok(execution) => execution.poll_next_row(cx),
+            Err(error) => Poll::Ready(error.take().map_or(Ok(false), Err)),
+        }
+    }
+}
+
+impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
+    /// The next row; none after the last one, or after an error.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped loses no row.
+    pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
+        poll_fn(|cx| self.poll_item(cx)).await
+    }
+
+    fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
+        loop {
+            match ready!(self.poll_next_row(cx)) {
+                Ok(true) => {}
+                Ok(false) => return Poll::Ready(None),
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+            let Self { table, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
+            let Some(row) = execution.current() else { return Poll::Ready(None) };
+            let item = match K::stored(row.key()) {
+                Ok(key) => R::read(table, key, row),
+                Err(error) => Err(Error::foreign(&table.name, error)),
+            };
+            match item {
+                Ok(item) => {
+                    execution.delivered();
+                    return Poll::Ready(Some(Ok(item)));
+                }
+                Err(error) if self.skip_unreadable && error.is_unreadable_row() => {
+                    self.log.skipped.add_unreadable(row.key(), error);
+                }
+                Err(error) => return Poll::Ready(Some(Err(execution.fail_at_row(error)))),
+            }
+        }
+    }
+
+    /// Passes the next row and the rows already buffered to `visit`, at most `max`. Returns how many: 0 at the end.
+    fn poll_visit<B: RowKey, E: From<Error>>(
+        &mut self,
+        cx: &mut Context<'_>,
+        max: u64,
+        visit: &mut impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
+    ) -> Poll<Result<Passed, E>> {
+        let mut passed = Passed::default();
+        if !ready!(self.poll_next_row(cx)?) {
+            return Poll::Ready(Ok(passed));
+        }
+        let Self { table, execution: Ok(execution), skip_unreadable, log } = self else {
+            return Poll::Ready(Ok(passed));
+        };
+        let last_read = skip_unreadable.then(LastRead::default);
+        let mut refused = None;
+        execution.buffered(max, |row| {
+            passed.rows += 1;
+            let visited = match B::decode(row.key()) {
+                // Decoded in the argument, so that the key is not moved.
+                Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(Refused::Visit),
+                Err(error) => Err(Refused::Key(Error::foreign(&table.name, error))),
+            };
+            refused = visited.err();
+            if let Some(Refused::Visit(_)) = refused
+                && let Some(error) = last_read.as_ref().and_then(LastRead::take)
+            {
+                log.skipped.add_unreadable(row.key(), error);
+                passed.skipped += 1;
+                refused = None;
+            }
+            refused.is_none()
+        });
+        Poll::Ready(match refused {
+            None => {
+                execution.count(passed.rows - passed.skipped);
+                Ok(passed)
+            }
+            Some(Refused::Key(error)) => Err(execution.fail_at_row(error).into()),
+            Some(Refused::Visit(error)) => {
+                execution.end();
+                Err(error)
+            }
+        })
+    }
+}
+
+/// Rows that were passed to a visitor.
+#[derive(Default)]
+struct Passed {
+    rows: u64,
+    /// How many of them could not be read, and are skipped.
+    skipped: u64,
+}
+
+/// Why a row ends a visit.
+enum Refused<E> {
+    Key(Error),
+    Visit(E),
+}
+
+impl<K: TableKey, R: ReadRow<K>> Stream for Rows<K, R> {
+    type Item = Result<R::Item, Error>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_item(cx)
+    }
+}
+
+impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+/// A borrowed row of a scan, in the closure of [`Scan::visit`].
+///
+/// It borrows from the server's message and lives as long as the closure's call.
+#[derive(Clone, Copy)]
+pub struct RowRef<'a> {
+    row: &'a Row,
+    table: &'a str,
+    family: &'a str,
+    shape: &'a Shape,
+    /// Notes that the row could not be read, if such rows are skipped.
+    last_read: Option<&'a LastRead>,
+}
+
+impl<'a> RowRef<'a> {
+    fn new<K, R>(row: &'a Row, table: &'a Table<K, R>, last_read: Option<&'a LastRead>) -> Self {
+        Self { row, table: &table.name, family: &table.family, shape: &table.shape, last_read }
+    }
+
+    /// Decodes the row by serde, as any type that reads the table's columns. Its strings and bytes may be borrowed.
+    ///
+    /// The table's row type, not `S`, decides which fields are families and which columns are read in all versions: a
+    /// family that only `S` has is an error, and [`Versions`](crate::row::Versions) that only `S` has hold the newest
+    /// version. [`Table::rows_as`] gives the table another, owned row type, whose scans can be read as one that borrows.
+    ///
+    /// `&str` and `&[u8]` borrow as they are; in an `Option`, a map or a `Cow` with `#[serde(borrow)]`. Text inside JSON
+    /// that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
+    ///
+    /// # Errors
+    /// If the stored columns are not an `S`: [`Scan::visit`] says what happens to such a row. A scan of
+    /// [keys alone](Scan::keys_only) has no values.
+    pub fn read<S: Deserialize<'a>>(self) -> Result<S, Error> {
+        let read = row::from_row(self.row, self.family, self.shape)
+            .map_err(|error| Error::row(self.table, self.row.key(), error));
+        if let Some(last_read) = self.last_read {
+            last_read.note(&read);
+        }
+        read
+    }
+
+    /// The row key, as stored.
+    #[must_use]
+    pub fn key(self) -> &'a [u8] {
+        self.row.key()
+    }
+
+    /// The cells that were read, in the table's order.
+    #[must_use]
+    pub fn cells(self) -> Cells<'a> {
+        self.row.cells()
+    }
+
+    /// The newest cell of one column that was read.
+    #[must_use]
+    pub fn newest(self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<Cell<'a>> {
+        self.row.newest(family, qualifier)
+    }
+
+    /// The row as an owned value. It shares the memory of the server's message.
+    #[must_use]
+    pub fn to_row(self) -> Row {
+        self.row.clone()
+    }
+}
+
+impl fmt::Debug for RowRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.row.fmt(f)
     }
 }

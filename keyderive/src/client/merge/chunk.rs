@@ -1,16 +1,16 @@
-//! The chunks of a `ReadRowsResponse`, read where they lie.
+//! The chunks of a `ReadRowsResponse`, decoded in place.
 //!
-//! Field numbers are those of `CellChunk` in `wire/proto/data.proto`. What a protobuf reader accepts is accepted:
-//! fields in any order, the last of several, and fields that nobody here knows. A server is not trusted: every length
-//! is checked against what holds it.
+//! Field numbers are those of `CellChunk` in keyderive-proto's `data.proto`. Like every protobuf reader, it accepts fields
+//! in any order, keeps the last of repeated ones, and skips unknown ones. It does not trust the server: every length is
+//! checked against what encloses it.
 
 use crate::client::protobuf::{LENGTH, Reader, VARINT, What, Wrong};
 use crate::row::Span;
 
-/// What is wrong with a message.
+/// Why a message cannot be decoded.
 pub(super) type Malformed = String;
 
-/// A piece of a row, as places in the message that it comes in.
+/// A piece of a row, as places in its message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chunk {
     pub(super) key: Span,
@@ -23,7 +23,7 @@ pub(super) struct Chunk {
     pub(super) status: Status,
 }
 
-/// What a chunk says of its row.
+/// What a chunk does to its row.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Status {
     #[default]
@@ -32,7 +32,7 @@ pub(super) enum Status {
     Reset,
 }
 
-/// The labels of a chunk, which few have: the place of the chunk that they are in, or of nothing.
+/// The labels of a chunk: the place of the chunk if it has some, decoded again on demand, since few have.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Labels(Span);
 
@@ -41,11 +41,11 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// Where they are.
+    /// Their places.
     pub(super) fn of(self, message: &[u8]) -> Vec<Span> {
         let mut labels = Vec::new();
         let mut reader = Reader::new(self.0.upto(message), self.0.start() as usize);
-        // The chunk has been read before, from the first field to the last.
+        // The chunk was decoded before, so no field fails.
         while let Ok(Some((number, form))) = reader.field() {
             let read = match (number, form) {
                 (5, LENGTH) => reader.span().map(|label| labels.push(label)),
@@ -59,16 +59,16 @@ impl Labels {
     }
 }
 
-/// What a message has one after the other.
+/// A part of a message.
 #[derive(Debug)]
 pub(super) enum Part {
     Chunk(Chunk),
-    /// The key that the server says it has scanned, of which the last counts.
+    /// The key that the server reports as scanned; the last one counts.
     Scanned(Span),
     End,
 }
 
-/// Reads the next part of a message after `at`, which is moved after it. The message has less than 4 GiB.
+/// Decodes the part of a message at `at`, which moves past it. The message has less than 4 GiB.
 pub(super) fn next(message: &[u8], at: &mut usize) -> Result<Part, Malformed> {
     let mut reader = Reader::new(message, *at);
     let part = reader.part().map_err(Wrong::into_text)?;
@@ -99,7 +99,7 @@ impl Reader<'_> {
         Ok(Part::End)
     }
 
-    /// All that there is, as a chunk.
+    /// Decodes all fields as a chunk.
     fn chunk(mut self, place: Span) -> Result<Chunk, Wrong> {
         let mut chunk = Chunk::default();
         while let Some(field) = self.field()? {
@@ -115,7 +115,7 @@ impl Reader<'_> {
                 }
                 (6, LENGTH) => chunk.value = self.span()?,
                 (7, VARINT) => chunk.value_size = low_half(self.varint()?),
-                // One of the two: the last that is given.
+                // A oneof: the last of the two counts.
                 (8, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Reset },
                 (9, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Commit },
                 (1..=9, _) => return Err(self.wrong(What::Form)),
@@ -131,7 +131,7 @@ impl Reader<'_> {
         Ok(family)
     }
 
-    /// The value of a message that has nothing but one, in its field 1; where it is left out, that of a field before.
+    /// The value of a wrapper message, in its field 1; if that is absent, the value of an earlier field.
     fn wrapped(&mut self, before: Option<Span>) -> Result<Span, Wrong> {
         let place = self.span()?;
         let mut reader = Reader::new(place.upto(self.bytes()), place.start() as usize);
@@ -151,7 +151,7 @@ impl Reader<'_> {
     }
 }
 
-/// As protobuf reads a number of 32 bits.
+/// A number of 32 bits, truncated as protobuf demands.
 #[expect(clippy::cast_possible_truncation, reason = "the rule for numbers that are too large")]
 fn low_half(number: u64) -> i32 {
     number as i32

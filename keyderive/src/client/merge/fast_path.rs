@@ -1,8 +1,7 @@
-//! Cells as all servers write nearly all of them, read in one go.
+//! The fast path of the merger: cells of the common shape, decoded in one step.
 //!
-//! What is read here is what the [chunks](super::chunk) say, which are read more slowly: a whole cell, without labels, whose
-//! fields are in the order of their numbers, each once, and whose names are neither empty nor long. Of whatever is
-//! otherwise nothing is said.
+//! The common shape is a whole cell without labels, whose fields come once, in the order of their numbers, and whose names
+//! are neither empty nor long. Everything else falls back to the [chunk reader](super::chunk), with the same result.
 
 use super::chunk::is_text;
 use super::{Open, RowMerger};
@@ -21,7 +20,7 @@ pub(super) struct WholeCell {
     pub(super) is_committed: bool,
 }
 
-/// The first byte of a field: its number and its form.
+/// The first byte of a field: its number and its wire type.
 const CHUNK: u8 = 0x0a;
 const KEY: u8 = 0x0a;
 const FAMILY: u8 = 0x12;
@@ -33,8 +32,8 @@ const COMMIT: u8 = 0x48;
 /// The one field of a message around a name.
 const NAME: u8 = 0x0a;
 
-/// The cell of the chunk at this place in a message, and where it ends; none if the chunk has another shape, or there is none.
-/// The message has less than 4 GiB.
+/// Decodes the chunk at this place of a message, which has less than 4 GiB. Returns the cell and its end, or none if
+/// there is no chunk, or it has another shape.
 #[inline(always)]
 pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(WholeCell, usize)> {
     let (chunk, after) = split(CHUNK, message.get(at..)?)?;
@@ -53,15 +52,15 @@ pub(super) fn cell(message: &[u8], at: usize, last: &mut LastNumber) -> Option<(
     Some((WholeCell { key, family, qualifier, timestamp_micros, value, is_committed }, end))
 }
 
-/// The fields of a chunk that have not been read. A field of another shape stays there, with all that follow.
+/// The fields of a chunk that are left to read. A field of another shape stays, with all after it.
 struct Fields<'m> {
     rest: &'m [u8],
-    /// Where they end in the message.
+    /// The end of the chunk in the message.
     end: usize,
 }
 
 impl<'m> Fields<'m> {
-    /// The place of the last bytes that were taken, before the rest.
+    /// The place of the last `len` bytes before the rest.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "messages have less than 4 GiB")]
     fn taken(&mut self, len: usize, rest: &'m [u8]) -> Span {
@@ -78,7 +77,7 @@ impl<'m> Fields<'m> {
         }
     }
 
-    /// A name of up to 125 bytes, which is in a message of its own.
+    /// A name of up to 125 bytes, wrapped in a message of its own.
     #[inline(always)]
     fn name(&mut self, field: u8) -> Option<Span> {
         match *self.rest {
@@ -92,7 +91,7 @@ impl<'m> Fields<'m> {
         }
     }
 
-    /// A number of up to 56 bits; 0 where there is none.
+    /// A number of up to 56 bits; 0 if the field is absent.
     #[inline(always)]
     #[expect(clippy::little_endian_bytes, reason = "protobuf's numbers have their lowest byte first")]
     fn number(&mut self, field: u8, last: &mut LastNumber) -> i64 {
@@ -108,10 +107,10 @@ impl<'m> Fields<'m> {
     }
 }
 
-/// The number that was read last. The cells of a row mostly have one timestamp.
+/// The last number that was decoded: the cells of a row mostly share one timestamp.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LastNumber {
-    /// The eight bytes that it began.
+    /// The eight bytes from its start.
     word: u64,
     number: u64,
     len: usize,
@@ -124,7 +123,7 @@ impl Default for LastNumber {
 }
 
 impl LastNumber {
-    /// What these bytes begin with.
+    /// The number at the start of these bytes, and its length.
     #[inline(always)]
     fn or_read(&mut self, word: u64) -> Option<(u64, usize)> {
         if word != self.word {
@@ -135,7 +134,7 @@ impl LastNumber {
     }
 }
 
-/// The bytes of the field that comes next, and what is after it, if it is this one and has less than 16 KiB.
+/// The next field's bytes and the rest, if it is this field and has less than 16 KiB.
 #[inline(always)]
 fn split(field: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
     match *rest {
@@ -148,8 +147,8 @@ fn split(field: u8, rest: &[u8]) -> Option<(&[u8], &[u8])> {
 }
 
 impl RowMerger {
-    /// Takes cells of a row in the current message while they have the common shape; returns whether one of them commits the row.
-    /// Whatever is not to be taken so, for any reason, is left to [`push`](RowMerger::push).
+    /// Takes cells while they have the common shape; returns whether one of them commits the row. All others are left to
+    /// [`push`](RowMerger::push).
     #[inline]
     pub(super) fn try_fast_path(&mut self) -> bool {
         match self.open {
@@ -177,12 +176,11 @@ impl RowMerger {
         is_committed
     }
 
-    /// Takes further cells of a row, the last of which was of this column, while they have the common shape; returns whether one of
-    /// them commits the row.
+    /// Takes further cells after one of this column; returns whether one of them commits the row.
     #[inline(always)]
     fn take_further_cells(&mut self, mut column: (Span, Span)) -> bool {
         while let Some((further, end)) = cell(&self.message, self.at, &mut self.last_number)
-            && let Some(next) = self.column_behind(column, &further)
+            && let Some(next) = self.column_after(column, &further)
         {
             column = next;
             self.add_whole(&further, column, end);
@@ -193,7 +191,7 @@ impl RowMerger {
         false
     }
 
-    /// The column of the first cell of a row, if the row may come here.
+    /// The column of a row's first cell, if the row is allowed here.
     #[inline(always)]
     fn begins_row(&mut self, cell: &WholeCell) -> Option<(Span, Span)> {
         let key = cell.key.of(&self.message);
@@ -203,9 +201,9 @@ impl RowMerger {
         (may_come && is_text(family.of(&self.message))).then_some((family, qualifier))
     }
 
-    /// The column of a further cell of a row, if the cell may come after one of the column that is given.
+    /// The column of a further cell, if it is allowed after one of the given column.
     #[inline(always)]
-    fn column_behind(&self, (last, qualifier): (Span, Span), cell: &WholeCell) -> Option<(Span, Span)> {
+    fn column_after(&self, (last, qualifier): (Span, Span), cell: &WholeCell) -> Option<(Span, Span)> {
         match (cell.family, cell.qualifier) {
             _ if !cell.key.is_empty() => None,
             (None, new) => Some((last, new.unwrap_or(qualifier))),

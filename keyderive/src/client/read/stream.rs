@@ -1,4 +1,4 @@
-//! A scan over all its attempts, as one stream of rows.
+//! A read as one stream of rows, over all its attempts and requests: it retries, resumes and reads on.
 
 use std::fmt;
 use std::pin::Pin;
@@ -21,370 +21,141 @@ use crate::client::operation::{Kind, Operation};
 use crate::client::{Client, Error, StreamGuard, call};
 use crate::row::Row;
 
-/// The rows of a table as they are stored, one after the other.
+/// Rows one after the other, each borrowed until the next: the protocol of every layer of a scan.
+pub(crate) trait RowCursor {
+    /// Advances to the next row; returns false at the end.
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
+
+    /// The row that was advanced to last; none before the first and after the last.
+    fn current(&self) -> Option<&Row>;
+
+    /// Calls `f` on the current row and the rows already buffered, at most `max`, until `f` returns false.
+    fn buffered(&mut self, max: u64, f: impl FnMut(&Row) -> bool);
+}
+
+/// The stored rows of a table, one after the other.
 ///
-/// Nothing is sent before the stream is first polled. It holds back the server while it is not polled. When a
-/// request fails and may be made again, the stream goes on after the last row that came, so that each row comes
-/// once. It ends with the first error that it cannot mend; dropping it cancels its request.
+/// The first poll sends the request. While the stream is not polled, it holds back the server. It retries transient
+/// failures and resumes after the last row that it delivered, so no row comes twice. It ends with the first error that
+/// retries cannot mend.
+///
+/// # Cancel safety
+/// Dropping the stream cancels its request.
 pub struct RowStream {
     phase: Phase,
-    pass: StreamGuard,
+    guard: StreamGuard,
     table: Arc<str>,
 }
 
 enum Phase {
-    /// Not polled yet.
-    New(Client, Box<(Operation, ReadRows)>),
+    /// The next poll sends a request.
+    Unsent(Client, Box<Unsent>),
     Opening(BoxFuture<'static, Opened>),
     Reading(Box<Reading>),
-    /// Until the next attempt.
-    Pausing(Box<Scan>, Pin<Box<Sleep>>),
+    BackingOff(Box<Scan>, Pin<Box<Sleep>>),
+    /// The request's limit is used up, or the answer was cut short: more rows may follow.
+    Paused(Box<Scan>),
     Ended,
 }
 
-/// A scan between its attempts.
-struct Scan {
-    attempts: Attempts,
-    /// What is left to read of the present portion.
+/// A read of which nothing is in flight.
+struct Unsent {
+    operation: Operation,
+    /// The request to send next.
     request: ReadRows,
-    /// The portions after it, the next one at the end.
-    portions: Vec<ReadRows>,
-    /// How far the scan has come.
+    /// The requests after it, in reverse.
+    later: Vec<ReadRows>,
+    /// The last row that was delivered, or that the server says it has scanned.
     last_key: Option<Bytes>,
 }
 
-/// A scan with its next attempt.
-struct Opened {
-    scan: Box<Scan>,
-    begun: Result<Begun, Error>,
+/// A read between two attempts.
+struct Scan {
+    attempts: Attempts,
+    request: ReadRows,
+    later: Vec<ReadRows>,
+    last_key: Option<Bytes>,
 }
 
-/// An attempt that has the head of an answer, or none.
-struct Begun {
+/// A read whose attempt was sent, up to the head of the answer.
+struct Opened {
+    scan: Box<Scan>,
+    sent: Result<Sent, Error>,
+}
+
+struct Sent {
     attempt: Attempt,
     answer: Result<Response<Streaming<RowsMessage>>, Failure>,
 }
 
-/// An attempt that is being answered.
+/// An attempt whose answer arrives.
 struct Reading {
     scan: Box<Scan>,
     attempt: Attempt,
     responses: Streaming<RowsMessage>,
     merger: RowMerger,
-    /// How many rows have come of this attempt.
+    /// How many rows this attempt has delivered.
     rows: u64,
-    patience: Patience,
+    idle: IdleTimer,
 }
 
-/// Why there are no further rows of an attempt.
+/// Why an attempt ended early.
 enum Stop {
     Failed(Failure),
     Broken(String),
 }
 
 impl RowStream {
-    pub(super) fn new(client: Client, pass: StreamGuard, kind: Kind, table: &str, request: ReadRows) -> Self {
+    pub(super) fn new(
+        client: Client,
+        guard: StreamGuard,
+        kind: Kind,
+        table: &str,
+        request: ReadRows,
+    ) -> Self {
         let operation =
             client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
         let table = Arc::clone(&operation.table);
         if request.is_empty() {
-            return Self { phase: Phase::Ended, pass: StreamGuard::default(), table };
+            return Self { phase: Phase::Ended, guard: StreamGuard::default(), table };
         }
-        Self { phase: Phase::New(client, Box::new((operation, request))), pass, table }
+        let (request, later) = request.split();
+        let unsent = Unsent { operation, request, later, last_key: None };
+        Self { phase: Phase::Unsent(client, Box::new(unsent)), guard, table }
     }
 
-    fn begin(client: &Client, operation: Operation, request: ReadRows) -> Result<Phase, Error> {
-        let attempts = Attempts::new(client, operation)?;
-        let (request, portions) = request.into_portions();
-        Ok(Phase::open(Box::new(Scan { attempts, request, portions, last_key: None })))
-    }
-}
-
-impl Phase {
-    fn open(scan: Box<Scan>) -> Self {
-        Self::Opening(Box::pin(open(scan)))
-    }
-}
-
-async fn open(mut scan: Box<Scan>) -> Opened {
-    let begun = scan.open().await;
-    Opened { scan, begun }
-}
-
-impl Stream for RowStream {
-    type Item = Result<Row, Error>;
-
-    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let stream = self.get_mut();
-        if !stream.pass.is_polled() {
-            stream.phase = Phase::Ended;
-            stream.pass.end();
-            return Poll::Ready(Some(Err(Error::closed_scan(&stream.table))));
+    /// Reads on after a [pause](Self::pause) or a limit that was used up, for at most `limit` further rows. Returns
+    /// false if no row can follow.
+    pub(crate) fn read_on(&mut self, limit: Option<u64>) -> bool {
+        let Phase::Paused(scan) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
+        let Scan { attempts, mut request, mut later, last_key } = *scan;
+        if let Some(last) = &last_key {
+            request.resume_after(last);
         }
-        let polled = stream.poll_row(cx).map(|row| row.map(Result::<&Row, Error>::cloned));
-        match &polled {
-            Poll::Pending => stream.pass.waits(cx),
-            Poll::Ready(Some(Ok(_))) if !stream.has_all() => {}
-            Poll::Ready(_) => stream.pass.end(),
+        request.limit = limit;
+        while request.is_empty() {
+            let Some(next) = later.pop() else { return false };
+            request = ReadRows { limit, ..next };
         }
-        polled
-    }
-}
-
-impl RowStream {
-    /// The next row, borrowed until the one after it is asked for.
-    #[inline]
-    pub(crate) fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<&Row, Error>>> {
-        ready!(self.poll_advance(cx)?);
-        Poll::Ready(self.row().map(Ok))
+        let (client, operation) = (attempts.client().clone(), attempts.operation().clone());
+        self.phase = Phase::Unsent(client, Box::new(Unsent { operation, request, later, last_key }));
+        true
     }
 
-    /// Whether the last row is the last that was asked for.
+    /// Cancels the open request, so that no stream stays open; [`read_on`](Self::read_on) resumes after the current row.
+    pub(crate) fn pause(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::Reading(reading) => Phase::Paused(reading.into_scan().0),
+            phase => phase,
+        };
+    }
+
+    /// Whether the last row was the last that was asked for.
     fn has_all(&self) -> bool {
         matches!(&self.phase, Phase::Reading(reading) if reading.scan.request.limit == Some(reading.rows))
     }
 
-    /// The row that was polled for last; none at the end.
-    #[inline]
-    pub(crate) fn row(&self) -> Option<&Row> {
-        match &self.phase {
-            Phase::Reading(reading) => Some(reading.merger.row()),
-            _ => None,
-        }
-    }
-
-    /// Calls `f` on the current row and the rows already buffered that follow it, at most `most`, until `f` returns false.
-    #[inline]
-    pub(crate) fn for_each_buffered(&mut self, most: u64, f: impl FnMut(&Row) -> bool) {
-        let Phase::Reading(reading) = &mut self.phase else { return };
-        let Reading { merger, scan, rows, .. } = &mut **reading;
-        // A limit is looked at with each row.
-        let most = if scan.request.limit.is_some() { 1 } else { most };
-        let advanced = merger.for_each_buffered(most, f);
-        *rows += advanced;
-        scan.attempts.watch.rows(advanced);
-        scan.attempts.future_cells(merger.take_future_cells());
-    }
-
-    /// Goes on until there is a further row or the end.
-    fn poll_advance(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let phase = &mut self.phase;
-        loop {
-            let next = match phase {
-                Phase::Ended => return Poll::Ready(Ok(())),
-                Phase::Reading(reading) => match ready!(reading.poll_row(cx)) {
-                    Ok(true) => return Poll::Ready(Ok(())),
-                    Ok(false) => match std::mem::replace(phase, Phase::Ended) {
-                        Phase::Reading(reading) => Ok(reading.end()),
-                        _ => Ok(Phase::Ended),
-                    },
-                    Err(stop) => match std::mem::replace(phase, Phase::Ended) {
-                        Phase::Reading(reading) => reading.stop(stop),
-                        _ => Ok(Phase::Ended),
-                    },
-                },
-                Phase::Opening(opening) => ready!(opening.as_mut().poll(cx)).into_phase(),
-                Phase::Pausing(_, sleep) => {
-                    ready!(sleep.as_mut().poll(cx));
-                    match std::mem::replace(phase, Phase::Ended) {
-                        Phase::Pausing(scan, _) => Ok(Phase::open(scan)),
-                        _ => Ok(Phase::Ended),
-                    }
-                }
-                Phase::New(..) => match std::mem::replace(phase, Phase::Ended) {
-                    Phase::New(client, what) => Self::begin(&client, what.0, what.1),
-                    _ => Ok(Phase::Ended),
-                },
-            };
-            match next {
-                Ok(next) => *phase = next,
-                Err(error) => {
-                    *phase = Phase::Ended;
-                    return Poll::Ready(Err(error));
-                }
-            }
-        }
-    }
-}
-
-impl fmt::Debug for RowStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RowStream").finish_non_exhaustive()
-    }
-}
-
-impl Scan {
-    /// Makes an attempt, up to the head of its answer.
-    async fn open(&mut self) -> Result<Begun, Error> {
-        let Self { attempts, request, .. } = self;
-        let (client, table) = (attempts.client(), &attempts.operation().table);
-        let message = request
-            .clone()
-            .into_message(client.table_name(table), client.app_profile().to_owned())
-            .map_err(|error| Error::filter(table, error))?;
-        let attempt = attempts.begin()?;
-        let answer = match attempts.request(&attempt, message).await {
-            Ok(request) => {
-                let mut service = call::data(attempt.transport());
-                attempt.head_within(attempts.idle_timeout(), service.read_rows(request)).await
-            }
-            Err(failure) => Err(failure),
-        };
-        Ok(Begun { attempt, answer })
-    }
-
-    /// What follows on a portion that has been read.
-    fn next_portion(mut self: Box<Self>) -> Phase {
-        let limit = self.request.limit;
-        let next = self.portions.pop().map(|next| ReadRows { limit, ..next });
-        let Some(next) = next.filter(|next| !next.is_empty()) else {
-            self.attempts.succeeded();
-            return Phase::Ended;
-        };
-        self.request = next;
-        self.attempts.progressed();
-        Phase::open(self)
-    }
-
-    /// What follows on a failed attempt.
-    fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
-        if failure.transient && self.request.is_empty() {
-            // All rows have come; only the end of the answer was lost.
-            return Ok(self.next_portion());
-        }
-        let again = self.attempts.failed(attempt, failure);
-        let again = again.map_err(|error| error.behind_row(self.last_key.clone()))?;
-        Ok(Phase::Pausing(self, Box::pin(sleep_until(again))))
-    }
-}
-
-impl Opened {
-    fn into_phase(self) -> Result<Phase, Error> {
-        let Self { mut scan, begun } = self;
-        let begun = begun.map_err(|error| error.behind_row(scan.last_key.clone()));
-        let Begun { attempt, answer } = begun?;
-        match answer {
-            Ok(response) => {
-                scan.attempts.learn(response.metadata());
-                scan.attempts.answered(&attempt);
-                Ok(Phase::Reading(Box::new(Reading {
-                    merger: RowMerger::new(RequestedRows::new(&scan.request), scan.last_key.as_deref()),
-                    patience: Patience::new(scan.attempts.idle_timeout(), attempt.ends),
-                    responses: response.into_inner(),
-                    rows: 0,
-                    scan,
-                    attempt,
-                })))
-            }
-            Err(failure) => scan.fail(&attempt, failure),
-        }
-    }
-}
-
-impl Reading {
-    /// Whether there is a further row.
-    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
-        loop {
-            if self.merger.advance().map_err(Stop::Broken)? {
-                self.rows += 1;
-                let watch = &mut self.scan.attempts.watch;
-                watch.rows(1);
-                if self.scan.request.limit == Some(self.rows) {
-                    // Whoever asked for so many may not wait for the end.
-                    watch.ends(Code::Ok);
-                }
-                if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
-                    return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
-                }
-                self.scan.attempts.future_cells(self.merger.take_future_cells());
-                return Poll::Ready(Ok(true));
-            }
-            match Pin::new(&mut self.responses).poll_next(cx) {
-                Poll::Ready(Some(Ok(RowsMessage(message)))) => {
-                    self.patience.waited();
-                    let watch = &mut self.scan.attempts.watch;
-                    if watch.is_wanted() {
-                        watch.count(0, message.len());
-                    }
-                    self.merger.take(message).map_err(Stop::Broken)?;
-                }
-                Poll::Ready(Some(Err(status))) => {
-                    return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
-                }
-                Poll::Ready(None) => {
-                    return Poll::Ready(self.merger.finish().map(|()| false).map_err(Stop::Broken));
-                }
-                Poll::Pending => {
-                    ready!(self.patience.poll_lost(cx));
-                    let failure = match Instant::now() >= self.attempt.ends {
-                        true => self.attempt.timed_out(),
-                        false => Failure::silent(self.patience.idle_timeout),
-                    };
-                    return Poll::Ready(Err(Stop::Failed(failure)));
-                }
-            }
-        }
-    }
-
-    /// What follows on an attempt that was answered to its end.
-    fn end(self: Box<Self>) -> Phase {
-        let Self { mut scan, merger, rows, .. } = *self;
-        scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
-        scan.last_key = merger.last_key().map(Bytes::copy_from_slice);
-        scan.next_portion()
-    }
-
-    /// What follows on the end of an attempt that was not the scan's.
-    fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
-        let Self { mut scan, attempt, merger, rows, .. } = *self;
-        if let Some(last) = merger.last_key().filter(|last| scan.last_key.as_deref() != Some(last)) {
-            scan.request.go_on_behind(last, rows);
-            scan.last_key = Some(Bytes::copy_from_slice(last));
-            scan.attempts.progressed();
-        }
-        match stop {
-            Stop::Failed(failure) => scan.fail(&attempt, failure),
-            Stop::Broken(broken) => {
-                scan.attempts.watch.attempt_ends(Code::Internal);
-                scan.attempts.watch.ends(Code::Internal);
-                Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
-            }
-        }
-    }
-}
-
-/// How long a reader goes on waiting for the next message.
-struct Patience {
-    idle_timeout: Duration,
-    attempt_ends: Instant,
-    sleep: Option<Pin<Box<Sleep>>>,
-    waiting: bool,
-}
-
-impl Patience {
-    fn new(idle_timeout: Duration, attempt_ends: Instant) -> Self {
-        Self { idle_timeout, attempt_ends, sleep: None, waiting: false }
-    }
-
-    /// A message has come: time begins anew when the next one is waited for.
-    fn waited(&mut self) {
-        self.waiting = false;
-    }
-
-    /// Ready when the wait, which begins with the first call, has been too long.
-    fn poll_lost(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let until = (Instant::now() + self.idle_timeout).min(self.attempt_ends);
-        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
-        if !self.waiting {
-            sleep.as_mut().reset(until);
-            self.waiting = true;
-        }
-        sleep.as_mut().poll(cx)
-    }
-}
-
-impl RowStream {
-    /// The next row; none when all have come.
+    /// The next row; none at the end.
     ///
     /// ```
     /// # async fn sample(table: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
@@ -399,8 +170,312 @@ impl RowStream {
     /// ```
     ///
     /// # Errors
-    /// The one that the stream ends with.
+    /// The one that ends the stream.
+    ///
+    /// # Cancel safety
+    /// A future that is dropped loses no row.
     pub async fn next(&mut self) -> Option<Result<Row, Error>> {
         futures_util::StreamExt::next(self).await
+    }
+}
+
+impl RowCursor for RowStream {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        loop {
+            if let Phase::Reading(reading) = &mut self.phase {
+                match ready!(reading.poll_row(cx)) {
+                    Ok(true) => return Poll::Ready(Ok(true)),
+                    end => self.end_attempt(end)?,
+                }
+            } else if !ready!(self.poll_next_phase(cx))? {
+                return Poll::Ready(Ok(false));
+            }
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> Option<&Row> {
+        match &self.phase {
+            Phase::Reading(reading) => Some(reading.merger.row()),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn buffered(&mut self, max: u64, f: impl FnMut(&Row) -> bool) {
+        let Phase::Reading(reading) = &mut self.phase else { return };
+        let Reading { merger, scan, rows, .. } = &mut **reading;
+        // A limit is checked row by row.
+        let max = if scan.request.limit.is_some() { 1 } else { max };
+        let advanced = merger.buffered(max, f);
+        *rows += advanced;
+        scan.attempts.watch.rows(advanced);
+        scan.attempts.future_cells(merger.take_future_cells());
+    }
+}
+
+impl RowStream {
+    /// Takes the step after an attempt that delivered its last row or failed.
+    #[cold]
+    fn end_attempt(&mut self, end: Result<bool, Stop>) -> Result<(), Error> {
+        if let Phase::Reading(reading) = std::mem::replace(&mut self.phase, Phase::Ended) {
+            self.phase = match end {
+                Ok(_) => reading.end(),
+                Err(stop) => reading.stop(stop)?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Moves towards [`Phase::Reading`]; returns false if nothing is left to read.
+    #[cold]
+    fn poll_next_phase(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let next = match &mut self.phase {
+            Phase::Reading(_) => return Poll::Ready(Ok(true)),
+            Phase::Paused(_) | Phase::Ended => return Poll::Ready(Ok(false)),
+            Phase::Opening(opening) => ready!(opening.as_mut().poll(cx)).into_phase(),
+            Phase::BackingOff(_, sleep) => {
+                ready!(sleep.as_mut().poll(cx));
+                match std::mem::replace(&mut self.phase, Phase::Ended) {
+                    Phase::BackingOff(scan, _) => Ok(scan.open()),
+                    phase => Ok(phase),
+                }
+            }
+            Phase::Unsent(..) => match std::mem::replace(&mut self.phase, Phase::Ended) {
+                Phase::Unsent(client, unsent) => unsent.begin(&client),
+                phase => Ok(phase),
+            },
+        };
+        self.phase = Phase::Ended;
+        self.phase = next?;
+        Poll::Ready(Ok(true))
+    }
+}
+
+impl Stream for RowStream {
+    type Item = Result<Row, Error>;
+
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let stream = self.get_mut();
+        if !stream.guard.is_polled() {
+            stream.phase = Phase::Ended;
+            stream.guard.end();
+            return Poll::Ready(Some(Err(Error::closed_scan(&stream.table))));
+        }
+        let polled = stream.poll_next_row(cx).map(|row| match row {
+            Ok(true) => stream.current().cloned().map(Ok),
+            Ok(false) => None,
+            Err(error) => Some(Err(error)),
+        });
+        match &polled {
+            Poll::Pending => stream.guard.waits(cx),
+            Poll::Ready(Some(Ok(_))) if !stream.has_all() => {}
+            Poll::Ready(_) => stream.guard.end(),
+        }
+        polled
+    }
+}
+
+impl fmt::Debug for RowStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RowStream").field("table", &self.table).finish_non_exhaustive()
+    }
+}
+
+impl Unsent {
+    fn begin(self: Box<Self>, client: &Client) -> Result<Phase, Error> {
+        let Self { operation, request, later, last_key } = *self;
+        let attempts =
+            Attempts::new(client, operation).map_err(|error| error.behind_row(last_key.clone()))?;
+        Ok(Box::new(Scan { attempts, request, later, last_key }).open())
+    }
+}
+
+impl Scan {
+    fn open(mut self: Box<Self>) -> Phase {
+        Phase::Opening(Box::pin(async move {
+            let sent = self.send().await;
+            Opened { scan: self, sent }
+        }))
+    }
+
+    /// Sends an attempt and waits for the head of its answer.
+    async fn send(&mut self) -> Result<Sent, Error> {
+        let Self { attempts, request, .. } = self;
+        let (client, table) = (attempts.client(), &attempts.operation().table);
+        let message = request
+            .clone()
+            .into_message(client.table_name(table), client.app_profile().to_owned())
+            .map_err(|error| Error::filter(table, error))?;
+        let attempt = attempts.begin()?;
+        let answer = match attempts.request(&attempt, message).await {
+            Ok(request) => {
+                let mut service = call::data(attempt.transport());
+                attempt.head_within(attempts.idle_timeout(), service.read_rows(request)).await
+            }
+            Err(failure) => Err(failure),
+        };
+        Ok(Sent { attempt, answer })
+    }
+
+    /// What follows a request that was answered in full.
+    fn next_request(mut self: Box<Self>) -> Phase {
+        if self.request.limit == Some(0) {
+            self.attempts.succeeded();
+            return Phase::Paused(self);
+        }
+        let limit = self.request.limit;
+        let next = self.later.pop().map(|next| ReadRows { limit, ..next });
+        let Some(next) = next.filter(|next| !next.is_empty()) else {
+            self.attempts.succeeded();
+            return Phase::Ended;
+        };
+        self.request = next;
+        self.attempts.progressed();
+        self.open()
+    }
+
+    /// What follows a failed attempt.
+    fn fail(mut self: Box<Self>, attempt: &Attempt, failure: Failure) -> Result<Phase, Error> {
+        if failure.transient && self.request.is_empty() {
+            // Every row was delivered; only the end of the answer was lost.
+            return Ok(self.next_request());
+        }
+        match self.attempts.failed(attempt, failure) {
+            Ok(until) => Ok(Phase::BackingOff(self, Box::pin(sleep_until(until)))),
+            Err(error) => Err(error.behind_row(self.last_key)),
+        }
+    }
+}
+
+impl Opened {
+    fn into_phase(self) -> Result<Phase, Error> {
+        let Self { mut scan, sent } = self;
+        let Sent { attempt, answer } = sent.map_err(|error| error.behind_row(scan.last_key.clone()))?;
+        match answer {
+            Ok(response) => {
+                scan.attempts.learn(response.metadata());
+                scan.attempts.answered(&attempt);
+                Ok(Phase::Reading(Box::new(Reading {
+                    merger: RowMerger::new(RequestedRows::new(&scan.request), scan.last_key.as_deref()),
+                    idle: IdleTimer::new(scan.attempts.idle_timeout(), attempt.ends),
+                    responses: response.into_inner(),
+                    rows: 0,
+                    scan,
+                    attempt,
+                })))
+            }
+            Err(failure) => scan.fail(&attempt, failure),
+        }
+    }
+}
+
+impl Reading {
+    /// Advances to the next row of the answer; returns false at its end.
+    fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
+        loop {
+            if self.merger.advance().map_err(Stop::Broken)? {
+                self.rows += 1;
+                let watch = &mut self.scan.attempts.watch;
+                watch.rows(1);
+                if self.scan.request.limit == Some(self.rows) {
+                    // The caller may drop the stream now, without waiting for its end.
+                    watch.ends(Code::Ok);
+                }
+                if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
+                    return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
+                }
+                self.scan.attempts.future_cells(self.merger.take_future_cells());
+                return Poll::Ready(Ok(true));
+            }
+            match Pin::new(&mut self.responses).poll_next(cx) {
+                Poll::Ready(Some(Ok(RowsMessage(message)))) => {
+                    self.idle.stop();
+                    let watch = &mut self.scan.attempts.watch;
+                    if watch.is_wanted() {
+                        watch.count(0, message.len());
+                    }
+                    self.merger.take(message).map_err(Stop::Broken)?;
+                }
+                Poll::Ready(Some(Err(status))) => {
+                    return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
+                }
+                Poll::Ready(None) => {
+                    return Poll::Ready(self.merger.finish().map(|()| false).map_err(Stop::Broken));
+                }
+                Poll::Pending => {
+                    ready!(self.idle.poll_expired(cx));
+                    let failure = match Instant::now() >= self.attempt.ends {
+                        true => self.attempt.timed_out(),
+                        false => Failure::silent(self.idle.timeout),
+                    };
+                    return Poll::Ready(Err(Stop::Failed(failure)));
+                }
+            }
+        }
+    }
+
+    /// Ends the attempt and notes how far it came; returns whether it made progress.
+    fn into_scan(self: Box<Self>) -> (Box<Scan>, Attempt, bool) {
+        let Self { mut scan, attempt, merger, rows, .. } = *self;
+        scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
+        let last = merger.last_key().filter(|last| scan.last_key.as_deref() != Some(last));
+        let last = last.map(Bytes::copy_from_slice);
+        let has_progressed = last.is_some();
+        scan.last_key = last.or(scan.last_key);
+        (scan, attempt, has_progressed)
+    }
+
+    /// What follows an attempt that was answered in full.
+    fn end(self: Box<Self>) -> Phase {
+        self.into_scan().0.next_request()
+    }
+
+    /// What follows an attempt that ended early.
+    fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
+        let (mut scan, attempt, has_progressed) = self.into_scan();
+        if has_progressed && let Some(last) = &scan.last_key {
+            scan.request.resume_after(last);
+            scan.attempts.progressed();
+        }
+        match stop {
+            Stop::Failed(failure) => scan.fail(&attempt, failure),
+            Stop::Broken(broken) => {
+                scan.attempts.watch.attempt_ends(Code::Internal);
+                scan.attempts.watch.ends(Code::Internal);
+                Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
+            }
+        }
+    }
+}
+
+/// Bounds how long a reader waits for the next message. Only time spent waiting counts.
+struct IdleTimer {
+    timeout: Duration,
+    attempt_ends: Instant,
+    sleep: Option<Pin<Box<Sleep>>>,
+    is_running: bool,
+}
+
+impl IdleTimer {
+    fn new(timeout: Duration, attempt_ends: Instant) -> Self {
+        Self { timeout, attempt_ends, sleep: None, is_running: false }
+    }
+
+    /// Stops at a message.
+    fn stop(&mut self) {
+        self.is_running = false;
+    }
+
+    /// Ready when the wait, which the first call starts, is over.
+    fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let until = (Instant::now() + self.timeout).min(self.attempt_ends);
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
+        if !self.is_running {
+            sleep.as_mut().reset(until);
+            self.is_running = true;
+        }
+        sleep.as_mut().poll(cx)
     }
 }

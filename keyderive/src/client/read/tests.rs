@@ -1,4 +1,4 @@
-//! Google's acceptance cases for the merging of rows, and what is sent.
+//! Requests as they are sent and split, and Google's acceptance cases for merging rows.
 
 use std::path::Path;
 
@@ -164,4 +164,53 @@ fn ranges_that_hold_nothing_are_not_sent() {
             data::RowRange { start_key: None, end_key: None },
         ]
     );
+}
+
+fn range(start: &str, end: &str) -> KeyRange {
+    KeyRange::new(start, Some(end.into()))
+}
+
+fn shown_rows(rows: &[KeyOrRange]) -> Vec<String> {
+    let shown = |rows: &KeyOrRange| match rows {
+        KeyOrRange::Key(key) => key.escape_ascii().to_string(),
+        KeyOrRange::Range(range) => range.to_string(),
+    };
+    rows.iter().map(shown).collect()
+}
+
+#[test]
+fn keys_and_ranges_are_merged_in_key_order() {
+    let keys = ["x", "b", "m", "", "x", "c", "a"].map(Bytes::from);
+    let ranges = [range("p", "r"), range("b", "c"), range("z", "a"), range("q", "s"), range("s", "t")];
+    let rows = in_key_order(keys.into(), ranges.into());
+    assert_eq!(shown_rows(&rows), ["a", "[b, c)", "c", "m", "[p, t)", "x"]);
+    let whole =
+        in_key_order(vec!["a".into()], vec![range("b", "c"), KeyRange::new("", None), range("d", "e")]);
+    assert_eq!(shown_rows(&whole), ["[start of table, end of table)"]);
+}
+
+#[test]
+fn a_request_that_fits_is_sent_as_it_is() {
+    let request = ReadRows::new().key("b").key("a").key("a").range(range("a", "c"));
+    let (first, others) = request.split();
+    assert_eq!((first.keys.len(), first.ranges.len(), others.len()), (3, 1, 0));
+}
+
+#[test]
+fn parts_are_read_one_after_the_other() {
+    let keys: Vec<Bytes> = (0..3000).map(|row| format!("{row:0>500}").into()).collect();
+    for reversed in [false, true] {
+        let mut request = ReadRows { keys: keys.clone(), limit: Some(7), reversed, ..ReadRows::default() };
+        request.keys.reverse();
+        let (first, mut others) = request.split();
+        let mut all = vec![first];
+        all.extend(std::iter::from_fn(|| others.pop()));
+        assert_eq!(all.len(), 3);
+        assert!(all.iter().all(|part| part.limit == Some(7) && part.reversed == reversed));
+        let mut read: Vec<Bytes> = all.into_iter().flat_map(|part| part.keys).collect();
+        if reversed {
+            read.reverse();
+        }
+        assert_eq!(read, keys);
+    }
 }

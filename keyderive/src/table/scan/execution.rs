@@ -1,0 +1,465 @@
+//! A scan that runs: one stream of rows for each bucket, merged, batch of requests after batch.
+
+use std::future::Future;
+use std::panic::resume_unwind;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::vec;
+
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinHandle;
+
+use super::merge::Merge;
+use crate::client::{
+    Client, Error, ReadRows, RowCursor, RowStream, StreamBudget, StreamGuard, is_high_fan_out,
+};
+use crate::key::TableKey;
+use crate::plan::{Request, RequestBatches};
+use crate::row::{Row, RowFilter, Span};
+use crate::table::marker;
+use crate::table::read::Skipped;
+
+/// How many rows the pages of all buckets hold together, where the scan cannot keep a stream open for each.
+const PAGED_ROWS: u64 = 65_536;
+
+/// How many bytes they hold together, beside the last row of each.
+const PAGED_BYTES: usize = 64 * 1024 * 1024;
+
+/// What the buckets of a scan have in common.
+pub(super) struct ScanOptions<K: TableKey> {
+    pub(super) client: Client,
+    pub(super) table: Arc<str>,
+    pub(super) filter: Option<RowFilter>,
+    pub(super) reversed: bool,
+    pub(super) unordered: bool,
+    pub(super) keep: Option<Keep<K>>,
+    /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
+    pub(super) skip_foreign: bool,
+    pub(super) skipped: Skipped,
+}
+
+/// Decides by its key whether a row is kept.
+pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+
+/// Checks the table before the first request.
+pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
+
+/// A scan while it runs. Its rows are delivered once the caller says so.
+pub(super) struct ScanExecution<K: TableKey> {
+    options: Arc<ScanOptions<K>>,
+    batches: RequestBatches<'static>,
+    check: Option<TableCheck>,
+    /// How many rows may still be delivered.
+    remaining: u64,
+    merge: Option<Merge<K>>,
+    /// The streams that the buckets of the merge keep open.
+    streams: Option<OwnedSemaphorePermit>,
+    guard: StreamGuard,
+    last: LastKey,
+    ended: bool,
+}
+
+/// The key of the last row that was delivered, where it lies in its message.
+#[derive(Default)]
+struct LastKey {
+    message: Bytes,
+    key: Span,
+}
+
+impl LastKey {
+    #[inline]
+    fn set(&mut self, row: &Row) {
+        if self.message.as_ptr() != row.bytes.as_ptr() || self.message.len() != row.bytes.len() {
+            self.message = row.bytes.clone();
+        }
+        self.key = row.key;
+    }
+
+    fn get(&self) -> &[u8] {
+        self.key.of(&self.message)
+    }
+}
+
+impl<K: TableKey> ScanExecution<K> {
+    pub(super) fn new(
+        mut options: ScanOptions<K>,
+        batches: RequestBatches<'static>,
+        limit: Option<u64>,
+        check: impl FnOnce(&Client) -> Option<TableCheck>,
+    ) -> Self {
+        // A scan that has begun runs on when the client is closed.
+        let (client, guard) = options.client.streaming();
+        options.client = client;
+        let check = if limit == Some(0) { None } else { check(&options.client) };
+        Self {
+            options: Arc::new(options),
+            batches,
+            check,
+            remaining: limit.unwrap_or(u64::MAX),
+            merge: None,
+            streams: None,
+            guard,
+            last: LastKey::default(),
+            ended: false,
+        }
+    }
+
+    /// Notes that the current row was delivered.
+    #[inline]
+    pub(super) fn delivered(&mut self) {
+        if let Some(row) = self.merge.as_ref().and_then(Merge::current) {
+            self.last.set(row);
+        }
+        self.count(1);
+    }
+
+    /// Counts rows against the limit.
+    #[inline]
+    pub(super) fn count(&mut self, rows: u64) {
+        if self.remaining < u64::MAX {
+            self.remaining = self.remaining.saturating_sub(rows);
+            if self.remaining == 0 {
+                self.guard.end();
+            }
+        }
+    }
+
+    /// The key of the last row that was delivered; empty before the first.
+    pub(super) fn last_key(&self) -> &[u8] {
+        self.last.get()
+    }
+
+    /// Ends the scan at a row that cannot be delivered. The error names the last row before it.
+    pub(super) fn fail_at_row(&mut self, error: Error) -> Error {
+        let bucket = self.merge.as_ref().and_then(Merge::bucket);
+        self.fail(Error::in_scan(bucket, error))
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.end();
+        let last = self.last.get();
+        error.behind_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
+    }
+
+    /// Ends the scan and drops its streams, which cancels their requests.
+    pub(super) fn end(&mut self) {
+        self.ended = true;
+        self.merge = None;
+        self.streams = None;
+        self.guard.end();
+    }
+
+    /// Checks the table, then begins the next batch of requests, if there is one. Returns false: no row was reached.
+    #[cold]
+    fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        if let Some(check) = &mut self.check {
+            ready!(check.as_mut().poll(cx))?;
+            self.check = None;
+        }
+        let Some(requests) = self.batches.next() else {
+            self.ended = true;
+            return Poll::Ready(Ok(false));
+        };
+        let mode = self.read_mode(requests.len());
+        let limit = Some(self.remaining).filter(|rows| *rows < u64::MAX);
+        let bucket_scan =
+            |request: Request| BucketScan::new(Arc::clone(&self.options), request, limit, mode.clone());
+        let bucket_scans = requests.into_iter().map(bucket_scan).collect();
+        let ScanOptions { reversed, unordered, .. } = *self.options;
+        self.merge = Some(match unordered {
+            true => Merge::unordered(bucket_scans),
+            false => Merge::ordered(bucket_scans, reversed),
+        });
+        Poll::Ready(Ok(false))
+    }
+
+    /// Streams, where the connections can keep one open for each bucket; otherwise pages, which keep none open.
+    fn read_mode(&mut self, buckets: usize) -> ReadMode {
+        self.streams = None;
+        match self.options.client.reserve_streams(buckets) {
+            Ok(streams) => {
+                self.streams = streams;
+                ReadMode::Stream { high_fan_out: is_high_fan_out(buckets) }
+            }
+            Err(budget) => {
+                let buckets = buckets.max(1);
+                let rows = (PAGED_ROWS / buckets as u64).clamp(16, 1024);
+                ReadMode::Pages { rows, bytes: PAGED_BYTES / buckets, budget }
+            }
+        }
+    }
+}
+
+impl<K: TableKey> RowCursor for ScanExecution<K> {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        while self.remaining > 0 && !self.ended {
+            if !self.guard.is_polled() {
+                let error = Error::closed_scan(&self.options.table);
+                return Poll::Ready(Err(self.fail(error)));
+            }
+            let polled = match &mut self.merge {
+                Some(merge) => match merge.poll_next_row(cx) {
+                    Poll::Ready(Ok(false)) => {
+                        self.merge = None;
+                        continue;
+                    }
+                    polled => polled,
+                },
+                None => self.poll_batch(cx),
+            };
+            match polled {
+                Poll::Ready(Ok(true)) => return Poll::Ready(Ok(true)),
+                // The next batch has begun, or there is none.
+                Poll::Ready(Ok(false)) => {}
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),
+                Poll::Pending => {
+                    self.guard.waits(cx);
+                    return Poll::Pending;
+                }
+            }
+        }
+        self.end();
+        Poll::Ready(Ok(false))
+    }
+
+    #[inline]
+    fn current(&self) -> Option<&Row> {
+        self.merge.as_ref().and_then(Merge::current)
+    }
+
+    /// All rows for which `f` returns true count as delivered, but not against a limit: see [`count`](Self::count).
+    #[inline]
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+        let Self { merge: Some(merge), last, remaining, .. } = self else { return };
+        // A limit is checked row by row.
+        let max = if *remaining < u64::MAX { 1 } else { max };
+        merge.buffered(max, |row| {
+            let delivered = f(row);
+            if delivered {
+                last.set(row);
+            }
+            delivered
+        });
+    }
+}
+
+/// How a bucket is read.
+#[derive(Clone, Debug)]
+enum ReadMode {
+    /// In one stream that stays open until the bucket is read.
+    Stream { high_fan_out: bool },
+    /// In pages that are each read to their end, so that no stream stays open between them. A page ends after so many
+    /// rows, or with the row that exceeds the bytes.
+    Pages { rows: u64, bytes: usize, budget: StreamBudget },
+}
+
+/// The rows of one bucket, in order.
+pub(super) struct BucketScan<K: TableKey> {
+    options: Arc<ScanOptions<K>>,
+    bucket: Option<i32>,
+    mode: ReadMode,
+    /// How many rows the next request asks for.
+    limit: Option<u64>,
+    rows: BucketRows,
+}
+
+enum BucketRows {
+    Stream(RowStream),
+    /// A page on its way.
+    Reading(PageTask),
+    /// A page that was read, and the stream to read on with.
+    Page {
+        rows: vec::IntoIter<Row>,
+        current: Option<Row>,
+        stream: RowStream,
+    },
+    Ended,
+}
+
+impl<K: TableKey> BucketScan<K> {
+    fn new(options: Arc<ScanOptions<K>>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
+        let bucket = request.bucket();
+        let (keys, ranges) = request.into_rows();
+        // Without `filter_key`, the limit is sent. Nobody knows how many rows it drops.
+        let limit = limit.filter(|_| options.keep.is_none());
+        let mut scan = Self { options, bucket, mode, limit, rows: BucketRows::Ended };
+        let ScanOptions { client, table, filter, reversed, .. } = &*scan.options;
+        let request = ReadRows {
+            keys: keys.into_iter().map(Bytes::from).collect(),
+            ranges: marker::leave_out::<K>(ranges),
+            limit: scan.request_limit(),
+            filter: filter.clone(),
+            reversed: *reversed,
+            bucket,
+            high_fan_out: matches!(scan.mode, ReadMode::Stream { high_fan_out: true }),
+        };
+        let stream = client.read_rows(table, request);
+        scan.rows = scan.mode.read(stream);
+        scan
+    }
+
+    /// The bucket that it reads, if it reads a single one.
+    pub(super) fn bucket(&self) -> Option<i32> {
+        self.bucket
+    }
+
+    fn request_limit(&self) -> Option<u64> {
+        match self.mode {
+            ReadMode::Stream { .. } => self.limit,
+            ReadMode::Pages { rows, .. } => Some(self.limit.map_or(rows, |limit| limit.min(rows))),
+        }
+    }
+
+    /// Advances to the next stored row; returns false at the end.
+    #[inline]
+    fn poll_stored(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        loop {
+            if let BucketRows::Stream(stream) = &mut self.rows
+                && ready!(stream.poll_next_row(cx))?
+            {
+                return Poll::Ready(Ok(true));
+            }
+            if ready!(self.poll_paged(cx))? {
+                return Poll::Ready(Ok(true));
+            }
+            if matches!(self.rows, BucketRows::Ended) {
+                return Poll::Ready(Ok(false));
+            }
+        }
+    }
+
+    /// Advances within a page, or reads on where an answer has ended.
+    #[inline(never)]
+    fn poll_paged(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let ended = match &mut self.rows {
+            BucketRows::Reading(page) => {
+                let (rows, stream) = ready!(page.poll_rows(cx))?;
+                self.rows = BucketRows::Page { rows: rows.into_iter(), current: None, stream };
+                return Poll::Ready(Ok(false));
+            }
+            BucketRows::Page { rows, current, .. } => {
+                *current = rows.next();
+                if current.is_some() {
+                    return Poll::Ready(Ok(true));
+                }
+                std::mem::replace(&mut self.rows, BucketRows::Ended)
+            }
+            BucketRows::Stream(_) | BucketRows::Ended => std::mem::replace(&mut self.rows, BucketRows::Ended),
+        };
+        if let BucketRows::Stream(mut stream) | BucketRows::Page { mut stream, .. } = ended {
+            // A scan that still polls after its limit has skipped rows: ask for more at a time.
+            self.limit = self.limit.map(|limit| limit.saturating_mul(2));
+            if stream.read_on(self.request_limit()) {
+                self.rows = self.mode.read(stream);
+            }
+        }
+        Poll::Ready(Ok(false))
+    }
+
+    /// Whether to deliver the current row. A foreign row that is not skipped is delivered, and fails the scan in its
+    /// turn, after all rows before it.
+    #[inline]
+    fn keeps(&self) -> bool {
+        self.options.keep.is_none() && !self.options.skip_foreign || self.keeps_key()
+    }
+
+    #[inline(never)]
+    fn keeps_key(&self) -> bool {
+        let ScanOptions { table, keep, skip_foreign, skipped, .. } = &*self.options;
+        let Some(row) = self.current() else { return true };
+        match K::stored(row.key()) {
+            Ok(key) => keep.as_ref().is_none_or(|keep| keep(&key)),
+            Err(error) if *skip_foreign => {
+                skipped.add_foreign(row.key(), || Error::foreign(table, error));
+                false
+            }
+            Err(_) => true,
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, error: Error) -> Error {
+        self.rows = BucketRows::Ended;
+        Error::in_scan(self.bucket, error)
+    }
+}
+
+impl<K: TableKey> RowCursor for BucketScan<K> {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        loop {
+            match ready!(self.poll_stored(cx)) {
+                Ok(true) if !self.keeps() => {}
+                Ok(has_row) => return Poll::Ready(Ok(has_row)),
+                Err(error) => return Poll::Ready(Err(self.fail(error))),
+            }
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> Option<&Row> {
+        match &self.rows {
+            BucketRows::Stream(stream) => stream.current(),
+            BucketRows::Page { current, .. } => current.as_ref(),
+            BucketRows::Reading(_) | BucketRows::Ended => None,
+        }
+    }
+
+    #[inline]
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+        // Rows that may be skipped are checked one by one.
+        let keeps_all = self.options.keep.is_none() && !self.options.skip_foreign;
+        match &mut self.rows {
+            BucketRows::Stream(stream) if keeps_all => stream.buffered(max, f),
+            _ => {
+                self.current().map(&mut f);
+            }
+        }
+    }
+}
+
+impl ReadMode {
+    fn read(&self, mut stream: RowStream) -> BucketRows {
+        let (bytes, budget) = match self {
+            Self::Stream { .. } => return BucketRows::Stream(stream),
+            Self::Pages { bytes, budget, .. } => (*bytes, budget),
+        };
+        BucketRows::Reading(PageTask(budget.spawn(async move {
+            let (mut rows, mut size) = (Vec::new(), 0);
+            while let Some(row) = stream.try_next().await? {
+                size += row.size();
+                rows.push(row);
+                if size > bytes {
+                    stream.pause();
+                    break;
+                }
+            }
+            Ok((rows, stream))
+        })))
+    }
+}
+
+/// A task that reads a page. Dropping it cancels the request.
+struct PageTask(JoinHandle<Result<(Vec<Row>, RowStream), Error>>);
+
+impl PageTask {
+    fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<Row>, RowStream), Error>> {
+        Poll::Ready(ready!(Pin::new(&mut self.0).poll(cx)).unwrap_or_else(|failed| match failed.try_into_panic() {
+            Ok(panic) => resume_unwind(panic),
+            Err(_) => Err(Error::configuration(
+                "the tokio runtime that made the client has ended; make the client in the runtime that scans run in",
+            )),
+        }))
+    }
+}
+
+impl Drop for PageTask {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,310 @@
+//! The buckets of a scan as one stream of rows: merged by logical key, or as rows arrive.
+
+use std::task::{Context, Poll, ready};
+
+use super::execution::BucketScan;
+use crate::client::{Error, RowCursor};
+use crate::key::{SaltPlace, Schema, TableKey};
+use crate::row::Row;
+
+/// Buckets that are read side by side.
+pub(super) struct Merge<K: TableKey> {
+    bucket_scans: Vec<BucketScan<K>>,
+    /// The bucket with the current row. In order of arrival, the bucket to poll first.
+    current: Option<usize>,
+    order: Order,
+}
+
+enum Order {
+    /// As rows arrive, in no order among buckets. A single bucket is in key order by itself.
+    Arrival,
+    /// By logical key.
+    ///
+    /// A bucket advances only after its row was delivered, so one row of each is held here. What arrives meanwhile waits
+    /// in the transport, which bounds it for each stream.
+    Key {
+        heap: Heap,
+        /// The buckets whose first row has not arrived.
+        awaited: Vec<usize>,
+    },
+}
+
+impl<K: TableKey> Merge<K> {
+    pub(super) fn ordered(bucket_scans: Vec<BucketScan<K>>, reversed: bool) -> Self {
+        let count = bucket_scans.len();
+        if count == 1 {
+            return Self::unordered(bucket_scans);
+        }
+        let heap = Heap::new(K::SCHEMA, reversed, count);
+        Self { bucket_scans, current: None, order: Order::Key { heap, awaited: (0..count).collect() } }
+    }
+
+    pub(super) fn unordered(bucket_scans: Vec<BucketScan<K>>) -> Self {
+        Self { bucket_scans, current: None, order: Order::Arrival }
+    }
+
+    /// The bucket of the current row, if its stream reads a single one.
+    pub(super) fn bucket(&self) -> Option<i32> {
+        self.bucket_scans.get(self.current?)?.bucket()
+    }
+
+    /// Polls one bucket after the other until one has a row, so that all requests run side by side.
+    #[inline]
+    fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let Self { bucket_scans, current, .. } = self;
+        let mut next = current.unwrap_or(0);
+        let mut pending = 0;
+        while pending < bucket_scans.len() {
+            if next >= bucket_scans.len() {
+                next = 0;
+            }
+            match bucket_scans[next].poll_next_row(cx) {
+                Poll::Pending => {
+                    pending += 1;
+                    next += 1;
+                }
+                Poll::Ready(Ok(false)) => drop(bucket_scans.swap_remove(next)),
+                row => {
+                    *current = Some(next);
+                    return row;
+                }
+            }
+        }
+        *current = Some(next);
+        if bucket_scans.is_empty() { Poll::Ready(Ok(false)) } else { Poll::Pending }
+    }
+
+    /// Advances the current bucket and makes the bucket with the first row the current one.
+    #[inline]
+    fn poll_by_key(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        let Self { bucket_scans, current, order: Order::Key { heap, awaited } } = self else {
+            return Poll::Ready(Ok(false));
+        };
+        ready!(poll_awaited(bucket_scans, awaited, heap, cx))?;
+        if let Some(top) = *current {
+            match ready!(bucket_scans[top].poll_next_row(cx)?) {
+                true => {
+                    let head = Head::new(top, key(&bucket_scans[top]), heap.schema);
+                    heap.replace_top(head, bucket_scans);
+                }
+                false => heap.remove_top(bucket_scans),
+            }
+        }
+        *current = heap.top();
+        Poll::Ready(Ok(current.is_some()))
+    }
+}
+
+/// Polls every bucket whose first row has not arrived, so that all requests run side by side.
+fn poll_awaited<K: TableKey>(
+    bucket_scans: &mut [BucketScan<K>],
+    awaited: &mut Vec<usize>,
+    heap: &mut Heap,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), Error>> {
+    if awaited.is_empty() {
+        return Poll::Ready(Ok(()));
+    }
+    let mut failed = None;
+    awaited.retain(|&bucket_scan| match bucket_scans[bucket_scan].poll_next_row(cx) {
+        Poll::Pending => true,
+        Poll::Ready(Ok(true)) => {
+            let head = Head::new(bucket_scan, key(&bucket_scans[bucket_scan]), heap.schema);
+            heap.push(head, bucket_scans);
+            false
+        }
+        Poll::Ready(Err(error)) => {
+            failed.get_or_insert(error);
+            false
+        }
+        Poll::Ready(Ok(false)) => false,
+    });
+    match failed {
+        Some(error) => Poll::Ready(Err(error)),
+        None if awaited.is_empty() => Poll::Ready(Ok(())),
+        None => Poll::Pending,
+    }
+}
+
+impl<K: TableKey> RowCursor for Merge<K> {
+    #[inline]
+    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        match self.order {
+            Order::Arrival => self.poll_arrival(cx),
+            Order::Key { .. } => self.poll_by_key(cx),
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> Option<&Row> {
+        self.bucket_scans.get(self.current?)?.current()
+    }
+
+    /// By key, up to the first row of another bucket.
+    #[inline]
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+        let Self { bucket_scans, current, order } = self;
+        let Some(top) = *current else { return };
+        let second = match order {
+            Order::Key { heap, .. } => heap.second(bucket_scans).map(|second| (heap, second)),
+            Order::Arrival => None,
+        };
+        let Some((heap, second)) = second else {
+            return bucket_scans
+                .get_mut(top)
+                .into_iter()
+                .for_each(|bucket_scan| bucket_scan.buffered(max, &mut f));
+        };
+        let Ok([first, other]) = bucket_scans.get_disjoint_mut([top, second.bucket_scan]) else { return };
+        let (mut is_first_row, mut later) = (true, None);
+        first.buffered(max, |row| {
+            let head = (!is_first_row).then(|| Head::new(top, row.key(), heap.schema));
+            is_first_row = false;
+            later = head.filter(|head| !heap.is_first((head, row.key()), (&second, key(other))));
+            later.is_none() && f(row)
+        });
+        if let Some(head) = later {
+            // The bucket has advanced to a row whose turn comes later.
+            heap.replace_top(head, bucket_scans);
+            *current = None;
+        }
+    }
+}
+
+/// How many bytes of a row's logical key are compared as one number, before the key itself.
+const PREFIX: usize = size_of::<u128>();
+
+/// The current row of a bucket, by its logical key: the key without its salt.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    bucket_scan: usize,
+    /// The first bytes of the part of the key that tells most rows apart.
+    prefix: u128,
+    /// Where in the key the part before the salt ends, and the part after it begins.
+    front: usize,
+    after: usize,
+}
+
+impl Head {
+    #[inline]
+    fn new(bucket_scan: usize, key: &[u8], schema: &Schema) -> Self {
+        let (front, after) = schema.split_at_salt(key);
+        let (front, after) = match schema.salt() {
+            // A foreign row without a separator after its salt sorts before all rows that have one.
+            Some(_) if front.len() == key.len() => (&[][..], &[][..]),
+            _ => (front, after),
+        };
+        // Before the fields there is at most a tag, which all rows share.
+        let after_fields = schema.salt().is_none_or(|salt| matches!(salt.place(), SaltPlace::After { .. }));
+        let prefix = first_bytes(if after_fields { front } else { after });
+        Self { bucket_scan, prefix, front: front.len(), after: key.len() - after.len() }
+    }
+}
+
+/// The key of a bucket's current row.
+fn key<K: TableKey>(bucket_scan: &BucketScan<K>) -> &[u8] {
+    bucket_scan.current().map_or(&[], |row| row.key())
+}
+
+/// The first bytes as a number in their order.
+fn first_bytes(bytes: &[u8]) -> u128 {
+    let mut first = [0; PREFIX];
+    let count = bytes.len().min(PREFIX);
+    first[..count].copy_from_slice(&bytes[..count]);
+    u128::from_be_bytes(first)
+}
+
+/// A binary heap of the buckets that have a row, the first row at the top. The rows stay in their streams.
+struct Heap {
+    schema: &'static Schema,
+    reversed: bool,
+    heads: Vec<Head>,
+}
+
+impl Heap {
+    fn new(schema: &'static Schema, reversed: bool, bucket_scans: usize) -> Self {
+        Self { schema, reversed, heads: Vec::with_capacity(bucket_scans) }
+    }
+
+    /// The bucket with the first row.
+    fn top(&self) -> Option<usize> {
+        self.heads.first().map(|head| head.bucket_scan)
+    }
+
+    /// The first row of the other buckets.
+    fn second<K: TableKey>(&self, bucket_scans: &[BucketScan<K>]) -> Option<Head> {
+        let second = if self.heads.len() > 2 && self.is_before(2, 1, bucket_scans) { 2 } else { 1 };
+        self.heads.get(second).copied()
+    }
+
+    fn push<K: TableKey>(&mut self, head: Head, bucket_scans: &[BucketScan<K>]) {
+        self.heads.push(head);
+        let mut at = self.heads.len() - 1;
+        while at > 0 && self.is_before(at, (at - 1) / 2, bucket_scans) {
+            self.heads.swap(at, (at - 1) / 2);
+            at = (at - 1) / 2;
+        }
+    }
+
+    /// Replaces the head at the top when its bucket has advanced.
+    fn replace_top<K: TableKey>(&mut self, head: Head, bucket_scans: &[BucketScan<K>]) {
+        if let Some(top) = self.heads.first_mut() {
+            *top = head;
+        }
+        self.sink(bucket_scans);
+    }
+
+    /// Removes the head at the top when its bucket has ended.
+    fn remove_top<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
+        if !self.heads.is_empty() {
+            self.heads.swap_remove(0);
+        }
+        self.sink(bucket_scans);
+    }
+
+    /// Moves the head at the top down to its place.
+    fn sink<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
+        let mut at = 0;
+        loop {
+            let (left, right) = (2 * at + 1, 2 * at + 2);
+            if left >= self.heads.len() {
+                return;
+            }
+            let first = if right < self.heads.len() && self.is_before(right, left, bucket_scans) {
+                right
+            } else {
+                left
+            };
+            if !self.is_before(first, at, bucket_scans) {
+                return;
+            }
+            self.heads.swap(at, first);
+            at = first;
+        }
+    }
+
+    /// Whether the head at one place comes before that at another.
+    #[inline]
+    fn is_before<K: TableKey>(&self, one: usize, other: usize, bucket_scans: &[BucketScan<K>]) -> bool {
+        let (one, other) = (&self.heads[one], &self.heads[other]);
+        self.is_first(
+            (one, key(&bucket_scans[one.bucket_scan])),
+            (other, key(&bucket_scans[other.bucket_scan])),
+        )
+    }
+
+    /// Whether the first of two rows, given with their keys, comes before the second: by logical key, then by bucket, so
+    /// that equal keys keep an order.
+    #[inline]
+    fn is_first(&self, (one, key): (&Head, &[u8]), (other, other_key): (&Head, &[u8])) -> bool {
+        if one.prefix != other.prefix {
+            return (one.prefix < other.prefix) != self.reversed;
+        }
+        let order = (&key[..one.front], &key[one.after..], one.bucket_scan).cmp(&(
+            &other_key[..other.front],
+            &other_key[other.after..],
+            other.bucket_scan,
+        ));
+        order.is_lt() != self.reversed
+    }
+}
