@@ -66,12 +66,12 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     Ok(Table {
         title: "Bulk writes".to_owned(),
         about: format!(
-            "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` makes them of 1 \
-             MiB. Those by hand write their requests as protobuf, for this key and this row alone: one in the order in \
-             which rows come, which is the floor of `put_all` and `writer`; the other reads as far ahead as `load`, 64 MiB, \
-             sorts the rows of each bucket and spreads the requests over them, and is its floor. `writer` takes each row by \
-             a call of its own, for which it locks, and has several requests on the way; its `batch_entries` are 5000, and \
-             not the 100 that they are unless set.",
+            "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` fills requests up to 1 \
+             MiB. The hand-written paths encode protobuf for this key type and this row type only. The first one sends rows \
+             in input order; it is the floor of `put_all` and `writer`. The second one reads 64 MiB ahead, as `load` does, \
+             sorts the rows of each bucket and spreads requests over the buckets; it is the floor of `load`. `writer` takes \
+             one row per call, with a lock, and has several requests in flight; its `batch_entries` are 5000, instead of \
+             the default of 100.",
             rows.len()
         ),
         unit: "row",

@@ -81,9 +81,9 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     Ok(Table {
         title: "Keys".to_owned(),
         about: format!(
-            "{count} varied keys of the manual, salted; decoding checks the bucket. Encoding is into a buffer that is used \
-             again. `storekey` 0.11 writes bytes of its own, unsalted and unchecked. The one by hand is for this key \
-             alone: the same bytes, hash and checks."
+            "{count} varied keys of the manual's `EventKey`; decoding checks the salt. Encoding reuses one buffer. `storekey` \
+             0.11 has its own format, without salt and checks. The hand-written path handles this key type only, with the \
+             same bytes, hash and checks."
         ),
         unit: "key",
         units: u64::from(count) * u64::from(PASSES),

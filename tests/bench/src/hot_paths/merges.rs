@@ -53,10 +53,10 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     Ok(Table {
         title: format!("Ordered merge of {} buckets", K::BUCKETS),
         about: format!(
-            "One stream for each bucket, merged by the key without its salt. There are {ROWS_A_NAME} rows of each user \
-             at a site, so that neighbours are of other buckets each {ROWS_A_NAME} rows. The merge over `bigtable_rs` keeps \
-             a heap of rows by the bytes of their keys, and has a connection for each bucket, without which it can hang. \
-             Memory is the most that a process had that did nothing else, its program included."
+            "One stream for each bucket, merged by the key without its salt. Each user has {ROWS_A_NAME} rows at each site, so \
+             the merge switches buckets every {ROWS_A_NAME} rows. The merge over `bigtable_rs` uses a heap of rows, ordered \
+             by key bytes, and a connection for each bucket, without which it can hang. Memory is the peak of a process that \
+             runs this path only, including its program."
         ),
         unit: "row",
         units: size.rows.into(),

@@ -72,13 +72,13 @@ pub struct Size {
 const ABOUT: &str = "\
 # Benchmarks
 
-`cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page; it takes some minutes and two
-quiet cores.
+`cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page. It needs a few minutes and two
+idle cores.
 
-The ratios are what counts; they vary by a tenth and more from run to run. The peers are `bigtable_rs` and `storekey`, and the
-floor is code by hand that does the same for one key and one row; what a path was to reach and has not is in bold. Time is that
-of the client's thread alone, the system's included, and says nothing of rows a second over a network. The server is another
-thread of the process, over the loopback interface, the same for all.
+Compare ratios, not times; they vary by a tenth and more from run to run. keyderive is compared with a peer (`bigtable_rs`
+or `storekey`) and with a floor: hand-written code that does the same for one key type and one row type only. A missed target is in bold. Times are
+processor time of the client's thread, user and system, and do not predict rows per second over a network. All paths use the same
+server, in another thread of the process, over the loopback interface.
 ";
 
 /// Measures these sections, and prints each as a table in Markdown.

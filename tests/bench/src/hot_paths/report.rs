@@ -1,4 +1,4 @@
-//! Tables in Markdown, with what is required beside what is.
+//! Markdown tables of the costs, with targets.
 
 use std::fmt;
 
@@ -101,7 +101,7 @@ impl fmt::Display for Table {
         writeln!(f, "## {title}\n\n{about}\n")?;
         writeln!(
             f,
-            "| path | CPU a {unit} | allocations a {unit} |{memory} than its peer | of its floor | required |"
+            "| path | CPU a {unit} | allocations a {unit} |{memory} than peer | of floor | target |"
         )?;
         writeln!(f, "|---|---|---|{rule}---|---|---|")?;
         lines.iter().try_for_each(|line| self.write_line(line, has_memory, f))
@@ -145,7 +145,7 @@ mod tests {
         assert_eq!(
             lines,
             [
-                "| path | CPU a row | allocations a row | than its peer | of its floor | required |",
+                "| path | CPU a row | allocations a row | than peer | of floor | target |",
                 "|---|---|---|---|---|---|",
                 "| peer | 800.0 ns | 1.00 |  |  |  |",
                 "| floor | 100.0 ns | 1.00 |  |  |  |",

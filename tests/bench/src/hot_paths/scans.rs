@@ -62,9 +62,9 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     });
     Ok(Table {
         title: "Scans".to_owned(),
-        about: "One stream of one bucket's rows. Keys are those of the manual, salted and checked: `bigtable_rs` and \
-                keyderive decode them by the derive, the two by hand with code for this key alone. Every path of typed \
-                rows decodes all fields of the key and all 3 cells."
+        about: "One stream of the rows of one bucket. Keys are the manual's `EventKey`; decoding checks the salt. The peer and \
+                keyderive decode keys with the derive, the hand-written paths with code for this key type only. Every path \
+                with typed rows decodes all fields of the key and all 3 cells."
             .to_owned(),
         unit: "row",
         units: rows.into(),
