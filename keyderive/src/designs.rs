@@ -1,10 +1,12 @@
-//! The published schema designs as key types: what the guides on Bigtable time series, key salting and hotspots
-//! ask for, each with the bytes that it stores, and the designs that they warn of, which do not compile.
+//! The published schema designs as key types, with the bytes that each stores.
+//!
+//! They are the designs of Google's guides on Bigtable time series, key salting and hotspots. The designs that the
+//! guides warn about do not compile.
 //!
 //! # Market data
 //!
-//! Quotes by exchange, padded to 6 bytes, symbol, padded to 5, and time in milliseconds. One symbol of one exchange
-//! is one scan.
+//! A quote's key is the exchange, padded to 6 bytes, the symbol, padded to 5, and the time in milliseconds. One scan
+//! reads one symbol of one exchange.
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -26,8 +28,8 @@
 //!
 //! # Energy meters
 //!
-//! A row for each meter and day. The first iteration of this design begins with the date, so that all meters write
-//! to the end of the table on the same day; a date marked as `sequential` is refused there.
+//! One row per meter and day. The guide's first design begins with the date, so on one day all meters write to the end
+//! of the table. A key that begins with a `sequential` field does not compile:
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;
@@ -41,7 +43,7 @@
 //! }
 //! ```
 //!
-//! Meters are many, so they come first:
+//! There are many meters, so the meter comes first:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -60,7 +62,7 @@
 //!
 //! # Server metrics
 //!
-//! By host and time, for the metrics of one machine over a while.
+//! Host, then time, to read the metrics of one machine over a period.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -81,7 +83,7 @@
 //!
 //! # Game scores
 //!
-//! By game, player and date: how many games Corrie won in March is one range.
+//! Game, player, then date: the games that Corrie won in March are one range.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -101,7 +103,7 @@
 //!
 //! # Battery levels, three times cooler
 //!
-//! The guides' example of a hotspot is a timestamp right after a tag. It is refused, since a tag is a constant:
+//! The guides' example of a hotspot is a timestamp right after a tag. It does not compile, since a tag is a constant:
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;
@@ -114,8 +116,7 @@
 //! }
 //! ```
 //!
-//! There are three remedies, in this order. **Field promotion** moves a column into the key, where queries ask for
-//! it anyway:
+//! There are three remedies, in this order. **Field promotion** moves a column that queries fix anyway into the key:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -133,8 +134,8 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
-//! **Salting** spreads the times over a few buckets, which a scan reads side by side and merges. The buckets are
-//! numbered from 0:
+//! **Salting** spreads the times over a few buckets, which a scan reads concurrently and merges. Buckets are numbered
+//! from 0:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -154,8 +155,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! **Randomization** stores a hash of the time: rows can be looked up, and no longer be scanned by time or read back
-//! from their keys.
+//! **Randomization** stores a hash of the time. Programs can look rows up, but cannot scan them by time, and keys do
+//! not decode:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -174,8 +175,8 @@
 //!
 //! # Celebrities
 //!
-//! `user_id-site-timestamp` over four buckets. The hash leaves the timestamp out, so that the rows of one user and
-//! site stay together, and such a scan is one request:
+//! `user_id-site-timestamp` over four buckets. The hash leaves out the timestamp, so the rows of one user and site stay
+//! together, and a scan of them is one request:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -196,8 +197,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A table that was written with the guide's Java sample has the hash of the whole key, and negative buckets too,
-//! which the sample's own scan loop never reads. `hash = "java"` reads and writes it, all seven of them:
+//! The guide's Java sample hashes the whole key and also makes negative buckets, which its own scan loop never reads.
+//! `hash = "java"` reads and writes such tables, with all seven buckets:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -219,8 +220,8 @@
 //!
 //! # Users by last access
 //!
-//! A key that begins with the time of the last access is a hotspot; over logical shards, by the hash of both fields,
-//! it is none:
+//! A key that begins with the time of the last access is a hotspot. Logical shards, by the hash of both fields, avoid
+//! it:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -240,8 +241,8 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
-//! The other way is to swap the fields, and to store the time in descending order, so that the latest access of a
-//! user comes first:
+//! The alternative is to swap the fields, and to store the time in descending order, so that a user's latest access
+//! comes first:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -261,8 +262,8 @@
 //!
 //! # Identifiers
 //!
-//! A random UUID is spread by itself; other versions begin with a time, and are errors at encode. With the feature
-//! `uuid`:
+//! Random UUIDs are spread over the table. Encoding rejects other versions, which may begin with a time. This needs the
+//! feature `uuid`:
 //!
 #![cfg_attr(feature = "uuid", doc = "```")]
 #![cfg_attr(not(feature = "uuid"), doc = "```ignore")]
@@ -281,7 +282,7 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
-//! A number from a counter is spread by reversing its bits, which decode undoes:
+//! Reversing the bits of a number from a counter spreads such numbers; decoding restores them:
 //!
 //! ```
 //! # use keyderive::RowKey;

@@ -1,5 +1,5 @@
-//! Typed row keys for Google Cloud Bigtable: annotate a struct, and the compiler writes its row key, reads it back
-//! and plans its scans.
+//! Typed row keys for Google Cloud Bigtable: annotate a struct, and the derive encodes its row key, decodes it and
+//! plans its scans.
 //!
 //! ```
 //! use keyderive::{Client, RowKey};
@@ -42,61 +42,60 @@
 //! # }
 //! ```
 //!
-//! This page is the manual in short; [`guide`] has a page for each of its parts, and [`designs`] the published schema
+//! This page is a short manual. [`guide`] has a page for each part, and [`designs`] has Google's published schema
 //! designs as key types.
 //!
 //! # Choosing a key
 //!
-//! Rows lie in the order of their keys. Fields that a query fixes come first, the one that it ranges over after them.
-//! Where many writes go to one place, take the first remedy that fits:
+//! Bigtable sorts rows by their keys. Put the fields that a query fixes first, then the one that it ranges over. A key
+//! that begins with a growing value, such as a time, a date or a number marked `#[row_key(sequential)]`, sends all
+//! writes to one tablet: a hotspot. It does not compile without a salt or `#[row_key(allow(hotspot))]`. Take the first
+//! remedy that fits:
 //!
-//! | what is seen | remedy | in keyderive |
+//! | situation | remedy | in keyderive |
 //! |---|---|---|
-//! | the key begins with a value that only grows, and queries name another field | field promotion | that field in front |
+//! | the key begins with a growing value, and queries fix another field | field promotion | put that field first |
 //! | no field can be promoted, or few values of it take most writes | salting | `#[salt(range = 4)]`, with `over = "…"` to keep some rows together |
-//! | rows are only looked up one by one, or read all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` |
+//! | the program looks up single rows, or reads all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` |
 //!
-//! [`guide::choosing`] has the reasons, what each costs, and Google's pages that say so.
+//! A *salt* is the number of a *bucket* before the fields; a hash of the key chooses the bucket. [`guide::choosing`]
+//! has the reasons, the cost of each remedy, and Google's pages on them.
 //!
 //! # Keys
 //!
-//! [`#[derive(RowKey)]`](derive@RowKey) takes a struct with named fields. Fields are written from left to right,
-//! joined by a delimiter, each in the format that its type and attributes choose; [`guide::attributes`] has each
-//! attribute, [`key::codec`] every format with its bytes.
+//! [`#[derive(RowKey)]`](derive@RowKey) takes a struct with named fields. A delimiter joins the fields; the type and
+//! attributes of each field choose its format. [`guide::attributes`] explains each attribute, [`key::codec`] specifies
+//! every format with its bytes.
 //!
 //! | to | write |
 //! |---|---|
-//! | keep rows of a user together | the user as the first field |
+//! | keep the rows of a user together | the user as the first field |
 //! | spread a busy user's rows over tablets | `#[salt(range = 4)]` on the struct |
 //! | read the newest first | `#[reverse_ts]` on the time |
-//! | sort numbers, and bound their digits | `#[pad(6)]`; without it a number has the digits of its type's maximum |
+//! | set the digits of a number | `#[pad(6)]`; the default is the digits of its type's maximum |
 //! | let key types share a table | `#[row_key(tag = "BATTERY")]` on each |
 //! | store a newtype, or an enum by its codes | [`#[derive(KeyField)]`](derive@KeyField) on it |
-//! | store a type of another crate | `#[row_key(with = "module")]`, with a module that writes and reads it |
-//! | rename a field, and keep the schema | `#[row_key(name = "…")]` |
-//! | see where each field lies in the bytes | `println!("{}", EventKey::SCHEMA)`; it is [`serde::Serialize`] too |
+//! | store a type of another crate | `#[row_key(with = "module")]`, with a module that encodes and decodes it |
+//! | rename a field, but keep the schema | `#[row_key(name = "…")]` |
+//! | see where each field is in the bytes | `println!("{}", EventKey::SCHEMA)`; it is also [`serde::Serialize`] |
 //! | print and parse keys | [`RowKey::to_text`], [`RowKey::from_text`], or `#[row_key(display)]` |
 //!
-//! A key that begins with a value that only grows, a time, a date, a number marked `#[row_key(sequential)]`, sends all writes to one tablet.
-//! It does not compile without a salt or `#[row_key(allow(hotspot))]`.
-//!
-//! [`RowKey::encode`] refuses what the key cannot hold, with the field, the value and the limit;
-//! [`RowKey::decode`] accepts exactly what encode writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode
-//! without allocating.
+//! [`RowKey::encode`] rejects what the key cannot hold; the error names the field, the value and the limit.
+//! [`RowKey::decode`] accepts exactly what `encode` writes. Borrowed fields (`&'a str`, `Cow<'a, str>`) decode without
+//! allocating.
 //!
 //! # Scans
 //!
-//! `EventKey::scan()` begins a scan of every row. For a field `f`, `.f(value)` fixes it, and goes on to the next one;
-//! `.f_any_of([a, b])` fixes it to each of several values, and goes on too; `.f_range(a..b)` and, for text,
-//! `.f_prefix("x")` end the scan. Only the leftmost free field can be
-//! constrained; anything else does not compile.
+//! `EventKey::scan()` starts a scan of all rows. For a field `f`, `.f(value)` fixes it to one value and `.f_any_of([a,
+//! b])` to several; both continue with the next field. `.f_range(a..b)` and, for text and bytes, `.f_prefix("x")` end
+//! the scan. Only the leftmost free field can be constrained; anything else does not compile.
 //!
 //! ```
 //! # use keyderive::RowKey;
 //! # #[derive(RowKey)]
 //! # #[salt(range = 4, over = "user_id")]
 //! # struct EventKey { user_id: String, #[reverse_ts] at: u64 }
-//! // Ranges are in the field's own terms: forwards, also on a reversed field.
+//! // Ranges run forwards, also on a reversed field.
 //! let scan = EventKey::scan().user_id("alice").at_range(1426535612000..=1426535612156);
 //! println!("{}", scan.explain()?);
 //! # Ok::<(), keyderive::plan::PlanError>(())
@@ -108,28 +107,27 @@
 //! EventKey::scan().site("home"); // `user_id` comes first
 //! ```
 //!
-//! Each step has a type of its own. Where a condition decides how far a scan is constrained, make each branch a
-//! [`plan::Plan`] with `.into_plan()`; a function that returns a scan returns `impl IntoPlan<EventKey>`.
+//! Each step has its own type. If a condition decides how many fields are constrained, make a [`plan::Plan`] in each
+//! branch with `.into_plan()`. A function can return a scan as `impl IntoPlan<EventKey>`.
 //!
-//! Range bounds need not be storable: a bound that the field cannot hold is clamped, or the range is empty. A fixed value
-//! that no key can hold is an error, raised when the scan is planned, explained or run.
+//! Range bounds need not be storable: a bound the field cannot hold is clamped, or the range is empty. A fixed value
+//! that no key can hold is an error when the scan is planned, explained or run.
 //!
-//! A [`plan::Plan`] knows its requests without a table: one for each bucket that can hold a row, a single one where
-//! the salted fields are fixed, a row key and no range where all fields are. It is data of serde, so that another
-//! process can run it. [`guide::scans`] has the table of all that a scan can be told.
+//! A [`plan::Plan`] holds its requests without a table: one for each bucket that can hold a row. If the salted fields
+//! are fixed, that is a single request; if all fields are, it is a row key and no range. serde serializes a plan, so
+//! that another process can run it. [`guide::scans`] lists all options of a scan.
 //!
 //! # Tables
 //!
-//! [`Client::table`] gives a [`Table`] with typed keys and rows. [`Table::put`] makes a row equal to a value,
-//! [`Table::get`] reads one by its key, [`Table::scan`] streams many in the order of their keys, merged from all
-//! buckets. A [`Scan`] takes a limit, a direction, filters of the server's, and can be read in pages by a token.
-//! [`Table::partitions`] cuts a table into plans for workers, [`Table::count`], [`Table::delete_rows`] and
-//! [`Table::drop_rows`] take plans as well.
+//! [`Client::table`] returns a [`Table`] with typed keys and rows. [`Table::put`] makes a row equal to a value,
+//! [`Table::get`] reads one by its key, and [`Table::scan`] streams rows in key order, merged from all buckets. A
+//! [`Scan`] has a limit, a direction, server-side filters, and pages with tokens. [`Table::partitions`] divides a table
+//! into plans for workers. [`Table::count`], [`Table::delete_rows`] and [`Table::drop_rows`] also take plans.
 //!
 //! # Rows
 //!
-//! Rows are structs by serde: a column for each field, and a column family for each field that is a struct or a map. [`row`]
-//! lists how values are stored.
+//! Rows are structs with serde's derives: each field is a column, and each field that is a struct or a map is a column
+//! family. [`row`] says how values are stored.
 //!
 //! ```
 //! # use std::collections::BTreeMap;
@@ -162,63 +160,74 @@
 //! # }
 //! ```
 //!
-//! [`Table::merge`] sets what is present in a value, [`Table::update`] some columns, [`Table::increment`],
-//! [`Table::append`] and [`Table::modify`] change what the server holds, and [`Table::put_if`] and its like write where the
-//! row is as a [`row::Condition`] says. [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and
-//! [`Table::columns`] parts of them, [`row::Timestamped`] and [`row::Versions`] timestamps and history,
-//! [`Table::get_raw`] and [`Scan::raw`] the cells themselves. A column is named `name` in the table's own family,
-//! `family:name` in another. [`guide::rows`] has the table of all calls.
+//! - Write: [`Table::merge`] sets the present fields of a value, [`Table::update`] some columns. [`Table::increment`],
+//!   [`Table::append`] and [`Table::modify`] change values at the server. [`Table::put_if`], [`Table::put_if_absent`]
+//!   and [`Table::delete_if`] write only if the row meets a condition.
+//! - Read: [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and [`Table::columns`] parts of rows,
+//!   [`row::Timestamped`] and [`row::Versions`] timestamps and history, [`Table::get_raw`] and [`Scan::raw`] stored
+//!   cells.
+//!
+//! In every call, `name` is a column of the table's own family, `family:name` one of another family. [`guide::rows`]
+//! lists all calls.
 //!
 //! # Loading
 //!
-//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order, and goes on after a
-//! [`Checkpoint`](load::Checkpoint) after its process has died; [`load::Load`] says how. [`Table::export`] reads a
-//! table by several partitions at a time. [`put_both`] writes a record to two tables. [`guide::loading`] says when to
-//! use which.
+//! [`Table::load`] writes the rows of a stream, spread over the tablets whatever their order. After a crash it resumes
+//! from a [`Checkpoint`](load::Checkpoint). [`Table::export`] reads several partitions of a table at a time.
+//! [`guide::loading`] says when to use which call. [`put_both`] writes a record to two tables.
 //!
 //! # Administration
 //!
-//! [`Table::create`] declares families with a [`GcRule`] each, splits and a marker row, [`Table::verify`] compares a
-//! table with the key type, and [`Table::modify_families`] changes its families; [`guide::tables`] shows them.
+//! [`Table::create`] creates a table with families, a [`GcRule`] for each, and splits. [`Table::verify`] compares a
+//! table with its types, and [`Table::modify_families`] changes its families. [`guide::tables`] shows them.
 //!
 //! # Deployment
 //!
-//! [`Client::embedded`] is a Bigtable in this process, [`Client::embedded_at`] one that keeps its tables in a file,
-//! [`Client::emulator`] Google's emulator, [`Client::cloud`] an instance of Google Cloud; [`Client::connect`] takes the
-//! address of any of them, and [`Client::from_env`] what the environment names. All run the same client code.
-//! [`client::ClientBuilder`] and [`client::Settings`] list what can be set, and what it is unless it is.
-//! [`guide::deployment`] has the variables, the permissions, app profiles and splits, and what a first deployment checks.
+//! | client | connects to |
+//! |---|---|
+//! | [`Client::embedded`], [`Client::embedded_at`] | a Bigtable in this process, in memory or in a file |
+//! | [`Client::emulator`] | Google's emulator |
+//! | [`Client::cloud`] | an instance of Google Cloud |
+//! | [`Client::connect`] | any of them, by an address |
+//! | [`Client::from_env`] | the emulator or instance that the environment names |
+//!
+//! All run the same client code. [`client::ClientBuilder`] and [`client::Settings`] list the settings and their
+//! defaults. [`guide::deployment`] covers environment variables, permissions, app profiles, splits and a checklist.
 //!
 //! # Errors
 //!
-//! [`key::EncodeError`], [`key::DecodeError`] and [`plan::PlanError`] need no table; [`Error`] is what tables
-//! return, with predicates for what a program may want to decide on. Texts name the table, the key, readable and in
-//! hexadecimal, the value and the limit. [`guide::errors`] has each predicate, and what to do then.
+//! Tables and clients return [`Error`], with predicates for programs to decide on. Keys and plans return
+//! [`key::EncodeError`], [`key::DecodeError`] and [`plan::PlanError`]. The texts name the table, the key (readable and
+//! in hexadecimal), the value and the limit. [`guide::errors`] explains each predicate and what to do.
 //!
 //! # Limits
 //!
-//! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them is one request each.
-//! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`Scan::on_foreign`]. Only rows within the ranges that a scan asks for are met: a foreign row outside of them, such as
-//! one without a salt in a table with one, is neither an error nor counted. `explain` prints the ranges.
-//! [`guide::limits`] has the other limits.
+//! A row key is 1 to 4096 bytes. A salt has 2 to 4096 buckets; a scan over all of them sends one request to each.
+//!
+//! A *foreign row*, one whose key does not decode as the table's key type, ends a scan with an error, unless
+//! [`Scan::on_foreign`] skips and counts it. A scan sees only rows in the ranges that it requests: a foreign row
+//! elsewhere, such as one without a salt in a salted table, is neither an error nor counted. `explain` prints the
+//! ranges. [`guide::limits`] has the other limits.
 //!
 //! # Features
 //!
-//! `client` and `cloud` are on by default: a client of Google Cloud, with TLS and Google's credentials. Without them keys
-//! and plans remain, without tokio and tonic. `embedded` adds a Bigtable inside the process, for tests and first steps,
-//! `serve` a port for it, `metrics` what operations tell by the crate of that name; [`client`] lists it.
-//!
-//! | feature | times | dates |
+//! | feature | default | adds |
 //! |---|---|---|
-//! | none | [`std::time::SystemTime`] | |
-//! | `chrono` | `DateTime<Utc>` | `NaiveDate` |
-//! | `jiff` | `Timestamp` | `civil::Date` |
-//! | `time` | `OffsetDateTime`, `UtcDateTime` | `Date` |
+//! | `client` | yes | tables and the client, on tokio and tonic |
+//! | `cloud` | yes | Google Cloud: TLS and Google's credentials |
+//! | `embedded` | no | a Bigtable in the process, for tests and first steps |
+//! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
+//! | `metrics` | no | the metrics that [`client`] lists, through the crate `metrics` |
+//! | `chrono` | no | `DateTime<Utc>` as a time, `NaiveDate` as a date |
+//! | `jiff` | no | `Timestamp` as a time, `civil::Date` as a date |
+//! | `time` | no | `OffsetDateTime` and `UtcDateTime` as times, `Date` as a date |
+//! | `uuid` | no | `Uuid` as a key field |
 //!
-//! `uuid` makes `Uuid` a key field. Times in other zones, and times and dates without a zone, are none: convert them.
+//! Without `client`, keys and plans remain, without tokio and tonic: [`plan::Plan::requests`] is plain data for any
+//! client. [`std::time::SystemTime`] is a key field in every build. Convert times in other zones and times without a
+//! zone first.
 
-// The derive prints paths that begin with `::keyderive`, also where it is used in this crate.
+// Generated code uses paths that begin with `::keyderive`, in this crate too.
 #[allow(unused_extern_crates)]
 extern crate self as keyderive;
 
@@ -228,7 +237,7 @@ extern crate self as keyderive;
     allow(
         dead_code,
         unused_imports,
-        reason = "parts are for one feature alone; a build with both finds dead code"
+        reason = "some parts serve one feature only; a build with both finds dead code"
     )
 )]
 pub mod client;
@@ -256,7 +265,7 @@ pub use table::{
     Verify, WriteOutcome, Writer, load, put_both,
 };
 
-/// What the derive's output calls. Not for use by hand: it changes with every release.
+/// Items that generated code calls. Do not use them: they change with every release.
 #[doc(hidden)]
 pub mod __private {
     #[cfg(feature = "client")]

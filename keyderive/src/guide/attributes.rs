@@ -1,17 +1,17 @@
-//! The attributes, each with what it writes.
+//! Attributes: what each one stores.
 //!
-//! Three attributes are bare, because they are the ones that most keys have: `#[salt(…)]` on the struct, `#[pad(n)]` and
-//! `#[reverse_ts]` on a field. The others are written in `#[row_key(…)]`. A misspelled, repeated or conflicting one is
-//! an error at its place, and all errors of a key type come in one run.
+//! The three most common attributes stand alone: `#[salt(…)]` on the struct, `#[pad(n)]` and `#[reverse_ts]` on a
+//! field. The others are options of `#[row_key(…)]`. A misspelled, repeated or conflicting attribute is an error at its
+//! place, and one run of the compiler reports all errors of a key type.
 //!
-//! Without attributes a field is written by its type. Every format of every type, with its bytes, is in the page of
-//! the key format, [`key::codec`](crate::key::codec).
+//! Without attributes, the type of a field decides its format. [`key::codec`](crate::key::codec) specifies every format
+//! of every type, with its bytes.
 //!
-//! | field | written | example |
+//! | field | stored as | example |
 //! |---|---|---|
 //! | `u8` to `u128` | decimal, zero padded to the type's width | `0000000042` |
 //! | `i8` to `i128` | `0` and the digits; a negative `v` as `-` and the digits of `10^w + v` | `00000000042`, `-9999999958` |
-//! | `String`, `&str`, `Cow<str>` | as it is; no byte at or below the delimiter: with `#`, no space, `!`, `"` or `#` | `alice` |
+//! | `String`, `&str`, `Cow<str>` | UTF-8; no byte at or below the delimiter: with `#`, no space, `!`, `"`, `#` or control character | `alice` |
 //! | `bool`, `char` | `0` or `1`; the character | `1` |
 //! | `Vec<u8>`, `Cow<[u8]>`, `[u8; N]` | lower-case hexadecimal | `00ff` |
 //! | [`#[derive(KeyField)]`](derive@crate::KeyField) newtype; enum | its inner value; its code, zero padded to the widest | `07` |
@@ -19,7 +19,7 @@
 //! | dates of `chrono`, `jiff`, `time` | `YYYYMMDD` | `20150316` |
 //! | `Uuid` | hyphenated lower-case | `67e55044-10b1-426f-9247-bb680e5fe0c8` |
 //!
-//! `usize`, `isize`, `Option` and floats are refused, with the reason and the way out.
+//! `usize`, `isize`, `Option` and floats do not compile; the error gives the reason and an alternative.
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -39,9 +39,10 @@
 //!
 //! # `pad`
 //!
-//! `#[pad(6)]` on an integer: 6 digits, zero padded. A number of more digits is an error when the key is encoded, and so
-//! is a negative one. On a string: 6 bytes, filled with spaces on the right. Such a string may hold the delimiter and
-//! inner spaces; it does not end with a space, and holds no byte below one.
+//! `#[pad(6)]` on an integer stores 6 digits, zero padded. Encoding rejects a negative number or one with more digits.
+//!
+//! On a string it stores 6 bytes, padded with spaces on the right. The string may hold the delimiter and inner spaces.
+//! Encoding rejects one that ends with a space or holds a byte below the space.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -61,9 +62,9 @@
 //!
 //! # `reverse_ts`
 //!
-//! `#[reverse_ts]` on an integer or a time: `i64::MAX - t` in 19 digits, so that the newest comes first.
-//! `#[reverse_ts(max = 9999999999999)]`: `max - t` in the digits of `max`. Scan methods take the value itself, and
-//! ranges are written forwards.
+//! `#[reverse_ts]` on an integer or a time stores `i64::MAX - t` in 19 digits, so that the newest row sorts first.
+//! `#[reverse_ts(max = 9999999999999)]` stores `max - t` in as many digits as `max` has. Scan methods take the plain
+//! value, and ranges run forwards.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -84,18 +85,19 @@
 //!
 //! # `salt`
 //!
-//! `#[salt(range = 4)]` on the struct puts the bucket, `0` to `3`, before the fields and after a tag. The bucket is
-//! `rem_euclid(FARM_FINGERPRINT(bytes), 4)` of the encoded fields, joined by the delimiter; in BigQuery and Spanner SQL,
-//! `MOD(MOD(FARM_FINGERPRINT(k), 4) + 4, 4)`.
+//! `#[salt(range = 4)]` on the struct writes the number of a bucket, `0` to `3`, before the fields and after the tag.
+//! The bucket is `rem_euclid(FARM_FINGERPRINT(bytes), 4)`, where `bytes` are the encoded fields, joined by the
+//! delimiter. In BigQuery and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), 4) + 4, 4)`. [Choosing a
+//! key](super::choosing#salting) says when to use a salt.
 //!
-//! | option | what it does | example |
+//! | option | effect | example |
 //! |---|---|---|
-//! | `range = 4` | how many buckets: 2 to 4096 | `1#alice#home` |
-//! | `over = "user_id,site"`, `over(user_id, site)` | which fields are hashed; all of them without it | |
-//! | `sep = "-"` | what stands after the bucket in place of the delimiter | `1-alice#home` |
+//! | `range = 4` | the number of buckets: 2 to 4096 | `1#alice#home` |
+//! | `over = "user_id,site"`, `over(user_id, site)` | the fields to hash; the default is all of them | |
+//! | `sep = "-"` | the text after the bucket, instead of the delimiter | `1-alice#home` |
 //! | `position = "front"` | the bucket stands before the tag | `1#TAG#alice#home` |
 //! | `after = "user_id"` | the bucket stands after a field | `alice#1#home` |
-//! | `hash = "java"` | the bucket of Google's salting sample, negative ones too: the signed remainder of Java's `String.hashCode` of the whole key without its salt. All of `-3` to `3` are read. | `-2-phone#5c10102#20190501` |
+//! | `hash = "java"` | the bucket of Google's salting sample: the signed remainder of Java's `String.hashCode` of the whole key without its salt. Scans read all of `-3` to `3`. | `-2-phone#5c10102#20190501` |
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -110,7 +112,7 @@
 //!
 //! let key = EventKey { user_id: "alice".into(), site: "home".into(), seq: 42 };
 //! assert_eq!(key.to_text()?, "1-alice#home#000042");
-//! // A key with the bucket of another one is none.
+//! // Decoding rejects a key in the wrong bucket.
 //! let other = EventKey::from_text("2-alice#home#000042");
 //! assert!(other.is_err_and(|error| error.is_wrong_bucket()));
 //! # Ok::<(), keyderive::key::EncodeError>(())
@@ -118,8 +120,8 @@
 //!
 //! # `tag` and `delimiter`
 //!
-//! `#[row_key(tag = "BATTERY")]` on the struct: a constant before all, so that key types can share a table.
-//! `#[row_key(delimiter = '-')]`: the character between the parts, an ASCII character below `0`.
+//! `#[row_key(tag = "BATTERY")]` on the struct writes a constant before all other parts, so that key types can share a
+//! table. `#[row_key(delimiter = '-')]` sets the character between the parts: an ASCII character below `0`.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -137,10 +139,20 @@
 //!
 //! # `ts`
 //!
-//! On a time: `ts(unit = "secs")` 10 digits, `"millis"` 13, `"micros"` 16, which it is without the attribute, `"nanos"`
-//! 19. A time that is finer than its unit is rounded down to it, as what the clock gives most often is: a key reads back
-//! as the rounded one. With `ts(unit = "millis", exact)` it is an error. The bounds of a range may be as fine as they like:
-//! stored times are compared with them as they are. `ts(format = "datetime17")` writes `YYYYMMDDHHMMSSmmm` in UTC.
+//! `ts(unit = "…")` on a time sets the unit of the count since 1970:
+//!
+//! | unit | digits |
+//! |---|---|
+//! | `"secs"` | 10 |
+//! | `"millis"` | 13 |
+//! | `"micros"`, the default | 16 |
+//! | `"nanos"` | 19 |
+//!
+//! Encoding rounds a finer time, such as that of most clocks, down to its unit, and the key decodes to the rounded
+//! time. With `ts(unit = "millis", exact)` it rejects a finer time. Range bounds are not rounded: stored times are
+//! compared with them as given.
+//!
+//! `ts(format = "datetime17")` writes `YYYYMMDDHHMMSSmmm` in UTC instead.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -162,8 +174,9 @@
 //!
 //! # `desc`
 //!
-//! Greatest first: integers, `bool`, dates and times, never strings. An unsigned number is stored as `max - v` of its
-//! type, of its digits with `#[pad(n)]`; a signed one as `-1 - v`.
+//! Sorts the greatest value first. It is for integers, `bool`, dates and times, not for strings. An unsigned number is
+//! stored as `max - v`, where `max` is the greatest number of its type, or of `n` digits with `#[pad(n)]`; a signed one
+//! as `-1 - v`.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -180,23 +193,8 @@
 //!
 //! # `bit_reverse`
 //!
-//! On a `u32` or `u64` of a counter: its bits in reverse, so that neighbours lie far apart. It is read back. The field
-//! has no range method, since ranges of numbers are none of stored keys.
-//!
-//! # `hash`
-//!
-//! `hash(md5)`: the MD5 of what the field would write, in place of it. The key encodes and does not decode: a table
-//! hands out [`RawKey`](crate::key::RawKey)s. Scans constrain the fields left of it; it and the fields after it are
-//! found by whole keys alone, which the compiler warns of where there are fields after it.
-//!
-//! # `escape`
-//!
-//! On `char`, `String` and `Cow<str>`: every byte up to `%` as `%XX`, so that any string can be stored, in its order.
-//!
-//! # `uuid`
-//!
-//! `uuid(simple)`: 32 digits without hyphens. `uuid(v4)`: random UUIDs only; others begin with a time and are errors
-//! when the key is encoded. Of UUIDs, only `uuid(v4)` may come first in a key without a salt.
+//! Stores a `u32` or `u64` with its bits reversed, so that the numbers of a counter are spread over the table. The key
+//! decodes. The field has no range method, since a range of numbers is not a range of stored keys.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -204,14 +202,21 @@
 //! struct OrderKey {
 //!     #[row_key(sequential, bit_reverse)]
 //!     number: u32,
-//!     #[row_key(escape)]
-//!     name: String,
 //! }
 //!
-//! let key = OrderKey { number: 1, name: "a#b".into() };
-//! assert_eq!(key.to_text()?, "2147483648#a%23b");
-//! assert_eq!(OrderKey::from_text("2147483648#a%23b")?.name, "a#b");
+//! assert_eq!(OrderKey { number: 1 }.to_text()?, "2147483648");
+//! assert_eq!(OrderKey::from_text("2147483648")?.number, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
+//! # `hash`
+//!
+//! `hash(md5)` stores the MD5 of the bytes that the field would store otherwise. Such a key does not decode: a table
+//! returns [`RawKey`](crate::key::RawKey)s. Scans constrain only the fields before the hash. The hashed field and the
+//! fields after it need whole keys; the compiler warns if there are fields after it.
+//!
+//! ```
+//! # use keyderive::RowKey;
 //! #[derive(RowKey)]
 //! #[row_key(tag = "T")]
 //! struct HashedKey {
@@ -221,13 +226,35 @@
 //! }
 //!
 //! assert_eq!(HashedKey { at: 20150301124501003 }.to_text()?, "T#5cbed828691915bd3ab68145f00b489d");
+//! # Ok::<(), keyderive::key::EncodeError>(())
+//! ```
+//!
+//! # `escape`
+//!
+//! Stores any `char`, `String` or `Cow<str>`, in order: every byte up to `%` becomes `%XX`.
+//!
+//! ```
+//! # use keyderive::RowKey;
+//! #[derive(RowKey)]
+//! struct NameKey {
+//!     #[row_key(escape)]
+//!     name: String,
+//! }
+//!
+//! assert_eq!(NameKey { name: "a#b".into() }.to_text()?, "a%23b");
+//! assert_eq!(NameKey::from_text("a%23b")?.name, "a#b");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! # `uuid`
+//!
+//! `uuid(simple)` stores 32 digits without hyphens. `uuid(v4)` takes random UUIDs only: encoding rejects other
+//! versions, which may begin with a time. A key without a salt may begin with a UUID only if it is `uuid(v4)`.
+//!
 //! # `sequential`
 //!
-//! Writes nothing. It says that a field only grows, a number of a counter or a date as a number, so that a key which
-//! begins with it does not compile.
+//! Stores nothing. It declares that a field only grows, such as a number from a counter or a date as a number, so that
+//! a key that begins with it does not compile.
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;
@@ -240,35 +267,37 @@
 //!
 //! # `name` and `method`
 //!
-//! `name = "user"`: the field's name in the schema, in errors and in `explain()`; it keeps the fingerprint when the field
-//! is renamed. `method = "by_user"`: the name of its scan methods, for a field whose methods would collide with those of
-//! another one.
+//! `name = "user"` is the field's name in the schema, in errors and in `explain()`. Set it to the old name to rename a
+//! field without a change of the fingerprint. `method = "by_user"` renames the field's scan methods if they collide
+//! with those of another field.
 //!
 //! # `with`
 //!
-//! `with = "module"`: a type of anyone's, written and read by a module of the program. The derive's page,
-//! [`RowKey`](derive@crate::RowKey), has an example.
+//! `with = "module"` stores a type of any crate: a module of your program encodes and decodes it.
+//! [`RowKey`](derive@crate::RowKey) has an example.
 //!
 //! # `display`
 //!
-//! On the struct: implements `Display`, and `FromStr` for a key without borrowed fields. Without it there are
-//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text). It is refused in the ordered layout,
-//! which is not text, and with a hashed field, which cannot be read back.
+//! On the struct, it implements `Display`, and also `FromStr` if no field is borrowed. Every key has
+//! [`to_text`](crate::RowKey::to_text) and [`from_text`](crate::RowKey::from_text). It does not compile with the
+//! ordered layout, which is not text, or with a hashed field, which cannot be decoded.
 //!
 //! # `layout`
 //!
-//! `#[row_key(layout = "ordered")]` on the struct: the key is Bigtable's `Struct.OrderedCodeBytes`, byte for byte, so
-//! that SQL sees its numbers, text and bytes as typed columns. `pad`, `escape`, `bit_reverse`, numbers of 128 bits, and a
-//! salt's `sep`, `after`, `position` and `hash` are refused there.
+//! The default layout is text. `#[row_key(layout = "ordered")]` on the struct stores the key as Bigtable's
+//! `Struct.OrderedCodeBytes`, byte for byte, so that SQL reads its numbers, text and bytes as typed columns. `pad`,
+//! `escape`, `bit_reverse`, 128-bit numbers, and the options `sep`, `after`, `position` and `hash` of a salt do not
+//! compile with it.
 //!
-//! [`row_key_schema`](crate::RowKey::row_key_schema) gives the definition for `gcloud bigtable tables update`, and
-//! [`sql`](crate::RowKey::sql) the typed expressions, of a text layout too.
+//! [`row_key_schema`](crate::RowKey::row_key_schema) returns the definition for `gcloud bigtable tables update`.
+//! [`sql`](crate::RowKey::sql) returns typed SQL expressions, also for a text layout.
 //!
 //! # `fingerprint`
 //!
-//! `#[row_key(fingerprint = "…")]` pins the layout: names, formats and widths in their order, salt, delimiter, tag and
-//! layout. Any change fails the build with both values, since stored rows would no longer be found. The value is that
-//! of [`RowKey::fingerprint`](crate::RowKey::fingerprint), printed; a wrong one is named in the error too.
+//! `#[row_key(fingerprint = "…")]` pins everything that decides stored bytes: the fields' names, formats, widths and
+//! order, the salt, the delimiter, the tag and the layout. A change to any of them fails the build, since scans would
+//! no longer find stored rows. The value is [`RowKey::fingerprint`](crate::RowKey::fingerprint), printed; the error for
+//! a wrong value has the right one.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -286,13 +315,13 @@
 //!
 //! # `allow`
 //!
-//! On the struct: `allow(hotspot)` lets a key begin with a value that only grows. `allow(point_reads)` and
-//! `allow(few_buckets)` silence two warnings: of fields after a hashed one, and of a salt over fewer values than it has
-//! buckets. A name that allows nothing in this key is warned about.
+//! On the struct, `allow(hotspot)` lets a key begin with a growing value. `allow(point_reads)` silences the warning
+//! about fields after a hashed one, and `allow(few_buckets)` the one about a salt over fewer values than buckets. An
+//! `allow` without effect is itself a warning.
 //!
-//! # `crate`
+//! # `foreign` and `crate`
 //!
-//! `#[row_key(foreign(pad))]` on the struct: the bare attribute `#[pad]` is another derive's. Each of `salt`, `pad` and
-//! `reverse_ts` may also stand in `row_key`, as `#[row_key(pad(6))]`.
+//! `#[row_key(foreign(pad))]` on the struct says that the attribute `#[pad]` belongs to another derive. `salt`, `pad`
+//! and `reverse_ts` can also be options of `row_key`, as in `#[row_key(pad(6))]`.
 //!
-//! `#[row_key(crate = "path")]` on the struct: where to find `keyderive`, for a crate that is renamed or re-exported.
+//! `#[row_key(crate = "path")]` on the struct is the path of `keyderive`, for a crate that renames or re-exports it.

@@ -1,19 +1,22 @@
 //! Choosing a row key: which fields, in which order, and what to do about a hotspot.
 //!
-//! Bigtable keeps the rows of a table in the order of their keys. It cuts that order into tablets, and one server at a
-//! time serves a tablet. Two things follow. Rows that are read together should lie side by side, since a range of rows
-//! is one cheap request, and everything else reads rows only to drop them. And rows that are written at the same time
-//! should not lie side by side, since one server then does the work of all. A good key has both.
+//! Bigtable keeps the rows of a table sorted by key. It cuts them into tablets, and one server at a time serves a
+//! tablet. A good key therefore does two things:
+//!
+//! - Rows that are read together are adjacent. A range of rows is one cheap request; any other selection reads rows
+//!   only to drop them.
+//! - Rows that are written at the same time are spread out. If they are adjacent, one server does all the work: a
+//!   *hotspot*.
 //!
 //! # From queries to fields
 //!
 //! 1. List the queries, the most important one first.
-//! 2. Put the fields that a query fixes to the left, the field that it ranges over after them, and what only tells rows
-//!    apart at the end. A scan constrains fields from the left, so a field after one that is not fixed cannot narrow
-//!    what is read.
-//! 3. Store one event a row, and what a query needs of it in that row. A row that grows without bound gets slow.
-//! 4. A query that needs another order gets a table of its own, written beside the first one by
-//!    [`put_both`](crate::put_both). A filter over a whole table gets slower as the table grows.
+//! 2. Put the fields that a query *fixes* (sets to one value) first, then the field that it ranges over, then the
+//!    fields that only distinguish rows. A scan constrains fields from the left, so a field after an unfixed one cannot
+//!    narrow what is read.
+//! 3. Store one event per row, with all that a query needs of it. A row that grows without bound gets slow.
+//! 4. Give a query that needs another order its own table, and write both with [`put_both`](crate::put_both). A filter
+//!    over a whole table gets slower as the table grows.
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -34,21 +37,21 @@
 //!
 //! # What to do about a hotspot
 //!
-//! A key that begins with a value which only grows sends every write to the end of the table. Such a key does not
-//! compile where its types or attributes tell: a time, a date, a UUID that is not `uuid(v4)`, a number marked
-//! `#[row_key(sequential)]`, each plain or reversed. A tag in front changes nothing, since it is the same in every key.
-//! Take the first line that fits:
+//! A key that begins with a growing value sends every write to the end of the table. Such a key does not compile if its
+//! first field is a time, a date, a UUID other than `uuid(v4)`, or a number marked `#[row_key(sequential)]`, each plain
+//! or reversed. A tag before it changes nothing, since every key has the same one. Take the first line that fits:
 //!
-//! | what is seen | remedy | in keyderive | what it costs |
+//! | situation | remedy | in keyderive | cost |
 //! |---|---|---|---|
-//! | the key begins with a field of many values that are written to alike: a user, a host, a meter | none is needed | | |
-//! | the key begins with a value that only grows, and queries name another field | field promotion | that field in front | a query that does not name the field reads every value of it |
-//! | no field can be promoted, or few values of the promoted field take most writes | salting | `#[salt(range = 4)]` on the struct | a scan that does not fix the salted fields is a request for each bucket |
-//! | rows are only looked up one by one, or read all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` | no ranges and no order; a hash is not read back either |
-//! | one single row takes the load | none of these | several rows, added up by the reader | |
+//! | the key begins with a field of many values with similar write rates: a user, a host, a meter | not needed | | |
+//! | the key begins with a growing value, and queries fix another field | field promotion | put that field first | a query that does not fix the field reads every value of it |
+//! | no field can be promoted, or few values of the promoted field take most writes | salting | `#[salt(range = 4)]` on the struct | a scan that does not fix the salted fields sends one request per bucket |
+//! | the program looks up single rows, or reads all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` | no ranges and no order; a hash cannot be decoded |
+//! | a single row takes the load | none of these | several rows, which the reader adds up | |
 //!
-//! Field promotion comes first because it serves reads as well. Salting keeps every scan, at the cost of more requests.
-//! Randomization gives scans by that field up. `#[row_key(allow(hotspot))]` insists, for a table whose writes are few.
+//! Field promotion comes first because it helps reads too. Salting keeps every scan, but needs more requests.
+//! Randomization gives up scans by that field. For a table with few writes, `#[row_key(allow(hotspot))]` accepts the
+//! hotspot.
 //!
 //! # Field promotion
 //!
@@ -70,15 +73,15 @@
 //!
 //! # Salting
 //!
-//! A salt puts the number of a bucket before the fields. A hash chooses the bucket, so that a reader finds a row
-//! again: a point read stays one request. Two choices are to be made.
+//! A *salt* is the number of a *bucket*, written before the fields. A hash of the key's fields chooses the bucket, so a
+//! reader can compute it: a point read stays one request. You choose two options:
 //!
-//! - **`over`**: the fields that are hashed. All of them, which is so without `over`, spreads rows the most, and every
-//!   scan reads every bucket. The leftmost ones alone keep their rows together: a scan that fixes them is one request,
-//!   and a single value of them can still be hot.
-//! - **`range`**: the number of buckets, 2 to 4096. It is a part of the key for as long as the table lives, since other
-//!   buckets would be other row keys. Choose for the cluster at its largest, and no more than scans can bear: a scan
-//!   over all buckets is as many requests. Do not tie it to the number of nodes of today.
+//! - **`over`**: the fields to hash. The default, all of them, spreads rows the most, but every scan reads every
+//!   bucket. If you hash only the leftmost ones, a scan that fixes them is one request, but a single value of them can
+//!   still be hot.
+//! - **`range`**: the number of buckets, 2 to 4096. It cannot change while the table lives, since other buckets are
+//!   other row keys. Choose it for the cluster at its largest, not for today's number of nodes, but keep it low enough
+//!   for your scans: a scan over all buckets sends one request per bucket.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -97,38 +100,39 @@
 //! # Ok::<(), keyderive::plan::PlanError>(())
 //! ```
 //!
-//! A salt can stand after a field, `#[salt(range = 4, after = "user_id")]`: the rows of one user are spread, and users
-//! still lie in their order. [`create_if_absent`](crate::Table::create_if_absent) splits a new table by bucket where
-//! the salt is in front, so that the buckets are on several servers from the first write on.
-//! [`salt_bucket`](crate::RowKey::salt_bucket) tells the bucket of a key.
+//! A salt can stand after a field, as in `#[salt(range = 4, after = "user_id")]`: it spreads the rows of each user and
+//! keeps users in order. If the salt comes first, [`create_if_absent`](crate::Table::create_if_absent) splits a new
+//! table by bucket, so that several servers share the writes from the start.
+//! [`salt_bucket`](crate::RowKey::salt_bucket) returns the bucket of a key.
 //!
 //! # Randomization
 //!
-//! | field | attribute | scans | read back |
+//! | field | attribute | scans | decodes |
 //! |---|---|---|---|
-//! | an identifier that can be anything | [`uuid(v4)`](super::attributes#uuid) | no ranges that mean anything | yes |
-//! | a number of a counter | [`bit_reverse`](super::attributes#bit_reverse) | no ranges over it | yes |
-//! | any other value | [`hash(md5)`](super::attributes#hash) | no ranges over it, and none over fields after it | no |
+//! | an identifier with any value | [`uuid(v4)`](super::attributes#uuid) | no useful ranges | yes |
+//! | a number from a counter | [`bit_reverse`](super::attributes#bit_reverse) | no ranges over it | yes |
+//! | any other value | [`hash(md5)`](super::attributes#hash) | no ranges over it or over fields after it | no |
 //!
 //! # Newest first
 //!
-//! `#[reverse_ts]`, or `#[row_key(desc)]` on a time, puts the newest row of a prefix first, so that the last ten are a
-//! limit of ten. Where the newest rows are wanted now and then,
-//! [`Scan::reversed`](crate::Scan::reversed) reads any key backwards, and the stored times stay readable. A reversed
-//! time before the key is a hotspot like a plain one: at the start of the table in place of its end.
+//! `#[reverse_ts]`, or `#[row_key(desc)]` on a time, sorts the newest row of a prefix first, so a scan with a limit of
+//! ten reads the ten newest. If you need the newest rows only now and then, leave the times readable and scan backwards
+//! with [`Scan::reversed`](crate::Scan::reversed). A key that begins with a reversed time is a hotspot too, at the
+//! start of the table.
 //!
 //! # What else helps
 //!
-//! - Names of families and columns are stored with each cell: `#[serde(rename = "n")]` shortens them.
-//! - Columns that are read together belong to one family.
-//! - A new row is better than a new version of a cell, unless the history of one value is what is stored.
-//! - Key types share a table by a tag each, where their rows are read together. Unrelated rows get tables of their own.
+//! - Shorten family and column names with `#[serde(rename = "n")]`: each cell stores them.
+//! - Put columns that are read together into one family.
+//! - Prefer a new row to a new version of a cell, unless you store the history of one value.
+//! - Let key types share a table, with a tag each, if their rows are read together. Put unrelated rows into separate
+//!   tables.
 //!
-//! # Where this comes from
+//! # Sources
 //!
 //! - Google, [Schema design for time series data](https://cloud.google.com/bigtable/docs/schema-design-time-series):
 //!   field promotion, salting and randomization, in this order, and the designs of [`designs`](crate::designs)
 //! - Google, [Schema design best practices](https://cloud.google.com/bigtable/docs/schema-design)
-//! - Google Cloud's blog, "Cloud Bigtable schema tips: Key salting": a salt over a part of the key
+//! - Google Cloud's blog, "Cloud Bigtable schema tips: Key salting": a salt over part of the key
 //! - Google, [Schema design of Spanner](https://cloud.google.com/spanner/docs/schema-design): swapped fields, logical
-//!   shards, UUIDs, reversed bits, descending times, and loads that are not in the order of keys
+//!   shards, UUIDs, reversed bits, descending times, and loads that are not in key order

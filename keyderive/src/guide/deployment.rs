@@ -1,6 +1,6 @@
-//! Deployment: how a program gets to an emulator and to the cloud, and what to check there first.
+//! Deployment: connecting to an emulator and to the cloud, permissions, and a checklist.
 //!
-//! The same program runs on all three. What differs is the address:
+//! The same program runs on the embedded Bigtable, on Google's emulator and on the cloud. Only the address differs:
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -13,28 +13,30 @@
 //! # }
 //! ```
 //!
-//! [`Client::connect`](crate::Client::connect) lists the forms of an address, such as `bigtable://my-project/my-instance`,
-//! `emulator://localhost:8086` and `embedded:events.keyderive`. [`Client::from_env`](crate::Client::from_env) reads the
-//! variables that Google's tools and clients know:
+//! [`Client::connect`](crate::Client::connect) lists the forms of an address, such as
+//! `bigtable://my-project/my-instance`, `emulator://localhost:8086` and `embedded:events.keyderive`.
+//! [`Client::from_env`](crate::Client::from_env) reads the variables of Google's tools and clients:
 //!
-//! | variable | what it names |
+//! | variable | meaning |
 //! |---|---|
-//! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; it goes before an instance of the cloud |
-//! | `GOOGLE_CLOUD_PROJECT` | the project; `keyderive` at an emulator where it is not set |
-//! | `BIGTABLE_INSTANCE` | the instance; `local` at an emulator where it is not set |
-//! | `GOOGLE_APPLICATION_CREDENTIALS` | a file of credentials for the cloud, read by Google's own crate |
+//! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; takes precedence over an instance of the cloud |
+//! | `GOOGLE_CLOUD_PROJECT` | the project; the default for an emulator is `keyderive` |
+//! | `BIGTABLE_INSTANCE` | the instance; the default for an emulator is `local` |
+//! | `GOOGLE_APPLICATION_CREDENTIALS` | a credentials file for the cloud, which Google's own crate reads |
 //!
-//! An empty variable counts as not set. An instance without a project is an error, and so is an environment that names
-//! neither an emulator nor an instance: no client writes to memory unless the program says so.
+//! An empty variable counts as unset. An instance without a project is an error, and so is an environment that names
+//! neither an emulator nor an instance: a client writes to memory only if the program says so.
 //!
 //! # On the embedded Bigtable
 //!
-//! [`Client::embedded`](crate::Client::embedded) is in memory; [`Client::embedded_at`](crate::Client::embedded_at) keeps its
-//! tables in a file. For tests, [`Bigtable::with_faults`](crate::embedded::Bigtable::with_faults) has calls fail, wait or
-//! break as a seed or a script says. With the feature `serve`, or the program `keyderive-emulator` of the repository, it
-//! serves `cbt` and the clients of other languages on a port. What peers may cost it has bounds, which
-//! `keyderive-emulator --help` and `embedded::ServeSettings` list: connections, silence, unfinished requests, and how long
-//! it may take to end.
+//! [`Client::embedded`](crate::Client::embedded) keeps tables in memory,
+//! [`Client::embedded_at`](crate::Client::embedded_at) in a file. For tests,
+//! [`Bigtable::with_faults`](crate::embedded::Bigtable::with_faults) injects failures, delays and broken streams, from
+//! a seed or a script.
+//!
+//! With the feature `serve`, or the program `keyderive-emulator` of the repository, it serves `cbt` and clients in
+//! other languages on a port. The server limits connections, idle time, unfinished requests and the time to shut down;
+//! `keyderive-emulator --help` and `embedded::ServeSettings` list the limits.
 //!
 //! # On Google's emulator
 //!
@@ -43,12 +45,12 @@
 //! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run
 //! ```
 //!
-//! It needs no credentials and is never shown any. It keeps no row key schema and has no tablets, so splits change
-//! nothing there, and [`verify`](crate::Table::verify) finds no schema; a marker is kept.
+//! The emulator needs no credentials, and the client never sends it any. It stores no row key schema, so
+//! [`verify`](crate::Table::verify) finds none; it does store a marker. It has no tablets, so splits have no effect.
 //!
 //! # On the cloud
 //!
-//! The feature `cloud`, on by default, brings TLS and Google's credentials.
+//! The feature `cloud`, on by default, adds TLS and Google's credentials.
 //!
 //! ```no_run
 //! use keyderive::Client;
@@ -60,50 +62,53 @@
 //! # }
 //! ```
 //!
-//! The client shows the application-default credentials: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the one
-//! that `gcloud auth application-default login` leaves, or the service account of the machine. The first token is
-//! fetched when the client is made, so that a program without credentials does not start. Others come by
-//! [`credentials`](crate::client::ClientBuilder::credentials).
+//! The client uses application default credentials: the file that `GOOGLE_APPLICATION_CREDENTIALS` names, the one that
+//! `gcloud auth application-default login` writes, or the service account of the machine. It fetches the first token
+//! when it is created, so a program without credentials fails at startup.
+//! [`credentials`](crate::client::ClientBuilder::credentials) sets other credentials.
 //!
-//! This release has not been run against the service itself.
+//! This release has not been tested on the service itself.
 //!
 //! # Permissions
 //!
-//! | role | what it allows |
+//! | role | allows |
 //! |---|---|
 //! | `roles/bigtable.reader` | reads, scans, counts, `partitions`, `export`, `verify` |
-//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, a marker in a family that is there |
-//! | `roles/bigtable.admin` | the same, and tables and families created, changed and deleted |
+//! | `roles/bigtable.user` | the same, and writes, loads, `drop_rows`, a marker if its family exists |
+//! | `roles/bigtable.admin` | the same, and creating, changing and deleting tables and families |
 //!
-//! A service that creates its tables when it starts asks for more than it needs afterwards. Create them in a step of its
-//! own, by an account with the admin role, and let the service [`verify`](crate::Table::verify). For a custom role:
+//! A service that creates its tables at startup needs the admin role for that alone. Create them in a separate step, by
+//! an account with the admin role, and let the service call [`verify`](crate::Table::verify). For a custom role:
 //!
 //! | permission | for |
 //! |---|---|
-//! | `bigtable.tables.readRows` | every read; with `mutateRows`, conditional writes, increments and appends |
-//! | `bigtable.tables.mutateRows` | every write, `drop_rows` |
+//! | `bigtable.tables.readRows` | all reads; with `mutateRows`, conditional writes, increments and appends |
+//! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions` |
-//! | `bigtable.instances.ping` | connections made ready before they are used; without it, a warning |
-//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the check of the [layout](super::tables#layout) before the first request, without it a warning |
+//! | `bigtable.instances.ping` | warming up connections; without it, a warning |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the [layout check](super::tables#layout) before the first request; without it, a warning |
 //! | `bigtable.tables.list` | `list_tables` |
-//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `write_marker` where its family is not there; `delete_table` |
+//! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `write_marker` if its family does not exist; `delete_table` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |
 //!
-//! The roles and permissions are those of Google's page
-//! [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control).
+//! Google's page [Access control with IAM](https://cloud.google.com/bigtable/docs/access-control) describes the roles
+//! and permissions.
 //!
 //! # App profiles
 //!
-//! Requests go by the instance's default profile unless [`app_profile`](crate::client::ClientBuilder::app_profile) names
-//! another. Conditional writes, increments, appends and markers are single-row transactions: they need a profile with
-//! single-cluster routing that allows them, and fail by one with multi-cluster routing. With more than one cluster, such
-//! a profile is also what makes a program read its own writes. Profiles for serving and for batch work keep one from
-//! slowing down the other: make a client for each.
+//! Requests use the instance's default profile unless [`app_profile`](crate::client::ClientBuilder::app_profile) sets
+//! another.
+//!
+//! - Conditional writes, increments, appends and markers are single-row transactions. They need a profile with
+//!   single-cluster routing that allows them; they fail with multi-cluster routing.
+//! - With more than one cluster, a program reads its own writes only with single-cluster routing.
+//! - Separate profiles keep batch work from slowing down serving. Make a client for each.
 //!
 //! # Splits
 //!
-//! A table is split when it is created, or by the load that it gets. [`create_if_absent`](crate::Table::create_if_absent)
-//! splits by salt bucket; name further keys before a large first load, as [`tables`](super::tables#splits) says.
+//! You can split a table only when you create it; later, the service splits it under load.
+//! [`create_if_absent`](crate::Table::create_if_absent) splits by salt bucket. Add [more splits](super::tables#splits)
+//! before a large first load.
 //!
 //! # The first deployment
 //!
@@ -117,37 +122,37 @@
 //! # let client = Client::embedded();
 //! let events = client.table::<EventKey, Event>("events");
 //!
-//! // Once, by whoever may create tables.
+//! // Once, by an account that may create tables.
 //! events.create_if_absent().await?;
 //!
-//! // At every start of the service: an error, with both sides, where the table is another one than this program's.
+//! // At every start of the service: fails, and shows both sides, if the table differs from the program's types.
 //! events.verify().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change of it fails the build.
-//! 2. Verify at the start, and write only after it. The table [vouches](super::tables#layout) for the layout of its keys,
-//!    so that a program of another layout fails then, and at its first request at the latest.
-//! 3. Where Terraform or another tool declares the table, have it ignore the [families](super::tables#layout) that
+//! 1. Pin the layout of each key type with `#[row_key(fingerprint = "…")]`, so that a change fails the build.
+//! 2. Call `verify` at startup, before the first write. The table's [voucher](super::tables#layout) records the layout
+//!    of its keys, so a program with another layout fails then, or at its first request at the latest.
+//! 3. If Terraform or another tool declares the table, let it ignore the [families](super::tables#layout) that
 //!    keyderive adds.
-//! 4. Print the [`explain`](crate::plan::Plan::explain) of each query once: the number of requests is its cost.
-//! 5. Write some rows and look at them with `cbt read`; load with [`throttle`](crate::client::ClientBuilder::throttle)
-//!    where others share the cluster.
-//! 6. After a day, look at [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-overview): a bright diagonal is a
-//!    key that only grows, a bright horizontal line a few rows that take more than their share.
+//! 4. Print [`explain`](crate::plan::Plan::explain) of each query once: the number of requests is its cost.
+//! 5. Write some rows and look at them with `cbt read`. Load with [`throttle`](crate::client::ClientBuilder::throttle)
+//!    if others share the cluster.
+//! 6. After a day, look at [Key Visualizer](https://cloud.google.com/bigtable/docs/keyvis-overview). A bright diagonal
+//!    is a growing key; a bright horizontal line is a few rows that take more than their share.
 //!
-//! # Running it
+//! # Operation
 //!
-//! - Make one client and clone it: clones share connections. [`Client::close`](crate::Client::close) lets what is in
-//!   flight end, and gives streams up that nobody polls for 10 s.
-//! - A client makes 4 connections to the cloud, makes them ready before they are used, and renews each before Google's
-//!   front ends close it. [`ClientBuilder`](crate::client::ClientBuilder) has every knob.
-//! - [`client`](crate::client) lists the spans and warnings of `tracing`, and the metrics of the feature `metrics`, by table.
-//!   From the level info up, no row key and no value is in it. An error that the program logs has both, unless it logs
-//!   [`redacted`](crate::Error::redacted).
+//! - Make one client and clone it: clones share connections. [`Client::close`](crate::Client::close) waits for
+//!   operations in flight. It cancels streams that are not polled for 10 s.
+//! - A client opens 4 connections to the cloud, warms them up before use, and renews each before Google's front ends
+//!   close it. [`ClientBuilder`](crate::client::ClientBuilder) lists the settings.
+//! - [`client`](crate::client) lists the `tracing` spans and warnings, and the metrics of the feature `metrics`. Row
+//!   keys and values are never logged at info or above. If your program logs an error, log
+//!   [`redacted`](crate::Error::redacted) to keep them out.
 //!
-//! Three lines show each operation in a terminal when it ends, by the crate `tracing-subscriber`:
+//! These lines print each operation to the terminal when it ends, with the crate `tracing-subscriber`:
 //!
 //! ```
 //! tracing_subscriber::fmt()
@@ -159,19 +164,4 @@
 //! INFO bigtable{operation="ReadRows" table="users" attempts=1 code="OK" rows=1 bytes=67}: keyderive::client::observe: close time.busy=210µs time.idle=1.30ms
 //! ```
 //!
-//! # Features
-//!
-//! | feature | default | what it brings |
-//! |---|---|---|
-//! | `client` | yes | the client, rows by serde, tables: tokio and tonic |
-//! | `embedded` | yes | the Bigtable inside the process |
-//! | `serve` | no | the embedded Bigtable on a port, for other processes and languages |
-//! | `cloud` | no | Google Cloud itself: TLS and Google's credentials |
-//! | `metrics` | no | what operations take and come to, by the crate `metrics` |
-//! | `chrono` | no | `DateTime<Utc>` and `NaiveDate` as key fields |
-//! | `jiff` | no | `Timestamp` and `civil::Date` as key fields |
-//! | `time` | no | `OffsetDateTime`, `UtcDateTime` and `Date` as key fields |
-//! | `uuid` | no | `Uuid` as a key field |
-//!
-//! Without default features keys and plans alone remain, without tokio and tonic:
-//! [`Plan::requests`](crate::plan::Plan::requests) is plain data for any other client.
+//! [The front page](crate#features) lists the features of the crate.

@@ -1,66 +1,68 @@
-//! Limits: what is refused, what is advised against, and what is left out.
+//! Limits: what is rejected, what causes a warning, and what is out of scope.
 //!
-//! What Bigtable would refuse is refused before it is sent, with an error that names the value and the limit. Nothing is
-//! truncated, wrapped or defaulted instead; a sum of [`increment`](crate::Table::increment) that is too large wraps at the
-//! server.
+//! The client rejects what Bigtable would reject, before sending it, with an error that names the value and the limit.
+//! It never truncates, wraps or replaces a value. One exception is at the server: an
+//! [`increment`](crate::Table::increment) whose sum is too large wraps.
 //!
 //! # Keys
 //!
-//! | what | limit | beyond it |
+//! | subject | limit | beyond it |
 //! |---|---|---|
-//! | a row key | 1 to 4096 bytes | a compile error where its widths tell, else an error when it is encoded |
-//! | a padded or fixed field | its width | an error when it is encoded, which names the field |
-//! | a delimited string | no byte at or below the delimiter | the same; `#[row_key(escape)]` takes any |
+//! | a row key | 1 to 4096 bytes | a compile error if its fixed widths exceed it, else an encode error |
+//! | a padded or fixed field | its width | an encode error, which names the field |
+//! | a delimited string | no byte at or below the delimiter | the same; `#[row_key(escape)]` takes any string |
 //! | buckets of a salt | 2 to 4096 | a compile error |
-//! | a time in text | 1970-01-01 to before 2286-11-20T17:46:40Z; with `reverse_ts` to `max` | an error when it is encoded |
-//! | a date, `datetime17` | the years 1 to 9999 | an error when it is encoded |
-//! | a number in the ordered layout | `i64::MAX` | an error when it is encoded |
-//! | `hash = "java"` | the text layout | a compile error |
+//! | a time in the text layout | 1970-01-01 to before 2286-11-20T17:46:40Z; with `reverse_ts` to `max` | an encode error |
+//! | a date, `datetime17` | the years 1 to 9999 | an encode error |
+//! | a number in the ordered layout | `i64::MAX` | an encode error |
+//! | `hash = "java"` | the text layout only | a compile error |
 //!
-//! A key type has named fields. Tuple structs, enums, unions, type and const parameters are refused; lifetimes are for
-//! borrowed fields, which decode without allocating. A [`Table`](crate::Table) takes a key type that owns its fields.
+//! A key type is a struct with named fields, without type and const parameters. It may have lifetimes, for borrowed
+//! fields that decode without allocating. A [`Table`](crate::Table) needs a key type that owns its fields.
 //!
 //! # Rows and requests
 //!
-//! | what | limit | beyond it |
+//! | subject | limit | beyond it |
 //! |---|---|---|
-//! | a value | 100 MiB | an error; above 10 MB a warning through `tracing` |
+//! | a value | 100 MiB | an error; above 10 MB, a `tracing` warning |
 //! | a qualifier | 16 KiB | an error |
 //! | the mutations of one row | 100,000 | an error |
 //! | the mutations of a request of many rows | 100,000 | several requests |
-//! | what is written to one row at once | | above 100 MB a warning: Bigtable advises against rows of that size |
+//! | one write to one row | | above 100 MB, a warning: Bigtable advises against rows of that size |
 //! | an integer of a row | `i64` | an error |
-//! | a value that is JSON | 127 arrays and objects in one another, finite numbers | an error |
-//! | the keys and ranges of a request | 500 KiB | several requests, one after the other |
+//! | a value stored as JSON | 127 nested arrays and objects, finite numbers | an error |
+//! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
 //! | a message | 256 MiB | an error |
-//! | requests at a time on one connection | 100 | others wait: [`channels`](crate::client::ClientBuilder::channels) makes more connections |
+//! | concurrent requests on one connection | 100 | the others wait; [`channels`](crate::client::ClientBuilder::channels) adds connections |
 //!
 //! # Scans
 //!
-//! A scan that does not fix the salted fields is a request for each bucket, with a limit that is sent to each: over `N`
-//! buckets, a limit of 10 reads up to `10 * N` rows for the 10 that it gives. A filter on anything that is not the
-//! leftmost free field reads rows and drops them, at the server or here.
+//! A scan that does not fix the salted fields sends a request to each bucket, each with the scan's limit: over `N`
+//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. A filter on anything but the leftmost free field
+//! reads rows and drops them, at the server or in the client.
 //!
-//! A row whose key is not of the table's type ends a scan with an error, or is skipped and counted with
-//! [`on_foreign`](crate::Scan::on_foreign). Rows outside of the ranges that a scan asks for are not met at all.
+//! A foreign row, one whose key does not decode as the table's key type, ends a scan with an error, unless
+//! [`on_foreign`](crate::Scan::on_foreign) skips and counts it. A scan never sees rows outside the ranges that it
+//! requests.
 //!
-//! # What there is none of
+//! # Out of scope
 //!
-//! - **Cells of the future.** Values are set at the server's time, so no client's clock decides what is read, but of
-//!   columns that a [`Timestamped`](crate::row::Timestamped) or a compared
-//!   [`column_version`](crate::row::Condition::column_version) gives a time. A cell that a
-//!   raw write or a [`Timestamped`](crate::row::Timestamped) has set ahead of it hides what is put until its time comes.
-//!   Reads warn of such cells and count them in the metric `keyderive.future_cells`.
-//! - **Transactions over rows.** Bigtable has none; [`put_both`](crate::put_both) says what holds after a failure.
-//! - **A change of the salt range of a table that exists.** Other buckets are other keys: export into a new table.
-//! - **Remedies for one hot row.** A salt spreads rows; a single row is on one server.
-//! - **SQL.** Bigtable's SQL reads what is written here, typed by [`row_key_schema`](crate::RowKey::row_key_schema); the
-//!   client does not run it.
-//! - **Authorized views, backups, change streams and instances.** Google's tools manage them.
+//! - **Cells with future timestamps.** Writes use the server's time, so no client's clock decides which value is read.
+//!   The exceptions are columns with a [`Timestamped`](crate::row::Timestamped), a compared
+//!   [`column_version`](crate::row::Condition::column_version), and raw writes. A cell that one of them sets ahead of
+//!   the server's time hides later writes until that time. Reads warn about such cells and count them in the metric
+//!   `keyderive.future_cells`.
+//! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
+//!   was written.
+//! - **A new salt range for an existing table.** Other buckets are other keys: export into a new table.
+//! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
+//! - **SQL.** The client does not run it. Bigtable's SQL reads the tables, with key fields as columns by
+//!   [`row_key_schema`](crate::RowKey::row_key_schema).
+//! - **Authorized views, backups, change streams and instances.** Use Google's tools.
 //!
 //! # The embedded Bigtable and the emulator
 //!
-//! The embedded Bigtable refuses what the service refuses. What it lacks is listed at
-//! [`Client::embedded`](crate::Client::embedded). The emulator is laxer than the service: it takes keys and writes above
-//! the limits, keeps no row key schema, has no tablets to split, and reports some failures with other codes.
+//! The embedded Bigtable rejects what the service rejects. [`Client::embedded`](crate::Client::embedded) lists what it
+//! lacks. The emulator is laxer than the service: it accepts keys and writes above the limits, stores no row key
+//! schema, has no tablets to split, and reports some failures with other codes.

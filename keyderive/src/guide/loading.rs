@@ -1,8 +1,8 @@
-//! Loading and exporting: many rows, with every tablet spared.
+//! Loading and exporting many rows, with the work spread over all tablets.
 //!
-//! Rows that are written in the order of their keys go to one tablet at a time, and so does a scan that reads a table
-//! from its start to its end. [`Table::load`](crate::Table::load) and [`Table::export`](crate::Table::export) work on all
-//! of a table at once, whatever the order of the input.
+//! Rows written in key order go to one tablet at a time, and a scan from the start of a table to its end reads from one
+//! tablet at a time. [`Table::load`](crate::Table::load) and [`Table::export`](crate::Table::export) use all tablets at
+//! once, whatever the order of the input.
 //!
 //! ```
 //! use keyderive::{Client, RowKey};
@@ -13,7 +13,7 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let client = Client::embedded();
 //! let events = client.table::<EventKey, Event>("events");
-//! events.create_if_absent().await?; // split by bucket, so that the load has several tablets from the start
+//! events.create_if_absent().await?; // split by bucket, so the load starts with several tablets
 //!
 //! let input = (0..1000).map(|at| {
 //!     (EventKey { user_id: format!("user-{}", at % 50), at }, Event { kind: "login".into() })
@@ -37,46 +37,54 @@
 //! # }
 //! ```
 //!
-//! | for | use |
+//! | to | use |
 //! |---|---|
-//! | a few rows that must be there before the program goes on | [`put_all`](crate::Table::put_all) |
-//! | rows that come one by one, for as long as the program runs | [`writer`](crate::Table::writer) |
-//! | a file or a stream with an end | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
-//! | a table into a stream, in no order | [`export`](crate::Table::export) |
-//! | a table in parts, for workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
+//! | write a few rows and wait for them | [`put_all`](crate::Table::put_all) |
+//! | write rows one by one, in the background | [`writer`](crate::Table::writer) |
+//! | write a finite file or stream | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) |
+//! | read a table as a stream, in no order | [`export`](crate::Table::export) |
+//! | read a table in parts, by workers in other processes | [`partitions`](crate::Table::partitions), [`export_parts`](crate::Table::export_parts) |
 //!
-//! A load has three forms. As it is, each row replaces the one that is there, whole, as `put` does.
-//! [`new_rows`](crate::load::Load::new_rows) deletes nothing, as `insert`, for keys that no row has.
-//! [`if_absent`](crate::load::Load::if_absent) leaves rows as they are that the table has, as `put_if_absent`, for loads beside
-//! live writers; it takes several times as long. Resume a load in the form in which it began: its checkpoint does not know
-//! it.
+//! A load writes rows in one of three modes:
 //!
-//! [`explain`](crate::Export::explain) on an export says what its scan asks for, and into which partitions it is cut.
+//! | mode | writes each row as | use it |
+//! |---|---|---|
+//! | default | `put`: replaces the whole row | |
+//! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
+//! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | beside live writers; it takes several times as long |
+//!
+//! Resume a load in the mode in which it began: its checkpoint does not store the mode.
+//!
+//! [`explain`](crate::Export::explain) on an export prints the requests of its scan and its partitions.
 //!
 //! # How a load runs
 //!
-//! It cuts the key space where salt buckets begin and where the service samples tablets, reads 64 MiB ahead, and sends
-//! requests of one partition each, 8 at a time, in an order in which neighbours are far apart.
-//! [`Load`](crate::load::Load) says the whole of it, with what can be set.
+//! A load partitions the key space where salt buckets begin and at the tablet boundaries that the service samples. It
+//! reads 64 MiB ahead (the *look-ahead*) and sends 8 requests at a time, each to one partition, in an order that keeps
+//! concurrent requests far apart. [`Load`](crate::load::Load) has the details and settings.
 //!
-//! Input in the order of the keys that is larger than the look-ahead has rows of few partitions in it at a time: shuffle it
-//! first, or look further ahead.
+//! Input in key order that is larger than the look-ahead covers few partitions at a time: shuffle it first, or increase
+//! the look-ahead.
 //!
 //! # Resuming
 //!
-//! [`on_checkpoint`](crate::load::Load::on_checkpoint) hands out a [`Checkpoint`](crate::load::Checkpoint), data of serde,
-//! before the first row, and then whenever 10,000 further rows, from the beginning of the input, are all dealt with. Rows are
-//! sent out of order within the look-ahead, so checkpoints come once the input is well beyond it, of 64 MiB unless set: a load
-//! of less has one at its end, and a smaller [`look_ahead`](crate::load::Load::look_ahead) has them sooner. Store it; after
-//! the death of the process give it to
-//! [`resume`](crate::load::Load::resume) with the same input in the same order. Rows after it that had been written are
-//! written again, each whole: one more version of the same values, which also replaces what others have written to these
-//! rows meanwhile, unless the load is [`if_absent`](crate::load::Load::if_absent).
+//! A [`Checkpoint`](crate::load::Checkpoint) says how far a load has come; serde serializes it. Store each one that
+//! [`on_checkpoint`](crate::load::Load::on_checkpoint) passes to your closure. After a crash, pass the last one to
+//! [`resume`](crate::load::Load::resume), with the same input in the same order.
 //!
-//! The rows that failed are not forgotten: a checkpoint has their places, and a resumed load tries them again. So a load
-//! that has come to its end with failed rows is resumed with its report's
-//! [`checkpoint`](crate::load::LoadReport::checkpoint) too, once the input is mended: it reads all of it, and writes these
-//! rows alone. What is mended must not change how many rows are before them.
+//! The load makes a checkpoint before the first row, and then each time another 10,000 rows, counted from the start of
+//! the input, are done without a gap. Rows are sent out of order within the look-ahead, so checkpoints come only once
+//! the input is well beyond it. A load of less than the look-ahead has one at its end. For earlier checkpoints, set a
+//! smaller [`look_ahead`](crate::load::Load::look_ahead).
+//!
+//! A resumed load writes again what was written after the checkpoint, whole rows: one more version of the same values.
+//! This also overwrites what others have written to these rows since, unless the load is
+//! [`if_absent`](crate::load::Load::if_absent).
+//!
+//! A checkpoint also has the positions of the failed rows, and a resumed load retries them. So you can fix the input
+//! and resume a load that ended with failed rows, with its report's
+//! [`checkpoint`](crate::load::LoadReport::checkpoint): it reads the whole input and writes only these rows. The fix
+//! must not change how many rows precede them.
 //!
 //! ```
 //! # use keyderive::{Client, RowKey};
@@ -87,32 +95,33 @@
 //! # let users = Client::embedded().table::<UserKey, User>("users");
 //! # users.create_if_absent().await?;
 //! let input = |names: [&'static str; 3]| names.map(|name| (UserKey { name: name.into() }, User { age: 42 }));
-//! // The delimiter is in a name.
+//! // One name contains the delimiter.
 //! let report = users.load_iter(input(["alice", "bob#1", "carol"])).await?;
 //! assert_eq!(report.checkpoint().failed(), [1]);
 //!
-//! let mended = input(["alice", "bob-1", "carol"]);
-//! let report = users.load_iter(mended).resume(report.checkpoint().clone()).await?;
+//! let fixed = input(["alice", "bob-1", "carol"]);
+//! let report = users.load_iter(fixed).resume(report.checkpoint().clone()).await?;
 //! assert_eq!((report.read(), report.written()), (1, 1));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A checkpoint is of one table. The embedded Bigtable tells a table that was deleted and made anew, or is in another
-//! [`Client::embedded`](crate::Client::embedded), and refuses the checkpoint of the one before. The service and the
-//! emulator know a table by its name alone: after deleting one there, or when the emulator has been started anew, load
-//! from the beginning, without [`resume`](crate::load::Load::resume).
+//! A checkpoint belongs to one table. The embedded Bigtable detects a table that was deleted and created again, or that
+//! belongs to another [`Client::embedded`](crate::Client::embedded), and rejects the checkpoint. The service and the
+//! emulator know a table only by its name: after you delete a table there or restart the emulator, load from the start,
+//! without [`resume`](crate::load::Load::resume).
 //!
-//! # What failed
+//! # Failed rows
 //!
-//! A row that cannot be written is a [`FailedRow`](crate::load::FailedRow) of the report, with its place in the input,
-//! its key and the reason, and the load goes on until more than
-//! [`max_failures`](crate::load::Load::max_failures) have failed. [`all_written`](crate::load::LoadReport::all_written)
-//! makes an error of them. A failure that would be that of every row ends the load with a
-//! [`LoadError`](crate::load::LoadError), whose checkpoint is where to resume.
+//! The report lists a row that could not be written as a [`FailedRow`](crate::load::FailedRow), with its position in
+//! the input, its key and the reason. The load continues until more than
+//! [`max_failures`](crate::load::Load::max_failures) rows have failed.
+//! [`all_written`](crate::load::LoadReport::all_written) turns a report with failed rows into an error. A failure that
+//! would hit every row ends the load with a [`LoadError`](crate::load::LoadError), whose checkpoint says where to
+//! resume.
 //!
-//! # Leaving room for others
+//! # Sharing a cluster
 //!
-//! On a cluster that serves other work, make the client with [`throttle`](crate::client::ClientBuilder::throttle): writes
-//! of many rows are then held to the rate that the service asks for. An app profile of its own, by
-//! [`app_profile`](crate::client::ClientBuilder::app_profile), routes a load to a cluster of its own.
+//! On a cluster that serves other work, build the client with [`throttle`](crate::client::ClientBuilder::throttle): it
+//! limits writes of many rows to the rate that the service asks for. Or route a load to a separate cluster with an app
+//! profile, [`app_profile`](crate::client::ClientBuilder::app_profile).

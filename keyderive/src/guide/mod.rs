@@ -1,21 +1,21 @@
-//! The manual, a page for each task. It has no code of its own.
+//! The manual, one page per subject.
 //!
-//! | page | what it answers |
+//! | page | subject |
 //! |---|---|
-//! | [`choosing`] | which fields a key has, in which order, and what to do about a hotspot |
-//! | [`attributes`] | what each attribute writes, on which types, and what it refuses |
-//! | [`scans`] | how rows are selected, ordered, limited and paged, and what `explain()` says |
-//! | [`tables`] | how a table is created, compared with its key type, and changed |
-//! | [`rows`] | how rows are written, changed and read |
-//! | [`promises`] | what holds of each write beside others, after a lost answer, dropped, killed, beside an older program |
-//! | [`loading`] | how many rows are loaded and exported |
-//! | [`errors`] | what each predicate tells, and what to do then |
-//! | [`limits`] | what is refused, what is advised against, and what is left out |
-//! | [`deployment`] | how a program gets to an emulator and to the cloud, and what to check there first |
+//! | [`choosing`] | which fields a key has, in which order, and how to avoid a hotspot |
+//! | [`attributes`] | what each attribute stores, for which types, and what it rejects |
+//! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
+//! | [`tables`] | how to create a table, compare it with its key type, and change it |
+//! | [`rows`] | how to write, change and read rows |
+//! | [`promises`] | what each write guarantees: beside other writers, after failures, beside older programs |
+//! | [`loading`] | how to load and export many rows |
+//! | [`errors`] | what each predicate means, what to do, and how retries work |
+//! | [`limits`] | what is rejected, and what is out of scope |
+//! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
 //!
-//! Beside it: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
-//! [`key::codec`](crate::key::codec) is the page of the key format, for programs in other languages, and
-//! [`row`](crate::row) says how values are stored in cells. The `examples` of the repository are whole programs.
+//! Elsewhere: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
+//! [`key::codec`](crate::key::codec) specifies the key format for programs in other languages, and [`row`](crate::row)
+//! says how cells store values. The `examples` of the repository are whole programs.
 
 pub mod attributes;
 pub mod choosing;

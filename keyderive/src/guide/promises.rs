@@ -1,79 +1,83 @@
-//! What each call promises: beside others, after a failure, dropped, and beside an older program.
+//! Guarantees of each call that writes: beside concurrent calls, after failures, and beside older programs.
 //!
-//! A call about one row is one request, and takes effect whole or not at all. What happens when two programs write one row,
-//! when an answer is lost, or when a program is killed, is in the tables below. Each cell has the tests that try it.
+//! A call on one row is one request, and is applied completely or not at all. The tables below say what holds in six
+//! situations; the footnotes name the tests that prove it.
 //!
-//! - **Beside another**: the same call, of the same row, at the same time.
-//! - **Lost answer**: the server has applied the request, and the client does not know.
-//! - **Dropped**: the future is dropped before it is done.
-//! - **Clock**: the clock of the client's machine is behind or ahead.
-//! - **Killed**: the process is killed, which drops the future and loses the answer at once.
-//! - **Older program**: the caller's row type has fewer columns than the rows that are stored.
+//! - **Concurrent**: another program makes the same call for the same row at the same time.
+//! - **Lost response**: the server has applied the request, but the client gets no response.
+//! - **Dropped**: the future is dropped before it completes.
+//! - **Clock**: the clock of the client's machine is wrong.
+//! - **Killed**: the process is killed, which drops the future and loses the response.
+//! - **Older program**: the caller's row type has fewer columns than the stored rows.
+//!
+//! "Perhaps later" means that a request in flight can still be applied after the call has ended. "Unknown" means that
+//! the call fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
 //!
 //! # Rows
 //!
-//! | call | beside another | lost answer | dropped | clock | killed | older program |
+//! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`put`](crate::Table::put) | the last applied stays, whole [^histories] | sent again [^again]; an older value can return, whole [^histories] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | own columns whole, others stay [^older] |
-//! | [`insert`](crate::Table::insert) | columns mix [^mix] | sent again: one more version of the same value [^again] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | others stay [^older] |
-//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | each column as last applied [^columns] | sent again [^again] | all changes or none, perhaps later [^dropped] | no effect [^server-time] | all changes or none [^killed] | others stay [^older] |
-//! | [`put_if`](crate::Table::put_if) | one of them is true, if it changes what the condition compares, and its row is stored [^one-wins] [^histories] | not sent again; unknown: read the row [^once] | made or not; the condition still guards it [^guarded] | only the time of a compared `column_version` [^version] | made or not [^killed] | own columns whole, others stay [^older] |
-//! | [`Update::only_if`](crate::Update::only_if) | one of them is true, if it changes what the condition compares [^one-wins] | not sent again; unknown: read the row [^once] | made or not; the condition still guards it [^guarded] | only the time of a compared `column_version` [^version] | made or not [^killed] | others stay [^older] |
-//! | [`put_if_absent`](crate::Table::put_if_absent) | one of them is true [^one-wins] | not sent again; unknown: read the row [^once] | made or not; a row that is there stays [^guarded] | no effect [^server-time] | made or not [^killed] | any cell keeps the row [^kept] |
-//! | [`delete_if`](crate::Table::delete_if) | one of them is true [^one-wins] | not sent again; unknown: read the row [^once] | made or not; the condition still guards it [^guarded] | no effect [^any-time] | made or not [^killed] | all columns go [^older] |
-//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | all count [^counts] | not sent again; unknown: again may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | others stay [^older] |
-//! | [`delete`](crate::Table::delete) | the last applied stays [^delete] | sent again [^again]; it can take a newer row | deleted or not, perhaps later [^dropped] | no effect [^any-time] | deleted or not [^killed] | all columns go [^older] |
-//! | [`delete_rows`](crate::Table::delete_rows) | all rows found go [^deletes] | sent again [^again] | a part is deleted; call it again [^dropped] | no effect [^any-time] | a part is deleted [^killed] | all columns go [^older] |
-//! | [`drop_rows`](crate::Table::drop_rows) | all rows go [^deletes] | not sent again; a part is dropped: call it again [^tables-once] | bucket by bucket [^dropped-buckets] | no effect [^any-time] | bucket by bucket [^killed-table] | all columns go, foreign rows too [^deletes] |
-//! | [`put_both`](crate::put_both) | each row whole, in no order [^both] | sent again [^again] | the first row alone, or both [^dropped] | no effect [^server-time] | the first row alone, or both [^killed] | as `put` [^older] |
-//! | [`put_all`](crate::Table::put_all), [`merge_all`](crate::Table::merge_all) | as `put` and `merge`; of one key the last given stays [^histories] [^last-given] [^columns] | the failed rows are sent again [^again] | a part, each row whole [^dropped] | no effect [^server-time] | a part, each row whole [^killed] | as `put` and `merge` [^older] |
-//! | [`Writer::put`](crate::Writer::put), [`Writer::delete`](crate::Writer::delete) | as `put` and `delete`; no order without a `flush` between [^histories] [^flush] | the failed rows are sent again [^again] | what the writer took is sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | what was not sent is lost [^killed] | as `put` and `delete` [^older] |
-//! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied stays, whole [^histories] | the failed rows are sent again [^again] | a part, each row whole: resume it [^dropped] | no effect [^server-time] | a part: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
-//! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | sent again: one more version of the same value [^again] | a part, each row whole: resume it [^dropped] | no effect [^server-time] | a part: resume it [^killed] | others stay [^older] |
-//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first stays, and so does a live row [^one-wins] [^live-row] | sent again: the row counts as kept [^again] | a part, each row whole: resume it [^dropped] | no effect [^server-time] | a part: resume it [^killed] | any cell keeps the row [^kept] |
+//! | [`put`](crate::Table::put) | the last applied wins, whole [^histories] | retried [^again]; an older value can return, whole [^histories] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | writes its columns whole, others stay [^older] |
+//! | [`insert`](crate::Table::insert) | columns mix [^mix] | retried: one more version of the same value [^again] | whole or not, perhaps later [^dropped] | no effect [^server-time] | whole or not [^killed] | other columns stay [^older] |
+//! | [`merge`](crate::Table::merge), [`update`](crate::Table::update) | in each column, the last applied wins [^columns] | retried [^again] | all changes or none, perhaps later [^dropped] | no effect [^server-time] | all changes or none [^killed] | other columns stay [^older] |
+//! | [`put_if`](crate::Table::put_if) | one returns true and its row is stored, if it changes what the condition compares [^one-wins] [^histories] | not retried; unknown: read the row [^once] | applied or not; the condition still guards it [^guarded] | affects only a compared `column_version` [^version] | applied or not [^killed] | writes its columns whole, others stay [^older] |
+//! | [`Update::only_if`](crate::Update::only_if) | one returns true, if it changes what the condition compares [^one-wins] | not retried; unknown: read the row [^once] | applied or not; the condition still guards it [^guarded] | affects only a compared `column_version` [^version] | applied or not [^killed] | other columns stay [^older] |
+//! | [`put_if_absent`](crate::Table::put_if_absent) | one returns true [^one-wins] | not retried; unknown: read the row [^once] | applied or not; an existing row stays [^guarded] | no effect [^server-time] | applied or not [^killed] | a row with any cell stays [^kept] |
+//! | [`delete_if`](crate::Table::delete_if) | one returns true [^one-wins] | not retried; unknown: read the row [^once] | applied or not; the condition still guards it [^guarded] | no effect [^any-time] | applied or not [^killed] | deletes all columns [^older] |
+//! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
+//! | [`delete`](crate::Table::delete) | the last applied wins [^delete] | retried [^again]; it can delete a newer row | deleted or not, perhaps later [^dropped] | no effect [^any-time] | deleted or not [^killed] | deletes all columns [^older] |
+//! | [`delete_rows`](crate::Table::delete_rows) | all found rows are deleted [^deletes] | retried [^again] | some rows are deleted; call it again [^dropped] | no effect [^any-time] | some rows are deleted [^killed] | deletes all columns [^older] |
+//! | [`drop_rows`](crate::Table::drop_rows) | all rows are deleted [^deletes] | not retried; some rows are dropped: call it again [^tables-once] | each bucket is dropped or unchanged [^dropped-buckets] | no effect [^any-time] | each bucket is dropped or unchanged [^killed-table] | deletes all columns, and foreign rows [^deletes] |
+//! | [`put_both`](crate::put_both) | each row whole, rows in no order [^both] | retried [^again] | the first row only, or both [^dropped] | no effect [^server-time] | the first row only, or both [^killed] | as `put` [^older] |
+//! | [`put_all`](crate::Table::put_all), [`merge_all`](crate::Table::merge_all) | as `put` and `merge`; of one key, the last one given wins [^histories] [^last-given] [^columns] | the failed rows are retried [^again] | some rows, each whole [^dropped] | no effect [^server-time] | some rows, each whole [^killed] | as `put` and `merge` [^older] |
+//! | [`Writer::put`](crate::Writer::put), [`Writer::delete`](crate::Writer::delete) | as `put` and `delete`; unordered without a `flush` in between [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer took are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put` and `delete` [^older] |
+//! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
+//! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
+//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins, and a live row stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
 //!
 //! # Tables
 //!
-//! | call | beside another | lost answer | dropped | clock | killed | older program |
+//! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`create_if_absent`](crate::Table::create_if_absent) | one creates, the others compare [^creates] | not sent again; the same call compares [^created-once] | there with all its families, or not [^dropped-table] | no effect [^no-time] | there with all its families, or not [^killed-table] | families of newer programs stay [^older-families] |
-//! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create) | one creates, the others fail [^creates] | not sent again; the same call says that it exists [^created-once] | there with all its families, or not [^dropped-table] | no effect [^no-time] | there with all its families, or not [^killed-table] | fails where the table is there [^creates] |
-//! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not sent again: look [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes what it names alone [^changes] |
-//! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not sent again; the same call says that it is gone [^tables-once] | gone or whole [^dropped-table] | no effect [^no-time] | gone or whole [^killed-table] | all columns go [^older-table] |
-//! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not sent again; the same call finds it [^vouches-again] | vouched for or not: call it again [^vouches-dropped] | no effect [^no-time] | vouched for or not: call it again [^vouches-dropped] [^vouches-again] | vouches for the same layout [^vouches-older] |
-//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | the same call compares, or removes again [^marker-again] | there or not: call it again [^marker-dropped] | no effect [^marker] | as dropped [^marker-dropped] [^marker-again] | says nothing of columns [^marker] |
+//! | [`create_if_absent`](crate::Table::create_if_absent) | one creates, the others compare [^creates] | not retried; a second call compares [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | families of newer programs stay [^older-families] |
+//! | [`create`](crate::Table::create), [`RawTable::create`](crate::client::RawTable::create) | one creates, the others fail [^creates] | not retried; a second call fails, since it exists [^created-once] | created with all families, or not [^dropped-table] | no effect [^no-time] | created with all families, or not [^killed-table] | fails if the table exists [^creates] |
+//! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
+//! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
+//! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
+//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call compares, or removes again [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | as dropped [^marker-dropped] [^marker-again] | a marker has no columns [^marker] |
 //!
 //! # Without a key type
 //!
-//! A raw write does what it names, and takes the times that it is given. Two of them agree on a row's columns only where
-//! the programs do.
+//! A raw write changes the cells that it names, at the timestamps that the caller gives. It does not keep the columns
+//! of a row consistent; that is up to the programs.
 //!
-//! | call | beside another | lost answer | dropped | clock | killed | older program |
+//! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`mutate_row`](crate::client::RawTable::mutate_row) | applied whole, one after the other [^raw] | sent again, where it has no time of the server and adds nothing [^again] [^raw-once] | whole or not, perhaps later [^dropped] | times that it is given hide newer ones, and tear rows [^old-write] | whole or not [^killed] | columns that it does not name stay [^older] |
-//! | [`mutate_rows`](crate::client::RawTable::mutate_rows), [`RawWriter::write`](crate::client::RawWriter::write) | each row as by `mutate_row`; a key given twice has no order [^raw] | the failed rows, as by `mutate_row` [^again] [^raw-once] | a part, each row whole [^dropped] | as `mutate_row` [^old-write] | a part, each row whole [^killed] | columns that they do not name stay [^older] |
-//! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row) | one step each [^raw-one-wins] | not sent again; unknown: read the row [^once] | made or not [^dropped] | as `mutate_row` [^old-write] | made or not [^killed] | columns that it does not name stay [^older] |
-//! | [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | all count [^counts] | not sent again; unknown: again may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | columns that it does not name stay [^older] |
+//! | [`mutate_row`](crate::client::RawTable::mutate_row) | each is applied whole, one after the other [^raw] | retried, unless it uses the server's time or adds to a cell [^again] [^raw-once] | whole or not, perhaps later [^dropped] | wrong timestamps hide newer cells and mix rows [^old-write] | whole or not [^killed] | other columns stay [^older] |
+//! | [`mutate_rows`](crate::client::RawTable::mutate_rows), [`RawWriter::write`](crate::client::RawWriter::write) | each row as `mutate_row`; a key given twice is unordered [^raw] | failed rows as `mutate_row` [^again] [^raw-once] | some rows, each whole [^dropped] | as `mutate_row` [^old-write] | some rows, each whole [^killed] | other columns stay [^older] |
+//! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row) | each is one atomic step [^raw-one-wins] | not retried; unknown: read the row [^once] | applied or not [^dropped] | as `mutate_row` [^old-write] | applied or not [^killed] | other columns stay [^older] |
+//! | [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
 //!
-//! # What no client can promise
+//! # What no client can guarantee
 //!
-//! - **A put that has returned can come back.** Its request may have been sent twice, and the first one may still be on its
-//!   way when the second is answered, or when the call has given up. It then brings its value back, whole. Only a condition
-//!   prevents that: [`put_if`](crate::Table::put_if).
-//! - **Programs that own different columns do not agree on a row.** Each writes its own columns whole; the row is of both. An
-//!   `update` beside a `put` can leave such a row too, and so can a program that sets cells at its own clock's time.
-//! - **A cell of the future is read until its time has come**, whatever is put over it, and so is a cell from before the
+//! - **The value of a `put` can return after a later write.** If a request was retried, the first attempt may still be
+//!   in flight when the call ends. When the server applies it, it overwrites newer values with its own, the whole row.
+//!   Only a condition prevents that: [`put_if`](crate::Table::put_if).
+//! - **A row can mix the columns of programs whose row types differ.** Each program writes its own columns whole. A
+//!   concurrent `update` and `put`, or a program that sets cells at its own clock's time, can mix a row too.
+//! - **A cell with a future timestamp hides every `put`** until its time comes, and so does a cell written before the
 //!   server's clock stepped back.
-//! - **A load can undo a delete**, since a row that is gone leaves nothing to compare.
-//! - **Rows that reach the end of `max_age` can lose their cells one by one.** Read them as rows of which columns are missing.
-//! - **An increment does not know whether its row is there.** It makes one of this column alone where the row was deleted.
-//! - **Clusters that are written at the same time** agree later, cell by cell: none of this holds between them.
+//! - **A load can undo a delete**, since a deleted row leaves nothing to compare.
+//! - **Rows at the end of `max_age` can lose their cells one by one.** Read them with a row type whose columns may be
+//!   missing.
+//! - **An increment does not check that its row exists.** On a deleted row it creates a row of this column only.
+//! - **Clusters that are written concurrently** converge later, cell by cell: no guarantee holds between them.
 //!
 //! # How it is tested
 //!
-//! Three tests are for most of it. A model of the writes is searched to exhaustion, with every order of requests, retries
-//! and clocks. Histories of 8 writers, with lost answers, late requests and clocks that are off, are compared with what a row
-//! may be read as. And each call is made, dropped, killed and made again.
+//! Three kinds of tests prove most of it. A model checker explores a model of the writes exhaustively, with every order
+//! of requests, retries and clocks. Histories of 8 writers, with lost responses, late requests and wrong clocks, are
+//! checked for values that no reader may see. And tests make, drop, kill and repeat each call.
 //!
 //! [^histories]: `histories_of_the_embedded_bigtable_have_no_violation`, `histories_of_a_file_have_no_violation`, `histories_of_the_emulator_have_no_violation`, `what_put_sends`
 //! [^again]: `what_may_be_made_twice_is_made_again_after_a_lost_answer`

@@ -1,8 +1,8 @@
-//! Rows: how they are written, changed and read.
+//! Rows: writing, changing and reading them.
 //!
-//! A row is a struct by serde. Its fields are columns of one family, `cf` unless [`Table::family`](crate::Table::family)
-//! names another; a field that is a struct or a map is a family of its own. [`row`](crate::row) says how each value is
-//! stored, and which attributes of serde hold.
+//! A row is a struct with serde's derives. Its fields are columns of one family, `cf` unless
+//! [`Table::family`](crate::Table::family) sets another. A field that is a struct or a map is a family of its own.
+//! [`row`](crate::row) says how each value is stored and which serde attributes apply.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -14,7 +14,7 @@
 //! struct Sensor {
 //!     name: String,                    // cf:name
 //!     #[serde(rename = "n")]
-//!     readings: i64,                   // cf:n, which `increment` counts up
+//!     readings: i64,                   // cf:n, which `increment` adds to
 //!     place: Option<Place>,            // the family place: place:city
 //!     daily: BTreeMap<String, f64>,    // the family daily, a column for each key: daily:METER:0015
 //!     level: Option<Timestamped<f64>>, // cf:level, with its timestamp
@@ -58,49 +58,57 @@
 //! # }
 //! ```
 //!
-//! `create_if_absent` declares the families of the row type. Columns that it does not name are ignored when it is read,
-//! and left alone when it is written. A column is named `name` in the table's own family and `family:name` in another,
-//! in every call; `family:` is all of a family, where a call takes several columns. The bare name of a family is that of no
-//! column, and an error: it is for [`update`](crate::Table::update) alone, which sets and deletes whole fields.
+//! `create_if_absent` creates the families of the row type. Reads ignore columns that the row type does not have, and
+//! writes leave them as they are.
+//!
+//! In every call, `name` is a column of the table's own family, and `family:name` one of another family. If a call
+//! takes several columns, `family:` is a whole family. The bare name of a family is an error, except in
+//! [`update`](crate::Table::update), which sets and deletes whole fields.
 //!
 //! | to | write |
 //! |---|---|
 //! | make a row equal to a value | [`put`](crate::Table::put); many, in order: [`put_all`](crate::Table::put_all) |
-//! | set what is present in a value | [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all) |
+//! | set the present fields of a value | [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all) |
 //! | change some columns | [`update`](crate::Table::update), then `.set(…)` and `.delete(…)`; `.await` it, or `.only_if(condition)` |
-//! | write many rows in the background | [`writer`](crate::Table::writer), then [`close`](crate::Writer::close), whose error has each failed row with its key |
-//! | load a file or a stream; export | [the page on loading](super::loading) |
-//! | write a record to two tables | [`put_both`](crate::put_both), whose error says which of the two holds |
-//! | write where the row is as expected | [`put_if_absent`](crate::Table::put_if_absent), [`put_if`](crate::Table::put_if), [`delete_if`](crate::Table::delete_if) with a [`Condition`](crate::row::Condition) |
-//! | count and append in the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
+//! | write many rows in the background | [`writer`](crate::Table::writer), then [`close`](crate::Writer::close), whose error lists each failed row with its key |
+//! | load a file or a stream; export | [loading](super::loading) |
+//! | write a record to two tables | [`put_both`](crate::put_both), whose error says which of the two rows was written |
+//! | write only if the row meets a condition | [`put_if_absent`](crate::Table::put_if_absent), [`put_if`](crate::Table::put_if), [`delete_if`](crate::Table::delete_if) with a [`Condition`](crate::row::Condition) |
+//! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
-//! | read one row; many by their keys, in their order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
+//! | read one row; many by their keys, in that order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
 //! | read some columns | [`columns`](crate::Table::columns); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
-//! | see the cells themselves | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
+//! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
 //!
-//! # What is refused
+//! # What writes reject
 //!
-//! What could be written and not be read back is an error of the write, before anything is sent, which names the column and
-//! what to do: values that serde reads without a type, such as untagged enums and `serde_json::Value`, unless they are
-//! [`json`](crate::row::json); numbers in a flattened field, unless they are marked as [`flattened`](crate::row::flattened)
-//! shows; NaN and infinity inside a sequence or another value that is JSON; two fields with one name. A row with a column
-//! under the name of its field and another under its `alias` is read, by the name, unless a field is flattened:
-//! [`row`](crate::row#attributes-of-serde) has the rest.
+//! A write fails, before anything is sent, if the value could not be read back. The error names the column and a
+//! remedy:
 //!
-//! Single columns are named as they are stored, not as the Rust field is, and written as they are given: a name that the row
-//! type does not have is another column, and an `f64` column that is set to `&3`, or incremented, holds the eight bytes of an
-//! integer, which read as another number.
+//! - values that serde reads without a type, such as untagged enums and `serde_json::Value`, unless stored with
+//!   [`json`](crate::row::json);
+//! - numbers in a flattened field, unless marked with [`flattened`](crate::row::flattened);
+//! - NaN and infinity inside a sequence or another value stored as JSON;
+//! - two fields with one name.
 //!
-//! # What is atomic
+//! Calls on single columns, such as `update` and `increment`, are not checked against the row type. Use stored names,
+//! not those of Rust fields: a name that the row type does not have is a new column. The type of the value counts too:
+//! an `f64` column that you set to `&3`, or increment, then holds the eight bytes of an integer, which read as a
+//! different `f64`.
 //!
-//! A call about one row is one request, and takes effect whole or not at all. Nothing spans two rows: `put_all`, a
-//! writer and a load write each row by itself, and `put_both` says which of its two rows holds after a failure.
+//! [`row`](crate::row#attributes-of-serde) says how columns under an `alias` are read.
 //!
-//! # What is sent twice
+//! # Atomicity
 //!
-//! A write is sent again after a transient failure where a repetition leaves the same row: one more version of the same
-//! values. Conditional writes, increments and appends are sent again only where nothing was done of them: they were not
-//! sent, or were refused. After an error that [`is_outcome_unknown`](crate::Error::is_outcome_unknown) they may have been
-//! applied, or not, and the program has to look: [errors](super::errors#unknown-outcomes).
+//! A call on one row is one request, and is applied completely or not at all. Nothing is atomic across rows: `put_all`,
+//! a writer and a load write each row on its own, and the error of `put_both` says which of its two rows was written.
 //!
-//! [What each call promises](super::promises) has each call beside others, after a lost answer, dropped and killed.
+//! # Retries of writes
+//!
+//! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the
+//! same values. Conditional writes, increments and appends are retried only if they were not applied: they were not
+//! sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the
+//! write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
+//!
+//! [Guarantees of each call](super::promises) covers concurrent calls, lost responses, dropped futures and killed
+//! processes.

@@ -1,9 +1,16 @@
-//! Scans: how rows are selected by their keys, and in which order they come.
+//! Scans: selecting rows by their keys, and their order.
 //!
-//! `EventKey::scan()` selects every row. For a field `f`, `.f(value)` fixes it and goes on to the next one;
-//! `.f_any_of([a, b])` fixes it to each of several values and goes on too; `.f_range(a..b)`, and `.f_prefix("x")` for text
-//! and bytes, end the scan. Only the leftmost free field can be constrained; anything else does not compile, and the
-//! error says what comes first.
+//! `EventKey::scan()` selects every row. The derive generates these methods for a field `f`:
+//!
+//! | method | constraint | next |
+//! |---|---|---|
+//! | `.f(value)` | fixes the field to one value | the next field |
+//! | `.f_any_of([a, b])` | fixes it to several values | the next field |
+//! | `.f_range(a..b)` | a range | the scan ends here |
+//! | `.f_prefix("x")`, for text and bytes | a prefix | the scan ends here |
+//!
+//! Only the leftmost free field can be constrained. Anything else does not compile, and the error names the field to
+//! fix first.
 //!
 //! ```
 //! use keyderive::{Client, RowKey};
@@ -32,12 +39,12 @@
 //!     events.put(&key, &Event { kind: "login".into() }).await?;
 //! }
 //!
-//! // All sites of a user: four buckets are read side by side, and merged.
+//! // All sites of a user: reads four buckets concurrently and merges them.
 //! let rows = events.scan(EventKey::scan().user_id("alice")).collect().await?;
 //! let order: Vec<_> = rows.iter().map(|(key, _)| (key.site.as_str(), key.at)).collect();
 //! assert_eq!(order, [("blog", 3000), ("blog", 2000), ("home", 1000), ("shop", 4000)]);
 //!
-//! // Page by page. The token is opaque text, good in any process.
+//! // Page by page. The token is opaque text, which any process can use.
 //! let first = events.scan(EventKey::scan().user_id("alice")).page(3).await?;
 //! let token = first.next.expect("there is a fourth row");
 //! let second = events.scan(EventKey::scan().user_id("alice")).after(&token).page(3).await?;
@@ -46,41 +53,43 @@
 //! # }
 //! ```
 //!
-//! | to read | write |
+//! Two terms are used below. A *foreign row* is one whose key does not decode as the table's key type. An *unreadable
+//! row* is one whose cells do not decode as the row type.
+//!
+//! | to | write |
 //! |---|---|
-//! | one value of a field, and go on | `.user_id("alice")` |
-//! | several values, and go on | `.user_id_any_of(["alice", "bob"])`, or `(&names)` of a `Vec<String>` |
-//! | a range, in the field's own order | `.at_range(a..=b)`, at the end |
-//! | text that begins so | `.site_prefix("ho")`, at the end |
-//! | the last rows first; the first ones as they come | [`reversed`](crate::Scan::reversed), [`unordered`](crate::Scan::unordered) |
-//! | the first so many | [`limit`](crate::Scan::limit), which each request is sent with |
-//! | keys without values | [`keys_only`](crate::Scan::keys_only) |
-//! | some columns; what the server can leave out | [`columns`](crate::Scan::columns), [`filter`](crate::Scan::filter) with a [`RowFilter`](crate::row::RowFilter) |
-//! | rows by what their keys say, where no plan can | [`filter_key`](crate::Scan::filter_key): they are read, and dropped |
-//! | cells as they are stored, with every version | [`raw`](crate::Scan::raw) |
-//! | page by page | [`page`](crate::Scan::page), then [`after`](crate::Scan::after) |
-//! | past rows that are not of the key type | [`on_foreign`](crate::Scan::on_foreign)`(OnForeign::Skip)`, which counts them |
-//! | past rows that cannot be read as the row type, as one that an `increment` made after a delete | [`on_unreadable`](crate::Scan::on_unreadable)`(OnUnreadable::Skip)`; [`skipped`](crate::Scan::skipped) has their count and the first one |
-//! | a whole table by many workers | [`Table::partitions`](crate::Table::partitions): plans, which are data of serde |
-//! | how many there are | [`Table::count`](crate::Table::count); [`Scan::count`](crate::Scan::count) of what filters leave |
+//! | fix a field to several values | `.user_id_any_of(["alice", "bob"])`, or `(&names)` of a `Vec<String>` |
+//! | read the last rows first | [`reversed`](crate::Scan::reversed) |
+//! | read rows as they arrive, in no order | [`unordered`](crate::Scan::unordered) |
+//! | limit the number of rows | [`limit`](crate::Scan::limit), which every request gets |
+//! | read keys without values | [`keys_only`](crate::Scan::keys_only) |
+//! | read some columns | [`columns`](crate::Scan::columns) |
+//! | filter at the server | [`filter`](crate::Scan::filter) with a [`RowFilter`](crate::row::RowFilter) |
+//! | filter by key where no plan can | [`filter_key`](crate::Scan::filter_key): the client reads all rows, and drops some |
+//! | read cells as stored, with every version | [`raw`](crate::Scan::raw) |
+//! | read page by page | [`page`](crate::Scan::page), then [`after`](crate::Scan::after) |
+//! | skip foreign rows | [`on_foreign`](crate::Scan::on_foreign)`(OnForeign::Skip)`, which counts them |
+//! | skip unreadable rows, such as one that an `increment` made after a delete | [`on_unreadable`](crate::Scan::on_unreadable)`(OnUnreadable::Skip)`; [`skipped`](crate::Scan::skipped) has their count and the first one |
+//! | read a whole table with many workers | [`Table::partitions`](crate::Table::partitions): plans, which serde serializes |
+//! | count rows | [`Table::count`](crate::Table::count); [`Scan::count`](crate::Scan::count), after filters |
+//! | delete exactly the rows of a plan | [`Table::delete_rows`](crate::Table::delete_rows) |
+//! | drop rows by key prefix, at once | [`Table::drop_rows`](crate::Table::drop_rows) |
 //!
-//! [`Table::delete_rows`](crate::Table::delete_rows) deletes exactly the rows of a plan;
-//! [`Table::drop_rows`](crate::Table::drop_rows) drops them by prefix at once, where they have one.
+//! # Values and bounds
 //!
-//! # What a scan may ask for
+//! Arguments accept literals: `"alice"` for a `String`, `1000` for a `u64`. Ranges are those of the standard library,
+//! over the field's plain values: on a reversed field they run forwards too. Ranges of text are over `&str`:
+//! `name.as_str()..` if `name` is a `String`.
 //!
-//! Values are given as the field's argument type, so that literals work: `"alice"` for a `String`, `1000` for a `u64`.
-//! Ranges are any of the standard library's, in the field's own terms: on a reversed field they are written forwards. Those of
-//! text are of `&str`: `name.as_str()..` where `name` is a `String`.
-//!
-//! A bound or a prefix is a cut and not a value. What the field cannot hold is clamped, or matches nothing: a range of
-//! a padded number that ends above its digits ends with the greatest number. A fixed value that no key can hold is an
-//! error, which names the field and the limit, raised when the scan is planned, explained or run.
+//! Bounds and prefixes need not be storable: a bound the field cannot hold is clamped, or the range is empty. For
+//! example, a range of a padded number that ends above its digits ends with the greatest number. A fixed value must be
+//! storable. If no key can hold it, planning, explaining or running the scan fails with an error that names the field
+//! and the limit.
 //!
 //! # Stages and plans
 //!
-//! Each step has a type of its own. Where a condition decides how far a scan is constrained, make each branch a
-//! [`Plan`](crate::plan::Plan):
+//! Each step of a scan has its own type. If a condition decides how many fields are constrained, make a
+//! [`Plan`](crate::plan::Plan) in each branch:
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -97,7 +106,7 @@
 //!     }
 //! }
 //!
-//! /// A function that returns a scan says that it is one.
+//! /// A function can return a scan as `impl IntoPlan`.
 //! fn newest_of(user: &str) -> impl IntoPlan<EventKey> {
 //!     EventKey::scan().user_id(user).site("home")
 //! }
@@ -106,21 +115,23 @@
 //! # Ok::<(), PlanError>(())
 //! ```
 //!
-//! A plan knows without a table what is asked for: a request for each bucket that can hold a row, a single one where the
-//! salted fields are fixed, a row key and no range where all fields are. [`requests`](crate::plan::Plan::requests) are
-//! plain data, for any other client. A plan is data of serde, so that another process can run it.
+//! A *plan* holds the requests of a scan, without a table: one request for each bucket that can hold a row. If the
+//! salted fields are fixed, that is a single request; if all fields are, it is a row key and no range.
+//! [`requests`](crate::plan::Plan::requests) are plain data for any client. serde serializes a plan, so that another
+//! process can run it.
 //!
 //! # Order
 //!
-//! Rows come in the order of their logical keys, the key without its salt, merged from one `ReadRows` stream for each
-//! bucket; as they arrive with [`unordered`](crate::Scan::unordered). With a salt after a field that is not fixed,
-//! there is no logical order to merge by: then they come in one stream, in the order of the stored keys, and
-//! `explain()` says so.
+//! Rows arrive in the order of their *logical keys*, the keys without the salt: the scan merges one `ReadRows` stream
+//! for each bucket. With [`unordered`](crate::Scan::unordered) they arrive unmerged. If the salt stands after a field
+//! that is not fixed, buckets cannot be merged in logical order. Then rows arrive in one stream, in the order of the
+//! stored keys, and `explain()` says so.
 //!
-//! # What `explain()` says
+//! # Reading `explain()`
 //!
-//! It prints what a scan will ask for before it does, on a scan builder, a plan and a table's scan: constraints, buckets
-//! and why, order, limit and filters, and every range as text, in hexadecimal too where the text has escapes.
+//! `explain()` prints what a scan will request, without a request: constraints, the buckets and the reason for them,
+//! order, limit, filters, and every range as text (with escapes: in hexadecimal too). Scan builders, plans and a
+//! table's scans have it.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -144,9 +155,9 @@
 //!
 //! # Streams
 //!
-//! [`Scan::stream`](crate::Scan::stream) gives [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Memory is
-//! bounded whatever the number of rows, and a stream that is dropped cancels its requests. An error is its last item;
-//! [`Error::last_row_key`](crate::Error::last_row_key) is the row after which a new scan can go on.
+//! [`Scan::stream`](crate::Scan::stream) returns [`Rows`](crate::Rows), a `Stream` that is `Send + 'static`. Its memory
+//! is bounded, whatever the number of rows. Dropping it cancels its requests. An error is its last item;
+//! [`Error::last_row_key`](crate::Error::last_row_key) is the row after which a new scan can resume.
 //!
-//! [`Scan::visit`](crate::Scan::visit) lends each row to a closure instead, where it lies in the answer: for folds over
-//! millions of rows, which then allocate nothing for a row whose key and row types borrow their strings.
+//! [`Scan::visit`](crate::Scan::visit) calls a closure with each row, borrowed from the response. Use it for folds over
+//! millions of rows: if the key and row types borrow their strings, a row allocates nothing.

@@ -1,4 +1,4 @@
-//! Tables: created by what is declared of them, compared with their key type, and changed.
+//! Tables: creating them, comparing them with their key type, and changing them.
 //!
 //! ```
 //! use std::time::Duration;
@@ -28,58 +28,69 @@
 //!     .split_before(EventKey::scan().user_id_range("m"..))
 //!     .with_marker();
 //! declared.clone().if_absent().await?;
-//! assert!(declared.verify().await?.voucher); // the layout of the keys, families and rules are as declared
+//! assert!(declared.verify().await?.voucher); // key layout, families and rules are as declared
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! | to | write |
 //! |---|---|
-//! | create one where there is none, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
-//! | declare families with their garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`; `.await` it, or `.if_absent()` |
-//! | find out at the start that a table is another one than declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: an error with both sides |
-//! | have a table vouch that another program made | [`vouch`](crate::Table::vouch) |
+//! | create a table unless it exists, split by salt bucket | [`create_if_absent`](crate::Table::create_if_absent) |
+//! | declare families with garbage collection, more splits, a marker | [`create`](crate::Table::create), then `.family(…)`, `.split_before(scan)`, `.with_marker()`; `.await` it, or `.if_absent()` |
+//! | check at startup that a table is as declared | [`Table::verify`](crate::Table::verify), or [`verify`](crate::CreateTable::verify) on the declaration: the error shows both sides |
+//! | add a voucher to a table that another program created | [`vouch`](crate::Table::vouch) |
 //! | add, change and drop families | [`modify_families`](crate::Table::modify_families) |
-//! | see what there is | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
-//! | wait until every cluster has what was written | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
-//! | delete one | [`delete_table`](crate::Table::delete_table) |
+//! | list tables, show one | [`list_tables`](crate::Client::list_tables), [`info`](crate::Table::info) |
+//! | wait until all clusters have earlier writes | [`wait_for_consistency`](crate::Table::wait_for_consistency) |
+//! | delete a table | [`delete_table`](crate::Table::delete_table) |
 //!
 //! # Splits
 //!
-//! A new table of the service is one tablet, and one server takes all its writes until it has been split. A table of a
-//! key type whose salt is in front is created with a split at each bucket but the first;
-//! [`.split_before(scan)`](crate::CreateTable::split_before) adds one where the rows of a scan begin, in every bucket, and
-//! [`.split_at(&key)`](crate::CreateTable::split_at) one at a whole key. Splits can only be given when a table is created.
-//! Without a salt, name places that cut the expected rows into parts of about the same size.
+//! A new table of the service is one tablet, and one server takes all its writes until the service splits it. You can
+//! set splits only when you create a table:
+//!
+//! - If the key type's salt comes first, the table gets a split at each bucket except the first.
+//! - [`.split_before(scan)`](crate::CreateTable::split_before) adds a split where the rows of a scan begin, in every
+//!   bucket.
+//! - [`.split_at(&key)`](crate::CreateTable::split_at) adds one at a whole key.
+//!
+//! Without a salt, split the expected rows into parts of about the same size.
 //!
 //! # Layout
 //!
-//! A table vouches for the layout of its keys by an empty column family that it is created with:
-//! `keyderive.<fingerprint>`, and `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It never has a
-//! cell. An older release, and any other program, sees an empty family and ignores it.
+//! A table records the layout of its keys in a *voucher*: an empty column family, added when the table is created. Its
+//! name is `keyderive.<fingerprint>`, or `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It
+//! never has a cell. Older releases and other programs see an empty family and ignore it.
 //!
-//! - **Before its first request** a [`Table`](crate::Table) reads the table by `GetTable` and compares: that its vouchers,
-//!   if it has some, are for this layout, and that it has the families of the row type, of cells that are bytes. A
-//!   difference is an error, [`is_table_mismatch`](crate::Error::is_table_mismatch), and nothing else is sent. The client keeps the answer, so that
-//!   a handle for each request costs nothing, and forgets it when it changes the table itself. Changes by other programs
-//!   are seen at the next start.
-//! - **Where the table cannot be read**, because the service account may not or the admin service does not answer within
-//!   3 s, requests go on without the check: one warning, the metric `keyderive.layout.unchecked`, and another try each
-//!   minute in the background. A difference that is found then fails the requests that come after it.
-//!   [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) has such requests fail instead.
-//! - **A table that nothing vouches for**, made by Terraform or by another program, is used as it is;
-//!   [`verify`](crate::Table::verify) and [`create_if_absent`](crate::Table::create_if_absent) say so by an error.
-//!   [`vouch`](crate::Table::vouch) looks at a sample of its keys and adds the voucher;
-//!   [`verify().allow_unvouched()`](crate::Verify::allow_unvouched) does without.
-//! - **Key types that share a table** have a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the voucher of its
-//!   key type beside the others. Two without tags, or one without beside one with, are refused.
-//! - [`unchecked()`](crate::Table::unchecked) is a handle without the check. Raw tables are never checked.
+//! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
+//! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
+//! type must exist and hold bytes. A difference fails the request with
+//! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the answer
+//! for all handles, and drops it when it changes the table itself. It sees changes by other programs only after a
+//! restart.
 //!
-//! The names `keyderive`, `keyderive-move` and what begins with `keyderive.` are reserved: a row type or a declaration
-//! with such a family is an error before anything is sent.
+//! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
+//! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
+//! and retries every minute in the background. If it then finds a difference, later requests fail.
+//! [`Settings::require_layout_check`](crate::client::Settings::require_layout_check) makes unchecked requests fail
+//! instead.
 //!
-//! **Who declares tables elsewhere** has that tool ignore these families, or it drops them as drift: with Terraform, after
-//! `vouch` has added one, by
+//! **A table without a voucher**, created by Terraform or another program, can be read and written, but
+//! [`verify`](crate::Table::verify) and [`create_if_absent`](crate::Table::create_if_absent) fail.
+//! [`vouch`](crate::Table::vouch) decodes a sample of its keys and adds the voucher.
+//! [`verify().allow_unvouched()`](crate::Verify::allow_unvouched) accepts the table without one.
+//!
+//! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the voucher of
+//! its key type to the others. It rejects two key types without tags, and one without a tag next to one with a tag.
+//!
+//! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
+//! checked.
+//!
+//! **Reserved names.** A row type or a declaration with a family named `keyderive`, `keyderive-move`, or a name that
+//! begins with `keyderive.`, is an error before anything is sent.
+//!
+//! **Terraform and other tools** that declare tables must ignore these families, or they remove them as drift. With
+//! Terraform, after `vouch` has added the voucher:
 //!
 //! ```text
 //! resource "google_bigtable_table" "events" {
@@ -92,11 +103,12 @@
 //!
 //! # Row key schema and marker
 //!
-//! The row key schema, by which Bigtable's SQL sees the fields of a key as columns, is sent with a new table where the
-//! layout has one. A table that several key types share is created
-//! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails at a row key that the schema
-//! does not read.
+//! A *row key schema* lets Bigtable's SQL read the fields of a key as columns. A new table gets one if the layout has
+//! one. Create a table that several key types share
+//! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails on a row key that does not
+//! match the schema.
 //!
-//! A marker row takes the schema's place where it is asked for, with [`with_marker`](crate::CreateTable::with_marker) or
-//! [`write_marker`](crate::Table::write_marker): it stores the whole layout of the key, where a voucher has its fingerprint
-//! alone, so that `verify` names the field that has changed. Scans of keyderive do not meet it; other programs see a row with the key `00`.
+//! A *marker* is a row that replaces the schema if you ask for it, with
+//! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
+//! whole layout of the key, while a voucher has only its fingerprint, so `verify` can name the field that has changed.
+//! Scans of keyderive skip it; other programs see a row with the key `00`.
