@@ -144,6 +144,6 @@ async fn columns_are_named_in_the_redacted_form() {
     let error = users.scan(Key::scan()).collect().await.err().unwrap();
     assert_eq!(
         error.redacted().to_string(),
-        "the row of table `users`: column `cf:age` does not hold what its field is stored as"
+        "the row of table `users`: column `cf:age` does not hold a value of its field's type"
     );
 }

@@ -11,8 +11,8 @@ use super::span::Span;
 ///
 /// Cells come in the table's order: by family, then by qualifier, then newest first.
 ///
-/// A row that is kept keeps the message of some hundred KiB that brought it, with the rows beside it; what is to be
-/// kept of few rows for long is better copied out of them.
+/// A `Row` borrows from its response, some hundred KiB with other rows, and keeps it in memory. To keep a few rows for long,
+/// copy their values.
 #[derive(Clone, Default)]
 pub struct Row {
     /// What all spans are of.

@@ -10,7 +10,7 @@ use super::path::Path;
 use super::ser::{self, Stored};
 use super::{ComparedVersion, RowFilter, Shape, value};
 
-/// What a row has to be like for a conditional write to be made.
+/// The condition of a conditional write on the current state of its row.
 ///
 /// ```
 /// use keyderive::row::Condition;
@@ -20,9 +20,8 @@ use super::{ComparedVersion, RowFilter, Shape, value};
 /// let first_time = Condition::row_exists().not();
 /// ```
 ///
-/// Columns are named as in all calls: `name` in the table's own family, `family:name` in another. Of each, the newest
-/// version counts. What names no column, as the bare name of a family of the row type does, is an error when the
-/// condition is used.
+/// Columns are named as in all calls: `name` in the table's own family, `family:name` in another. The newest version of a
+/// column counts. Using a condition fails if a name is not that of a column, such as the bare name of a family.
 #[derive(Debug)]
 pub struct Condition {
     kind: Kind,
@@ -39,19 +38,18 @@ enum Kind {
 }
 
 impl Condition {
-    /// The row has a cell, in whatever family.
+    /// The row has a cell in any family.
     #[must_use]
     pub fn row_exists() -> Self {
         Kind::Row.into()
     }
 
-    /// The row has a value in this column; in any column of a family, for `family:`.
+    /// The row has a value in this column, or, for `family:`, in any column of the family.
     pub fn column_exists(path: impl Into<Bytes>) -> Self {
         Kind::Column(Path::new(path)).into()
     }
 
-    /// The newest version of this column has this timestamp, in microseconds, so that it has not been written since it was
-    /// read.
+    /// The newest version of this column has this timestamp, in microseconds: nobody has written it since it was read.
     ///
     /// ```
     /// use keyderive::row::{Condition, Timestamped};
@@ -79,37 +77,39 @@ impl Condition {
     /// # }
     /// ```
     ///
-    /// The write that it guards sets this column later than the version: at this machine's time, or a millisecond after the
-    /// version where that is later, also where a [`Timestamped`](super::Timestamped) of it has an earlier time. So of several
-    /// writers that have read one version, one gets true.
+    /// The guarded write gives the column a later timestamp than the compared one: this machine's time, or one millisecond
+    /// after the compared timestamp if that is later. This overrides an earlier time in a
+    /// [`Timestamped`](super::Timestamped). So if several writers have read the same version, one of them gets true.
     ///
-    /// A write that leaves the column as it is would keep the version for others, and is an error. A column that is deleted and
-    /// set again can get the version that it had: where that happens, compare a value.
+    /// The guarded write must set the column; otherwise it fails, since the version would stay valid for other writers. The
+    /// timestamp must be a whole millisecond, as all stored ones are.
     ///
-    /// This is exact among writers that all compare the version. A plain [`put`](crate::Table::put) in the same millisecond
-    /// keeps the version: where such puts are made, compare a value. A clock that is ahead makes a cell of the future, which
-    /// hides a plain `put`: write such a column by conditions alone.
+    /// The comparison is exact if all writers compare the version. Compare a value instead if
     ///
-    /// A timestamp that is no whole millisecond, which no version has, is an error when the condition is used.
+    /// - a plain [`put`](crate::Table::put) may write the column in the same millisecond, which keeps the timestamp;
+    /// - the column may be deleted and set again, which can restore the timestamp.
+    ///
+    /// If this machine's clock is ahead, the cell gets a future timestamp, which hides a plain `put`: write such a column
+    /// with conditions only.
     pub fn column_version(path: impl Into<Bytes>, timestamp_micros: i64) -> Self {
         Kind::Version(Path::new(path), timestamp_micros).into()
     }
 
-    /// The newest value of this column is equal to `value`, in the form in which a row's field is stored. `None` is
-    /// what a row without the column has.
+    /// The newest value of this column equals `value`, stored as a field of a row. `None` matches a row without the
+    /// column.
     pub fn column_equals<V: Serialize + ?Sized>(path: impl Into<Bytes>, value: &V) -> Self {
         let path = Path::new(path);
         let stored = ser::to_stored(value).map_err(|fault| fault.in_column(path.name()));
         Kind::Equals(path, stored).into()
     }
 
-    /// The filter leaves a cell of the row.
+    /// The filter passes at least one cell of the row.
     #[must_use]
     pub fn filter(filter: RowFilter) -> Self {
         Kind::Filter(filter).into()
     }
 
-    /// The opposite.
+    /// The negation.
     #[must_use]
     #[expect(
         clippy::should_implement_trait,

@@ -123,9 +123,8 @@ impl<'de, 'f> Source<'de, 'f> {
         };
         names.iter().find(is_lost).map_or(Ok(()), |name| {
             let fault = Fault::unsupported(
-                "has cells, and is read as a type with a field of this name, which the table's row type does not have, so \
-                 that it is not known what the family is; give the table a row type that has the field, with \
-                 `table.rows_as::<…>()`",
+                "has cells, but the table's row type has no field of this name, so the client cannot tell how to read the \
+                 family; give the table a row type that has the field, with `table.rows_as::<…>()`",
             );
             Err(fault.of_family(name))
         })

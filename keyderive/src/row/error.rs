@@ -8,7 +8,7 @@ use serde::{de, ser};
 
 /// The error of writing a value as a row, or of reading a row as a value.
 ///
-/// Its text names the column as `family:qualifier`, what was found there, and what to do.
+/// Its text names the column as `family:qualifier`, the found value, and the remedy.
 /// Where the column holds JSON, [`source`](Error::source) is the error of `serde_json`.
 #[derive(Debug)]
 pub struct RowError {
@@ -26,9 +26,9 @@ impl RowError {
         rule: &impl Display,
     ) -> Self {
         let fault = Fault::unsupported(format_args!(
-            "has the time {timestamp_micros}, in microseconds since the epoch, and the garbage collection rule of the \
-             family removes what is `{rule}`, by this machine's clock: it would be gone at once; leave it out, give it a \
-             later time, or keep the family's cells for longer"
+            "has the timestamp {timestamp_micros}, in microseconds since the epoch, and would be gone at once: by this \
+             machine's clock, the garbage collection rule of its family removes it, as it is `{rule}`; leave it out, give \
+             it a later timestamp, or keep the family's cells for longer"
         ));
         fault.in_column(qualifier).in_family(family)
     }
@@ -39,13 +39,13 @@ impl RowError {
         self.fault.0.kind == Kind::MissingColumn
     }
 
-    /// Whether a column holds something else than its field's type is stored as.
+    /// Whether a column's value does not decode as its field's type.
     #[must_use]
     pub fn is_malformed(&self) -> bool {
         self.fault.0.kind == Kind::Malformed
     }
 
-    /// Whether the row type, or a value in it, has no form as columns.
+    /// Whether the row type, or a value in it, cannot be stored as columns.
     #[must_use]
     pub fn is_unsupported(&self) -> bool {
         self.fault.0.kind == Kind::Unsupported
@@ -53,16 +53,16 @@ impl RowError {
 }
 
 impl RowError {
-    /// The text without values, for logs that are not to have them. It names the column.
+    /// The text without values, for logs that must not have them. It names the column.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl Display + '_ {
         fmt::from_fn(|f| {
             self.write_place(f)?;
             f.write_str(match self.fault.0.kind {
                 Kind::MissingColumn | Kind::Duplicate | Kind::NoOption => return write!(f, "{}", self.fault),
-                Kind::Malformed => " does not hold what its field is stored as",
-                Kind::Unsupported => " has no form as it is stored",
-                Kind::Rejected => " is not what the row type takes",
+                Kind::Malformed => " does not hold a value of its field's type",
+                Kind::Unsupported => " cannot be stored, or not be read back",
+                Kind::Rejected => " was rejected by the row type",
             })
         })
     }
@@ -161,10 +161,10 @@ impl Fault {
     /// The column is read without a type.
     pub(super) fn untyped() -> Self {
         Self::unsupported(
-            "is read without a type, and bytes do not say theirs; give the field a concrete type in place of a tagged \
+            "is read without a type, but stored bytes have no type; give the field a concrete type instead of a tagged \
              or untagged enum or `serde_json::Value`, or store it as JSON with \
-             `#[serde(with = \"keyderive::row::json\")]`, the values of a map by a type of their own that has it on its \
-             field; and flatten nothing into a struct that is a family",
+             `#[serde(with = \"keyderive::row::json\")]`, in a map through a newtype with this attribute on its field; \
+             and do not flatten into a struct that is a family",
         )
     }
 

@@ -1,4 +1,4 @@
-//! What the server leaves out of the rows it sends, or changes in them.
+//! Filters: which cells of a row the server sends.
 
 mod error;
 mod range;
@@ -36,15 +36,15 @@ const MAX_LABEL_BYTES: usize = 15;
 /// );
 /// ```
 ///
-/// A filter takes the cells of one row, in the table's order (by family, by qualifier, newest first), and leaves
-/// some of them. A row of which nothing is left is not sent. It is still read, so a filter saves traffic and not
-/// reading: choose rows by the plan of a scan.
+/// A filter gets the cells of one row, in the table's order (by family, by qualifier, newest first), and passes some of
+/// them. The server does not send a row without passed cells, but still reads it: a filter saves traffic, not reading.
+/// Select rows with the plan of a scan.
 ///
-/// Making a filter never fails. What the service cannot take is kept, and is the [`FilterError`] of the first read
-/// with the filter. A filter has at most 20480 bytes as a message, and is nested at most 20 deep.
+/// Constructors never fail. The first read with a filter that the service would reject fails with a [`FilterError`]. A
+/// filter has at most 20480 bytes as a message and 20 levels of nesting.
 ///
-/// Regular expressions are RE2's, over bytes, and match the whole of what they are applied to. `.` matches no line
-/// feed; `\C` matches any byte.
+/// Regular expressions are RE2's, over bytes, and must match the whole key, name or value. `.` does not match a line feed;
+/// `\C` matches any byte.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RowFilter {
     kind: Kind,
@@ -109,9 +109,9 @@ impl RowFilter {
         Kind::BlockAll.into()
     }
 
-    /// Each filter takes what the one before it left. A chain of no filters passes everything.
+    /// Each filter gets the cells that the previous one passed. An empty chain passes everything.
     ///
-    /// At most one filter of a chain may put [labels](Self::label) on cells, or hold one that does.
+    /// At most one filter of a chain may put [labels](Self::label) on cells, itself or nested.
     #[must_use]
     pub fn chain(filters: impl IntoIterator<Item = RowFilter>) -> Self {
         let mut filters: Vec<_> = filters.into_iter().collect();
@@ -125,8 +125,8 @@ impl RowFilter {
         }
     }
 
-    /// Each filter takes the whole row, and what they leave is put together in the table's order. A cell that several
-    /// filters leave comes several times. An interleave of no filters leaves nothing.
+    /// Each filter gets the whole row; the passed cells are combined in the table's order. A cell that several filters pass
+    /// comes several times. An empty interleave passes nothing.
     #[must_use]
     pub fn interleave(filters: impl IntoIterator<Item = RowFilter>) -> Self {
         let mut filters: Vec<_> = filters.into_iter().collect();
@@ -137,17 +137,17 @@ impl RowFilter {
         }
     }
 
-    /// `then` on the rows of which `predicate` leaves any cell, `otherwise` on the others.
+    /// Applies `then` to rows of which `predicate` passes a cell, and `otherwise` to the others.
     ///
     /// ```
     /// # use keyderive::row::RowFilter;
-    /// // The newest cells of the rows that are marked as open, and nothing of the others.
+    /// // The newest cells of rows whose state is open, and nothing of the others.
     /// let open = RowFilter::exact_column("state", "open");
     /// let filter = RowFilter::condition(open, RowFilter::latest(1), RowFilter::block_all());
     /// ```
     ///
-    /// The service does not read the row at one moment for all three, and it is slow at conditions, most of all
-    /// where `otherwise` leaves anything. None of the three may hold a [`sink`](Self::sink).
+    /// The service does not apply all three to one snapshot of the row, and conditions are slow, most of all if
+    /// `otherwise` passes anything. None of the three may contain a [`sink`](Self::sink).
     #[must_use]
     pub fn condition(predicate: RowFilter, then: RowFilter, otherwise: RowFilter) -> Self {
         let traits = match Traits::of([&predicate, &then, &otherwise]) {
@@ -157,11 +157,11 @@ impl RowFilter {
         Self::around(traits, Kind::Condition(Box::new(Condition { predicate, then, otherwise })))
     }
 
-    /// Sends every cell that it takes, past all filters around it, and leaves nothing to them.
+    /// Sends every cell that it gets directly to the client, past all later and outer filters.
     ///
-    /// It has a use only within an [interleave](Self::interleave) of a [chain](Self::chain): to send cells that a
-    /// later filter of the chain would leave out. Cells that also come by another way come twice. It cannot be in a
-    /// [condition](Self::condition).
+    /// It is useful only in an [interleave](Self::interleave) within a [chain](Self::chain), to send cells that a later
+    /// filter of the chain would drop. Cells that also pass another way come twice. A [condition](Self::condition) cannot
+    /// contain it.
     #[must_use]
     pub fn sink() -> Self {
         Self { kind: Kind::Sink, traits: Traits { has_sink: true, ..Traits::SINGLE } }
@@ -172,13 +172,13 @@ impl RowFilter {
 impl RowFilter {
     /// The rows whose key matches a regular expression.
     ///
-    /// Every row that is asked for is read and matched. Where the key's beginning is known, a plan reads less.
+    /// The server reads and matches every row of the scan. If the key's prefix is known, a plan reads less.
     #[must_use]
     pub fn row_key_regex(regex: impl AsRef<[u8]>) -> Self {
         Kind::RowKeyRegex(owned(regex)).into()
     }
 
-    /// Each row with this probability, which is above 0 and below 1.
+    /// Each row with this probability, above 0 and below 1.
     #[must_use]
     pub fn sample(probability: f64) -> Self {
         if probability > 0.0 && probability < 1.0 {
@@ -217,13 +217,13 @@ impl RowFilter {
         Kind::QualifierRegex(owned(regex)).into()
     }
 
-    /// One column. The qualifier is its bytes, and no regular expression.
+    /// One column. The qualifier is bytes, not a regular expression.
     #[must_use]
     pub fn exact_column(family: impl Into<String>, qualifier: impl AsRef<[u8]>) -> Self {
         Self::any_column(family, [qualifier])
     }
 
-    /// Some columns of one family. The qualifiers are their bytes, and no regular expressions.
+    /// Some columns of one family. The qualifiers are bytes, not regular expressions.
     #[must_use]
     pub fn any_column<Q: AsRef<[u8]>>(
         family: impl Into<String>,
@@ -249,8 +249,8 @@ impl RowFilter {
     /// let since_may = RowFilter::columns("daily", "2026-05-01"..);
     /// ```
     ///
-    /// All of them are [`family`](Self::family). Where the range is a pair of [`Bound`](std::ops::Bound)s, the type of
-    /// the bounds is given with it: `RowFilter::columns::<&str>(…)`.
+    /// For all columns, use [`family`](Self::family). If the range is a pair of [`Bound`](std::ops::Bound)s, name the type
+    /// of the bounds: `RowFilter::columns::<&str>(…)`.
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(family: impl Into<String>, range: impl RangeBounds<Q>) -> Self {
         match ByteRange::new(&range) {
@@ -274,7 +274,7 @@ impl RowFilter {
         if cells == 0 { Self::block_all() } else { Kind::CellsPerRow(cells).into() }
     }
 
-    /// All but the first `cells` of each row, in the table's order.
+    /// Skips the first `cells` of each row, in the table's order.
     #[must_use]
     pub fn skip_cells(cells: u32) -> Self {
         if cells == 0 { Self::pass_all() } else { Kind::SkipCells(cells).into() }
@@ -282,8 +282,8 @@ impl RowFilter {
 
     /// The versions whose timestamp is in a range, in microseconds since the epoch.
     ///
-    /// Bigtable stores whole milliseconds and takes no finer bounds. A bound between two milliseconds is sent as
-    /// the later one, which leaves the same cells.
+    /// Bigtable stores whole milliseconds and accepts no finer bounds. A bound between two milliseconds is sent as the
+    /// later one, which passes the same cells.
     #[must_use]
     pub fn timestamps(micros: impl RangeBounds<i64>) -> Self {
         TimeRange::new(&micros).map_or_else(Self::block_all, |range| Kind::Timestamps(range).into())
@@ -297,7 +297,7 @@ impl RowFilter {
 
     /// The cells whose value is in a range of bytes.
     ///
-    /// Integers are stored in 8 bytes, big-endian, so those from 0 have the order of their bytes.
+    /// Integers are stored as 8 bytes, big-endian, so non-negative ones sort as their bytes.
     ///
     /// ```
     /// # use keyderive::row::RowFilter;
@@ -308,13 +308,13 @@ impl RowFilter {
         ByteRange::new(&range).map_or_else(Self::block_all, |range| Kind::Values(range).into())
     }
 
-    /// Every cell, with an empty value in place of its own.
+    /// Every cell, with an empty value instead of its own.
     #[must_use]
     pub fn strip_value() -> Self {
         Kind::StripValue.into()
     }
 
-    /// Every cell, with this label, which [`Cell::labels`](super::Cell::labels) then has.
+    /// Every cell, with this label, which [`Cell::labels`](super::Cell::labels) returns.
     ///
     /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. A cell has at most one.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Numbers and `bool`s in a struct that is flattened into a row: `#[serde(with = "keyderive::row::flattened")]`.
+//! Numbers and `bool`s in a struct flattened into a row: `#[serde(with = "keyderive::row::flattened")]`.
 //!
 //! ```
 //! # use keyderive::{Client, RowKey};
@@ -29,12 +29,12 @@
 //! # }
 //! ```
 //!
-//! Serde reads the fields of a flattened struct before it knows their types, and stored values do not say of what type
-//! they are: they are taken for text, or for bytes. Text, enums by name and bytes are read so as they are; a number is
-//! not, without this. What is stored is the same with and without it: [the form of a column](super).
+//! serde reads the fields of a flattened struct before it knows their types, as text or as bytes. Text, enums without
+//! data and bytes read back like that, but numbers need this attribute. It does not change [how they are
+//! stored](super).
 //!
-//! It is for integers, floats, `bool`, and options of these, which need `#[serde(default)]` too. A map of numbers that is
-//! flattened takes them as a type of their own, which has the attribute on its field:
+//! Use it for integers, floats, `bool`, and options of these, which also need `#[serde(default)]`. For a flattened map
+//! of numbers, use a newtype with the attribute on its field:
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -64,8 +64,8 @@
 //! # }
 //! ```
 //!
-//! What is neither text nor a number, a sequence say, is to be [`json`](super::json) there. A value that would not be read
-//! back is refused when it is written, by a table that knows the row type's `Deserialize`.
+//! Store other types, such as sequences, as [`json`](super::json) there. A table that knows the row type's
+//! `Deserialize` rejects a write of a value that would not read back.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -78,23 +78,23 @@ use super::value;
 /// The name by which a column knows that its bytes are asked for, and that what is written is read so.
 pub(super) const NUMBER: &str = "$keyderive::row::flattened";
 
-/// Writes the value as it is.
+/// Serializes the value unchanged.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<T: Number, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_newtype_struct(NUMBER, value)
 }
 
-/// Reads the value from the bytes of its column, or from a number of another format.
+/// Deserializes the value from the bytes of its column, or from a number in another format.
 ///
 /// # Errors
-/// When it is no such number, and those of the deserializer.
+/// If the input is not a number of this type. Also errors of the deserializer.
 pub fn deserialize<'de, T: Number, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_newtype_struct(NUMBER, NumberVisitor(PhantomData))
 }
 
-/// What the functions of this module take: integers, floats, `bool`, and options of them.
+/// The types that this module stores: integers, floats, `bool`, and options of them.
 pub trait Number: Serialize + sealed::Sealed {}
 
 mod sealed {

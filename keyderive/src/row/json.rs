@@ -1,4 +1,4 @@
-//! A value of any type as the text of one column: `#[serde(with = "keyderive::row::json")]`.
+//! Stores a value of any type as JSON in one column: `#[serde(with = "keyderive::row::json")]`.
 //!
 //! ```
 //! use std::time::Duration;
@@ -9,7 +9,7 @@
 //! struct Job {
 //!     owner: String,
 //!     #[serde(with = "keyderive::row::json")]
-//!     timeout: Duration, // a struct to serde, hence a family without this
+//!     timeout: Duration, // a struct to serde, so a family without `json`
 //! }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
@@ -24,9 +24,9 @@
 //! # }
 //! ```
 //!
-//! It is for structs and maps that are to be one value, and for enums that serde reads without a type: untagged,
-//! internally and adjacently tagged ones. A `None` is stored as `null`. The values of a map
-//! take it by a type of their own: `struct Any(#[serde(with = "keyderive::row::json")] serde_json::Value)`.
+//! Use it for structs and maps that should be one value, and for enums that serde reads without a type: untagged,
+//! internally and adjacently tagged ones. A `None` is stored as `null`. For the values of a map, use a newtype: `struct
+//! Any(#[serde(with = "keyderive::row::json")] serde_json::Value)`.
 
 mod check;
 
@@ -38,11 +38,11 @@ use serde::ser::{self, Serialize, Serializer};
 
 pub(super) use self::check::{Lost, check};
 
-/// Writes the value as a string that is JSON.
+/// Serializes the value as a string of JSON.
 ///
 /// # Errors
-/// When it has no form in JSON, as NaN and infinity have none, holds a `Some` that JSON has as `null`, is deeper than 127
-/// arrays and objects in one another, and those of the serializer.
+/// If JSON cannot represent the value: it has NaN or infinity, a `Some` that JSON writes as `null`, or more than 127 nested
+/// arrays and objects. Also errors of the serializer.
 pub fn serialize<T: Serialize + ?Sized, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
     match check(value, 0) {
         // What has no form at all is told by the writer.
@@ -52,10 +52,10 @@ pub fn serialize<T: Serialize + ?Sized, S: Serializer>(value: &T, serializer: S)
     serializer.serialize_str(&serde_json::to_string(value).map_err(ser::Error::custom)?)
 }
 
-/// Reads the value from a string that is JSON.
+/// Deserializes the value from a string of JSON.
 ///
 /// # Errors
-/// When the string is no such value, and those of the deserializer.
+/// If the string is not JSON of this type. Also errors of the deserializer.
 pub fn deserialize<'de, T: DeserializeOwned, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_str(Json(PhantomData))
 }

@@ -1,4 +1,4 @@
-//! Rows by serde: how a value is stored in the cells of a row.
+//! Rows through serde: how a value is stored in the cells of a row.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -10,7 +10,7 @@
 //! struct Sensor {
 //!     name: String,                         // `cf:name`
 //!     #[serde(rename = "n")]
-//!     readings: i64,                        // `cf:n`, which `increment` counts up
+//!     readings: i64,                        // `cf:n`, which `increment` adds to
 //!     place: Option<Place>,                 // the family `place`: `place:city`, `place:floor`
 //!     daily: BTreeMap<String, f64>,         // the family `daily`, a column for each key: `daily:METER:0015`
 //!     level: Option<Timestamped<f64>>,      // `cf:level`, with its timestamp
@@ -35,39 +35,42 @@
 //!
 //! A row is a struct, or a map from names to values.
 //!
-//! - A field that is a value is a column of the table's family, `cf` unless [`Table::family`](crate::Table::family) names
-//!   another.
-//! - A field that is a struct or a map is a column family of its own, by the field's name, with its fields or its entries
-//!   as columns.
-//! - A row that is a map has its entries as columns of the table's family, whatever they are.
-//! - What is deeper than a column is JSON.
+//! - A field that is a plain value is a column of the table's family, `cf` unless
+//!   [`Table::family`](crate::Table::family) sets another.
+//! - A field that is a struct or a map is a column family with the field's name; its fields or entries are columns.
+//! - In a row that is a map, all entries are columns of the table's family.
+//! - Structs, maps and sequences nested deeper than a column are JSON.
 //!
-//! A column's newest version is what is read. Columns that the row type does not know are ignored, as other families are,
-//! so that programs of several ages share a table. A column that it needs and that is not there is an error which names
-//! table, key, family and column; reads of several rows can [leave such rows out](crate::OnUnreadable).
+//! Reads take the newest version of a column. They ignore columns and families that the row type does not have, so that
+//! older and newer programs can share a table. If a column that the row type needs is missing, the read fails with an
+//! error that names the table, the key, the family and the column. Reads of several rows can [skip such
+//! rows](crate::OnUnreadable).
 //!
-//! | field | what a column's absence is | what `put` does where the value is absent |
+//! | field | an absent column reads as | `put` of an absent value |
 //! |---|---|---|
 //! | `Option<T>` of a value | `None` | deletes the column |
 //! | `Option<T>` of a struct | `None`: the family has none of its columns | deletes the columns of its fields |
-//! | a struct | its default, or one of absent columns | |
+//! | a struct | its default, or a struct whose columns are all absent | |
 //! | a map, `Option<T>` of a map | `None`, its default, or an empty map | deletes the family, then sets the entries |
 //! | [`Versions<T>`] | no versions | deletes the column |
 //! | `#[serde(default)]` of anything else | the default | |
 //!
-//! An `Option` and [`Versions`] are read as `None` and as no versions where the column is absent, also beside
-//! `#[serde(default = "…")]`: what was written is what is read. A map has no entry without a value: one with `None`, or
-//! with no versions, is refused when it is written.
+//! If the column is absent, an `Option` reads as `None` and [`Versions`] as no versions, even with `#[serde(default =
+//! "…")]`, so that a row reads back as it was written. A map cannot store an entry without a value: a write rejects one
+//! with `None` or no versions.
 //!
-//! An empty struct or map that is not absent is a family with a marker, an empty value under the empty qualifier, and so is a
-//! row without any column. No column is named by the empty qualifier therefore.
+//! An empty struct or map that is present is stored as an empty value under the empty qualifier of its family, and a
+//! row without columns as one in the table's family. So no column can have the empty qualifier as its name.
 //!
-//! [`put`](crate::Table::put) makes the row equal the value, in one request: what is absent is deleted over all time, and what
-//! is present set at the server's time, so that the request applied last decides the whole row.
-//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. Either leaves columns alone that the row type does not name. To know whether an absent
-//! `Option` is a column or a family, a table asks the row type's `Deserialize` what it expects, once, when
-//! [`Client::table`](crate::Client::table) makes it. A field is a family where its type asks serde for a struct or a map:
-//! [`Duration`](std::time::Duration) and [`SystemTime`](std::time::SystemTime) do; [`json`] makes a column of them.
+//! [`put`](crate::Table::put) makes the row equal to the value, in one request. It deletes all versions of absent
+//! columns and sets present ones at the server's time, so the request applied last decides the whole row.
+//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. None of
+//! them changes columns that the row type does not have.
+//!
+//! A field is a family if its type asks serde for a struct or a map, as [`Duration`](std::time::Duration) and
+//! [`SystemTime`](std::time::SystemTime) do; [`json`] makes a column of it. [`Client::table`](crate::Client::table)
+//! asks the row type's `Deserialize` once for its fields, so that it knows whether an absent `Option` is a column or a
+//! family.
 //!
 //! # Values
 //!
@@ -84,57 +87,73 @@
 //! | newtype struct | its inner value |
 //! | `Some(x)` | `x` |
 //! | `None` | no cell: the column is absent |
-//! | [`Timestamped<T>`](Timestamped) | `T`, in a cell with this timestamp, the only one of its column |
+//! | [`Timestamped<T>`](Timestamped) | `T`, in a cell with this timestamp, the only cell of its column |
 //! | [`Versions<T>`] | `T` in a cell for each version |
 //! | sequence, tuple, array, tuple struct | JSON array |
 //! | enum variant with data | JSON object of one member, its name |
-//! | struct, map, inside a family or as the entry of a row that is a map | JSON object |
+//! | struct or map, inside a family or as an entry of a row that is a map | JSON object |
 //! | any type with `#[serde(with = "keyderive::row::json")]` | JSON: [`json`] |
-//! | `u64` above `i64::MAX`, `i128`, `u128` | refused |
+//! | `u64` above `i64::MAX`, `i128`, `u128` | an error |
 //!
-//! Integers have the one form that Bigtable itself counts in: `ReadModifyWriteRow` increments it, and
-//! SQL reads it with `TO_INT64`. A `Vec<u8>` is a sequence to serde, hence JSON, unless `serde_bytes` or
-//! `bytes::Bytes` says that it is bytes. JSON has no NaN and no infinity, one `null` for `None`, `Some(None)` and `Some(())`,
-//! and is read to a depth of 127 arrays and objects: what it would not give back, below a column, is refused when it is
-//! written. Formats that differ between people and machines, such as UUIDs and IP addresses, take the form
-//! for people. Keys of maps are strings, enums by name, and what serde writes as a string.
+//! - **Integers** are stored as Bigtable increments them: `ReadModifyWriteRow` adds to them, and SQL reads them with
+//!   `TO_INT64`.
+//! - **Bytes**: serde treats a `Vec<u8>` as a sequence, so it becomes JSON. Use `serde_bytes` or `bytes::Bytes` to
+//!   store bytes.
+//! - **JSON** has no NaN and no infinity, the same `null` for `None`, `Some(None)` and `Some(())`, and at most 127
+//!   nested arrays and objects. A write rejects a value that JSON would not read back.
+//! - **Types with two serde formats**, such as UUIDs and IP addresses, use the human-readable one.
+//! - **Keys of maps** are strings, enums without data, and types that serde writes as a string.
 //!
-//! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] say another. A
-//! write that is repeated, as after a lost answer, adds a version of the same values where a family keeps several. A row type
-//! is read with the newest version of each column, or with all of them where a field is [`Versions`]: keep such fields in a
-//! family of their own where other columns change often, since [`Table::create`](crate::Table::create) declares a family
-//! with `Versions` to keep every version of all its columns. A table whose family keeps one version is refused for such a
-//! row type, by [`Table::verify`](crate::Table::verify) and where it is created.
+//! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] set
+//! another. A retried write can add a second version with the same values, if the family keeps several versions.
+//!
+//! Reads take the newest version of each column, or all versions if the row type has a [`Versions`] field.
+//! [`Table::create`](crate::Table::create) declares the family of such a field to keep every version of all its
+//! columns, so put `Versions` into a family of their own if other columns change often. Creating a table and
+//! [`Table::verify`](crate::Table::verify) reject a family with `Versions` that keeps one version.
 //!
 //! # Attributes of serde
 //!
-//! `rename`, `rename_all`, `default`, `skip`, `skip_serializing_if`, `with` and `transparent` hold, and names are column and
-//! family names: short ones are worth their while, since the service stores them with each cell. A skipped field is an
-//! absent one, but for `skip` and `skip_serializing`, of which serde tells nothing: their columns are left alone. Two fields
-//! with one name would be one column, and are refused when the table is created or written.
+//! `rename`, `rename_all`, `default`, `skip`, `skip_serializing_if`, `with` and `transparent` work as in other formats.
+//! Names are column and family names: keep them short, since the service stores them with each cell. A field that
+//! `skip_serializing_if` skips is absent. serde does not report fields with `skip` and `skip_serializing`, so writes
+//! leave their columns as they are. Creating or writing a table rejects two fields with one name, which would be one
+//! column.
 //!
-//! An `alias` is read; what is written has the name. A row can have both columns then, as after a write over what an older
-//! program has written: the name counts, and the alias's column is left out. It stays in the row, and is read again where the
-//! field becomes `None`, until `table.update(&key).delete("mail")` deletes it. Two aliases without the name are an error. A
-//! family that has an alias is created under both names. Reads of whole rows alone know of aliases: `increment`, `merge`,
-//! [`columns`](crate::Table::columns) and conditions take the column that they name, and begin at nothing where the value is
-//! still under the alias. Move such rows by `get` and `put` first. Beside a flattened field, a row with both columns is an
-//! error, and an entry of a flattened map with the name of an alias is not seen when it is written: have no aliases there.
+//! ## `alias`
 //!
-//! `flatten` is for the row itself: a struct that is a family has no flattened field that can be read. It turns the row into a
-//! map for serde, which has three consequences. It owns the whole family, so that `put`
-//! deletes the columns that it does not have. It does not tell its names: [`Table::create`](crate::Table::create) has to be
-//! told of the families, a `None` is taken for a column, and
-//! [`Table::every_version`](crate::Table::every_version) says that it has [`Versions`]. And the columns of the flattened
-//! field are read before their types are known, as text, or as bytes where they are none: numbers and `bool`s there are marked with
-//! `#[serde(with = "keyderive::row::flattened")]`, which [`flattened`] shows, for a map of them too. What would be read back
-//! as text and is none is refused when it is written, and so is an entry of a flattened map with the name of a field.
+//! Reads accept an `alias`; writes use the name. A row can then have both columns, if a program writes over the row of
+//! an older one. The column of the name counts. The alias's column stays in the row, and is read again when the field
+//! becomes `None`, until `table.update(&key).delete("mail")` deletes it. Two aliases without the name are an error. A
+//! family with an alias is created under both names.
 //!
-//! Internally tagged, adjacently tagged and untagged enums, and `serde_json::Value`, are read without a type too, and stored
-//! values do not say of what type they are: such a field is refused when it is written, unless it is [`json`]; as the
-//! values of a map, it is so by a type of its own, `struct Any(#[serde(with = "keyderive::row::json")] Value)`. Such a row is
-//! refused as a whole. A table that is only written, of [`write_only_table`](crate::Client::write_only_table), does not know
-//! how its rows are read, and takes them.
+//! Only reads of whole rows know aliases. `increment`, `merge`, [`columns`](crate::Table::columns) and conditions use
+//! the column that they name, and find nothing if the value is still under the alias. Rewrite such rows with `get` and
+//! `put` first.
+//!
+//! Do not combine aliases with a flattened field: a row with both columns is then an error, and a write does not detect
+//! an entry of a flattened map with the name of an alias.
+//!
+//! ## `flatten`
+//!
+//! Only the row itself can have flattened fields, not a struct that is a family. serde treats a row with one as a map,
+//! so
+//!
+//! - the row owns the whole family: `put` deletes the columns that the value does not have;
+//! - serde does not report the names of the fields: name the families in [`Table::create`](crate::Table::create), and
+//!   call [`Table::every_version`](crate::Table::every_version) if there are [`Versions`]; a `None` counts as a column;
+//! - serde reads the columns of the flattened field before it knows their types, as text, or as bytes if they are not
+//!   UTF-8. Mark numbers and `bool`s with `#[serde(with = "keyderive::row::flattened")]`, as [`flattened`] shows, also
+//!   in a map.
+//!
+//! A write rejects other values that would read back as text, and an entry of a flattened map with the name of a field.
+//!
+//! ## Enums with tags, and `serde_json::Value`
+//!
+//! serde reads internally tagged, adjacently tagged and untagged enums and `serde_json::Value` without a type, but
+//! stored values do not have their type. A write rejects such a field unless it is [`json`], and a row of such a type
+//! in any case. For the values of a map, use a newtype: `struct Any(#[serde(with = "keyderive::row::json")] Value)`. A
+//! [`write_only_table`](crate::Client::write_only_table) does not know how its rows are read, and accepts them.
 
 mod build;
 mod cell;

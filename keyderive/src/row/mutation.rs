@@ -62,8 +62,8 @@ impl Mutation {
 
     /// Sets a version of a column with the server's time.
     ///
-    /// A write with it is not sent again when its outcome is unknown, since it would store a second version: give
-    /// the time yourself where you can.
+    /// A write with it is not retried if its outcome is unknown, since a retry could store a second version. Use
+    /// [`set`](Self::set) with a timestamp if you can.
     pub fn set_now(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -74,7 +74,7 @@ impl Mutation {
 
     /// Adds a number to a cell of an aggregate family: of sums, minima or maxima.
     ///
-    /// A write with it is not sent again when its outcome is unknown.
+    /// A write with it is not retried if its outcome is unknown.
     pub fn add_to_cell(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -87,7 +87,7 @@ impl Mutation {
 
     /// Merges an aggregate's state, as it is stored, into a cell of an aggregate family.
     ///
-    /// A write with it is not sent again when its outcome is unknown.
+    /// A write with it is not retried if its outcome is unknown.
     pub fn merge_to_cell(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -109,12 +109,12 @@ impl Mutation {
     /// ```
     /// use keyderive::row::Mutation;
     ///
-    /// // All that are not after this time.
+    /// // All versions up to this time.
     /// let old = Mutation::delete_versions("cf", "state", ..=1_700_000_000_000_000);
     /// ```
     ///
     /// Bigtable stores whole milliseconds and takes no finer bounds: a bound between two milliseconds is sent as the later
-    /// one, which names the same versions. A range without a version, such as `..0`, deletes none.
+    /// one, which matches the same versions. An empty range, such as `..0`, deletes none.
     pub fn delete_versions(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -172,7 +172,7 @@ impl ReadModifyWrite {
         Self { family: family.into(), qualifier: qualifier.into(), rule: Rule::Append(value.into()) }
     }
 
-    /// Adds to the newest value of a column, an integer of 8 bytes, big-endian; to 0 where there is none.
+    /// Adds to the newest value of a column, an integer of 8 bytes, big-endian, or to 0 if there is none.
     pub fn increment(family: impl Into<Arc<str>>, qualifier: impl Into<Bytes>, amount: i64) -> Self {
         Self { family: family.into(), qualifier: qualifier.into(), rule: Rule::Increment(amount) }
     }

@@ -13,7 +13,7 @@ use serde::ser::{Serialize, Serializer};
 pub(super) const TIMESTAMPED: &str = "$keyderive::row::Timestamped";
 pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
 
-/// A column's value with its timestamp: the newest version when it is read, the only one when it is written.
+/// A column's value with its timestamp. Reads return the newest version; writes make it the only one.
 ///
 /// ```
 /// use keyderive::row::Timestamped;
@@ -38,10 +38,10 @@ pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
 /// # }
 /// ```
 ///
-/// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on, and another timestamp is
-/// an error of the write. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would
-/// hide what is written; [`merge`](crate::Table::merge) leaves them. A time ahead of the server's hides what is put to the
-/// column as a plain value until it has come.
+/// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on; a write rejects other
+/// timestamps. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would hide the
+/// written one; [`merge`](crate::Table::merge) keeps them. A timestamp ahead of the server's time hides plain values that
+/// are written to the column until that time comes.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
 )]
@@ -59,7 +59,7 @@ impl<T> Timestamped<T> {
         Self { timestamp_micros, value }
     }
 
-    /// A value with the present time, in whole milliseconds.
+    /// A value with this machine's current time, in whole milliseconds.
     pub fn now(value: T) -> Self {
         Self::new(now_micros(), value)
     }
@@ -94,13 +94,13 @@ impl<T> Timestamped<T> {
 /// # }
 /// ```
 ///
-/// [`put`](crate::Table::put) makes the column have exactly these versions, [`merge`](crate::Table::merge) adds them. A
-/// column without versions is absent, and is read as no versions. Two versions with one timestamp are an error of the
-/// write, since Bigtable keeps one of them; timestamps are as [`Timestamped`] says.
+/// [`put`](crate::Table::put) replaces the column's versions with these, [`merge`](crate::Table::merge) adds them. A column
+/// without versions is absent, and an absent column reads as no versions. A write rejects two versions with one timestamp,
+/// since Bigtable keeps one of them. [`Timestamped`] has the rules for timestamps.
 ///
-/// A row type that has such a field is read with every version of all its columns. How many are there is decided by the
-/// garbage collection rule of the family: [`Table::create`](crate::Table::create) declares one that deletes none for a
-/// family with such fields, and refuses one that keeps a single version, as [`Table::verify`](crate::Table::verify) does.
+/// A row type with such a field reads every version of all its columns. The garbage collection rule of the family decides
+/// how many exist: [`Table::create`](crate::Table::create) declares a rule that deletes none for a family with such fields.
+/// It rejects one that keeps a single version, as [`Table::verify`](crate::Table::verify) does.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Versions<T>(Vec<Timestamped<T>>);
 

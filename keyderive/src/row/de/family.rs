@@ -75,7 +75,7 @@ impl<'de> Deserializer<'de> for FamilyDeserializer<'_, 'de> {
             return visitor.visit_map(self.columns());
         }
         Err(Fault::unsupported(
-            "is a family of columns, and is read into a field that is no struct and no map",
+            "is a column family, but is read into a field that is neither a struct nor a map",
         ))
     }
 

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::{MAX_DEPTH, MAX_LABEL_BYTES};
 
-/// The error of reading with a [`RowFilter`](super::RowFilter) that the service does not take.
+/// The error of reading with a [`RowFilter`](super::RowFilter) that the service would reject.
 ///
-/// Its text names the part that is at fault, the rule and what to do. Nothing was sent.
+/// Its text names the faulty part, the rule and the remedy. Nothing was sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilterError(Fault);
 
@@ -31,7 +31,7 @@ pub(crate) enum Fault {
 }
 
 impl FilterError {
-    /// Whether the filter is one that the service would take if it were smaller: fewer columns, or less nesting.
+    /// Whether the service would accept the filter if it had fewer columns or less nesting.
     #[must_use]
     pub fn is_too_large(&self) -> bool {
         matches!(self.0, Fault::Size { .. } | Fault::Depth)

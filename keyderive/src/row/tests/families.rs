@@ -265,9 +265,9 @@ fn a_family_that_the_tables_row_type_does_not_have_is_not_lost() {
         for cells in [vec![title(), cell_in("stats", "clicks", ONE)], vec![cell_in("stats", "clicks", ONE)]] {
             let error = read_of::<Lent>(cells, &shape).unwrap_err();
             assert!(error.is_unsupported());
-            assert!(
-                error.to_string().starts_with("the row in family `stats` has cells, and is read as a type")
-            );
+            assert!(error.to_string().starts_with(
+                "the row in family `stats` has cells, but the table's row type has no field of this name"
+            ));
         }
         // What is not there is not lost, nor what is not asked for.
         assert_eq!(read_of::<Lent>(vec![title()], &shape).unwrap(), lent(None));

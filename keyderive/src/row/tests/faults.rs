@@ -248,10 +248,10 @@ enum Untagged {
 
 #[test]
 fn a_value_without_a_type_is_refused() {
-    let text = "column `cf:x` is read without a type, and bytes do not say theirs; give the field a concrete type \
-                in place of a tagged or untagged enum or `serde_json::Value`, or store it as JSON with \
-                `#[serde(with = \"keyderive::row::json\")]`, the values of a map by a type of their own that has it on \
-                its field; and flatten nothing into a struct that is a family";
+    let text = "column `cf:x` is read without a type, but stored bytes have no type; give the field a concrete type \
+                instead of a tagged or untagged enum or `serde_json::Value`, or store it as JSON with \
+                `#[serde(with = \"keyderive::row::json\")]`, in a map through a newtype with this attribute on its \
+                field; and do not flatten into a struct that is a family";
     unreadable::<One<Untagged>>(text);
     unreadable::<One<serde_json::Value>>(text);
 }

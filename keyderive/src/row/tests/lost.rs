@@ -27,7 +27,7 @@ fn kept<R: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug>(row: &R) 
     assert_eq!(read::<R>(store(mutations)).unwrap(), *row);
 }
 
-const UNTYPED: &str = "is read without a type, and bytes do not say theirs; give the field a concrete type";
+const UNTYPED: &str = "is read without a type, but stored bytes have no type; give the field a concrete type";
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
