@@ -1,61 +1,20 @@
-//! The attributes as they are written. No reader here returns an error: faults go to the context, and
-//! what is left out is treated as not written, so that one run shows them all.
-
-mod allow;
-mod bare;
-mod flag;
-mod salt;
-mod stored;
+//! Parses the attributes. No function here returns early on a fault: it reports the fault to [`Ctxt`] and
+//! treats the attribute as absent, so that one run shows every fault.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::parse::ParseStream;
+use syn::parse::{ParseStream, Parser};
 use syn::spanned::Spanned as _;
 use syn::token::Bracket;
-use syn::{AttrStyle, Attribute, Ident, LitChar, LitStr, Path, Token};
+use syn::{AttrStyle, Attribute, Ident, LitChar, LitInt, LitStr, Path, Token};
 
 use crate::ctxt::Ctxt;
 use crate::names;
 
-pub(crate) use allow::Allowed;
-use bare::{read_pad, read_reverse_ts};
-use flag::{flag, no_value};
-pub(crate) use salt::{JAVA, SaltAttr};
-pub(crate) use stored::{TsAttr, Unit, UuidAttr};
-
 /// The longest row key that Bigtable allows, and so the widest field.
 pub(crate) const MAX_KEY_LEN: usize = 4096;
-
-/// A value that may be written once, with the tokens that wrote it.
-pub(crate) struct Attr<T> {
-    name: &'static str,
-    value: Option<(TokenStream, T)>,
-}
-
-impl<T> Attr<T> {
-    pub(crate) fn none(name: &'static str) -> Self {
-        Self { name, value: None }
-    }
-
-    fn set(&mut self, cx: &Ctxt, tokens: impl ToTokens, value: T) {
-        let tokens = tokens.into_token_stream();
-        match self.value {
-            Some(_) => cx.error(tokens, format_args!("`{}` is given twice; remove one", self.name)),
-            None => self.value = Some((tokens, value)),
-        }
-    }
-
-    pub(crate) fn get(&self) -> Option<&T> {
-        self.value.as_ref().map(|(_, value)| value)
-    }
-
-    /// What wrote the value.
-    pub(crate) fn tokens(&self) -> Option<&TokenStream> {
-        self.value.as_ref().map(|(tokens, _)| tokens)
-    }
-}
 
 /// The attributes of the struct.
 pub(crate) struct StructAttrs {
@@ -67,76 +26,21 @@ pub(crate) struct StructAttrs {
     pub(crate) display: Attr<()>,
     pub(crate) layout: Attr<Layout>,
     pub(crate) fingerprint: Attr<u64>,
-    /// The bare attributes that another derive owns.
     foreign: Foreign,
-    /// Whether something in them has an error, so that what was meant is not known.
+    /// Whether an attribute has an error, so that its intent is unknown.
     pub(crate) faulty: bool,
 }
 
-/// How the parts of a key are put together.
+/// How a key joins its parts.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Layout {
     Text,
     Ordered,
 }
 
-/// The bare attributes that another derive owns, so that this one passes over them.
-#[derive(Default)]
-pub(crate) struct Foreign(Vec<&'static str>);
-
-impl Foreign {
-    fn read(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
-        match names::BARE.iter().find(|name| meta.path.is_ident(name)) {
-            Some(name) => self.0.push(name),
-            None => unknown(cx, &meta.path, "foreign", names::BARE),
-        }
-        no_value(cx, meta)
-    }
-
-    fn owns(&self, attr: &Attribute) -> bool {
-        one_of(attr, &self.0).is_some()
-    }
-}
-
-/// An option of `row_key` as the attribute that it may be as well: `pad(6)` as `#[pad(6)]`.
-fn as_attribute(meta: &ParseNestedMeta<'_>) -> syn::Result<Attribute> {
-    let (path, span) = (&meta.path, meta.path.span());
-    let value = until_comma(meta.input)?;
-    Ok(Attribute {
-        pound_token: Token![#](span),
-        style: AttrStyle::Outer,
-        bracket_token: Bracket(span),
-        meta: syn::parse2(quote!(#path #value))?,
-    })
-}
-
-/// The attributes of a field.
-pub(crate) struct FieldAttrs {
-    pub(crate) pad: Attr<usize>,
-    pub(crate) reverse_ts: Attr<u64>,
-    pub(crate) sequential: Attr<()>,
-    pub(crate) desc: Attr<()>,
-    pub(crate) bit_reverse: Attr<()>,
-    pub(crate) escape: Attr<()>,
-    pub(crate) hash: Attr<()>,
-    pub(crate) name: Attr<LitStr>,
-    pub(crate) method: Attr<Ident>,
-    pub(crate) with: Attr<WithAttr>,
-    pub(crate) ts: Attr<TsAttr>,
-    pub(crate) uuid: Attr<UuidAttr>,
-    /// As that of [`StructAttrs`].
-    pub(crate) faulty: bool,
-}
-
-/// `with = "module"` as it is written, and as it is called.
-pub(crate) struct WithAttr {
-    pub(crate) written: String,
-    pub(crate) module: Path,
-}
-
 impl StructAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute]) -> Self {
-        let errors = cx.count();
+        let errors = cx.error_count();
         let mut read = Self {
             salt: Attr::none("salt"),
             tag: Attr::none("tag"),
@@ -162,11 +66,10 @@ impl StructAttrs {
                 );
             }
         }
-        read.faulty = cx.count() > errors;
+        read.faulty = cx.error_count() > errors;
         read
     }
 
-    /// The text layout where none is given.
     pub(crate) fn layout(&self) -> Layout {
         self.layout.get().copied().unwrap_or(Layout::Text)
     }
@@ -238,27 +141,40 @@ impl StructAttrs {
             cx.error(&meta.path, format_args!("`{name}` belongs on a field; move it to the field it is for"));
             skip_value(meta.input)?;
         } else {
-            unknown(cx, &meta.path, "row_key", names::ON_STRUCT);
+            unknown_option(cx, &meta.path, "row_key", names::ON_STRUCT);
             skip_value(meta.input)?;
         }
         Ok(())
     }
 }
 
-/// `crate = "path"`
-pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr<Path>) -> syn::Result<()> {
-    if let Some(path) = value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")? {
-        match path.parse::<Path>() {
-            Ok(parsed) => krate.set(cx, path, parsed),
-            Err(_) => cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\""),
-        }
-    }
-    Ok(())
+/// The attributes of a field.
+pub(crate) struct FieldAttrs {
+    pub(crate) pad: Attr<usize>,
+    pub(crate) reverse_ts: Attr<u64>,
+    pub(crate) sequential: Attr<()>,
+    pub(crate) desc: Attr<()>,
+    pub(crate) bit_reverse: Attr<()>,
+    pub(crate) escape: Attr<()>,
+    pub(crate) hash: Attr<()>,
+    pub(crate) name: Attr<LitStr>,
+    pub(crate) method: Attr<Ident>,
+    pub(crate) with: Attr<WithAttr>,
+    pub(crate) ts: Attr<TsAttr>,
+    pub(crate) uuid: Attr<UuidAttr>,
+    /// As in [`StructAttrs`].
+    pub(crate) faulty: bool,
+}
+
+/// `with = "module"`: the text, and the path that the printed code calls.
+pub(crate) struct WithAttr {
+    pub(crate) written: String,
+    pub(crate) module: Path,
 }
 
 impl FieldAttrs {
     pub(crate) fn read(cx: &Ctxt, attrs: &[Attribute], on_struct: &StructAttrs) -> Self {
-        let errors = cx.count();
+        let errors = cx.error_count();
         let mut read = Self {
             pad: Attr::none("pad"),
             reverse_ts: Attr::none("reverse_ts"),
@@ -289,7 +205,7 @@ impl FieldAttrs {
                 cx.error(attr, "`#[salt]` belongs on the struct; name this field in its `over`");
             }
         }
-        read.faulty = cx.count() > errors;
+        read.faulty = cx.error_count() > errors;
         read
     }
 
@@ -326,7 +242,7 @@ impl FieldAttrs {
                 if function.path.is_ident("md5") {
                     return no_value(cx, &function);
                 }
-                unknown(cx, &function.path, "hash", &["md5"]);
+                unknown_option(cx, &function.path, "hash", &["md5"]);
                 skip_value(function.input)
             })?;
             self.hash.set(cx, &meta.path, ());
@@ -381,13 +297,472 @@ impl FieldAttrs {
                 format_args!("`{name}` belongs on the struct; move it above the `struct` line"),
             );
         } else {
-            unknown(cx, &meta.path, "row_key", names::ON_FIELD);
+            unknown_option(cx, &meta.path, "row_key", names::ON_FIELD);
         }
         skip_value(meta.input)
     }
 }
 
-/// Reads each part of an attribute's list; false, with an error, where there is none that can be read.
+/// An attribute that may be given once: its value, and its tokens for errors.
+pub(crate) struct Attr<T> {
+    name: &'static str,
+    value: Option<(TokenStream, T)>,
+}
+
+impl<T> Attr<T> {
+    pub(crate) fn none(name: &'static str) -> Self {
+        Self { name, value: None }
+    }
+
+    fn set(&mut self, cx: &Ctxt, tokens: impl ToTokens, value: T) {
+        let tokens = tokens.into_token_stream();
+        match self.value {
+            Some(_) => cx.error(tokens, format_args!("`{}` is given twice; remove one", self.name)),
+            None => self.value = Some((tokens, value)),
+        }
+    }
+
+    pub(crate) fn get(&self) -> Option<&T> {
+        self.value.as_ref().map(|(_, value)| value)
+    }
+
+    /// The tokens that errors about the value point at.
+    pub(crate) fn tokens(&self) -> Option<&TokenStream> {
+        self.value.as_ref().map(|(tokens, _)| tokens)
+    }
+}
+
+/// The names in `allow(…)`.
+#[derive(Default)]
+pub(crate) struct Allowed {
+    named: Vec<(&'static str, Path)>,
+    /// Whether a name was unknown. It has its error and may stand for any name, so that every rule counts as allowed.
+    unknown: bool,
+}
+
+impl Allowed {
+    pub(crate) fn is_allowed(&self, name: &str) -> bool {
+        self.unknown || self.tokens(name).is_some()
+    }
+
+    pub(crate) fn tokens(&self, name: &str) -> Option<&Path> {
+        self.named.iter().find(|(allowed, _)| *allowed == name).map(|(_, path)| path)
+    }
+
+    fn read(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        let path = &meta.path;
+        match names::IN_ALLOW.iter().find(|name| path.is_ident(name)) {
+            Some(name) if self.tokens(name).is_some() => {
+                cx.error(path, format_args!("`{name}` is given twice; remove one"));
+            }
+            Some(name) => self.named.push((name, path.clone())),
+            None => {
+                unknown_option(cx, path, "allow", names::IN_ALLOW);
+                self.unknown = true;
+                return skip_value(meta.input);
+            }
+        }
+        no_value(cx, meta)
+    }
+}
+
+/// The bare attributes that another derive owns, so that this one ignores them.
+#[derive(Default)]
+pub(crate) struct Foreign(Vec<&'static str>);
+
+impl Foreign {
+    fn read(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        match names::BARE.iter().find(|name| meta.path.is_ident(name)) {
+            Some(name) => self.0.push(name),
+            None => unknown_option(cx, &meta.path, "foreign", names::BARE),
+        }
+        no_value(cx, meta)
+    }
+
+    fn owns(&self, attr: &Attribute) -> bool {
+        one_of(attr, &self.0).is_some()
+    }
+}
+
+/// The smallest salt range: one bucket would spread nothing.
+const MIN_RANGE: u16 = 2;
+/// The largest salt range: a bucket has at most four digits.
+const MAX_RANGE: u16 = 4096;
+
+/// The only value of `position`.
+const FRONT: &str = "front";
+/// The only value of `hash` in `#[salt(…)]`.
+pub(crate) const JAVA: &str = "java";
+
+/// `#[salt(…)]`
+pub(crate) struct SaltAttr {
+    /// The number of buckets; absent if it has an error.
+    pub(crate) range: Attr<u16>,
+    /// The names in `over`, each with the tokens that its errors point at; absent for all fields.
+    pub(crate) over: Attr<Vec<(TokenStream, String)>>,
+    /// The separator after the salt; absent for the delimiter.
+    pub(crate) sep: Attr<String>,
+    /// The field before the salt.
+    pub(crate) after: Attr<String>,
+    /// `position = "front"`: before the tag, too.
+    pub(crate) front: Attr<()>,
+    /// `hash = "java"`: the hash of Google's sample.
+    pub(crate) java: Attr<()>,
+}
+
+impl SaltAttr {
+    fn read(cx: &Ctxt, attr: &Attribute) -> Self {
+        const MISSING: &str = "a salt needs its number of buckets; write `#[salt(range = 4)]`";
+        let mut read = Self {
+            range: Attr::none("range"),
+            over: Attr::none("over"),
+            sep: Attr::none("sep"),
+            after: Attr::none("after"),
+            front: Attr::none("position"),
+            java: Attr::none("hash"),
+        };
+        if let syn::Meta::Path(_) = attr.meta {
+            cx.error(attr, MISSING);
+            return read;
+        }
+        // A wrong or misspelled range already has its error.
+        let mut range_seen = false;
+        let understood = each_meta(cx, attr, names::IN_SALT, |meta| {
+            range_seen |= meta.path.is_ident("range");
+            range_seen |= !names::IN_SALT.iter().any(|name| meta.path.is_ident(name));
+            read.option(cx, &meta)
+        });
+        if understood && !range_seen {
+            cx.error(attr, MISSING);
+        }
+        read
+    }
+
+    /// The range, or the smallest one after a fault, so that the other rules are checked too.
+    pub(crate) fn range(&self) -> u16 {
+        self.range.get().copied().unwrap_or(MIN_RANGE)
+    }
+
+    fn option(&mut self, cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+        // #[salt(range = 4)]
+        if meta.path.is_ident("range") {
+            if let Some(int) = value::<LitInt>(cx, meta, "a number, such as range = 4")? {
+                self.set_range(cx, &int);
+            }
+        // #[salt(over(user_id, site))]
+        } else if meta.path.is_ident("over") && meta.input.peek(syn::token::Paren) {
+            let list;
+            syn::parenthesized!(list in meta.input);
+            let names = list_names(cx, &list)?;
+            self.over.set(cx, &meta.path, names);
+        // #[salt(over = "user_id,site")]
+        } else if meta.path.is_ident("over") {
+            if let Some(list) = value::<LitStr>(cx, meta, "field names, such as over = \"user_id,site\"")? {
+                let names = split_names(&list);
+                self.over.set(cx, &list, names);
+            }
+        // #[salt(sep = "-")]
+        } else if meta.path.is_ident("sep") {
+            if let Some(sep) = value::<LitStr>(cx, meta, "a string, such as sep = \"-\"")? {
+                self.set_sep(cx, &sep);
+            }
+        // #[salt(after = "user_id")]
+        } else if meta.path.is_ident("after") {
+            if let Some(field) = value::<LitStr>(cx, meta, "a field's name, such as after = \"user_id\"")? {
+                self.after.set(cx, &field, field.value());
+            }
+        // #[salt(position = "front")]
+        } else if meta.path.is_ident("position") {
+            if let Some(front) = value::<LitStr>(cx, meta, "position = \"front\"")? {
+                let remedy = "leave it out for after the tag, or name a field with `after`";
+                set_word(cx, &mut self.front, &front, FRONT, remedy);
+            }
+        // #[salt(hash = "java")]
+        } else if meta.path.is_ident("hash") {
+            if let Some(java) = value::<LitStr>(cx, meta, "hash = \"java\"")? {
+                set_word(cx, &mut self.java, &java, JAVA, "leave it out for FarmHash");
+            }
+        } else {
+            unknown_option(cx, &meta.path, "salt", names::IN_SALT);
+            skip_value(meta.input)?;
+        }
+        Ok(())
+    }
+
+    fn set_range(&mut self, cx: &Ctxt, int: &LitInt) {
+        match int.base10_parse() {
+            Ok(buckets @ MIN_RANGE..=MAX_RANGE) => self.range.set(cx, int, buckets),
+            _ => cx.error(
+                int,
+                format_args!(
+                    "a salt has {MIN_RANGE} to {MAX_RANGE} buckets, not {int}; \
+                     a few for each node are enough"
+                ),
+            ),
+        }
+    }
+
+    /// The separator ends the digits of the salt, which are not always padded.
+    fn set_sep(&mut self, cx: &Ctxt, sep: &LitStr) {
+        let text = sep.value();
+        if text.is_empty() {
+            cx.error(
+                sep,
+                "`sep` is empty; write what stands after the salt, or leave `sep` out for the delimiter",
+            );
+        } else if let Some(char) = text.chars().find(|char| !char.is_ascii()) {
+            cx.error(sep, format_args!("`sep` holds `{char}`; choose ASCII characters, such as \"-\""));
+        } else if let Some(digit) = text.chars().find(char::is_ascii_digit) {
+            cx.error(
+                sep,
+                format_args!(
+                    "`sep` holds the digit `{digit}`, but it is where the digits of the salt end; \
+                     choose other characters, such as \"-\""
+                ),
+            );
+        } else {
+            self.sep.set(cx, sep, text);
+        }
+    }
+}
+
+/// Sets an option that has a single valid value.
+fn set_word(cx: &Ctxt, attr: &mut Attr<()>, written: &LitStr, word: &str, remedy: &str) {
+    if written.value() == word {
+        attr.set(cx, written, ());
+    } else {
+        let name = attr.name;
+        cx.error(written, format_args!("`{name}` is \"{word}\", not {}; {remedy}", written.token()));
+    }
+}
+
+/// The names in `"user_id, site"`. Their errors point at the whole literal.
+fn split_names(list: &LitStr) -> Vec<(TokenStream, String)> {
+    let value = list.value();
+    let names = value.split(',').map(str::trim);
+    let names = names.filter(|name| !(name.is_empty() && value.trim().is_empty()));
+    names.map(|name| (list.to_token_stream(), name.to_owned())).collect()
+}
+
+/// The names in `(user_id, site)`.
+fn list_names(cx: &Ctxt, list: ParseStream<'_>) -> syn::Result<Vec<(TokenStream, String)>> {
+    let mut names = Vec::new();
+    while !list.is_empty() {
+        let name = until_comma(list)?;
+        match Ident::parse_any.parse2(name.clone()) {
+            Ok(ident) => names.push((name, unraw(&ident))),
+            Err(_) => cx.error(name, "expected the name of a field, such as over(user_id, site)"),
+        }
+        if !list.is_empty() {
+            list.parse::<Token![,]>()?;
+        }
+    }
+    Ok(names)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Secs,
+    Millis,
+    Micros,
+    Nanos,
+}
+
+impl Unit {
+    fn named(name: &str) -> Option<Self> {
+        let units = [Self::Secs, Self::Millis, Self::Micros, Self::Nanos];
+        names::UNITS.iter().zip(units).find(|(known, _)| **known == name).map(|(_, unit)| unit)
+    }
+}
+
+/// `ts(unit = "millis", exact, format = "datetime17")`
+pub(crate) struct TsAttr {
+    pub(crate) unit: Attr<Unit>,
+    pub(crate) exact: Attr<()>,
+    /// `format = "datetime17"`, the only format.
+    pub(crate) datetime17: Attr<()>,
+}
+
+/// `uuid(simple, v4)`
+pub(crate) struct UuidAttr {
+    pub(crate) simple: Attr<()>,
+    pub(crate) v4: Attr<()>,
+}
+
+impl TsAttr {
+    fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Self> {
+        let mut read =
+            Self { unit: Attr::none("unit"), exact: Attr::none("exact"), datetime17: Attr::none("format") };
+        each_option(cx, meta, "`ts` says how a time is stored; write `ts(unit = \"millis\")`", |option| {
+            // ts(unit = "millis")
+            if option.path.is_ident("unit") {
+                if let Some(name) = value::<LitStr>(cx, option, "a string, such as unit = \"millis\"")? {
+                    match Unit::named(&name.value()) {
+                        Some(unit) => read.unit.set(cx, name, unit),
+                        None => not_one_of(cx, &name, "a unit of time", names::UNITS),
+                    }
+                }
+            // ts(format = "datetime17")
+            } else if option.path.is_ident("format") {
+                let expected = "a string, such as format = \"datetime17\"";
+                if let Some(name) = value::<LitStr>(cx, option, expected)? {
+                    match name.value().as_str() {
+                        "datetime17" => read.datetime17.set(cx, name, ()),
+                        _ => not_one_of(cx, &name, "a format of times", &["datetime17"]),
+                    }
+                }
+            // ts(exact)
+            } else if option.path.is_ident("exact") {
+                flag(cx, option, &mut read.exact)?;
+            } else {
+                unknown_option(cx, &option.path, "ts", names::IN_TS);
+                skip_value(option.input)?;
+            }
+            Ok(())
+        })?;
+        Ok(read)
+    }
+}
+
+impl UuidAttr {
+    fn read(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<Self> {
+        let mut read = Self { simple: Attr::none("simple"), v4: Attr::none("v4") };
+        each_option(
+            cx,
+            meta,
+            "`uuid` says how a UUID is stored; write `uuid(v4)` or `uuid(simple)`",
+            |option| {
+                // uuid(simple)
+                if option.path.is_ident("simple") {
+                    flag(cx, option, &mut read.simple)
+                // uuid(v4)
+                } else if option.path.is_ident("v4") {
+                    flag(cx, option, &mut read.v4)
+                } else {
+                    unknown_option(cx, &option.path, "uuid", names::IN_UUID);
+                    skip_value(option.input)
+                }
+            },
+        )?;
+        Ok(read)
+    }
+}
+
+/// Calls `read` on each part of an option's list; `missing` is the error for an absent or empty list.
+fn each_option(
+    cx: &Ctxt,
+    meta: &ParseNestedMeta<'_>,
+    missing: &str,
+    mut read: impl FnMut(&ParseNestedMeta<'_>) -> syn::Result<()>,
+) -> syn::Result<()> {
+    let is_empty = |input: ParseStream<'_>| {
+        let list;
+        syn::parenthesized!(list in input);
+        Ok::<_, syn::Error>(list.is_empty())
+    };
+    if !meta.input.peek(syn::token::Paren) || is_empty(&meta.input.fork())? {
+        cx.error(&meta.path, missing);
+        return skip_value(meta.input);
+    }
+    meta.parse_nested_meta(|option| read(&option))
+}
+
+fn not_one_of(cx: &Ctxt, written: &LitStr, what: &str, names: &[&str]) {
+    let wrong = written.value();
+    let remedy = names::suggestion(&wrong, names.iter().copied());
+    cx.error(written, format_args!("`{wrong}` is not {what}; {remedy}"));
+}
+
+/// `#[pad(6)]`
+fn read_pad(cx: &Ctxt, attr: &Attribute) -> Option<usize> {
+    let Ok(int) = attr.parse_args::<LitInt>() else {
+        let written = match &attr.meta {
+            syn::Meta::List(list) if !list.tokens.is_empty() => list.tokens.clone(),
+            _ => attr.to_token_stream(),
+        };
+        cx.error(written, "`pad` takes one number, the width; write `#[pad(6)]`");
+        return None;
+    };
+    match int.base10_parse() {
+        Ok(width @ 1..=MAX_KEY_LEN) => Some(width),
+        _ => {
+            cx.error(
+                &int,
+                format_args!(
+                    "a padded field is 1 to {MAX_KEY_LEN} bytes wide, not {int}; write `#[pad(6)]` for 6"
+                ),
+            );
+            None
+        }
+    }
+}
+
+/// `#[reverse_ts]` or `#[reverse_ts(max = 9999999999999)]`
+fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
+    if let syn::Meta::Path(_) = attr.meta {
+        return Some(i64::MAX.unsigned_abs());
+    }
+    if let Ok(max) = attr.parse_args::<LitInt>() {
+        let message = format!("the greatest time has a name here; write `#[reverse_ts(max = {max})]`");
+        cx.error(max, message);
+        return None;
+    }
+    let mut max = Attr::none("max");
+    let mut failed = false;
+    let read = each_meta(cx, attr, &["max"], |meta| {
+        if !meta.path.is_ident("max") {
+            unknown_option(cx, &meta.path, "reverse_ts", &["max"]);
+            failed = true;
+            return skip_value(meta.input);
+        }
+        match value::<LitInt>(cx, &meta, "a number, such as max = 9999999999999")? {
+            Some(int) => match int.base10_parse::<u64>() {
+                Ok(0) | Err(_) => {
+                    cx.error(
+                        &int,
+                        format_args!(
+                            "`max` is 1 to {}, not {int}; write the greatest time that is stored",
+                            u64::MAX
+                        ),
+                    );
+                    failed = true;
+                }
+                Ok(value) => max.set(cx, int, value),
+            },
+            None => failed = true,
+        }
+        Ok(())
+    });
+    if read && max.value.is_none() && !failed {
+        cx.error(attr, "`reverse_ts` has empty parentheses; write `#[reverse_ts]`");
+    }
+    max.value.map(|(_, max)| max)
+}
+
+/// `crate = "path"`
+pub(crate) fn read_crate(cx: &Ctxt, meta: &ParseNestedMeta<'_>, krate: &mut Attr<Path>) -> syn::Result<()> {
+    if let Some(path) = value::<LitStr>(cx, meta, "a string, such as crate = \"my_reexport::keyderive\"")? {
+        match path.parse::<Path>() {
+            Ok(parsed) => krate.set(cx, path, parsed),
+            Err(_) => cx.error(path, "this is not a path; write one such as \"my_reexport::keyderive\""),
+        }
+    }
+    Ok(())
+}
+
+/// An option of `row_key` as the bare attribute with the same meaning: `pad(6)` as `#[pad(6)]`.
+fn as_attribute(meta: &ParseNestedMeta<'_>) -> syn::Result<Attribute> {
+    let (path, span) = (&meta.path, meta.path.span());
+    let value = until_comma(meta.input)?;
+    Ok(Attribute {
+        pound_token: Token![#](span),
+        style: AttrStyle::Outer,
+        bracket_token: Bracket(span),
+        meta: syn::parse2(quote!(#path #value))?,
+    })
+}
+
+/// Calls `read` on each part of an attribute's list. Reports an unreadable list, and returns false.
 pub(crate) fn each_meta<'a>(
     cx: &Ctxt,
     attr: &'a Attribute,
@@ -408,7 +783,26 @@ pub(crate) fn each_meta<'a>(
     read.is_ok()
 }
 
-/// The literal after `name =`; none, with an error on the value, where it is something else.
+/// Sets an option that takes no value.
+fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, attr: &mut Attr<()>) -> syn::Result<()> {
+    no_value(cx, meta)?;
+    attr.set(cx, &meta.path, ());
+    Ok(())
+}
+
+/// Rejects a value after an option that takes none: `desc = false` would be read as `desc`.
+fn no_value(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
+    let value = until_comma(meta.input)?;
+    if !value.is_empty() {
+        let name = meta.path.to_token_stream();
+        let mut written = name.clone();
+        written.extend(value);
+        cx.error(&written, format_args!("`{name}` takes no value; write `{name}` alone"));
+    }
+    Ok(())
+}
+
+/// The literal after `name =`. Reports anything else, and returns `None`.
 fn value<T: syn::parse::Parse>(
     cx: &Ctxt,
     meta: &ParseNestedMeta<'_>,
@@ -424,7 +818,7 @@ fn value<T: syn::parse::Parse>(
     if fork.parse::<T>().is_ok() && (fork.is_empty() || fork.peek(Token![,])) {
         return Ok(Some(value.parse()?));
     }
-    // A forgotten comma: what follows is understood, so only the comma is missing.
+    // The literal parses and a name follows it, so only the comma is missing.
     if fork.peek(Ident::peek_any) && value.fork().parse::<T>().is_ok() {
         let parsed = value.parse()?;
         cx.error(until_comma(value)?, "expected a comma before this option");
@@ -439,7 +833,7 @@ fn value<T: syn::parse::Parse>(
     Ok(None)
 }
 
-/// Passes over what stands after a name that is not understood.
+/// Skips the value of an option that has an error.
 pub(crate) fn skip_value(input: ParseStream<'_>) -> syn::Result<()> {
     until_comma(input).map(drop)
 }
@@ -452,7 +846,7 @@ fn until_comma(input: ParseStream<'_>) -> syn::Result<TokenStream> {
     Ok(tokens)
 }
 
-pub(crate) fn unknown(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
+pub(crate) fn unknown_option(cx: &Ctxt, path: &Path, level: &str, names: &[&str]) {
     let wrong = path.to_token_stream().to_string();
     let remedy = names::suggestion(&wrong, names.iter().copied());
     cx.error(path, format_args!("`{wrong}` is not an option of `{level}` here; {remedy}"));

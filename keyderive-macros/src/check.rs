@@ -1,7 +1,4 @@
-//! The rules that need more than one part of a key type; one function each, the reason above it.
-
-mod allow;
-mod salt;
+//! The rules that need more than one part of a key type: one function each, with the reason above it.
 
 use std::collections::HashMap;
 
@@ -9,15 +6,16 @@ use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident};
 use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
-use crate::attr::{FieldAttrs, Layout, MAX_KEY_LEN, Unit, unraw};
+use crate::attr::{FieldAttrs, JAVA, Layout, MAX_KEY_LEN, SaltAttr, Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::model::{Field, Key};
+use crate::names;
 
 /// Reports every broken rule.
 pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
-    salt::check(cx, key);
+    salt(cx, key);
     tag_is_one_part(cx, key);
-    allow::check(cx, key);
+    allowed(cx, key);
     methods_do_not_collide(cx, key);
     delimiter_is_of_the_layout(cx, key);
     display_is_text(cx, key);
@@ -27,7 +25,7 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
         one_format(cx, field);
         one_order(cx, field);
         format_is_of_the_layout(cx, key, field);
-        datetime17_is_no_count(cx, field);
+        datetime17_is_not_a_count(cx, field);
         if field.attrs.with.get().is_some() {
             with_owns_its_value(cx, key, field);
             continue;
@@ -35,12 +33,11 @@ pub(crate) fn check(cx: &Ctxt, key: &Key<'_>) {
         if let Some(fault) = fault_of_type(field.ty) {
             cx.error(field.ty, fault);
         }
-        borrows_from_the_key(cx, field);
+        borrows_nothing_static(cx, field);
     }
 }
 
-/// Key types that share a table are told apart by their tags, so a tag ends at the first delimiter, and
-/// sorts as text does.
+/// Tags tell apart the key types that share a table, so a tag ends at the first delimiter and sorts as text.
 fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     let Some(tag) = key.tag() else {
         return;
@@ -49,9 +46,9 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     if tag.value().is_empty() {
         cx.error(tag, "the tag is empty; give it a text, or leave `tag` out");
     } else if key.layout() == Layout::Ordered {
-        // Any text is one part there.
+        // The ordered layout escapes any text.
     } else if let Some(byte) = tag.value().bytes().find(|byte| *byte <= delimiter) {
-        // One that letters or digits are below is the fault, and not the tag that holds them.
+        // A delimiter above digits or letters is the fault, not the tag that holds them.
         if let (true, Some(written)) = (delimiter >= b'0', key.attrs.delimiter.tokens()) {
             cx.error(
                 written,
@@ -74,78 +71,27 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// The first field, where the key begins with a value which only grows, or only shrinks: every write goes to the
-/// tablet at one end of the table.
-fn hotspot<'k>(key: &'k Key<'_>) -> Option<(&'k Field<'k>, Drift)> {
-    let first = key.fields.first()?;
-    // Its reversed bits, or its hash, vary from the first one on.
-    if key.begins_with_salt() || first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
-        return None;
+/// The ordered layout has its own separators.
+fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
+    if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
+        cx.error(delimiter, "the ordered layout has no delimiter; remove it, or `layout = \"ordered\"`");
     }
-    Some((first, drift_of(first)?))
 }
 
-fn refuse_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, randomize }: &Drift) {
-    cx.error(
-        first.ident,
-        format_args!(
-            "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
-             help: promote a field that varies, such as a user or a device, before `{name}`\n\
-             help: or {salt}\n\
-             help: {randomize}\n\
-             help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
-            name = first.name,
-            salt = match key.salt() {
-                Some(_) => "put the salt in front: leave its `after` out",
-                None => "spread the rows over buckets with `#[salt(range = 4)]` on the struct",
-            },
-        ),
-    );
-}
-
-/// What time types are called.
-const TIMES: [&str; 6] =
-    ["SystemTime", "DateTime", "Timestamp", "OffsetDateTime", "UtcDateTime", "PrimitiveDateTime"];
-/// What date types are called.
-const DATES: [&str; 2] = ["NaiveDate", "Date"];
-
-/// Whether a type is called by one of these names, which is all that a derive knows of it.
-fn is_named(ty: &Type, names: &[&str]) -> bool {
-    last_segment(ty).is_some_and(|last| names.iter().any(|name| last.ident == name))
-}
-
-/// How the values of a field move, and how else they could be spread.
-struct Drift {
-    reason: &'static str,
-    randomize: &'static str,
-}
-
-/// The drift of a field whose new values are all at one end of the old ones.
-fn drift_of(field: &Field<'_>) -> Option<Drift> {
-    let attrs = &field.attrs;
-    let reason = if attrs.sequential.get().is_some() {
-        "is sequential, so it only grows"
-    } else if attrs.reverse_ts.get().is_some() {
-        "is a reversed time, so it only shrinks"
-    } else if attrs.desc.get().is_some() && (attrs.ts.get().is_some() || is_named(field.ty, &TIMES)) {
-        "is a time with the newest first, so it only shrinks"
-    } else if attrs.desc.get().is_some() && is_named(field.ty, &DATES) {
-        "is a date with the newest first, so it only shrinks"
-    } else if attrs.ts.get().is_some() || is_named(field.ty, &TIMES) {
-        "is a time, so it only grows"
-    } else if is_named(field.ty, &DATES) {
-        "is a date, so it only grows"
-    } else {
-        let is_random = attrs.uuid.get().is_some_and(|uuid| uuid.v4.get().is_some());
-        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Drift {
-            reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
-            randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
-        });
+/// `FromStr` decodes what `Display` prints, and only the text layout is text.
+fn display_is_text(cx: &Ctxt, key: &Key<'_>) {
+    let Some(display) = key.attrs.display.tokens() else {
+        return;
     };
-    Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
+    if key.layout() == Layout::Ordered {
+        cx.error(display, "`display` is the text of a key, and the ordered layout is not text; remove it");
+    }
+    if key.first_hashed().is_some() {
+        cx.error(display, "`display` can be read back, and a key with a hashed field cannot; remove it");
+    }
 }
 
-/// Each field has methods on the scan builder, which has words of its own too.
+/// Each method of the scan builder belongs to one field, or to the builder itself.
 fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     let mut taken: HashMap<String, &str> = HashMap::new();
     for field in &key.fields {
@@ -176,14 +122,27 @@ fn methods_do_not_collide(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// The schema knows fields by their names.
+/// The scan builder's own methods.
+pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
+
+/// The scan methods of a field: one value, a range, a prefix, several values.
+///
+/// The first is the field's own identifier or the one in `method`, so that `r#type` stays raw.
+pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
+    let fix = field.attrs.method.get().unwrap_or(field.ident);
+    let name = unraw(fix);
+    let [range, prefix, any_of] = ["range", "prefix", "any_of"].map(|kind| format_ident!("{name}_{kind}"));
+    [fix.clone(), range, prefix, any_of]
+}
+
+/// The schema identifies fields by their names.
 fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
     for (at, field) in key.fields.iter().enumerate() {
         let name = field.schema_name();
         let Some(other) = key.fields[..at].iter().find(|other| other.schema_name() == name) else {
             continue;
         };
-        // Two fields have different names, so one of these is given by an attribute.
+        // The identifiers differ, so an attribute gives one of the names.
         let written = field.attrs.name.tokens().or(other.attrs.name.tokens());
         cx.error(
             written,
@@ -195,20 +154,7 @@ fn schema_names_differ(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// The scan builder's own words.
-pub(crate) const BUILDER_METHODS: [&str; 2] = ["into_plan", "explain"];
-
-/// The methods that a field has on the scan builder: to fix it, for a range, for a prefix, for several values.
-///
-/// The first is the field's own identifier, or that in `method`, so that `r#type` stays raw.
-pub(crate) fn methods_of(field: &Field<'_>) -> [Ident; 4] {
-    let fix = field.attrs.method.get().unwrap_or(field.ident);
-    let name = unraw(fix);
-    let [range, prefix, any_of] = ["range", "prefix", "any_of"].map(|kind| format_ident!("{name}_{kind}"));
-    [fix.clone(), range, prefix, any_of]
-}
-
-/// Bigtable limits the length of a row key. What only the field types know is asserted by the schema.
+/// Bigtable limits the length of a row key. The schema asserts the widths that only the field types know.
 fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
     let mut len: usize = 0;
     for (at, field) in key.fields.iter().enumerate() {
@@ -216,7 +162,7 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
             continue;
         };
         len += width;
-        // Each field in front has a delimiter after it.
+        // A delimiter follows each of the `at` fields before this one.
         if len + at > MAX_KEY_LEN {
             cx.error(
                 written,
@@ -232,7 +178,7 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
     }
 }
 
-/// A field is stored in one format; `reverse_ts` turns that of a number or a time around.
+/// A field has one format.
 fn one_format(cx: &Ctxt, field: &Field<'_>) {
     let attrs = &field.attrs;
     let [pad, reverse, ts, uuid] =
@@ -279,7 +225,7 @@ fn one_format(cx: &Ctxt, field: &Field<'_>) {
     }
 }
 
-/// The `reverse_ts` that writes as many digits as a `pad`, or the most that there are.
+/// The `reverse_ts` that writes as many digits as a `pad` of `width`, or the most digits possible.
 fn reversed_in(width: usize) -> String {
     match u32::try_from(width).ok().and_then(|width| 10_u64.checked_pow(width)) {
         Some(limit) => format!("`#[reverse_ts(max = {})]` writes {width}", limit - 1),
@@ -287,66 +233,7 @@ fn reversed_in(width: usize) -> String {
     }
 }
 
-/// A module reads a value out of bytes that it does not keep.
-fn with_owns_its_value(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
-    let borrows =
-        key.input.generics.lifetimes().any(|param| mentions(field.ty.to_token_stream(), &param.lifetime));
-    if borrows {
-        cx.error(
-            field.ty,
-            "a field stored `with` a module owns its value; use a type without borrowed parts",
-        );
-    }
-}
-
-/// The digits of `datetime17` are those of the calendar, down to the millisecond.
-fn datetime17_is_no_count(cx: &Ctxt, field: &Field<'_>) {
-    let Some(ts) = field.attrs.ts.get() else {
-        return;
-    };
-    let Some(format) = ts.datetime17.tokens() else {
-        return;
-    };
-    if let (Some(unit), Some(written)) = (ts.unit.get(), ts.unit.tokens())
-        && *unit != Unit::Millis
-    {
-        cx.error(written, "`datetime17` is written in milliseconds; remove `unit`, or remove `format`");
-    }
-    if field.attrs.reverse_ts.get().is_some() {
-        cx.error(
-            format,
-            "`reverse_ts` subtracts a count, and `datetime17` is none; \
-             remove `format`, which leaves the count of a unit",
-        );
-    }
-}
-
-/// Whether a type's tokens name the lifetime.
-fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
-    let mut quoted = false;
-    tokens.into_iter().any(|token| {
-        let after_quote = std::mem::replace(&mut quoted, false);
-        match token {
-            TokenTree::Punct(punct) => {
-                quoted = punct.as_char() == '\'';
-                false
-            }
-            TokenTree::Ident(ident) => after_quote && ident == lifetime.ident,
-            TokenTree::Group(group) => mentions(group.stream(), lifetime),
-            TokenTree::Literal(_) => false,
-        }
-    })
-}
-
-/// The last segment of a type that is a path.
-fn last_segment(ty: &Type) -> Option<&PathSegment> {
-    match ty {
-        Type::Path(path) => path.path.segments.last(),
-        _ => None,
-    }
-}
-
-/// A field is in one order, and escaped text in its own: text has no greatest value to count down from.
+/// A field has one order. Escaped text cannot be reversed: it has no greatest value to count down from.
 fn one_order(cx: &Ctxt, field: &Field<'_>) {
     let FieldAttrs { pad, escape, reverse_ts, desc, bit_reverse, .. } = &field.attrs;
     let orders =
@@ -372,7 +259,7 @@ fn one_order(cx: &Ctxt, field: &Field<'_>) {
     }
 }
 
-/// The ordered layout writes numbers and text in formats of its own.
+/// The ordered layout has its own formats of numbers and text.
 fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
     if key.layout() == Layout::Text {
         return;
@@ -397,28 +284,59 @@ fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
     }
 }
 
-/// A text form is read back, and only the text layout is text.
-fn display_is_text(cx: &Ctxt, key: &Key<'_>) {
-    let Some(display) = key.attrs.display.tokens() else {
+/// `datetime17` writes calendar digits down to the millisecond, not a count of a unit.
+fn datetime17_is_not_a_count(cx: &Ctxt, field: &Field<'_>) {
+    let Some(ts) = field.attrs.ts.get() else {
         return;
     };
-    if key.layout() == Layout::Ordered {
-        cx.error(display, "`display` is the text of a key, and the ordered layout is not text; remove it");
+    let Some(format) = ts.datetime17.tokens() else {
+        return;
+    };
+    if let (Some(unit), Some(written)) = (ts.unit.get(), ts.unit.tokens())
+        && *unit != Unit::Millis
+    {
+        cx.error(written, "`datetime17` is written in milliseconds; remove `unit`, or remove `format`");
     }
-    if key.first_hashed().is_some() {
-        cx.error(display, "`display` can be read back, and a key with a hashed field cannot; remove it");
+    if field.attrs.reverse_ts.get().is_some() {
+        cx.error(
+            format,
+            "`reverse_ts` subtracts a count, and `datetime17` is none; \
+             remove `format`, which leaves the count of a unit",
+        );
     }
 }
 
-/// The ordered layout separates its parts by itself.
-fn delimiter_is_of_the_layout(cx: &Ctxt, key: &Key<'_>) {
-    if let (Layout::Ordered, Some(delimiter)) = (key.layout(), key.attrs.delimiter.tokens()) {
-        cx.error(delimiter, "the ordered layout has no delimiter; remove it, or `layout = \"ordered\"`");
+/// The module's `read` borrows its input only for the call, so the value must be owned.
+fn with_owns_its_value(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
+    let borrows =
+        key.input.generics.lifetimes().any(|param| mentions(field.ty.to_token_stream(), &param.lifetime));
+    if borrows {
+        cx.error(
+            field.ty,
+            "a field stored `with` a module owns its value; use a type without borrowed parts",
+        );
     }
 }
 
-/// Types whose keys would not be found again, or not be in order, are refused with the way out. Other
-/// types without a format are refused by the compiler, through `KeyField`.
+/// Whether a type's tokens name the lifetime.
+fn mentions(tokens: TokenStream, lifetime: &Lifetime) -> bool {
+    let mut quoted = false;
+    tokens.into_iter().any(|token| {
+        let after_quote = std::mem::replace(&mut quoted, false);
+        match token {
+            TokenTree::Punct(punct) => {
+                quoted = punct.as_char() == '\'';
+                false
+            }
+            TokenTree::Ident(ident) => after_quote && ident == lifetime.ident,
+            TokenTree::Group(group) => mentions(group.stream(), lifetime),
+            TokenTree::Literal(_) => false,
+        }
+    })
+}
+
+/// Why a type cannot be a field: its keys would not be found again or not sort. The compiler rejects all other types
+/// without a format, through `KeyField`.
 pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
     let last = last_segment(ty)?;
     Some(match last.ident.to_string().as_str() {
@@ -428,7 +346,7 @@ pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
             "floats have several forms of one value and none that sorts as text; \
              store an integer, such as the value in thousandths"
         }
-        // A type of the user's may have this name; with a parameter it is the standard one.
+        // Without a parameter, it is a type of the user's with the same name.
         "Option" if !last.arguments.is_none() => {
             "a row key has no place for a missing value; use a value that stands for it, or a second key type"
         }
@@ -436,9 +354,9 @@ pub(crate) fn fault_of_type(ty: &Type) -> Option<&'static str> {
     })
 }
 
-/// What a key borrows is read out of the bytes it is decoded from, which are not there for ever.
-fn borrows_from_the_key(cx: &Ctxt, field: &Field<'_>) {
-    if let Some(lifetime) = borrowed_for_ever(field.ty) {
+/// A decoded key borrows from the encoded bytes, which do not live for `'static`.
+fn borrows_nothing_static(cx: &Ctxt, field: &Field<'_>) {
+    if let Some(lifetime) = static_borrow(field.ty) {
         cx.error(
             lifetime,
             "a key is read out of bytes that do not live for `'static`; give the struct a lifetime and \
@@ -447,8 +365,8 @@ fn borrows_from_the_key(cx: &Ctxt, field: &Field<'_>) {
     }
 }
 
-/// The `'static` of a type that would have to borrow for as long.
-pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Lifetime> {
+/// The `'static` of a borrowed type.
+pub(crate) fn static_borrow(ty: &Type) -> Option<&Lifetime> {
     let lifetime = match ty {
         Type::Reference(reference) => reference.lifetime.as_ref(),
         Type::Path(path) => {
@@ -459,7 +377,6 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Lifetime> {
     lifetime.filter(|lifetime| lifetime.ident == "static")
 }
 
-/// The lifetime among the arguments of a path's segment.
 fn lifetime_of(segment: &PathSegment) -> Option<&Lifetime> {
     let PathArguments::AngleBracketed(arguments) = &segment.arguments else {
         return None;
@@ -468,4 +385,284 @@ fn lifetime_of(segment: &PathSegment) -> Option<&Lifetime> {
         GenericArgument::Lifetime(lifetime) => Some(lifetime),
         _ => None,
     })
+}
+
+/// Reports every rule that the salt breaks.
+fn salt(cx: &Ctxt, key: &Key<'_>) {
+    let Some(salt) = key.salt() else {
+        return;
+    };
+    over_names_fields(cx, key, salt);
+    after_names_an_earlier_field(cx, key, salt);
+    one_place(cx, salt);
+    java_has_no_options(cx, salt);
+    options_are_of_the_layout(cx, key, salt);
+}
+
+/// In the ordered layout, the salt is an Int64 before the fields.
+fn options_are_of_the_layout(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
+    if key.layout() == Layout::Text {
+        return;
+    }
+    let options = [
+        ("sep", salt.sep.tokens()),
+        ("after", salt.after.tokens()),
+        ("position", salt.front.tokens()),
+        ("hash", salt.java.tokens()),
+    ];
+    for (name, tokens) in options {
+        if let Some(tokens) = tokens {
+            cx.error(
+                tokens,
+                format_args!(
+                    "`{name}` is of the text layout, and the key is ordered: its salt is an Int64 before the \
+                     fields; remove it"
+                ),
+            );
+        }
+    }
+}
+
+/// The salt is a function of stored fields, so each name in `over` is a field, given once.
+fn over_names_fields(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
+    let Some((written, over)) = salt.over.tokens().zip(salt.over.get()) else {
+        return;
+    };
+    if over.is_empty() {
+        cx.error(
+            written,
+            "`over` names no field; name the fields that choose the bucket, or leave `over` out for all",
+        );
+    }
+    let names = || key.fields.iter().map(|field| field.name.as_str());
+    for (at, (tokens, name)) in over.iter().enumerate() {
+        if !names().any(|field| field == name) {
+            let remedy = names::suggestion(name, names());
+            cx.error(
+                tokens,
+                format_args!("`over` names `{name}`, which is not a field of `{}`; {remedy}", key.name()),
+            );
+        } else if over[..at].iter().any(|(_, earlier)| earlier == name) {
+            cx.error(tokens, format_args!("`over` names `{name}` twice; remove one"));
+        }
+    }
+}
+
+/// A salt after all fields spreads nothing, and no scan could select one of its buckets.
+fn after_names_an_earlier_field(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
+    let Some((written, after)) = salt.after.tokens().zip(salt.after.get()) else {
+        return;
+    };
+    let Some((last, others)) = key.fields.split_last() else {
+        return;
+    };
+    if after == &last.name {
+        cx.error(
+            written,
+            format_args!(
+                "`after` names `{after}`, the last field: a salt after all fields spreads no rows, and no scan \
+                 could ask for one of its buckets; name a field further left, or leave `after` out"
+            ),
+        );
+    } else if !others.iter().any(|field| field.name == *after) {
+        let remedy = names::suggestion(after, key.fields.iter().map(|field| field.name.as_str()));
+        cx.error(
+            written,
+            format_args!("`after` names `{after}`, which is not a field of `{}`; {remedy}", key.name()),
+        );
+    }
+}
+
+/// A key has one salt, in one place.
+fn one_place(cx: &Ctxt, salt: &SaltAttr) {
+    if let (Some(_), Some(position)) = (salt.after.get(), salt.front.tokens()) {
+        cx.error(position, "`position` and `after` are two places for one salt; remove one");
+    }
+}
+
+/// Google's sample hashes the whole key and puts the bucket before it.
+fn java_has_no_options(cx: &Ctxt, salt: &SaltAttr) {
+    if salt.java.get().is_none() {
+        return;
+    }
+    if let Some(over) = salt.over.tokens() {
+        cx.error(
+            over,
+            format_args!("`hash = \"{JAVA}\"` is over the whole key, as in Google's sample; remove `over`"),
+        );
+    }
+    if let Some(after) = salt.after.tokens() {
+        cx.error(
+            after,
+            format_args!("`hash = \"{JAVA}\"` stands before the key, as in Google's sample; remove `after`"),
+        );
+    }
+}
+
+/// The rules that a key may break with `allow(…)`: they are faults in most keys, and intended in some. Also warns
+/// about an `allow` without effect.
+fn allowed(cx: &Ctxt, key: &Key<'_>) {
+    let hotspot = hotspot(key);
+    let point_reads = point_reads(key);
+    let few_buckets = few_buckets(key);
+    // An attribute with an error may have been meant as the remedy.
+    let is_certain = |first: &Field<'_>| !key.attrs.faulty && !first.attrs.faulty;
+    if let (Some((first, drift)), false) = (&hotspot, key.attrs.allow.is_allowed("hotspot"))
+        && is_certain(first)
+    {
+        reject_hotspot(cx, key, first, drift);
+    }
+    for (name, warning) in [("point_reads", &point_reads), ("few_buckets", &few_buckets)] {
+        if let (Some(Warning { tokens, message }), false) = (warning, key.attrs.allow.is_allowed(name)) {
+            cx.warn(
+                tokens,
+                name,
+                &format!("{message}, or insist, with `#[row_key(allow({name}))]` on the struct"),
+            );
+        }
+    }
+    let rules = [
+        ("hotspot", hotspot.is_some(), "the key does not begin with a value that only grows or shrinks"),
+        ("point_reads", point_reads.is_some(), "no field stands after one that is hashed"),
+        ("few_buckets", few_buckets.is_some(), "the salted fields have enough values for all buckets"),
+    ];
+    for (name, applies, reason) in rules {
+        if let (false, Some(tokens)) = (applies, key.attrs.allow.tokens(name)) {
+            cx.warn(tokens, "unused_allow", &format!("`{name}` is allowed for nothing: {reason}; remove it"));
+        }
+    }
+}
+
+/// The first field, if its values only grow or only shrink: every write would go to the tablet at one end of the table.
+fn hotspot<'k>(key: &'k Key<'_>) -> Option<(&'k Field<'k>, Drift)> {
+    let first = key.fields.first()?;
+    // Reversed bits and hashes vary from the first byte on.
+    if key.begins_with_salt() || first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
+        return None;
+    }
+    Some((first, drift_of(first)?))
+}
+
+fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, randomize }: &Drift) {
+    cx.error(
+        first.ident,
+        format_args!(
+            "hotspot: the row key begins with `{name}`, which {reason}: all writes go to one tablet\n\
+             help: promote a field that varies, such as a user or a device, before `{name}`\n\
+             help: or {salt}\n\
+             help: {randomize}\n\
+             help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
+            name = first.name,
+            salt = match key.salt() {
+                Some(_) => "put the salt in front: leave its `after` out",
+                None => "spread the rows over buckets with `#[salt(range = 4)]` on the struct",
+            },
+        ),
+    );
+}
+
+/// Why the values of a field only grow or only shrink, and how to randomize them instead.
+struct Drift {
+    reason: &'static str,
+    randomize: &'static str,
+}
+
+fn drift_of(field: &Field<'_>) -> Option<Drift> {
+    let attrs = &field.attrs;
+    let reason = if attrs.sequential.get().is_some() {
+        "is sequential, so it only grows"
+    } else if attrs.reverse_ts.get().is_some() {
+        "is a reversed time, so it only shrinks"
+    } else if attrs.desc.get().is_some() && (attrs.ts.get().is_some() || is_named(field.ty, &TIMES)) {
+        "is a time with the newest first, so it only shrinks"
+    } else if attrs.desc.get().is_some() && is_named(field.ty, &DATES) {
+        "is a date with the newest first, so it only shrinks"
+    } else if attrs.ts.get().is_some() || is_named(field.ty, &TIMES) {
+        "is a time, so it only grows"
+    } else if is_named(field.ty, &DATES) {
+        "is a date, so it only grows"
+    } else {
+        let is_random = attrs.uuid.get().is_some_and(|uuid| uuid.v4.get().is_some());
+        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Drift {
+            reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
+            randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
+        });
+    };
+    Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
+}
+
+/// The names of known time types.
+const TIMES: [&str; 6] =
+    ["SystemTime", "DateTime", "Timestamp", "OffsetDateTime", "UtcDateTime", "PrimitiveDateTime"];
+/// The names of known date types.
+const DATES: [&str; 2] = ["NaiveDate", "Date"];
+
+/// A warning; its message lacks only the words on how to allow it.
+struct Warning {
+    tokens: TokenStream,
+    message: String,
+}
+
+/// No scan can end after a hash, which has no order and no prefix: only point reads of whole keys are possible.
+fn point_reads(key: &Key<'_>) -> Option<Warning> {
+    let (hashed, after) =
+        key.first_hashed().and_then(|at| Some((&key.fields[at], key.fields.get(at + 1)?)))?;
+    Some(Warning {
+        tokens: hashed.attrs.hash.tokens()?.clone(),
+        message: format!(
+            "`{}` stands after the hashed `{name}`, so no scan can fix `{name}`, only reads of whole keys can; \
+             move `{name}` to the end",
+            after.name,
+            name = hashed.name,
+        ),
+    })
+}
+
+/// Each value of the salted fields has one bucket, so a salt over few values leaves buckets empty.
+fn few_buckets(key: &Key<'_>) -> Option<Warning> {
+    let salt = key.salt()?;
+    let salted = key.salted_fields();
+    // A name that is not a field already has its error.
+    if salt.over.get().is_some_and(|over| over.len() != salted.len()) {
+        return None;
+    }
+    let values = salted.iter().try_fold(1_u64, |values, at| {
+        let field: &Field<'_> = &key.fields[*at];
+        Some(values.saturating_mul(values_of(field.ty)?))
+    })?;
+    let range = u64::from(salt.range());
+    if salted.is_empty() || values >= range {
+        return None;
+    }
+    Some(Warning {
+        tokens: salt.over.tokens().or(salt.range.tokens())?.clone(),
+        message: format!(
+            "the salted fields have {values} values at most, so {} of the {range} buckets stay empty; salt over a \
+             field with more values",
+            range - values,
+        ),
+    })
+}
+
+/// How many values a type has, if fewer than the largest salt range.
+fn values_of(ty: &Type) -> Option<u64> {
+    if is_named(ty, &["bool"]) {
+        Some(2)
+    } else if is_named(ty, &["u8", "i8"]) {
+        Some(256)
+    } else {
+        None
+    }
+}
+
+/// Whether the type's last path segment is one of `names`: a derive knows no more of a type.
+fn is_named(ty: &Type, names: &[&str]) -> bool {
+    last_segment(ty).is_some_and(|last| names.iter().any(|name| last.ident == name))
+}
+
+fn last_segment(ty: &Type) -> Option<&PathSegment> {
+    match ty {
+        Type::Path(path) => path.path.segments.last(),
+        _ => None,
+    }
 }

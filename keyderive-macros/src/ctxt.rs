@@ -1,18 +1,17 @@
-//! The collector of errors: all faults of a key type in one run.
+//! Collects the errors and warnings of a key type, so that one run shows them all.
 
 use std::cell::RefCell;
 use std::fmt::Display;
 
-use proc_macro2::TokenStream;
-use quote::ToTokens;
+use proc_macro2::{Span, TokenStream};
+use quote::{ToTokens, quote};
+use syn::Ident;
 
-use crate::warning;
-
-/// Collects errors until it is checked. Dropping it unchecked would lose them, so that panics.
+/// Collects errors and warnings. Panics if it is dropped before `check`, which would lose the errors.
 pub(crate) struct Ctxt {
-    /// None once checked.
+    /// `None` after `check`.
     errors: RefCell<Option<Vec<syn::Error>>>,
-    /// As they are printed.
+    /// The code that prints them.
     warnings: RefCell<TokenStream>,
 }
 
@@ -26,8 +25,7 @@ impl Ctxt {
         self.syn_error(syn::Error::new_spanned(tokens, message));
     }
 
-    /// How many errors there are so far.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn error_count(&self) -> usize {
         self.errors.borrow().as_ref().map_or(0, Vec::len)
     }
 
@@ -37,13 +35,13 @@ impl Ctxt {
         }
     }
 
-    /// Adds a warning on the first of `tokens`, under a name.
+    /// Adds a warning on the first of `tokens`. The compiler shows `name` before the message.
     pub(crate) fn warn(&self, tokens: impl ToTokens, name: &str, message: &str) {
-        self.warnings.borrow_mut().extend(warning::print(tokens.into_token_stream(), name, message));
+        self.warnings.borrow_mut().extend(print_warning(tokens.into_token_stream(), name, message));
     }
 
-    /// The code that makes the compiler say the warnings.
-    pub(crate) fn warnings(&self) -> TokenStream {
+    /// The code whose compilation prints the warnings.
+    pub(crate) fn take_warnings(&self) -> TokenStream {
         self.warnings.take()
     }
 
@@ -66,5 +64,19 @@ impl Drop for Ctxt {
             self.errors.borrow().is_none() || std::thread::panicking(),
             "a bug in keyderive: the errors of a key type were not checked"
         );
+    }
+}
+
+/// A derive cannot warn. So this prints the use of a deprecated constant, on the tokens at fault.
+fn print_warning(tokens: TokenStream, name: &str, message: &str) -> TokenStream {
+    let span = tokens.into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let [declared, used] = [Span::call_site(), span].map(|span| Ident::new(name, span));
+    quote! {
+        #[allow(non_upper_case_globals)]
+        const _: () = {
+            #[deprecated = #message]
+            const #declared: () = ();
+            #used
+        };
     }
 }

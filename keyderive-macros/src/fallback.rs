@@ -1,4 +1,4 @@
-//! What is printed beside the errors: impls that let every use of the key type compile.
+//! Prints stub impls beside the errors, so that every use of the key type compiles.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,11 @@ use syn::{DeriveInput, GenericParam, Ident, parse_quote};
 
 use crate::attr::unraw;
 use crate::check::{BUILDER_METHODS, methods_of};
+use crate::expand::Runtime;
 use crate::model::{Key, scan_ident, self_type};
-use crate::runtime::Runtime;
 
-/// Stub impls of a key type with faults.
 pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream {
-    // A stub for a type with parameters would need bounds that nobody wrote.
+    // A stub for a type with parameters would need bounds that the user did not write.
     if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
     }
@@ -90,7 +89,7 @@ pub(crate) fn row_key(input: &DeriveInput, key: Option<&Key<'_>>) -> TokenStream
     }
 }
 
-/// The methods of the stub builder. Those that collide have their error and are declared once.
+/// The methods of the stub builder, each once: collisions already have their errors.
 fn methods(key: &Key<'_>) -> Vec<Ident> {
     let mut taken: HashSet<String> = BUILDER_METHODS.map(str::to_owned).into();
     let methods = key.fields.iter().flat_map(methods_of);

@@ -1,9 +1,9 @@
 //! The derive macros of [`keyderive`](https://docs.rs/keyderive); use them through that crate.
 //!
-//! Four stages, each its own module: `attr` parses attributes, `model` puts the key type together,
-//! `check` holds the rules that need more than one part of it, `expand` prints. Every stage reports to
-//! one `ctxt::Ctxt`, so that all faults of a key type are seen in one run; after a fault `fallback`
-//! prints stub impls beside the errors, so that one mistake is not reported again at every use.
+//! Each stage is a module: `attr` parses the attributes, `model` builds the model of the key type, `check` checks the
+//! rules that need more than one part of it, and `expand` prints the code. Every stage reports to one `ctxt::Ctxt`,
+//! so that one run shows all faults. After a fault, `fallback` prints stub impls beside the errors, so that the
+//! compiler does not report the same mistake at every use.
 
 mod attr;
 mod check;
@@ -13,8 +13,6 @@ mod fallback;
 mod key_field;
 mod model;
 mod names;
-mod runtime;
-mod warning;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -38,36 +36,35 @@ use syn::DeriveInput;
 /// ```
 ///
 /// # Attributes on the struct
-/// - `#[salt(range = 4, over = "user_id,site")]` puts a bucket of `0..range` in front, chosen by a hash of
-///   the fields named, of all fields without `over`. `range` is 2 to 4096. `over(user_id, site)` is the
-///   same with one token a field.
-///   It is followed by the delimiter, with `sep = "-"` by that. It stands after a tag, with
-///   `position = "front"` before it, with `after = "user_id"` after that field.
-///   `hash = "java"` reads and writes tables made with Google's published salting sample: the signed
-///   remainder of `String.hashCode` of the whole key, so buckets `-(range - 1)..range`, before all, a tag too.
+/// - `#[salt(range = 4, over = "user_id,site")]` puts a bucket of `0..range` before the fields, chosen by a hash of the
+///   fields in `over`, or of all fields without `over`. `range` is 2 to 4096. `over(user_id, site)` means the same.
+///   The delimiter follows the bucket; `sep = "-"` changes that. The bucket stands after a tag;
+///   `position = "front"` puts it before the tag, `after = "user_id"` after that field.
+///   `hash = "java"` reads and writes tables made with Google's published salting sample: the bucket is the signed
+///   remainder of `String.hashCode` of the whole key, in `-(range - 1)..range`, and stands first, before a tag too.
 /// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, before the salt.
-/// - `#[row_key(delimiter = '-')]` the character between the parts, `#` without it. It is below `0` in a key with
-///   delimited strings or a tag of letters and digits, and below `%` in one with `escape`.
-/// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. Two more names are warned
-///   about without it: `point_reads`, a field after a hashed one, and `few_buckets`, a salt over fewer values than it
-///   has buckets. A name that allows nothing in this key is warned about too.
+/// - `#[row_key(delimiter = '-')]` the character between the parts; the default is `#`. It must be below `0` in a key
+///   with delimited strings or a tag of letters and digits, and below `%` in a key with `escape`.
+/// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. `allow` also silences two
+///   warnings: `point_reads`, a field after a hashed one, and `few_buckets`, a salt over fewer values than it has
+///   buckets. An `allow` without effect is a warning too.
 /// - `#[row_key(display)]` implements `Display` and, for a key without borrowed fields, `FromStr`: the text of the
-///   key as it is stored. A key that cannot be written is displayed as `<EventKey cannot be written: …>`. Without
-///   it there are `key.to_text()` and `EventKey::from_text(…)`. It is refused in the ordered layout, which is not text,
-///   and with a hashed field, which cannot be read back.
+///   key as it is stored. A key that cannot be encoded is displayed as `<EventKey cannot be written: …>`. Without
+///   `display`, use `key.to_text()` and `EventKey::from_text(…)`. The ordered layout, which is not text, and keys with
+///   a hashed field, which cannot be decoded, reject it.
 /// - `#[row_key(layout = "ordered")]` writes Bigtable's `Struct.OrderedCodeBytes` in place of delimited text.
 /// - `#[row_key(fingerprint = "…")]` pins the layout: any change of it fails the build.
-/// - `#[row_key(foreign(pad))]` where another derive owns the attribute `#[pad]`, `#[salt]` or `#[reverse_ts]`: this one
-///   passes over it, and takes its own as `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and `#[row_key(reverse_ts)]`.
-///   Each may stand so in any case.
-/// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
+/// - `#[row_key(foreign(pad))]` ignores `#[pad]`, `#[salt]` or `#[reverse_ts]`, for a struct on which another derive
+///   owns that attribute. Write `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and `#[row_key(reverse_ts)]`
+///   instead; these forms are always allowed.
+/// - `#[row_key(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field
 /// - `#[pad(6)]` an integer in 6 digits, zero padded; a string in 6 bytes, space padded on the right.
 /// - `#[reverse_ts]` an integer as `i64::MAX - t`, so that the newest comes first;
-///   `#[reverse_ts(max = 9999999999999)]` as `max - t` in the digits of `max`.
+///   `#[reverse_ts(max = 9999999999999)]` as `max - t`, in as many digits as `max` has.
 /// - `#[row_key(sequential)]` says that the field only grows.
-/// - `#[row_key(ts(unit = "millis"))]` a time as the count of `secs`, `millis`, `micros` (without it) or `nanos`
+/// - `#[row_key(ts(unit = "millis"))]` a time as the count of `secs`, `millis`, `micros` (the default) or `nanos`
 ///   since 1970; a finer time is rounded down, or an error with `exact`. `#[row_key(ts(format = "datetime17"))]`
 ///   writes `YYYYMMDDHHMMSSmmm`. With `#[reverse_ts]` the count is reversed.
 /// - `#[row_key(uuid(simple))]` a UUID without hyphens; `#[row_key(uuid(v4))]` random ones only, which may come
@@ -75,17 +72,17 @@ use syn::DeriveInput;
 /// - `#[row_key(desc)]` greatest first: integers, `bool`, dates and times.
 /// - `#[row_key(bit_reverse)]` a sequential `u32` or `u64` with its bits reversed, spread over the key space.
 /// - `#[row_key(escape)]` any string in a delimited field: every byte up to `%` as `%XX`. It takes `char`, `String` and
-///   `Cow<str>`; a `&str` cannot be borrowed from what is escaped.
-/// - `#[row_key(hash(md5))]` the MD5 of what the field would write; such a key encodes and does not decode.
-/// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; the salt's `over` goes
-///   by the name in the struct.
+///   `Cow<str>`; a `&str` cannot borrow escaped text.
+/// - `#[row_key(hash(md5))]` the MD5 of the field's encoding; such a key encodes but does not decode.
+/// - `#[row_key(name = "user")]` the field's name in the schema, in errors and in `explain()`; `over` still takes the
+///   name in the struct.
 /// - `#[row_key(method = "by_user")]` the name of its scan methods: `by_user`, `by_user_range`, `by_user_prefix`.
-/// - `#[row_key(with = "module")]` a type of anyone's, written and read by a module of yours.
+/// - `#[row_key(with = "module")]` a value of any type, encoded and decoded by a module of yours.
 ///
 /// # Formats of your own
-/// The module of `with` has a `WIDTH`, `write` and `read`. The field can be fixed in a scan, not ranged over, since
-/// its order is the module's own; its type has `Debug`. A value that is not written in `WIDTH` bytes is an
-/// error, and so are bytes that are read but would be written otherwise.
+/// The module of `with` has a `WIDTH`, `write` and `read`. A scan can fix the field but not range over it, since its
+/// order is the module's own. Its type implements `Debug`. A value that `write` does not write in `WIDTH` bytes is an
+/// error, and so are bytes that `read` accepts but `write` would write differently.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -122,7 +119,7 @@ use syn::DeriveInput;
 /// ```
 ///
 /// # The scan builder
-/// Beside the struct, `<Name>Scan` is declared with the struct's visibility. For a field `f` it has `.f(v)`,
+/// The derive declares `<Name>Scan` beside the struct, with the same visibility. For a field `f` it has `.f(v)`,
 /// `.f_any_of([a, b])`, `.f_range(a..b)` and `.f_prefix("x")`; they compile only in the order of the fields.
 #[proc_macro_derive(RowKey, attributes(row_key, salt, pad, reverse_ts))]
 pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
@@ -159,27 +156,26 @@ pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream
 /// let key = EventKey { user_id: UserId("alice".into()), kind: Kind::Created, at: 1426535612156 };
 /// assert_eq!(key.encode()?, b"alice#01#9223370610319163651");
 ///
-/// // A newtype is constrained by what it holds, an enum by its variants.
+/// // A newtype takes values of its inner type, an enum takes its variants.
 /// EventKey::scan().user_id("alice").kind_range(Kind::Created..=Kind::Deleted).into_plan()?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
 /// # Newtypes
-/// A tuple struct with one field is stored as that field, in each format that its type has: `#[pad(6)]` and
-/// `#[reverse_ts]` are written where the newtype is used. It owns what it holds, and has no parameters.
+/// A tuple struct with one field is stored as that field, in every format of its type: write `#[pad(6)]` and
+/// `#[reverse_ts]` on the row key's field. A newtype owns its value and has no parameters.
 ///
 /// # Enums
 /// An enum without fields is stored as the code of its variant, a number from 0 to `u64::MAX` that each variant
-/// has in its declaration: decimal, zero padded to the digits of the greatest code. Order and ranges are those
-/// of the codes. Its values are passed by copy and shown in errors: it needs
-/// `#[derive(Clone, Copy, Debug)]` too.
+/// declares: decimal, zero padded to the digits of the greatest code. Values sort by their codes. The enum also
+/// needs `#[derive(Clone, Copy, Debug)]`, since values are passed by copy and shown in errors.
 ///
-/// Variants may be renamed, moved and added; a code stays what it is. The first code with one digit more than
-/// all others widens the field, and rows stored before are no longer found: choose the greatest code with room
-/// to grow. A code that is not one of the enum's is an error at decode.
+/// Variants may be renamed, moved and added; never change a code. A code with more digits than all others widens the
+/// field, so that rows stored before are no longer found: leave room in the greatest code. Decoding rejects a code
+/// that the enum does not have.
 ///
 /// # Attributes on the type
-/// - `#[row_key(crate = "path")]` where to find `keyderive`, for a renamed or re-exported crate.
+/// - `#[row_key(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
 #[proc_macro_derive(KeyField, attributes(row_key, salt, pad, reverse_ts))]
 pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
@@ -189,14 +185,14 @@ pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStre
     .into()
 }
 
-/// The derive on tokens that need no compiler, for tests in the process.
+/// Works without the compiler, for unit tests.
 fn row_key(input: &DeriveInput) -> TokenStream {
     let cx = ctxt::Ctxt::new();
     let key = model::Key::from_input(&cx, input);
     if let Some(key) = &key {
         check::check(&cx, key);
     }
-    let warnings = cx.warnings();
+    let warnings = cx.take_warnings();
     match (key, cx.check()) {
         (Some(key), Ok(())) => {
             let expanded = expand::row_key(&key);

@@ -1,4 +1,4 @@
-//! The key type put together from its tokens: what `check` asks and `expand` prints.
+//! The model of a key type, built from its tokens: `check` checks it and `expand` prints it.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -7,16 +7,14 @@ use syn::{Data, DeriveInput, Fields, GenericParam, Lifetime, LitStr, Type, Visib
 
 use crate::attr::{FieldAttrs, Layout, SaltAttr, StructAttrs, Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::runtime::Runtime;
+use crate::expand::Runtime;
 
-/// A key type.
 pub(crate) struct Key<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) attrs: StructAttrs,
     pub(crate) fields: Vec<Field<'a>>,
 }
 
-/// One of its fields.
 pub(crate) struct Field<'a> {
     pub(crate) ident: &'a Ident,
     /// The field's name, without `r#`.
@@ -26,14 +24,14 @@ pub(crate) struct Field<'a> {
     pub(crate) codec: Codec,
 }
 
-/// What a field's attributes choose: a format, and the order of what it writes.
+/// A field's format and order, chosen by its attributes.
 pub(crate) struct Codec {
     format: Format,
     order: Order,
 }
 
 enum Format {
-    /// The type's own in the layout.
+    /// The type's own format in the layout.
     Own(Layout),
     Pad {
         width: usize,
@@ -52,7 +50,7 @@ enum Format {
         v4: bool,
         layout: Layout,
     },
-    /// A module of the user's, through a marker type of the field's own.
+    /// A module of the user's, named by a marker type.
     With {
         marker: Ident,
     },
@@ -74,10 +72,10 @@ pub(crate) enum SaltPlace {
 }
 
 impl<'a> Key<'a> {
-    /// Reads a key type; none where there are no fields to speak of.
+    /// Returns `None` for a type without named fields.
     pub(crate) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Option<Self> {
         let attrs = StructAttrs::read(cx, &input.attrs);
-        refuse_parameters(cx, input);
+        reject_parameters(cx, input);
         let fields = named_fields(cx, input)?;
         let fields = fields.iter().filter_map(|field| Field::from_field(cx, field, &attrs)).collect();
         Some(Self { input, attrs, fields })
@@ -108,12 +106,12 @@ impl<'a> Key<'a> {
         self.attrs.salt.get()
     }
 
-    /// Whether the bucket is the first part that is not constant.
+    /// Whether no field precedes the bucket.
     pub(crate) fn begins_with_salt(&self) -> bool {
         self.salt().is_some_and(|salt| salt.after.get().is_none())
     }
 
-    /// Where the salt stands. Without a tag there is one front.
+    /// Where the salt stands. Without a tag, `Front` and `BeforeFields` are the same place.
     pub(crate) fn salt_place(&self, salt: &SaltAttr) -> SaltPlace {
         let after = salt.after.get();
         if let Some(field) = self.fields.iter().position(|field| Some(&field.name) == after) {
@@ -123,7 +121,7 @@ impl<'a> Key<'a> {
         front.map_or(SaltPlace::BeforeFields, |_| SaltPlace::Front)
     }
 
-    /// The indexes of the salted fields in key order; unknown names have their error from `check`.
+    /// The indexes of the salted fields in key order; `check` reports unknown names.
     pub(crate) fn salted_fields(&self) -> Vec<usize> {
         let over = self.salt().and_then(|salt| salt.over.get());
         let salted =
@@ -131,12 +129,11 @@ impl<'a> Key<'a> {
         self.fields.iter().enumerate().filter(|(_, field)| salted(field)).map(|(at, _)| at).collect()
     }
 
-    /// The place of the first field that is stored as a hash; such a key cannot be read back.
+    /// The index of the first hashed field; a key with one cannot be decoded.
     pub(crate) fn first_hashed(&self) -> Option<usize> {
         self.fields.iter().position(Field::is_hashed)
     }
 
-    /// Where the runtime is found.
     pub(crate) fn runtime(&self) -> Runtime {
         Runtime::new(self.attrs.krate.get(), &self.input.ident)
     }
@@ -164,7 +161,7 @@ impl<'a> Field<'a> {
         self.attrs.hash.get().is_some()
     }
 
-    /// The field's name in the schema, in errors and in explain.
+    /// The field's name in the schema, in errors and in `explain`.
     pub(crate) fn schema_name(&self) -> String {
         self.attrs.name.get().map_or_else(|| self.name.clone(), LitStr::value)
     }
@@ -186,7 +183,7 @@ impl SaltPlace {
 }
 
 impl Codec {
-    /// What the attributes choose; conflicts have their error from `check`.
+    /// `check` reports conflicts between the attributes.
     fn of(attrs: &FieldAttrs, ident: &Ident, layout: Layout) -> Self {
         let format = Format::of(attrs, ident, layout);
         let order = match (attrs.reverse_ts.get(), attrs.desc.get(), attrs.bit_reverse.get()) {
@@ -198,7 +195,7 @@ impl Codec {
         Self { format, order }
     }
 
-    /// The marker type of a field that a module of the user's writes.
+    /// The marker type of a field stored `with` a module.
     pub(crate) fn with_marker(&self) -> Option<&Ident> {
         match &self.format {
             Format::With { marker } => Some(marker),
@@ -206,7 +203,7 @@ impl Codec {
         }
     }
 
-    /// The marker type that names the format.
+    /// The codec's type in the runtime.
     pub(crate) fn tokens(&self, private: &TokenStream) -> TokenStream {
         let format = self.format.tokens(private);
         match self.order {
@@ -242,11 +239,11 @@ impl Format {
     fn tokens(&self, private: &TokenStream) -> TokenStream {
         match *self {
             Self::With { ref marker } => quote!(#marker),
-            Self::Own(layout) => own(layout, private),
+            Self::Own(layout) => own_tokens(layout, private),
             Self::Pad { width } => quote!(#private::Pad<#width>),
             Self::Escape => quote!(#private::Escape),
             Self::Ts { unit, exact, layout } => {
-                let (unit, own) = (unit_tokens(unit, exact, private), own(layout, private));
+                let (unit, own) = (unit_tokens(unit, exact, private), own_tokens(layout, private));
                 quote!(#private::Ts<#unit, #own>)
             }
             Self::DateTime17 { exact } => {
@@ -254,7 +251,7 @@ impl Format {
                 quote!(#private::DateTime17<#unit>)
             }
             Self::Uuid { simple, v4, layout } => {
-                let base = if simple { quote!(#private::Simple) } else { own(layout, private) };
+                let base = if simple { quote!(#private::Simple) } else { own_tokens(layout, private) };
                 if v4 { quote!(#private::V4<#base>) } else { base }
             }
         }
@@ -262,7 +259,7 @@ impl Format {
 }
 
 /// The type's own format in a layout.
-fn own(layout: Layout, private: &TokenStream) -> TokenStream {
+fn own_tokens(layout: Layout, private: &TokenStream) -> TokenStream {
     match layout {
         Layout::Text => quote!(#private::Text),
         Layout::Ordered => quote!(#private::Ordered),
@@ -289,14 +286,13 @@ pub(crate) fn self_type(input: &DeriveInput, lifetime: &Lifetime) -> TokenStream
     }
 }
 
-/// `<Name>Scan`, where the struct is declared.
+/// `<Name>Scan`, with the span of the struct's name.
 pub(crate) fn scan_ident(input: &DeriveInput) -> Ident {
     Ident::new(&format!("{}Scan", unraw(&input.ident)), Span::call_site().located_at(input.ident.span()))
 }
 
-/// Lifetimes are borrowed fields; types and constants would make the stored bytes depend on more than
-/// this declaration.
-fn refuse_parameters(cx: &Ctxt, input: &DeriveInput) {
+/// Type and const parameters would make the stored bytes depend on more than this declaration; lifetimes do not.
+fn reject_parameters(cx: &Ctxt, input: &DeriveInput) {
     for param in &input.generics.params {
         let (ident, kind) = match param {
             GenericParam::Lifetime(_) => continue,

@@ -1,11 +1,11 @@
-//! The attribute names, and the nearest one to a misspelled name.
+//! The names of the options, and suggestions for misspelled ones.
 
-/// The options that may also be attributes of their own, outside `#[row_key(…)]`.
+/// The options that may also be bare attributes, outside `#[row_key(…)]`.
 pub(crate) const BARE: &[&str] = &["salt", "pad", "reverse_ts"];
-/// What may stand in `#[row_key(…)]` on the struct.
+/// The options of `#[row_key(…)]` on the struct.
 pub(crate) const ON_STRUCT: &[&str] =
     &["salt", "tag", "delimiter", "crate", "allow", "layout", "fingerprint", "display", "foreign"];
-/// What may stand in `#[row_key(…)]` on a field.
+/// The options of `#[row_key(…)]` on a field.
 pub(crate) const ON_FIELD: &[&str] = &[
     "pad",
     "reverse_ts",
@@ -20,26 +20,26 @@ pub(crate) const ON_FIELD: &[&str] = &[
     "ts",
     "uuid",
 ];
-/// What may stand in `#[row_key(…)]` on a type that derives `KeyField`.
+/// The options of `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
-/// What may stand in `allow(…)`.
+/// The names in `allow(…)`.
 pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
-/// What may stand in `#[salt(…)]`.
+/// The options of `#[salt(…)]`.
 pub(crate) const IN_SALT: &[&str] = &["range", "over", "sep", "after", "position", "hash"];
-/// What may stand in `ts(…)`.
+/// The options of `ts(…)`.
 pub(crate) const IN_TS: &[&str] = &["unit", "exact", "format"];
 /// The units of `ts(unit = "…")`.
 pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
-/// What may stand in `uuid(…)`.
+/// The options of `uuid(…)`.
 pub(crate) const IN_UUID: &[&str] = &["simple", "v4"];
 
-/// What a name is called elsewhere, and here.
-const CALLED: &[(&str, &str)] = &[("buckets", "range")];
+/// Names from elsewhere, with the name here.
+const SYNONYMS: &[(&str, &str)] = &[("buckets", "range")];
 
-/// The remedy for a name that is not one of `names`: the one of another name, the nearest, or all of them.
+/// The remedy for a name that is not one of `names`: its synonym, the nearest name, or all names.
 pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> + Clone) -> String {
-    let called = CALLED.iter().find(|(other, _)| *other == wrong).map(|(_, name)| *name);
-    if let Some(name) = called.filter(|called| names.clone().any(|name| name == *called)) {
+    let synonym = SYNONYMS.iter().find(|(other, _)| *other == wrong).map(|(_, name)| *name);
+    if let Some(name) = synonym.filter(|synonym| names.clone().any(|name| name == *synonym)) {
         return format!("did you mean `{name}`?");
     }
     let nearest = names.clone().map(|name| (distance(wrong, name), name)).min();
@@ -49,7 +49,7 @@ pub(crate) fn suggestion<'n>(wrong: &str, names: impl Iterator<Item = &'n str> +
     }
 }
 
-/// Names as prose: `a`, `b` or `c`.
+/// Joins names as `a`, `b` or `c`.
 pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     match names.split_last() {
@@ -59,7 +59,7 @@ pub(crate) fn list<'n>(names: impl Iterator<Item = &'n str>) -> String {
     }
 }
 
-/// How many insertions, deletions and replacements of a character lie between two names.
+/// The edit distance between two names.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

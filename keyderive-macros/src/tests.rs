@@ -1,6 +1,5 @@
-//! What the derive prints, in the process and without a compiler.
-//!
-//! A change of the printed code is seen in review: `INSTA_UPDATE=always` rewrites the snapshots.
+//! Snapshots of the printed code, made without a compiler, so that reviews show every change of it.
+//! `INSTA_UPDATE=always` rewrites them.
 
 mod hygiene;
 
@@ -8,7 +7,7 @@ use syn::DeriveInput;
 
 use super::row_key;
 
-/// The structs that stand for all: each shape that is printed in another way.
+/// One key for each shape of printed code.
 const KEYS: [(&str, &str); 6] = [
     (
         "salted",
@@ -94,6 +93,6 @@ fn the_runtime_is_found_by_the_crate_path_alone() {
     };
     assert!(print("").contains(":: keyderive ::"));
     assert!(!print("#[row_key(crate = \"store\")]").contains(":: keyderive ::"));
-    // The stub impls too.
+    // In the stub impls, too.
     assert!(!print("#[row_key(crate = \"store\", tag = \"\")]").contains(":: keyderive ::"));
 }

@@ -1,4 +1,4 @@
-//! The scan builder: one stage for each number of fixed fields, and a method set for each field.
+//! Prints the scan builder: one stage for each number of fixed fields, and a set of methods for each field.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -7,13 +7,13 @@ use syn::{Ident, Lifetime, parse_quote};
 use crate::check::methods_of;
 use crate::model::{Field, Key};
 
-/// The builder's type, where the struct is declared, so that it can be named.
+/// The builder's type, beside the struct, so that users can name it.
 pub(super) fn builder(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let scan = key.scan_ident();
     let vis = key.vis();
     let doc = format!(
-        "A scan of [`{0}`]: its fields are constrained from the left, and a range or prefix ends it.\n\n\
-         `__KeyderiveStage` says how far it has been constrained. Begin one with `{0}::scan()`.",
+        "A scan of [`{0}`]: constrain its fields from the left; a range or prefix ends it.\n\n\
+         `__KeyderiveStage` counts the fields that are fixed. Begin with `{0}::scan()`.",
         key.input.ident,
     );
     quote! {
@@ -37,7 +37,7 @@ pub(super) fn stages(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote!(#names #ends_at #plan #(#fields)*)
 }
 
-/// Where a plan cannot be made at every stage: after a hash only whole keys can be looked up.
+/// The stages that can become a plan, if not all can: after a hash, only whole keys can be read.
 fn ends_at(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     let hashed = key.first_hashed()?;
     let name = name(key, &key.fields[hashed]);
@@ -45,7 +45,7 @@ fn ends_at(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     Some(quote!(#(impl #private::EndsAt<#stages> for #name {})*))
 }
 
-/// What each stage can do: become a plan. A bound is on the methods, so that the error is its own at the call.
+/// The methods of every stage. The bound is on the methods, so that its error is at the call.
 fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let scan = key.scan_ident();
     let this = key.type_at(&parse_quote!('static));
@@ -57,10 +57,10 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
         #[automatically_derived]
         #[allow(dead_code)]
         impl<__KeyderiveStage> #scan<__KeyderiveStage> {
-            /// The plan: which rows are asked for, in which buckets.
+            /// The plan: which rows to read, in which buckets.
             ///
             /// # Errors
-            /// When a field was fixed to a value that no key can hold.
+            /// If a field is fixed to a value that no key can hold.
             pub fn into_plan(
                 self,
             ) -> #private::core::result::Result<#private::Plan<#this>, #private::PlanError> #can_plan {
@@ -70,7 +70,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
             /// The plan in words.
             ///
             /// # Errors
-            /// When a field was fixed to a value that no key can hold.
+            /// If a field is fixed to a value that no key can hold.
             pub fn explain(
                 &self,
             ) -> #private::core::result::Result<#private::Explain, #private::PlanError> #can_plan {
@@ -89,7 +89,7 @@ fn plan(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// The methods of one field, and the trait that says at which stage they can be called.
+/// The methods of one field, with the bound on the stage at which they can be called.
 fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let field = &key.fields[at];
     let scan = key.scan_ident();
@@ -173,10 +173,10 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// The type of a field's name, which stands for it in what is said of a call out of order.
+/// A type for each field, whose name stands for the field in the compiler's error about a call out of order.
 ///
-/// In a module of their own, since a field may be called as a crate or a module in the type of another. Where a
-/// name is not the only one in the crate, the compiler puts that of the module before it.
+/// They are in a module of their own, since a field may have the name of a crate or module that another field's type
+/// uses. If a name is not unique in the crate, the compiler prints it with that module's.
 fn names(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let module = names_ident(key);
     let declared = key.fields.iter().map(ident);
@@ -208,7 +208,7 @@ fn name(key: &Key<'_>, field: &Field<'_>) -> TokenStream {
     quote!(#module::#name)
 }
 
-/// What a field is called in a scan.
+/// The name of a field in a scan.
 fn ident(field: &Field<'_>) -> Ident {
     let [fix, ..] = methods_of(field);
     fix
@@ -216,8 +216,8 @@ fn ident(field: &Field<'_>) -> Ident {
 
 /// The bound on the stage at which a field is next.
 ///
-/// It is on the stage parameter, which is known at the call, so that is where the error is. The codec comes
-/// by way of the stage, so that a format without ranges is an error at the call too; the field's type does not,
+/// It bounds the stage parameter, which is known at the call, so that the error is there. The codec comes from the
+/// stage, so that a format without ranges is an error at the call too. The field's type does not come from the stage,
 /// since it may be more private than the key.
 fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
     let this = key.type_at(&parse_quote!('static));
@@ -242,7 +242,7 @@ fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 4] {
         format!("Ends the scan with a range of `{name}`, in the order of its values."),
         format!("Ends the scan with a prefix of `{name}`, where it is text or bytes."),
         format!(
-            "Fixes `{name}` to each of several values, owned or borrowed; a list of none reads nothing. {then}"
+            "Fixes `{name}` to each of several values, owned or borrowed; an empty list reads nothing. {then}"
         ),
     ]
 }

@@ -1,23 +1,23 @@
-//! Printing: the impls of a field type, each a call into the runtime or the inner type.
+//! Prints the impls of a field type, which call the runtime or the inner type.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{GenericParam, Ident, Type};
 
-use super::model::{FieldType, Shape};
+use super::{FieldType, Shape};
 use crate::attr::unraw;
+use crate::expand::Runtime;
 use crate::expand::{on_span_of, respan};
-use crate::runtime::Runtime;
 
-/// All that the derive prints for a field type without faults.
+/// The code for a field type without faults.
 pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenStream {
     let Runtime { private, import } = Runtime::new(field_type.krate.as_ref(), &field_type.input.ident);
-    // The name as it is declared: a deprecated type is not reported in our own impl.
+    // With the type's own span, a deprecated type is not reported in our impl.
     let ident = &field_type.input.ident;
     let name = quote_spanned!(ident.span()=> #ident);
     let impls = match shape {
         Shape::Newtype(inner) => newtype(&name, inner, &private),
-        Shape::Codes(codes) => coded(ident, &name, codes, &private),
+        Shape::Codes(codes) => enum_codes(ident, &name, codes, &private),
     };
     quote! {
         #[doc(hidden)]
@@ -37,9 +37,9 @@ pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenS
     }
 }
 
-/// A newtype is its inner type in every codec that the inner type takes.
+/// A newtype delegates to its inner type in every codec that the inner type has.
 fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStream {
-    // An inner type without a format is the error here, and not at every use.
+    // Reports an inner type without a format once, not at every use.
     let inner_has_a_format = on_span_of(
         inner,
         quote!(const _: #private::Width = <),
@@ -131,8 +131,13 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
     }
 }
 
-/// An enum is its codes, in each layout.
-fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &TokenStream) -> TokenStream {
+/// An enum is stored as its codes, in both layouts.
+fn enum_codes(
+    ident: &Ident,
+    name: &TokenStream,
+    codes: &[(u64, &Ident)],
+    private: &TokenStream,
+) -> TokenStream {
     let type_name = unraw(ident);
     let variants = codes.iter().map(|(code, variant)| {
         let variant_name = unraw(variant);
@@ -140,7 +145,7 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
     });
     let arms = codes.iter().map(|(code, variant)| quote!(#name::#variant => #code));
     let codecs = [quote!(#private::Text), quote!(#private::Ordered)];
-    let fields = codecs.iter().map(|codec| coded_in(codec, ident, name, private));
+    let fields = codecs.iter().map(|codec| codes_in(codec, ident, name, private));
     quote! {
         #[automatically_derived]
         impl #private::Code for #name {
@@ -159,9 +164,9 @@ fn coded(ident: &Ident, name: &TokenStream, codes: &[(u64, &Ident)], private: &T
     }
 }
 
-/// The codes in one codec. An impl for every codec that takes codes would be shorter, and what the compiler says of
-/// the others would be about that bound.
-fn coded_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &TokenStream) -> TokenStream {
+/// The codes in one codec. One impl for every codec that takes codes would be shorter, but for other codecs the
+/// compiler's error would be about that bound.
+fn codes_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &TokenStream) -> TokenStream {
     let is_value = is_value(ident, private);
     quote! {
         #[automatically_derived]
@@ -207,25 +212,24 @@ fn coded_in(codec: &TokenStream, ident: &Ident, name: &TokenStream, private: &To
     }
 }
 
-/// The bound that a variant can be handed over by copy and shown. An error about it is on the enum's name, and
-/// names the derive that is missing.
+/// The bound that variants are `Copy` and `Debug`. Its error is on the enum's name, and names the missing derive.
 fn is_value(ident: &Ident, private: &TokenStream) -> TokenStream {
     respan(quote!(#ident: #private::core::marker::Copy + #private::core::fmt::Debug), ident.span())
 }
 
-/// Impls of a field type with faults, which let every use of it compile.
+/// Stub impls of a field type with faults, so that every use of it compiles.
 pub(super) fn stub(field_type: &FieldType<'_>) -> TokenStream {
     let FieldType { input, krate, shape, inner } = field_type;
     let arg = match shape {
-        // Its faults are beside its inner type, so it is printed as if it had none.
+        // The faults are elsewhere, so the regular impls compile.
         Some(shape @ Shape::Newtype(_)) if input.generics.params.is_empty() => {
             return key_field(field_type, shape);
         }
         Some(Shape::Codes(_)) if input.generics.params.is_empty() => quote!(Self),
-        // A refused type is its own argument, and so takes the values that it would have taken.
+        // A rejected inner type is its own argument, so that calls with its values compile.
         _ => inner.map_or_else(|| quote!(()), |inner| quote!(#inner)),
     };
-    // A stub for a type with parameters would need bounds that nobody wrote.
+    // A stub for a type with parameters would need bounds that the user did not write.
     if input.generics.params.iter().any(|param| !matches!(param, GenericParam::Lifetime(_))) {
         return TokenStream::new();
     }

@@ -1,5 +1,5 @@
-//! Nothing that is printed depends on what the user's names mean: every path begins at the runtime's
-//! private module, or at a name that the printed code itself declares.
+//! The printed code does not depend on the names in scope: every path begins at the runtime's private module,
+//! or at a name that the printed code itself declares.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::{KEYS, parse};
 use crate::key_field::key_field;
 use crate::row_key;
 
-/// Stands before every path that the user wrote, to tell it from those that the derive prints.
+/// Prefixes every path that the user wrote, to tell it from the paths that the derive prints.
 const USER: &str = "user";
 
 /// Puts [`USER`] before the paths of the field types.
@@ -80,7 +80,7 @@ impl<'ast> Visit<'ast> for Declared {
     }
 }
 
-/// The paths that begin at none of the names they may begin at.
+/// Collects the paths that begin elsewhere.
 struct Strays<'a> {
     krate: &'a str,
     declared: &'a BTreeSet<String>,
@@ -88,7 +88,7 @@ struct Strays<'a> {
 }
 
 impl Strays<'_> {
-    /// Whether the path goes through `__private` of the crate, from its root where it is the default one.
+    /// Whether the path goes through `__private` of the crate. The path of the default crate begins with `::`.
     fn is_private(&self, path: &Path) -> bool {
         let mut segments = path.segments.iter().map(|segment| &segment.ident);
         path.leading_colon.is_some() == (self.krate == "keyderive")
@@ -96,14 +96,14 @@ impl Strays<'_> {
             && segments.next().is_some_and(|private| private == "__private")
     }
 
-    /// How syn prints an error.
+    /// Whether the path is that of syn's `compile_error!`.
     fn is_error(path: &Path) -> bool {
         quote::quote!(#path).to_string() == ":: core :: compile_error"
     }
 
     fn is_own(&self, path: &Path) -> bool {
         let first = &path.segments[0].ident;
-        // The language's types, which no declaration takes away but one of that very name.
+        // The language's own names, which only a declaration of the same name can shadow.
         let known = ["Self", "self", USER, "bool", "u8", "u64", "str"];
         path.leading_colon.is_none()
             && (known.iter().any(|known| first == known) || self.declared.contains(&first.to_string()))
@@ -120,8 +120,8 @@ impl<'ast> Visit<'ast> for Strays<'_> {
 
     fn visit_visibility(&mut self, _: &'ast syn::Visibility) {}
 
-    /// Attributes are named by the language; only what `derive` lists is looked up, and a tool, which
-    /// `#![no_implicit_prelude]` takes away.
+    /// The compiler resolves only the derives in `derive(…)`, and tool attributes such as `#[diagnostic::…]`, which
+    /// `#![no_implicit_prelude]` hides.
     fn visit_attribute(&mut self, attribute: &'ast Attribute) {
         if attribute.path().get_ident().is_none() {
             self.visit_path(attribute.path());
@@ -155,7 +155,7 @@ fn every_path_comes_through_the_private_module() {
     }
 }
 
-/// What is printed for the options of fields, beside the shapes in [`KEYS`].
+/// The options of fields, which [`KEYS`] do not have.
 #[test]
 fn every_option_comes_through_the_private_module() {
     let declarations = [
@@ -206,7 +206,7 @@ fn every_path_of_a_field_type_comes_through_the_private_module() {
 }
 
 #[test]
-fn names_of_the_prelude_are_seen() {
+fn names_of_the_prelude_are_found() {
     let key = parse("struct OrderKey { id: u64 }");
     let printed = quote::quote! {
         #[derive(Clone, ::keyderive::__private::core::fmt::Debug)]

@@ -1,7 +1,12 @@
-//! The field type put together from its tokens, and the rules it keeps.
+//! The derive of `KeyField`, for newtypes and for field-less enums with explicit codes.
+//!
+//! This module parses and checks; `expand` prints. After a fault, `expand::stub` lets the uses of the type compile.
+
+mod expand;
 
 use std::collections::HashMap;
 
+use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::punctuated::Punctuated;
 use syn::{
@@ -9,40 +14,51 @@ use syn::{
     Token, Type, UnOp,
 };
 
-use crate::attr::{Attr, each_meta, read_crate, skip_value, unknown, unraw};
-use crate::check::{borrowed_for_ever, fault_of_type};
+use crate::attr::{Attr, each_meta, read_crate, skip_value, unknown_option, unraw};
+use crate::check::{fault_of_type, static_borrow};
 use crate::ctxt::Ctxt;
 use crate::names;
 
-/// A type that is to be a field of keys.
+/// Works without the compiler, for unit tests.
+pub(crate) fn key_field(input: &DeriveInput) -> TokenStream {
+    let cx = Ctxt::new();
+    let field_type = FieldType::from_input(&cx, input);
+    let errors = cx.check().err().map(syn::Error::into_compile_error);
+    let expanded = match (&field_type.shape, &errors) {
+        (Some(shape), None) => expand::key_field(&field_type, shape),
+        _ => expand::stub(&field_type),
+    };
+    quote::quote!(#errors #expanded)
+}
+
+/// A type that derives `KeyField`.
 pub(crate) struct FieldType<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Option<Path>,
-    /// None where the type has a shape of neither kind, or is a newtype of a type that is refused.
+    /// `None` if the type has neither shape, or is a newtype of a rejected type.
     pub(crate) shape: Option<Shape<'a>>,
-    /// What a newtype holds.
+    /// The inner type of a newtype, even if rejected.
     pub(crate) inner: Option<&'a Type>,
 }
 
-/// What the type is stored as.
+/// How the type is stored.
 pub(crate) enum Shape<'a> {
     /// `struct UserId(String);`: its inner type.
     Newtype(&'a Type),
-    /// `enum Kind { Created = 1 }`: the codes of its variants, the least first.
+    /// `enum Kind { Created = 1 }`: the codes of its variants, in ascending order.
     Codes(Vec<(u64, &'a Ident)>),
 }
 
 impl<'a> FieldType<'a> {
-    /// Reads a field type; every broken rule goes to the context.
     pub(crate) fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> Self {
         let krate = read_attrs(cx, &input.attrs);
-        refuse_parameters(cx, input);
+        reject_parameters(cx, input);
         let inner = match &input.data {
             Data::Struct(data) => inner(cx, input, &data.fields),
             _ => None,
         };
         let shape = match &input.data {
-            Data::Struct(_) => inner.filter(|inner| is_accepted(cx, inner)).map(Shape::Newtype),
+            Data::Struct(_) => inner.filter(|inner| is_allowed(cx, inner)).map(Shape::Newtype),
             Data::Enum(data) => codes(cx, input, &data.variants).map(Shape::Codes),
             Data::Union(data) => {
                 cx.error(data.union_token, SHAPES);
@@ -53,11 +69,10 @@ impl<'a> FieldType<'a> {
     }
 }
 
-/// What there is to derive, and how it is written.
 const SHAPES: &str = "a field type is a newtype, such as `struct UserId(String);`, or an enum of codes, such as \
                       `enum Kind { Created = 1, Deleted = 2 }`";
 
-/// Reads `#[row_key(crate = "path")]`, the only option of a field type: where the runtime is found.
+/// Reads `#[row_key(crate = "path")]`, the only option of a field type.
 fn read_attrs(cx: &Ctxt, attrs: &[Attribute]) -> Option<Path> {
     let mut krate = Attr::none("crate");
     for attr in attrs {
@@ -66,28 +81,28 @@ fn read_attrs(cx: &Ctxt, attrs: &[Attribute]) -> Option<Path> {
                 if meta.path.is_ident("crate") {
                     return read_crate(cx, &meta, &mut krate);
                 }
-                unknown(cx, &meta.path, "row_key", names::ON_FIELD_TYPE);
+                unknown_option(cx, &meta.path, "row_key", names::ON_FIELD_TYPE);
                 skip_value(meta.input)
             });
         } else {
-            refuse_bare(cx, attr);
+            reject_bare(cx, attr);
         }
     }
     krate.get().cloned()
 }
 
-/// A format is chosen where the type is used, so that one type can have several.
-fn refuse_format(cx: &Ctxt, attrs: &[Attribute]) {
+/// The row key chooses the format, so that one type can have several.
+fn reject_format(cx: &Ctxt, attrs: &[Attribute]) {
     for attr in attrs {
         if attr.path().is_ident("row_key") {
             cx.error(attr, "`#[row_key]` belongs on a field of the row key, where this type is used");
         } else {
-            refuse_bare(cx, attr);
+            reject_bare(cx, attr);
         }
     }
 }
 
-fn refuse_bare(cx: &Ctxt, attr: &Attribute) {
+fn reject_bare(cx: &Ctxt, attr: &Attribute) {
     if let Some(name) = names::BARE.iter().find(|name| attr.path().is_ident(name)) {
         let place = if *name == "salt" { "the row key's struct" } else { "a field of the row key" };
         cx.error(attr, format_args!("`#[{name}]` belongs on {place}, where this type is used"));
@@ -95,7 +110,7 @@ fn refuse_bare(cx: &Ctxt, attr: &Attribute) {
 }
 
 /// Parameters would make the stored bytes depend on more than this declaration.
-fn refuse_parameters(cx: &Ctxt, input: &DeriveInput) {
+fn reject_parameters(cx: &Ctxt, input: &DeriveInput) {
     for param in &input.generics.params {
         match param {
             GenericParam::Lifetime(param) => cx.error(
@@ -115,7 +130,6 @@ fn parameter(kind: &str) -> String {
     )
 }
 
-/// The inner type of a newtype.
 fn inner<'a>(cx: &Ctxt, input: &DeriveInput, fields: &'a Fields) -> Option<&'a Type> {
     let Fields::Unnamed(fields) = fields else {
         cx.error(&input.ident, SHAPES);
@@ -126,14 +140,14 @@ fn inner<'a>(cx: &Ctxt, input: &DeriveInput, fields: &'a Fields) -> Option<&'a T
         cx.error(&input.ident, SHAPES);
         return None;
     };
-    refuse_format(cx, &field.attrs);
+    reject_format(cx, &field.attrs);
     Some(&field.ty)
 }
 
-/// Whether the inner type is one that keys can hold.
-fn is_accepted(cx: &Ctxt, inner: &Type) -> bool {
+/// Whether keys can hold the inner type.
+fn is_allowed(cx: &Ctxt, inner: &Type) -> bool {
     let fault = fault_of_type(inner).map(|fault| cx.error(inner, fault));
-    let borrowed = borrowed_for_ever(inner).map(|lifetime| {
+    let borrowed = static_borrow(inner).map(|lifetime| {
         cx.error(
             lifetime,
             "a field type is read out of bytes that do not live for `'static`; hold a `String`",
@@ -142,7 +156,7 @@ fn is_accepted(cx: &Ctxt, inner: &Type) -> bool {
     fault.is_none() && borrowed.is_none()
 }
 
-/// The variants of an enum by their codes.
+/// The variants of an enum with their codes, in ascending order.
 fn codes<'a>(
     cx: &Ctxt,
     input: &DeriveInput,
@@ -169,7 +183,7 @@ fn codes<'a>(
     let mut uncoded = Vec::new();
     let mut taken: HashMap<u64, &Ident> = HashMap::new();
     for variant in variants {
-        refuse_format(cx, &variant.attrs);
+        reject_format(cx, &variant.attrs);
         let ident = &variant.ident;
         let code = match &variant.discriminant {
             Some((_, code)) => read_code(cx, ident, code),
@@ -192,7 +206,7 @@ fn codes<'a>(
     Some(codes)
 }
 
-/// A code that the compiler counts would change as soon as a variant is put in front.
+/// An implicit code would change when a variant is inserted before it.
 fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
     for (at, ident) in (1_u64..).zip(uncoded) {
         let free = greatest.unwrap_or(0).saturating_add(at);
@@ -206,11 +220,11 @@ fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
     }
 }
 
-/// The code after `Created =`: a literal, so that what is stored can be seen where it is declared.
+/// The code after `Created =`: a literal, so that the declaration shows the stored bytes.
 fn read_code(cx: &Ctxt, ident: &Ident, code: &Expr) -> Option<u64> {
     match code {
         Expr::Lit(ExprLit { lit: Lit::Int(int), .. }) => read_int(cx, int),
-        // As a macro passes it on.
+        // A macro's `$code:expr` arrives in a group.
         Expr::Group(group) => read_code(cx, ident, &group.expr),
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => {
             let written = expr.to_token_stream();

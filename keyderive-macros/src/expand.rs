@@ -1,0 +1,491 @@
+//! Prints the code of a key type: one `const` with the impls, and the scan builder beside it.
+
+mod scan;
+
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{Lifetime, Path, Type};
+
+use crate::attr::{Layout, SaltAttr, unraw};
+use crate::model::{Field, Key};
+
+/// The code for a key type without faults.
+pub(crate) fn row_key(key: &Key<'_>) -> TokenStream {
+    let Runtime { private, import } = key.runtime();
+    let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
+    let decoded = decoded(key, &lifetime, &private);
+    let name = &key.input.ident;
+    let (impl_generics, type_generics, where_clause) = key.input.generics.split_for_impl();
+    let scan = key.scan_ident();
+
+    let schema = schema(key, &private);
+    let assertions = assertions(key, &private);
+    let encode = encode_into(key, &private);
+    let decode = decode(key, &private);
+    let builder = scan::builder(key, &private);
+    let stages = scan::stages(key, &private);
+    let codecs = with_codecs(key, &private);
+    let display = display(key, &private);
+
+    let table_key = table_key(key, &private);
+
+    // With the struct's own span, a deprecated struct is not reported in our impl.
+    let name = quote_spanned!(name.span()=> #name);
+    quote! {
+        #import
+
+        #builder
+
+        #[doc(hidden)]
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            deprecated,
+            non_camel_case_types,
+            non_snake_case,
+            private_bounds,
+            private_interfaces,
+            unused_qualifications,
+        )]
+        const _: () = {
+            const __SCHEMA: &#private::Schema = &#schema;
+
+            #assertions
+
+            #[automatically_derived]
+            impl #impl_generics #private::RowKey for #name #type_generics #where_clause {
+                type Decoded<#lifetime> = #decoded;
+                type Scan = #scan;
+                const SCHEMA: &'static #private::Schema = __SCHEMA;
+
+                #encode
+
+                #decode
+
+                #[inline]
+                fn scan() -> #scan {
+                    #scan { draft: #private::Draft::new(__SCHEMA), stage: #private::core::marker::PhantomData }
+                }
+            }
+
+            #table_key
+
+            #display
+
+            #codecs
+
+            #stages
+        };
+    }
+}
+
+fn encode_into(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let count = key.fields.len();
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
+        let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
+        let codec = field.codec.tokens(private);
+        let width = key_field(field, "WIDTH", private);
+        let write = on_type(
+            field,
+            match field.is_hashed() {
+                true => quote!(#private::KeyWriter::hashed_field::<#codec,),
+                false => quote!(#private::KeyWriter::field::<#codec,),
+            },
+            &ty,
+            quote!(>(__key, #at, &self.#ident)?),
+        );
+        // The constant reports a type without a format; see `decode`.
+        quote!(let _ = #width; #write;)
+    });
+    let lens = key.fields.iter().map(|field| {
+        let (ident, ty) = (field.ident, field.type_at(&syn::parse_quote!('_)));
+        let codec = field.codec.tokens(private);
+        let width = key_field(field, "WIDTH", private);
+        let len = on_type(field, quote!(#private::written_len::<#codec,), &ty, quote!(>(&self.#ident)));
+        quote!({ let _ = #width; #len })
+    });
+    quote! {
+        #[inline]
+        fn encode_into(
+            &self,
+            __out: &mut #private::Vec<#private::core::primitive::u8>,
+        ) -> #private::core::result::Result<(), #private::EncodeError> {
+            #private::encode_fields::<Self, #count>(__out, [#(#lens),*], |__key| {
+                #(#fields)*
+                #private::core::result::Result::Ok(())
+            })
+        }
+    }
+}
+
+/// The result of `decode`: the key, or its bytes if a field is hashed.
+fn decoded(key: &Key<'_>, lifetime: &Lifetime, private: &TokenStream) -> TokenStream {
+    match key.first_hashed() {
+        Some(_) => quote!(#private::RawKey),
+        None => key.type_at(lifetime),
+    }
+}
+
+/// The impl that lets an owned key type be a table's.
+fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+    let name = &key.input.ident;
+    if !key.input.generics.params.is_empty() {
+        return None;
+    }
+    if key.first_hashed().is_none() {
+        return Some(quote!(#[automatically_derived] impl #private::OwnedRowKey for #name {}));
+    }
+    Some(quote! {
+        #[automatically_derived]
+        impl #private::TableKey for #name {
+            type Stored = #private::RawKey;
+
+            fn stored(__bytes: &[#private::core::primitive::u8]) -> #private::core::result::Result<#private::RawKey, #private::DecodeError> {
+                <#name as #private::RowKey>::decode(__bytes)
+            }
+        }
+    })
+}
+
+fn decode(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let count = key.fields.len();
+    let lifetime: Lifetime = syn::parse_quote!('__keyderive_key);
+    let name = &key.input.ident;
+    let fields = key.fields.iter().enumerate().map(|(at, field)| {
+        let ident = field.ident;
+        let ty = field.type_at(&syn::parse_quote!('_));
+        let codec = field.codec.tokens(private);
+        let width = key_field(field, "WIDTH", private);
+        let read = on_type(field, quote!(#private::KeyReader::field::<#codec,), &ty, quote!(>(__key, #at)?));
+        // For a type without a format, the error is at this constant. Without it, the compiler would report the
+        // runtime's bounds too.
+        match (key.first_hashed(), field.is_hashed()) {
+            (None, _) => quote!(#ident: { let _ = #width; #read }),
+            (Some(_), false) => quote!({ let _ = #width; #read };),
+            (Some(_), true) => quote!(#private::KeyReader::hashed_field(__key, #at)?;),
+        }
+    });
+    let read = match key.first_hashed() {
+        None => quote!(#private::core::result::Result::Ok(#name { #(#fields),* })),
+        Some(_) => quote!(#(#fields)* #private::core::result::Result::Ok(#private::RawKey::new(__bytes))),
+    };
+    quote! {
+        #[inline]
+        fn decode<#lifetime>(
+            __bytes: &#lifetime [#private::core::primitive::u8],
+        ) -> #private::core::result::Result<Self::Decoded<#lifetime>, #private::DecodeError> {
+            #private::decode_fields::<Self, #count>(__bytes, |__key| {
+                #read
+            })
+        }
+    }
+}
+
+pub(crate) fn display(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
+    key.attrs.display.get()?;
+    let name = &key.input.ident;
+    let (impl_generics, type_generics, where_clause) = key.input.generics.split_for_impl();
+    // `FromStr` cannot return a key that borrows from its argument.
+    let owned = key.input.generics.params.is_empty().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #private::core::str::FromStr for #name {
+                type Err = #private::DecodeError;
+
+                fn from_str(text: &#private::core::primitive::str) -> #private::core::result::Result<Self, #private::DecodeError> {
+                    <Self as #private::RowKey>::from_text(text)
+                }
+            }
+        }
+    });
+    Some(quote! {
+        #[automatically_derived]
+        impl #impl_generics #private::core::fmt::Display for #name #type_generics #where_clause {
+            fn fmt(&self, f: &mut #private::core::fmt::Formatter<'_>) -> #private::core::fmt::Result {
+                #private::display_key(self, f)
+            }
+        }
+
+        #owned
+    })
+}
+
+/// The schema, in which the field types give their formats and widths.
+fn schema(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let key_type = key.name();
+    let delimiter = key.delimiter();
+    let tag = match key.tag() {
+        Some(tag) => quote!(#private::core::option::Option::Some(#tag)),
+        None => quote!(#private::core::option::Option::None),
+    };
+    let salt = match key.salt() {
+        Some(salt) => {
+            let salt = salt_value(key, salt, private);
+            quote!(#private::core::option::Option::Some(#salt))
+        }
+        None => quote!(#private::core::option::Option::None),
+    };
+    let fields = key.fields.iter().map(|field| {
+        let name = field.schema_name();
+        let rust_type = type_name(field.ty.to_token_stream());
+        let format = key_field(field, "FORMAT", private);
+        let width = key_field(field, "WIDTH", private);
+        if field.is_hashed() {
+            let layout = layout(key, private);
+            return quote!({ let _ = #width; #private::Field::hashed(#name, #rust_type, #layout) });
+        }
+        let order = key_field(field, "ORDER", private);
+        quote!(#private::Field::new(#name, #rust_type, #format, #width, #order))
+    });
+    let layout = layout(key, private);
+    quote! {
+        #private::Schema::new(#key_type, #delimiter, #tag, #salt, &[#(#fields),*]).with_layout(#layout)
+    }
+}
+
+fn layout(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    match key.layout() {
+        Layout::Text => quote!(#private::Layout::Delimited),
+        Layout::Ordered => quote!(#private::Layout::OrderedCode),
+    }
+}
+
+fn salt_value(key: &Key<'_>, salt: &SaltAttr, private: &TokenStream) -> TokenStream {
+    let range = salt.range();
+    let over = key.salted_fields();
+    let place = key.salt_place(salt).tokens(private);
+    // `sep` may repeat the delimiter; the schema is the same as without it.
+    let sep = salt.sep.get().filter(|sep| sep.as_bytes() != [key.delimiter()]);
+    let sep = sep.map(|sep| quote!(.with_sep(#sep)));
+    let hash = salt.java.get().map(|()| quote!(.with_hash(#private::SaltHash::Java)));
+    quote!(#private::Salt::new(#range, &[#(#over),*]).with_place(#place) #sep #hash)
+}
+
+/// The rules about what only the field types know, such as widths. Each is an error on the token at fault.
+fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    let fits = assertion(&quote!(assert_fits(__SCHEMA)), key.input.ident.span(), private);
+    let delimiter = key.attrs.delimiter.tokens().and_then(first_span);
+    let delimiter = delimiter.map(|span| assertion(&quote!(assert_delimiter(__SCHEMA)), span, private));
+    let pinned = key.attrs.fingerprint.get().zip(key.attrs.fingerprint.tokens().and_then(first_span));
+    let fingerprint =
+        pinned.map(|(pinned, span)| assertion(&quote!(assert_fingerprint(__SCHEMA, #pinned)), span, private));
+    quote!(#fits #delimiter #fingerprint)
+}
+
+fn first_span(tokens: &TokenStream) -> Option<Span> {
+    tokens.clone().into_iter().next().map(|token| token.span())
+}
+
+/// Runs a check of the schema at compile time, with its error at `span`.
+fn assertion(check: &TokenStream, span: Span, private: &TokenStream) -> TokenStream {
+    let call = respan(quote!(#private::Schema::#check), span);
+    quote!(const _: () = #call;)
+}
+
+/// The codecs of the fields stored `with` a module.
+fn with_codecs(key: &Key<'_>, private: &TokenStream) -> TokenStream {
+    key.fields.iter().filter_map(|field| with_codec(field, private)).collect()
+}
+
+/// Like [`respan`], for the tokens in groups too.
+fn respan_all(tokens: TokenStream, span: Span) -> TokenStream {
+    let respan = |token: TokenTree| {
+        let mut token = match token {
+            TokenTree::Group(group) => Group::new(group.delimiter(), respan_all(group.stream(), span)).into(),
+            token => token,
+        };
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(respan).collect()
+}
+
+/// The marker type that stands for the module on this field, so that the field's type may be foreign.
+fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
+    let marker = field.codec.with_marker()?;
+    let with = field.attrs.with.get()?;
+    let (written, module, ty) = (&with.written, &with.module, field.ty);
+    // Errors of the module are on its path, errors of the type on the type.
+    let span = module.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+    let width = respan(quote!(#module::WIDTH), span);
+    let write = respan_all(quote!(|value, out| #module::write(value, out)), span);
+    let read = respan_all(quote!(|bytes| #module::read(bytes)), span);
+    let arg = on_type(field, quote!(&'__keyderive), &quote!(#ty), TokenStream::new());
+    Some(quote! {
+        pub enum #marker {}
+
+        #[automatically_derived]
+        impl #private::KeyField<#marker> for #ty {
+            type Arg<'__keyderive> = #arg;
+            type Decoded<'__keyderive> = #ty;
+            const FORMAT: #private::Format = #private::Format::Custom(#written);
+            const WIDTH: #private::Width = #width;
+
+            #[inline]
+            fn arg(&self) -> &#ty {
+                self
+            }
+
+            #[inline]
+            fn write(
+                value: &#ty,
+                out: &mut #private::Vec<#private::core::primitive::u8>,
+            ) -> #private::core::result::Result<(), #private::FieldError> {
+                #private::write_custom::<#marker, #ty>(value, out, #write)
+            }
+
+            #[inline]
+            fn read(
+                bytes: #private::Cow<'_, [#private::core::primitive::u8]>,
+            ) -> #private::core::result::Result<#ty, #private::FieldError> {
+                #private::read_custom::<#marker, #ty>(&bytes, #read)
+            }
+        }
+    })
+}
+
+/// Where the printed code finds the runtime.
+pub(crate) struct Runtime {
+    /// The path to the runtime's private module.
+    pub(crate) private: TokenStream,
+    /// The `use` that has to precede it. Only this names the path of `crate = "…"`, so that a wrong path is one error.
+    pub(crate) import: Option<TokenStream>,
+}
+
+impl Runtime {
+    /// The runtime for the type `ident`, at the path of its `crate = "…"`.
+    pub(crate) fn new(krate: Option<&Path>, ident: &Ident) -> Self {
+        let Some(krate) = krate else {
+            return Self { private: quote!(::keyderive::__private), import: None };
+        };
+        let alias = format_ident!("__keyderive_{}", unraw(ident), span = Span::call_site());
+        let span =
+            krate.to_token_stream().into_iter().next().map_or_else(Span::call_site, |token| token.span());
+        let private = quote_spanned!(span=> __private);
+        let import = quote!(use #krate::#private as #alias;);
+        Self { private: alias.into_token_stream(), import: Some(import) }
+    }
+}
+
+/// `<ty as KeyField<…>>::item`, on the field's type, with its lifetimes inferred.
+fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStream {
+    let codec = field.codec.tokens(private);
+    let item = Ident::new(item, Span::call_site());
+    let ty = field.type_at(&syn::parse_quote!('_));
+    on_type(field, quote!(<), &ty, quote!(as #private::KeyField<#codec>>::#item))
+}
+
+/// `before ty after`, with spans such that an error about it is on the whole of the field's type.
+///
+/// The compiler takes a span from the first token to the last one. All code that needs a format of the type is
+/// printed this way, so that the errors are equal and the compiler shows one.
+fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
+    on_span_of(field.ty, before, ty, after)
+}
+
+/// `before ty after`, with spans that cover the type `written`.
+pub(crate) fn on_span_of(
+    written: &Type,
+    before: TokenStream,
+    ty: &TokenStream,
+    after: TokenStream,
+) -> TokenStream {
+    let mut spans = written.to_token_stream().into_iter().map(|token| token.span());
+    let start = spans.next().unwrap_or_else(Span::call_site);
+    let end = spans.last().unwrap_or(start);
+    let (before, after) = (respan(before, start), respan(after, end));
+    quote!(#before #ty #after)
+}
+
+/// The tokens with their spans set to `span`. `quote_spanned` would keep the spans of interpolated tokens.
+pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
+    let respan = |mut token: TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(respan).collect()
+}
+
+/// A type as people write it, for the schema: `std::borrow::Cow<'a, str>`. The compiler's own text of tokens changes
+/// its spaces from release to release.
+fn type_name(ty: TokenStream) -> String {
+    let mut text = String::new();
+    append(ty, &mut text);
+    text
+}
+
+fn append(tokens: TokenStream, text: &mut String) {
+    for token in tokens {
+        match token {
+            TokenTree::Ident(ident) => append_word(&ident.to_string(), text),
+            TokenTree::Literal(literal) => append_word(&literal.to_string(), text),
+            TokenTree::Punct(punct) => match punct.as_char() {
+                sign @ (',' | ';') => text.extend([sign, ' ']),
+                '+' => text.push_str(" + "),
+                '=' => text.push_str(" = "),
+                // A `::` after a lifetime starts another word.
+                ':' if ends_with_lifetime(text) => text.push_str(" :"),
+                sign => text.push(sign),
+            },
+            TokenTree::Group(group) => {
+                let (open, close) = match group.delimiter() {
+                    Delimiter::Parenthesis => ("(", ")"),
+                    Delimiter::Bracket => ("[", "]"),
+                    Delimiter::Brace => ("{", "}"),
+                    Delimiter::None => ("", ""),
+                };
+                match group.delimiter() {
+                    Delimiter::Bracket => append_word(open, text),
+                    _ => text.push_str(open),
+                }
+                append(group.stream(), text);
+                text.push_str(close);
+            }
+        }
+    }
+}
+
+/// Whether the last word is a lifetime.
+fn ends_with_lifetime(text: &str) -> bool {
+    let word = text.trim_end_matches(|last: char| last.is_alphanumeric() || last == '_');
+    word.len() < text.len() && word.ends_with('\'')
+}
+
+/// Appends a word, after a space if another word precedes it, as in `&'a str` and `&'a [u8]`.
+fn append_word(word: &str, text: &mut String) {
+    if text.ends_with(|last: char| last.is_alphanumeric() || last == '_') {
+        text.push(' ');
+    }
+    text.push_str(word);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_are_named_as_written() {
+        for ty in [
+            "u64",
+            "&'a str",
+            "&'static [u8]",
+            "&'a ::core::primitive::str",
+            "chrono::NaiveDate",
+            "::std::borrow::Cow<'a, str>",
+            "DateTime<chrono::Utc>",
+            "[u8; 16]",
+            "[u8; SIZE]",
+            "r#type",
+            "Box<dyn Send + Sync>",
+            "<Foreign as Trait>::Type",
+            "Of<Item = u8>",
+            "(u8, u16)",
+        ] {
+            assert_eq!(type_name(ty.parse().unwrap()), ty);
+            let spaced = ty.replace("::", " :: ").replace('<', " < ").replace(';', "  ;");
+            assert_eq!(type_name(spaced.parse().unwrap()), ty);
+        }
+    }
+}
