@@ -53,8 +53,8 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
             cx.error(
                 written,
                 format_args!(
-                    "this delimiter is not below `0`, and a tag holds no byte at or below its delimiter, as `{}` is; \
-                     choose one below `0`, such as '#' or '-'",
+                    "every byte of a tag is above the delimiter, and `{}` is not above this one; choose a delimiter below \
+                     `0`, such as '#' or '-'",
                     byte.escape_ascii(),
                 ),
             );
@@ -300,8 +300,7 @@ fn datetime17_is_not_a_count(cx: &Ctxt, field: &Field<'_>) {
     if field.attrs.reverse_ts.get().is_some() {
         cx.error(
             format,
-            "`reverse_ts` subtracts a count, and `datetime17` is none; \
-             remove `format`, which leaves the count of a unit",
+            "`reverse_ts` needs a count, and `datetime17` writes calendar digits; remove `format` to store a count",
         );
     }
 }

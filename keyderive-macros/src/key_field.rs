@@ -171,8 +171,7 @@ fn codes<'a>(
             cx.error(
                 &variant.fields,
                 format_args!(
-                    "`{}` has fields, and what is stored is its code alone; keep the fields in the row key or in \
-                     columns",
+                    "`{}` has fields, but a row key stores only its code; keep the fields in the row key or in columns",
                     variant.ident,
                 ),
             );
@@ -213,8 +212,8 @@ fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
         cx.error(
             ident,
             format_args!(
-                "`{ident}` has no code of its own, and a counted one changes as variants come and go, though it \
-                 is in the stored keys; write `{ident} = {free}`",
+                "`{ident}` has no code, and an implicit one would change as variants come and go, though stored keys \
+                 hold it; write `{ident} = {free}`",
             ),
         );
     }

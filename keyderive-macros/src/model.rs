@@ -316,7 +316,7 @@ fn named_fields<'a>(cx: &Ctxt, input: &'a DeriveInput) -> Option<&'a Punctuated<
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) if !fields.named.is_empty() => return Some(&fields.named),
             Fields::Named(_) | Fields::Unit => {
-                cx.error(name, format_args!("a row key needs a field at least; {REMEDY}"));
+                cx.error(name, format_args!("a row key needs at least one field; {REMEDY}"));
             }
             Fields::Unnamed(fields) => {
                 cx.error(
