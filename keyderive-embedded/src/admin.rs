@@ -1,38 +1,41 @@
-//! The table administration service.
-
-mod families;
-mod schema;
-mod update;
+//! The table administration service: tables, their column families and row key schemas.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin;
 use keyderive_proto::admin::drop_row_range_request::Target;
+use keyderive_proto::admin::gc_rule::Rule;
+use keyderive_proto::admin::modify_column_families_request::Modification;
+use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::table::{TimestampGranularity, View};
+use keyderive_proto::admin::r#type::r#struct::Field;
+use keyderive_proto::admin::r#type::r#struct::encoding::{DelimitedBytes, Encoding};
+use keyderive_proto::admin::r#type::{self as types, Kind, Struct};
 use keyderive_proto::admin::{
-    self, CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
-    DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, UpdateTableRequest,
+    CheckConsistencyRequest, CheckConsistencyResponse, ColumnFamily, CreateTableRequest, DeleteTableRequest,
+    DropRowRangeRequest, GcRule, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse,
+    GetTableRequest, ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table,
+    UpdateTableMetadata, UpdateTableRequest,
 };
-use keyderive_proto::values::{Empty, Operation};
+use keyderive_proto::values::{Any, Duration, Empty, FieldMask, Operation, Timestamp, operation};
+use prost::Message;
 use tonic::{Request, Response, Status};
 
-use self::families::modify;
-use super::check;
-use super::interval::Interval;
-use super::routing::routed;
-use super::storage::Definition;
-use super::store::Store;
-use super::worker::Worker;
+use crate::check::{self, routed};
+use crate::gc;
+use crate::interval::Interval;
+use crate::mutate::complete_value_type;
+use crate::storage::{Definition, Families};
+use crate::store::Store;
+use crate::worker::Worker;
 
-/// How many tables are listed at once where the client does not say.
+/// The most tables in a page, and the default.
 const PAGE_TABLES: usize = 1000;
 
-/// One token for every moment: there is one copy of the rows, so it has every write.
+/// The only consistency token: there is one copy of the rows, which always has every write.
 const TOKEN: &str = "consistent";
 
-/// Creates, describes and deletes the tables of a store.
 pub(super) struct Admin {
     worker: Arc<Worker>,
 }
@@ -45,19 +48,16 @@ impl Admin {
 
 #[tonic::async_trait]
 impl BigtableTableAdmin for Admin {
-    async fn create_table(
-        &self,
-        request: Request<CreateTableRequest>,
-    ) -> Result<Response<admin::Table>, Status> {
+    async fn create_table(&self, request: Request<CreateTableRequest>) -> Result<Response<Table>, Status> {
         let request = routed(request, "parent", |message| &message.parent)?;
         check::instance(&request.parent)?;
         check::table_id(&request.table_id)?;
         let name = format!("{}/tables/{}", request.parent, request.table_id);
         let splits = request.initial_splits.into_iter().map(|split| split.key).collect();
-        let definition = define(request.table.unwrap_or_default(), splits)?;
+        let definition = parse_definition(request.table.unwrap_or_default(), splits)?;
         let create = move |store: &Store| {
             store.create_table(&name, definition.clone())?;
-            Ok(describe(name, definition, View::Full))
+            Ok(table_message(name, definition, View::Full))
         };
         self.worker.write(create).await.map(Response::new)
     }
@@ -68,14 +68,14 @@ impl BigtableTableAdmin for Admin {
     ) -> Result<Response<ListTablesResponse>, Status> {
         let request = routed(request, "parent", |message| &message.parent)?;
         check::instance(&request.parent)?;
-        list(self.worker.store(), &request).map(Response::new)
+        list_tables(self.worker.store(), &request).map(Response::new)
     }
 
-    async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<admin::Table>, Status> {
+    async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<Table>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
         let definition = self.worker.store().table(&request.name)?;
         let view = view(request.view, View::SchemaView)?;
-        Ok(Response::new(describe(request.name, Definition::clone(&definition), view)))
+        Ok(Response::new(table_message(request.name, Definition::clone(&definition), view)))
     }
 
     async fn delete_table(&self, request: Request<DeleteTableRequest>) -> Result<Response<Empty>, Status> {
@@ -99,13 +99,13 @@ impl BigtableTableAdmin for Admin {
         &self,
         request: Request<UpdateTableRequest>,
     ) -> Result<Response<Operation>, Status> {
-        self.worker.write_long(|store| update::table(store, request)).await.map(Response::new)
+        self.worker.write_long(|store| update_table(store, request)).await.map(Response::new)
     }
 
     async fn modify_column_families(
         &self,
         request: Request<ModifyColumnFamiliesRequest>,
-    ) -> Result<Response<admin::Table>, Status> {
+    ) -> Result<Response<Table>, Status> {
         let request = routed(request, "name", |message| &message.name)?;
         if request.modifications.is_empty() {
             return Err(Status::invalid_argument(format!(
@@ -116,9 +116,9 @@ impl BigtableTableAdmin for Admin {
         let redefine = move |store: &Store| {
             let mut modifications = request.modifications.into_iter();
             let definition = store.redefine(&request.name, |definition| {
-                modifications.try_for_each(|modification| modify(definition, modification))
+                modifications.try_for_each(|modification| modify_family(definition, modification))
             })?;
-            Ok(describe(request.name, definition, View::Full))
+            Ok(table_message(request.name, definition, View::Full))
         };
         self.worker.write_long(redefine).await.map(Response::new)
     }
@@ -128,7 +128,7 @@ impl BigtableTableAdmin for Admin {
         let rows = match request.target {
             Some(Target::DeleteAllDataFromTable(true)) => Interval::all(),
             Some(Target::RowKeyPrefix(prefix)) if !prefix.is_empty() => Interval::prefix(&prefix),
-            // As the service has it, which does nothing then.
+            // The service accepts this and does nothing.
             Some(Target::DeleteAllDataFromTable(false)) => {
                 self.worker.store().table(&request.name)?;
                 return Ok(Response::new(Empty {}));
@@ -156,7 +156,7 @@ impl BigtableTableAdmin for Admin {
         self.worker.store().table(&request.name)?;
         if request.consistency_token != TOKEN {
             return Err(Status::invalid_argument(format!(
-                "`{}` is no consistency token",
+                "`{}` is not a consistency token",
                 request.consistency_token
             )));
         }
@@ -164,10 +164,10 @@ impl BigtableTableAdmin for Admin {
     }
 }
 
-/// What a table is that a client asks for.
-fn define(table: admin::Table, mut splits: Vec<Bytes>) -> Result<Definition, Status> {
+/// The definition of the table in a `CreateTableRequest`.
+fn parse_definition(table: Table, mut splits: Vec<Bytes>) -> Result<Definition, Status> {
     if splits.iter().any(Bytes::is_empty) {
-        return Err(Status::invalid_argument("a split is the empty key, where the first tablet begins"));
+        return Err(Status::invalid_argument("a split is the empty key, which already begins the first tablet"));
     }
     splits.iter().try_for_each(check::key)?;
     splits.sort_unstable();
@@ -175,23 +175,23 @@ fn define(table: admin::Table, mut splits: Vec<Bytes>) -> Result<Definition, Sta
     let mut definition =
         Definition { splits, deletion_protection: table.deletion_protection, ..Definition::default() };
     for (name, family) in table.column_families {
-        families::create(&mut definition, name, family)?;
+        create_family(&mut definition, name, family)?;
     }
     if let Some(row_key_schema) = table.row_key_schema {
-        schema::check(&row_key_schema, &definition.families)?;
+        check_schema(&row_key_schema, &definition.families)?;
         definition.row_key_schema = Some(row_key_schema);
     }
     Ok(definition)
 }
 
-/// A table as `view` shows it. There is one copy of it, unencrypted, so other views than those of the schema have its
-/// name alone.
-fn describe(name: String, definition: Definition, view: View) -> admin::Table {
+/// A table as `view` shows it. There is no replication or encryption to show, so all views but those with the schema
+/// show the name only.
+fn table_message(name: String, definition: Definition, view: View) -> Table {
     if !matches!(view, View::SchemaView | View::Full) {
-        return admin::Table { name, ..admin::Table::default() };
+        return Table { name, ..Table::default() };
     }
     let families = definition.families.into_iter();
-    admin::Table {
+    Table {
         name,
         column_families: families.map(|(name, family)| (name.as_ref().to_owned(), family)).collect(),
         granularity: TimestampGranularity::Millis.into(),
@@ -208,13 +208,13 @@ fn view(number: i32, default: View) -> Result<View, Status> {
     }
 }
 
-/// A page of tables by name. Its token is the name that it ends with.
-fn list(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse, Status> {
+/// A page of table names. Its token is its last name.
+fn list_tables(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse, Status> {
     let ListTablesRequest { parent, view: asked, page_size, page_token } = request;
     let view = view(*asked, View::NameOnly)?;
     if matches!(view, View::SchemaView | View::Full) {
         return Err(Status::invalid_argument(format!(
-            "tables are not listed in the view {}; get each by its name",
+            "`ListTables` does not support the view {}; get each table by its name",
             view.as_str_name()
         )));
     }
@@ -225,12 +225,291 @@ fn list(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse
     };
     let prefix = format!("{parent}/tables/");
     if !page_token.is_empty() && !page_token.starts_with(&prefix) {
-        return Err(Status::invalid_argument(format!("`{page_token}` is no page token of this list")));
+        return Err(Status::invalid_argument(format!("`{page_token}` is not a page token of this list")));
     }
     let mut names = store.tables(&prefix, page_token, count + 1)?;
     let more = names.len() > count;
     names.truncate(count);
     let next_page_token = names.last().filter(|_| more).cloned().unwrap_or_default();
-    let tables = names.into_iter().map(|name| admin::Table { name, ..admin::Table::default() }).collect();
+    let tables = names.into_iter().map(|name| Table { name, ..Table::default() }).collect();
     Ok(ListTablesResponse { tables, next_page_token })
+}
+
+/// Updates the fields in the mask. The update is finished when it returns, so the operation is done.
+fn update_table(store: &Store, request: Request<UpdateTableRequest>) -> Result<Operation, Status> {
+    let request = routed(request, "table.name", |message: &UpdateTableRequest| {
+        message.table.as_ref().map_or("", |table| &table.name)
+    })?;
+    let Some(table) = request.table else {
+        return Err(Status::invalid_argument("the request has no table"));
+    };
+    let paths = request.update_mask.unwrap_or_default().paths;
+    if paths.is_empty() {
+        return Err(Status::invalid_argument(format!(
+            "the update mask for table `{}` is empty",
+            table.name
+        )));
+    }
+    let definition = store.redefine(&table.name, |definition| {
+        paths.iter().try_for_each(|path| update_field(definition, path, &table, request.ignore_warnings))
+    })?;
+    Ok(finished_operation(store, &table_message(table.name, definition, View::Full)))
+}
+
+fn update_field(
+    definition: &mut Definition,
+    path: &str,
+    table: &Table,
+    ignore_warnings: bool,
+) -> Result<(), Status> {
+    match path {
+        "deletion_protection" => {
+            definition.deletion_protection = table.deletion_protection;
+            Ok(())
+        }
+        "row_key_schema" => replace_schema(definition, table.row_key_schema.as_ref(), ignore_warnings),
+        "column_families" => Err(Status::unimplemented(
+            "`UpdateTable` cannot change column families; use `ModifyColumnFamilies`",
+        )),
+        "change_stream_config" | "change_stream_config.retention_period" | "automated_backup_policy" => {
+            Err(Status::unimplemented(format!("the embedded Bigtable has no `{path}`")))
+        }
+        _ => Err(Status::invalid_argument(format!(
+            "`{path}` of a table cannot be updated; `deletion_protection` and `row_key_schema` can"
+        ))),
+    }
+}
+
+/// A schema can be added, and removed if warnings are ignored, but not changed.
+fn replace_schema(
+    definition: &mut Definition,
+    new: Option<&Struct>,
+    ignore_warnings: bool,
+) -> Result<(), Status> {
+    match (&definition.row_key_schema, new) {
+        (None, Some(new)) => check_schema(new, &definition.families)?,
+        (Some(old), Some(new)) if old != new => {
+            return Err(Status::invalid_argument(
+                "a row key schema cannot be changed; remove it, then add the new one",
+            ));
+        }
+        (Some(_), None) if !ignore_warnings => {
+            return Err(Status::invalid_argument(
+                "without the row key schema, SQL loses the columns of the key; set `ignore_warnings` to remove it",
+            ));
+        }
+        _ => {}
+    }
+    definition.row_key_schema = new.cloned();
+    Ok(())
+}
+
+fn finished_operation(store: &Store, table: &Table) -> Operation {
+    let now = store.now_micros();
+    let time = Some(Timestamp {
+        seconds: now.div_euclid(1_000_000),
+        // The remainder is below 1,000,000, so the product fits.
+        nanos: i32::try_from(now.rem_euclid(1_000_000) * 1000).unwrap_or_default(),
+    });
+    let name = format!("operations/{}/update", table.name);
+    let metadata = UpdateTableMetadata { name: table.name.clone(), start_time: time, end_time: time };
+    Operation {
+        name,
+        metadata: Some(any("UpdateTableMetadata", &metadata)),
+        done: true,
+        result: Some(operation::Result::Response(any("Table", table))),
+    }
+}
+
+fn any(name: &str, message: &impl Message) -> Any {
+    Any {
+        type_url: format!("type.googleapis.com/google.bigtable.admin.v2.{name}"),
+        value: message.encode_to_vec().into(),
+    }
+}
+
+/// The service rejects larger rules.
+const MAX_RULE_BYTES: usize = 500;
+
+const MIN_AGE_MICROS: i64 = 1000;
+
+fn modify_family(definition: &mut Definition, modification: Modification) -> Result<(), Status> {
+    let Modification { id, r#mod, update_mask } = modification;
+    match r#mod {
+        Some(Mod::Create(family)) => create_family(definition, id, family),
+        Some(Mod::Update(family)) => update_family(definition, &id, family, &update_mask.unwrap_or_default()),
+        Some(Mod::Drop(true)) if definition.deletion_protection => Err(Status::failed_precondition(format!(
+            "the column family `{id}` cannot be dropped: its table is protected from deletion"
+        ))),
+        Some(Mod::Drop(true)) => {
+            definition.families.remove(id.as_str()).map(|_| ()).ok_or_else(|| no_family(&id))
+        }
+        Some(Mod::Drop(false)) | None => {
+            Err(Status::invalid_argument(format!("the modification of the column family `{id}` is empty")))
+        }
+    }
+}
+
+fn create_family(definition: &mut Definition, id: String, mut family: ColumnFamily) -> Result<(), Status> {
+    check::family_name(&id)?;
+    if definition.families.contains_key(id.as_str()) {
+        return Err(Status::already_exists(format!("the table already has the column family `{id}`")));
+    }
+    let fields = definition.row_key_schema.iter().flat_map(|schema| &schema.fields);
+    if fields.into_iter().any(|field| field.field_name == id) {
+        return Err(Status::invalid_argument(format!(
+            "the column family `{id}` has the name of a field of the table's row key schema"
+        )));
+    }
+    check_gc_rule(&id, family.gc_rule.as_ref())?;
+    if let Some(value_type) = &mut family.value_type {
+        complete_value_type(&id, value_type)?;
+    }
+    definition.families.insert(id.into(), family);
+    Ok(())
+}
+
+/// Only the GC rule can be updated; an empty mask means the rule, too.
+fn update_family(
+    definition: &mut Definition,
+    id: &str,
+    family: ColumnFamily,
+    mask: &FieldMask,
+) -> Result<(), Status> {
+    let Some(known) = definition.families.get_mut(id) else { return Err(no_family(id)) };
+    if let Some(path) = mask.paths.iter().find(|path| *path != "gc_rule") {
+        return Err(Status::invalid_argument(format!(
+            "`{path}` of the column family `{id}` cannot be updated, only `gc_rule` can"
+        )));
+    }
+    check_gc_rule(id, family.gc_rule.as_ref())?;
+    known.gc_rule = family.gc_rule;
+    Ok(())
+}
+
+fn no_family(id: &str) -> Status {
+    Status::not_found(format!("the table has no column family `{id}`"))
+}
+
+fn check_gc_rule(id: &str, rule: Option<&GcRule>) -> Result<(), Status> {
+    let Some(rule) = rule else { return Ok(()) };
+    let reject = |what: String| {
+        Err(Status::invalid_argument(format!(
+            "the garbage collection rule of the column family `{id}` {what}"
+        )))
+    };
+    let bytes = rule.encoded_len();
+    if bytes > MAX_RULE_BYTES {
+        return reject(format!("has {bytes} bytes, and it may have {MAX_RULE_BYTES}"));
+    }
+    gc_rule_fault(rule).map_or(Ok(()), reject)
+}
+
+/// Why a rule is invalid. `MAX_RULE_BYTES` bounds the recursion.
+fn gc_rule_fault(rule: &GcRule) -> Option<String> {
+    match rule.rule.as_ref()? {
+        Rule::MaxNumVersions(kept) if *kept < 1 => Some(format!("keeps {kept} versions; at least 1 is kept")),
+        Rule::MaxNumVersions(_) => None,
+        Rule::MaxAge(age) if is_too_young(age) => {
+            Some(format!("keeps cells for {}.{:09} seconds; at least 1 ms is kept", age.seconds, age.nanos))
+        }
+        Rule::MaxAge(_) => None,
+        Rule::Intersection(rules) => rules.rules.iter().find_map(gc_rule_fault),
+        Rule::Union(rules) => rules.rules.iter().find_map(gc_rule_fault),
+    }
+}
+
+fn is_too_young(age: &Duration) -> bool {
+    age.seconds < 0 || age.nanos < 0 || gc::micros(age) < MIN_AGE_MICROS
+}
+
+/// SQL's names for the whole key and for the time of a row.
+const RESERVED: [&str; 2] = ["_key", "_timestamp"];
+
+const MAX_DELIMITER_BYTES: usize = 50;
+
+fn check_schema(schema: &Struct, families: &Families) -> Result<(), Status> {
+    schema_fault(schema, families)
+        .map_or(Ok(()), |fault| Err(Status::invalid_argument(format!("the row key schema {fault}"))))
+}
+
+fn schema_fault(schema: &Struct, families: &Families) -> Option<String> {
+    if schema.fields.is_empty() {
+        return Some("has no fields".to_owned());
+    }
+    let fields = || schema.fields.iter().enumerate();
+    encoding_fault(schema)
+        .or_else(|| fields().find_map(|(place, field)| field_fault(place, field, families)))
+        .or_else(|| {
+            let mut named = fields();
+            let (_, field) = named.find(|(place, field)| {
+                schema.fields[..*place].iter().any(|other| other.field_name == field.field_name)
+            })?;
+            Some(format!("has two fields with the name `{}`", field.field_name))
+        })
+}
+
+fn encoding_fault(schema: &Struct) -> Option<String> {
+    let encoding = schema.encoding.as_ref().and_then(|encoding| encoding.encoding.as_ref());
+    match encoding {
+        None => Some("has no encoding".to_owned()),
+        Some(Encoding::Singleton(_)) if schema.fields.len() != 1 => {
+            Some(format!("has {} fields, and the encoding `singleton` is for one", schema.fields.len()))
+        }
+        Some(Encoding::DelimitedBytes(DelimitedBytes { delimiter }))
+            if !(1..=MAX_DELIMITER_BYTES).contains(&delimiter.len()) =>
+        {
+            Some(format!(
+                "has a delimiter of {} bytes, and one has 1 to {MAX_DELIMITER_BYTES}",
+                delimiter.len()
+            ))
+        }
+        Some(_) => None,
+    }
+}
+
+fn field_fault(place: usize, field: &Field, families: &Families) -> Option<String> {
+    let Field { field_name: name, r#type } = field;
+    if name.is_empty() {
+        return Some(format!("has a field without a name, at place {place}"));
+    }
+    if RESERVED.contains(&name.as_str()) {
+        return Some(format!("has a field with the name `{name}`, which SQL reserves"));
+    }
+    if families.contains_key(name.as_str()) {
+        return Some(format!("has a field with the name of the column family `{name}`"));
+    }
+    match r#type.as_ref().and_then(|r#type| r#type.kind.as_ref()) {
+        None => Some(format!("has the field `{name}` without a type")),
+        Some(Kind::StructType(_) | Kind::ArrayType(_) | Kind::MapType(_) | Kind::AggregateType(_)) => {
+            Some(format!("has the field `{name}`, which is not a scalar"))
+        }
+        Some(kind) if !has_encoding(kind) => Some(format!(
+            "has the field `{name}`, whose type has no encoding: bytes, strings, integers and timestamps have one"
+        )),
+        Some(_) => None,
+    }
+}
+
+fn has_encoding(kind: &Kind) -> bool {
+    match kind {
+        Kind::BytesType(bytes) => {
+            matches!(bytes.encoding, Some(types::bytes::Encoding { encoding: Some(_) }))
+        }
+        Kind::StringType(string) => {
+            matches!(string.encoding, Some(types::string::Encoding { encoding: Some(_) }))
+        }
+        Kind::Int64Type(int64) => {
+            matches!(int64.encoding, Some(types::int64::Encoding { encoding: Some(_) }))
+        }
+        Kind::TimestampType(timestamp) => matches!(
+            timestamp.encoding,
+            Some(types::timestamp::Encoding {
+                encoding: Some(types::timestamp::encoding::Encoding::UnixMicrosInt64(
+                    types::int64::Encoding { encoding: Some(_) }
+                ))
+            })
+        ),
+        _ => false,
+    }
 }

@@ -1,9 +1,11 @@
-//! What the service takes: sizes, numbers, names and times.
+//! Checks of requests: sizes, numbers, names, times, and the routing header.
 
 use bytes::Bytes;
-use tonic::Status;
+use percent_encoding::percent_decode_str;
+use tonic::metadata::MetadataMap;
+use tonic::{Request, Status};
 
-/// What the service takes in one request, and of rules in one read-modify-write.
+/// The most mutations of a request, and rules of a read-modify-write.
 const MAX_MUTATIONS: usize = 100_000;
 
 const MAX_KEY_BYTES: usize = 4096;
@@ -13,10 +15,10 @@ const MAX_VALUE_BYTES: usize = 100 << 20;
 const MAX_TABLE_ID: usize = 50;
 const MAX_FAMILY_NAME: usize = 64;
 
-/// Timestamps are kept in microseconds, and are whole milliseconds.
+/// Timestamps count microseconds, and must be whole milliseconds.
 pub(super) const GRANULARITY_MICROS: i64 = 1000;
 
-/// How much of a key or qualifier an error shows.
+/// How many bytes of a key or qualifier an error shows.
 const SHOWN_BYTES: usize = 32;
 
 pub(super) fn key(key: &Bytes) -> Result<(), Status> {
@@ -25,7 +27,7 @@ pub(super) fn key(key: &Bytes) -> Result<(), Status> {
         0 => Err(Status::invalid_argument("a row key is empty")),
         length => Err(Status::invalid_argument(format!(
             "a row key has {length} bytes, and it may have {MAX_KEY_BYTES}: it begins with {:?}",
-            shown(key)
+            truncate(key)
         ))),
     }
 }
@@ -37,7 +39,7 @@ pub(super) fn qualifier(family: &str, qualifier: &Bytes) -> Result<(), Status> {
     Err(Status::invalid_argument(format!(
         "a qualifier in the column family `{family}` has {} bytes, and it may have {MAX_QUALIFIER_BYTES}: it begins with {:?}",
         qualifier.len(),
-        shown(qualifier)
+        truncate(qualifier)
     )))
 }
 
@@ -47,15 +49,15 @@ pub(super) fn value(family: &str, qualifier: &Bytes, bytes: usize) -> Result<(),
     }
     Err(Status::invalid_argument(format!(
         "a value of the column {:?} in the column family `{family}` has {bytes} bytes, and it may have {MAX_VALUE_BYTES}",
-        shown(qualifier)
+        truncate(qualifier)
     )))
 }
 
-fn shown(bytes: &Bytes) -> Bytes {
+fn truncate(bytes: &Bytes) -> Bytes {
     bytes.slice(..bytes.len().min(SHOWN_BYTES))
 }
 
-/// A timestamp, or a bound of a range of timestamps.
+/// Checks a timestamp, or a bound of a range of timestamps.
 pub(super) fn timestamp(micros: i64) -> Result<i64, Status> {
     if micros >= 0 && micros % GRANULARITY_MICROS == 0 {
         return Ok(micros);
@@ -82,7 +84,6 @@ pub(super) fn family_name(family: &str) -> Result<(), Status> {
     name("column family", family, MAX_FAMILY_NAME)
 }
 
-/// A name in the form that the service allows.
 fn name(what: &str, name: &str, longest: usize) -> Result<(), Status> {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.".contains(&byte);
     let begins = name.bytes().next().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
@@ -90,7 +91,7 @@ fn name(what: &str, name: &str, longest: usize) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "`{name}` is no name for a {what}: it has 1 to {longest} letters, digits, `_`, `-` and `.`, and begins with none of the last two"
+        "`{name}` is not a name for a {what}: a name has 1 to {longest} letters, digits, `_`, `-` and `.`, and does not begin with `-` or `.`"
     )))
 }
 
@@ -104,6 +105,35 @@ pub(super) fn instance(name: &str) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "`{name}` names no instance: write `projects/`, a project, `/instances/` and an instance"
+        "`{name}` is not the name of an instance: write `projects/`, a project, `/instances/` and an instance"
     )))
+}
+
+const ROUTING: &str = "x-goog-request-params";
+
+/// Takes the message of a request, and rejects it if `parameter` in the routing header differs from `name`.
+///
+/// The header may be absent, as with the service.
+pub(super) fn routed<M>(
+    request: Request<M>,
+    parameter: &str,
+    name: impl FnOnce(&M) -> &str,
+) -> Result<M, Status> {
+    check_routing(request.metadata(), parameter, name(request.get_ref()))?;
+    Ok(request.into_inner())
+}
+
+fn check_routing(metadata: &MetadataMap, parameter: &str, name: &str) -> Result<(), Status> {
+    let Some(header) = metadata.get(ROUTING) else { return Ok(()) };
+    let header = header.to_str().unwrap_or_default();
+    let mut parameters = header.split('&').filter_map(|part| part.split_once('='));
+    match parameters.find(|(key, _)| *key == parameter) {
+        Some((_, value)) if *percent_decode_str(value).decode_utf8_lossy() == *name => Ok(()),
+        Some((_, value)) => Err(Status::invalid_argument(format!(
+            "the header `{ROUTING}` has `{value}` as `{parameter}`, and the request is about `{name}`"
+        ))),
+        None => Err(Status::invalid_argument(format!(
+            "the header `{ROUTING}` has no `{parameter}`; it must be `{name}`, percent-encoded"
+        ))),
+    }
 }

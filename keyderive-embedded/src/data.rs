@@ -22,20 +22,19 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Response, Status};
 
-use super::faults::{SplitStream, StreamFault, TruncatedStream};
-use super::filter::Filter;
-use super::interval;
-use super::mutate::{apply, changes};
-use super::scan::Scan;
-use super::storage::{Cells, Families, LARGE_BYTES};
-use super::store::{Bulk, RowChange};
-use super::worker::{SHORT_WORK, WORK_BYTES, Worker, aside};
-use super::{check, modify, mutate, routing, sample};
+use crate::check;
+use crate::faults::{SplitStream, StreamFault, TruncatedStream};
+use crate::filter::Filter;
+use crate::interval::{self, Interval};
+use crate::mutate::{apply, changes, mutate_entries, mutate_row, read_modify_write};
+use crate::scan::Scan;
+use crate::storage::{Cells, Families, LARGE_BYTES};
+use crate::store::{Bulk, RowChange, Store};
+use crate::worker::{SHORT_WORK, WORK_BYTES, Worker, run_blocking};
 
-/// How many keys and ranges of a scan are put in order while other tasks wait.
-const SHORT_NAMES: usize = 4096;
+/// With more keys and ranges, a `ReadRows` request sorts them on a blocking thread.
+const MAX_INLINE_RANGES: usize = 4096;
 
-/// Reads and writes the rows of a store.
 pub(super) struct Data {
     worker: Arc<Worker>,
 }
@@ -46,14 +45,14 @@ impl Data {
     }
 }
 
-/// Answers that are made before the first is sent.
-type Answers<T> = TruncatedStream<stream::Iter<vec::IntoIter<Result<T, Status>>>>;
+/// A stream of responses that are all computed in advance.
+type Responses<T> = TruncatedStream<stream::Iter<vec::IntoIter<Result<T, Status>>>>;
 
 #[tonic::async_trait]
 impl Bigtable for Data {
     type ReadRowsStream = TruncatedStream<SplitStream<Scan>>;
-    type SampleRowKeysStream = Answers<SampleRowKeysResponse>;
-    type MutateRowsStream = Answers<MutateRowsResponse>;
+    type SampleRowKeysStream = Responses<SampleRowKeysResponse>;
+    type MutateRowsStream = Responses<MutateRowsResponse>;
 
     async fn read_rows(
         &self,
@@ -65,17 +64,17 @@ impl Bigtable for Data {
             .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
         let limit = Some(limit).filter(|limit| *limit != 0);
         let names = request.rows.as_ref().map_or(0, |rows| rows.row_keys.len() + rows.row_ranges.len());
-        let intervals = move || interval::of(request.rows);
-        let intervals = if names <= SHORT_NAMES { intervals() } else { aside(intervals).await? }?;
-        let filter = filter(request.filter).await?;
+        let intervals = move || interval::from_row_set(request.rows);
+        let intervals = if names <= MAX_INLINE_RANGES { intervals() } else { run_blocking(intervals).await? }?;
+        let filter = parse_filter(request.filter).await?;
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
-            .tells_progress(features.last_scanned_row_responses);
+            .reports_progress(features.last_scanned_row_responses);
         let scan = match (request.reversed, features.reverse_scans) {
             (false, _) => scan,
             (true, true) => scan.reversed(),
             (true, false) => {
                 return Err(Status::unimplemented(format!(
-                    "the client does not say in `{FEATURES_HEADER}` that it takes rows in reversed order"
+                    "the client does not state `reverse_scans` in the header `{FEATURES_HEADER}`"
                 )));
             }
         };
@@ -88,8 +87,8 @@ impl Bigtable for Data {
     ) -> Result<Response<Self::SampleRowKeysStream>, Status> {
         let faults = StreamFault::of(&request);
         let request = routed(request, |message| &message.table_name)?;
-        let samples = self.worker.read(move |store| sample::row_keys(store, &request.table_name)).await?;
-        Ok(answers(samples, &faults))
+        let samples = self.worker.read(move |store| sample_row_keys(store, &request.table_name)).await?;
+        Ok(responses(samples, &faults))
     }
 
     async fn mutate_row(
@@ -99,12 +98,12 @@ impl Bigtable for Data {
         let MutateRowRequest { table_name, row_key, mutations, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(mutations.len())?;
-        let in_line = (work(&mutations) <= SHORT_WORK).then_some(LARGE_BYTES);
+        let inline_bytes = (work(&mutations) <= SHORT_WORK).then_some(LARGE_BYTES);
         let key = row_key.clone();
-        let make = move |families: &Families, cells: &mut Cells, now| {
-            mutate::row(families, &row_key, cells, &mutations, now)
+        let apply = move |families: &Families, cells: &mut Cells, now| {
+            mutate_row(families, &row_key, cells, &mutations, now)
         };
-        self.worker.change(RowChange { table: table_name, key, in_line, make }).await?;
+        self.worker.change(RowChange { table: table_name, key, inline_bytes, apply }).await?;
         Ok(Response::new(MutateRowResponse {}))
     }
 
@@ -120,15 +119,15 @@ impl Bigtable for Data {
         check::number_of_mutations(entries.iter().map(|entry| entry.mutations.len()).sum())?;
         let is_short = entries.iter().map(work_of_entry).sum::<usize>() <= SHORT_WORK;
         let table = table_name.clone();
-        let bulk = move || Bulk::new(table, entries, |entry| &entry.row_key, work_of_entry, make_each);
-        let bulk = if is_short { bulk() } else { aside(bulk).await? };
+        let bulk = move || Bulk::new(table, entries, |entry| &entry.row_key, work_of_entry, apply_each);
+        let bulk = if is_short { bulk() } else { run_blocking(bulk).await? };
         let (mut outcomes, rest) = self.worker.change_each(bulk, is_short).await?.into_outcomes();
         for (key, entries) in rest {
             let places: Vec<usize> = entries.iter().map(|(place, _)| *place).collect();
-            let make = move |families: &Families, cells: &mut Cells, now| {
-                Ok(make_each(families, cells, &entries, now))
+            let apply = move |families: &Families, cells: &mut Cells, now| {
+                Ok(apply_each(families, cells, &entries, now))
             };
-            let change = RowChange { table: table_name.clone(), key, in_line: None, make };
+            let change = RowChange { table: table_name.clone(), key, inline_bytes: None, apply };
             match self.worker.change(change).await {
                 Ok(made) => {
                     for (place, outcome) in places.into_iter().zip(made) {
@@ -140,10 +139,10 @@ impl Bigtable for Data {
         }
         let entries = outcomes.into_iter().zip(0..).map(|(outcome, index)| Entry {
             index,
-            status: Some(outcome.err().as_ref().map(message).unwrap_or_default()),
+            status: Some(outcome.err().as_ref().map(status_message).unwrap_or_default()),
         });
-        let answer = MutateRowsResponse { entries: entries.collect(), rate_limit_info: None };
-        Ok(answers(vec![answer], &faults))
+        let response = MutateRowsResponse { entries: entries.collect(), rate_limit_info: None };
+        Ok(responses(vec![response], &faults))
     }
 
     async fn check_and_mutate_row(
@@ -162,24 +161,24 @@ impl Bigtable for Data {
         check::key(&row_key)?;
         if true_mutations.is_empty() && false_mutations.is_empty() {
             return Err(Status::invalid_argument(format!(
-                "there are no mutations for row {row_key:?}, whether the filter finds a cell or not"
+                "there are no mutations for row {row_key:?}, neither if the filter finds a cell nor otherwise"
             )));
         }
         check::number_of_mutations(true_mutations.len())?;
         check::number_of_mutations(false_mutations.len())?;
-        let predicate = filter(predicate_filter).await?;
-        let in_line = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
-        let in_line = in_line.then_some(LARGE_BYTES / predicate.work());
+        let predicate = parse_filter(predicate_filter).await?;
+        let inline_bytes = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
+        let inline_bytes = inline_bytes.then_some(LARGE_BYTES / predicate.work());
         let key = row_key.clone();
-        // Both lists are checked, so that what is wrong with one does not wait for the row that asks for it.
-        let make = move |families: &Families, cells: &mut Cells, now| {
+        // Both lists are validated, so that a fault does not depend on which one the row selects.
+        let apply = move |families: &Families, cells: &mut Cells, now| {
             let (found, missing) =
                 (changes(families, &true_mutations, now)?, changes(families, &false_mutations, now)?);
             let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
             apply(cells, if matched { found } else { missing });
             Ok(matched)
         };
-        let change = RowChange { table: table_name, key, in_line, make };
+        let change = RowChange { table: table_name, key, inline_bytes, apply };
         let predicate_matched = self.worker.change(change).await?;
         Ok(Response::new(CheckAndMutateRowResponse { predicate_matched }))
     }
@@ -195,13 +194,13 @@ impl Bigtable for Data {
             Some(Rule::AppendValue(value)) => 1 + value.len() / WORK_BYTES,
             _ => 1,
         });
-        let in_line = work.sum::<usize>() <= SHORT_WORK;
-        let in_line = in_line.then_some(LARGE_BYTES);
+        let inline_bytes = work.sum::<usize>() <= SHORT_WORK;
+        let inline_bytes = inline_bytes.then_some(LARGE_BYTES);
         let key = row_key.clone();
-        let make = move |families: &Families, cells: &mut Cells, now| {
-            modify::row(families, &row_key, cells, &rules, now)
+        let apply = move |families: &Families, cells: &mut Cells, now| {
+            read_modify_write(families, &row_key, cells, &rules, now)
         };
-        let row = self.worker.change(RowChange { table: table_name, key, in_line, make }).await?;
+        let row = self.worker.change(RowChange { table: table_name, key, inline_bytes, apply }).await?;
         Ok(Response::new(ReadModifyWriteRowResponse { row: Some(row) }))
     }
 
@@ -209,13 +208,13 @@ impl Bigtable for Data {
         &self,
         request: Request<PingAndWarmRequest>,
     ) -> Result<Response<PingAndWarmResponse>, Status> {
-        let request = routing::routed(request, "name", |message| &message.name)?;
+        let request = check::routed(request, "name", |message| &message.name)?;
         check::instance(&request.name)?;
         Ok(Response::new(PingAndWarmResponse {}))
     }
 }
 
-/// How much work mutations are.
+/// The work of mutations, in the unit of [`SHORT_WORK`].
 fn work<'a>(mutations: impl IntoIterator<Item = &'a Mutation>) -> usize {
     let work = |mutation: &Mutation| match &mutation.mutation {
         Some(mutation::Mutation::SetCell(set)) => 1 + set.value.len() / WORK_BYTES,
@@ -228,42 +227,73 @@ fn work_of_entry(entry: &mutate_rows_request::Entry) -> usize {
     1 + work(&entry.mutations)
 }
 
-fn make_each(
+fn apply_each(
     families: &Families,
     cells: &mut Cells,
     entries: &[(usize, mutate_rows_request::Entry)],
     now: i64,
 ) -> Vec<Result<(), Status>> {
-    mutate::entries(families, cells, entries.iter().map(|(_, entry)| entry), now)
+    mutate_entries(families, cells, entries.iter().map(|(_, entry)| entry), now)
 }
 
-/// The filter of a request, whose regular expressions can take long to be compiled.
-async fn filter(message: Option<RowFilter>) -> Result<Filter, Status> {
-    if message.as_ref().is_none_or(Filter::is_soon_made) {
+/// Compiling the regular expressions can be slow, so that costly filters are parsed on a blocking thread.
+async fn parse_filter(message: Option<RowFilter>) -> Result<Filter, Status> {
+    if message.as_ref().is_none_or(Filter::is_cheap_to_parse) {
         return Filter::new(message);
     }
-    aside(|| Filter::new(message)).await?
+    run_blocking(|| Filter::new(message)).await?
 }
 
-fn answers<T>(answers: Vec<T>, faults: &StreamFault) -> Response<Answers<T>> {
-    let answers: Vec<_> = answers.into_iter().map(Ok).collect();
-    Response::new(TruncatedStream::new(stream::iter(answers), faults))
+fn responses<T>(responses: Vec<T>, faults: &StreamFault) -> Response<Responses<T>> {
+    let responses: Vec<_> = responses.into_iter().map(Ok).collect();
+    Response::new(TruncatedStream::new(stream::iter(responses), faults))
 }
 
-/// The message of a request that is routed by its table.
 fn routed<M>(request: Request<M>, table: impl FnOnce(&M) -> &str) -> Result<M, Status> {
-    routing::routed(request, "table_name", table)
+    check::routed(request, "table_name", table)
 }
 
-fn message(status: &Status) -> values::Status {
+fn status_message(status: &Status) -> values::Status {
     values::Status { code: status.code().into(), message: status.message().to_owned(), details: Vec::new() }
 }
 
-/// What the client says that it can do; nothing, when it says nothing.
+/// The features that the client states; none without the header.
 fn features(metadata: &MetadataMap) -> Result<FeatureFlags, Status> {
     let Some(header) = metadata.get(FEATURES_HEADER) else { return Ok(FeatureFlags::default()) };
     let flags = URL_SAFE.decode(header.as_bytes()).ok().map(Bytes::from);
     flags.and_then(|flags| FeatureFlags::decode(flags).ok()).ok_or_else(|| {
-        Status::invalid_argument(format!("the header `{FEATURES_HEADER}` is no message in base64"))
+        Status::invalid_argument(format!("the header `{FEATURES_HEADER}` is not a message in base64"))
     })
+}
+
+const SAMPLE_PAGE_ROWS: usize = 256;
+
+/// The first key of each tablet but the first, and the end of the table, each with the size of the rows before it.
+fn sample_row_keys(store: &Store, table: &str) -> Result<Vec<SampleRowKeysResponse>, Status> {
+    let definition = store.table(table)?;
+    let mut samples = Vec::with_capacity(definition.splits.len() + 1);
+    let mut splits = definition.splits.iter().peekable();
+    let mut offset_bytes: i64 = 0;
+    let mut rest = Interval::all();
+    loop {
+        let page = store.page(table, &rest, false, SAMPLE_PAGE_ROWS)?;
+        for (key, cells) in &page.rows {
+            while let Some(row_key) = splits.next_if(|split| *split <= key) {
+                samples.push(SampleRowKeysResponse { row_key: row_key.clone(), offset_bytes });
+            }
+            offset_bytes = offset_bytes.saturating_add(row_bytes(key, cells));
+        }
+        match page.rows.last() {
+            Some((last, _)) if !page.is_last => rest.advance_past(last, false),
+            _ => break,
+        }
+    }
+    let rest = splits.cloned().chain([Bytes::new()]);
+    samples.extend(rest.map(|row_key| SampleRowKeysResponse { row_key, offset_bytes }));
+    Ok(samples)
+}
+
+fn row_bytes(key: &Bytes, cells: &Cells) -> i64 {
+    let cells: usize = cells.iter().map(|cell| cell.qualifier.len() + cell.value.len()).sum();
+    i64::try_from(key.len() + cells).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,5 @@
-//! Filters: what a read leaves of the cells of a row.
+//! Filters: which cells of a row a read returns.
 
-mod cellwise;
-mod message;
 mod pattern;
 #[cfg(test)]
 mod tests;
@@ -10,12 +8,16 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
+use keyderive_proto::data;
+use keyderive_proto::data::row_filter::{self, Filter as Message};
+use keyderive_proto::data::{column_range, value_range};
+use prost::Message as _;
 use tonic::Status;
 
-pub(super) use self::cellwise::Counts;
-use self::pattern::Pattern;
-use super::mutate::in_table_order;
-use crate::cell::Cell;
+use self::pattern::{Pattern, PatternBudget};
+use crate::check::GRANULARITY_MICROS;
+use crate::mutate::in_table_order;
+use crate::storage::{Cell, CellRef};
 
 /// How many cells a filter may make of one row. A limit of this Bigtable alone: a small request for a large row could
 /// otherwise ask for more memory than there is.
@@ -89,7 +91,7 @@ impl Filter {
     /// What the filter leaves of a row's cells, in the table's order.
     pub(super) fn apply(&self, key: &Bytes, cells: Vec<Cell>) -> Result<Vec<Cell>, Status> {
         // Copies are counted for large rows alone, since most are small.
-        if cells.len() > MAX_CELLS / message::MAX_COPIES {
+        if cells.len() > MAX_CELLS / MAX_COPIES {
             self.check_copies(key, cells.len())?;
         }
         let mut sunk = Vec::new();
@@ -239,4 +241,373 @@ fn newest_of_each_column(cells: Vec<Cell>, limit: usize) -> Vec<Cell> {
         }
     }
     kept
+}
+
+/// What the filters of a chain have counted so far, in the order in which they come to a cell.
+#[derive(Debug, Default)]
+pub(super) struct CellCounts {
+    counts: Vec<CellCount>,
+    /// The numbers of the present row and column, among all that were seen.
+    row: u64,
+    column: u64,
+    /// Which filter counts next.
+    next: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CellCount {
+    /// The row or column that is counted.
+    of: u64,
+    cells: usize,
+}
+
+impl CellCounts {
+    /// The cells of another row follow.
+    pub(super) fn next_row(&mut self) {
+        self.row += 1;
+    }
+
+    /// A cell of the present row follows, whether any filter comes to it or not.
+    #[inline]
+    pub(super) fn see(&mut self, cell: &CellRef<'_>) {
+        self.column += u64::from(cell.new_column);
+    }
+
+    fn cell_of_row(&mut self) -> usize {
+        self.cell_of(self.row)
+    }
+
+    fn cell_of_column(&mut self) -> usize {
+        self.cell_of(self.column)
+    }
+
+    /// How many cells the next filter has come to, this one too.
+    fn cell_of(&mut self, row_or_column: u64) -> usize {
+        if self.counts.len() == self.next {
+            self.counts.push(CellCount::default());
+        }
+        let Some(count) = self.counts.get_mut(self.next) else { return 0 };
+        self.next += 1;
+        if count.of != row_or_column {
+            *count = CellCount { of: row_or_column, cells: 0 };
+        }
+        count.cells += 1;
+        count.cells
+    }
+}
+
+impl Filter {
+    /// Whether [`keeps`](Self::keeps) says what it leaves of a row.
+    pub(super) fn is_cellwise(&self) -> bool {
+        match self {
+            Self::Chain(filters) => filters.iter().all(Self::is_cellwise),
+            Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
+            _ => true,
+        }
+    }
+
+    /// Whether the next cell of a row is left, the value of which may be taken away.
+    #[inline]
+    pub(super) fn keeps(&self, key: &[u8], cell: &mut CellRef<'_>, counts: &mut CellCounts) -> bool {
+        counts.next = 0;
+        self.keeps_counted(key, cell, counts)
+    }
+
+    fn keeps_counted(&self, key: &[u8], cell: &mut CellRef<'_>, counts: &mut CellCounts) -> bool {
+        match self {
+            Self::PassAll => true,
+            Self::Chain(filters) => filters.iter().all(|filter| filter.keeps_counted(key, cell, counts)),
+            Self::BlockAll | Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
+            Self::RowKey(pattern) => pattern.matches(key),
+            Self::RowSample(sample) => sample.takes(key),
+            Self::Family(pattern) => pattern.matches(cell.family.as_bytes()),
+            Self::Qualifier(pattern) => pattern.matches(cell.qualifier),
+            Self::Columns(columns) => columns.contains(cell.family, cell.qualifier),
+            Self::Timestamps(range) => range.contains(cell.timestamp_micros),
+            Self::Value(pattern) => pattern.matches(cell.value),
+            Self::Values(range) => range.contains(cell.value),
+            Self::SkipCells(skipped) => counts.cell_of_row() > *skipped,
+            Self::CellsPerRow(limit) => counts.cell_of_row() <= *limit,
+            Self::CellsPerColumn(limit) => counts.cell_of_column() <= *limit,
+            Self::StripValue => {
+                cell.value = &[];
+                true
+            }
+        }
+    }
+}
+
+/// The size of the largest filter that the service takes.
+const MAX_BYTES: usize = 20_480;
+
+/// How deep the service lets filters be nested.
+const MAX_DEPTH: usize = 20;
+
+/// A limit of this Bigtable alone: a filter of a few bytes could otherwise ask for more memory than there is.
+const MAX_COPIES: usize = 10_000;
+
+const MAX_LABEL_BYTES: usize = 15;
+
+/// How large a filter may be, and how large its regular expressions, for it to be made while other tasks wait.
+const CHEAP_BYTES: usize = 512;
+
+/// Where in a request a filter stands.
+#[derive(Clone, Copy)]
+struct Context<'a> {
+    depth: usize,
+    in_condition: bool,
+    /// What the regular expressions of the whole filter share.
+    patterns: &'a PatternBudget,
+}
+
+impl Filter {
+    /// The filter that a request asks for; everything passes without one.
+    pub(super) fn new(filter: Option<data::RowFilter>) -> Result<Self, Status> {
+        let Some(filter) = filter else { return Ok(Self::PassAll) };
+        let bytes = filter.encoded_len();
+        if bytes > MAX_BYTES {
+            return Err(Status::invalid_argument(format!(
+                "the filter has {bytes} bytes, and it may have {MAX_BYTES}"
+            )));
+        }
+        let mut patterns = 0;
+        each_pattern(&filter, &mut |_| patterns += 1);
+        let patterns = PatternBudget::new(patterns);
+        let filter = parse(filter, Context { depth: 1, in_condition: false, patterns: &patterns })?;
+        match filter.copies() {
+            ..=MAX_COPIES => Ok(filter),
+            copies => Err(Status::invalid_argument(format!(
+                "the `interleave` filters can leave each cell {copies} times, and {MAX_COPIES} times is the most"
+            ))),
+        }
+    }
+
+    /// Whether a filter is checked and compiled so soon that other tasks may wait for it.
+    pub(super) fn is_cheap_to_parse(message: &data::RowFilter) -> bool {
+        // A repetition makes much of a few bytes.
+        let mut repeats = false;
+        each_pattern(message, &mut |regex| repeats |= regex.contains(&b'{'));
+        !repeats && message.encoded_len() <= CHEAP_BYTES
+    }
+}
+
+/// Visits the regular expressions of a filter and of its parts. Recurses no deeper than a message can be nested to be
+/// decoded.
+fn each_pattern(filter: &data::RowFilter, visit: &mut dyn FnMut(&[u8])) {
+    match &filter.filter {
+        Some(
+            Message::RowKeyRegexFilter(regex)
+            | Message::ColumnQualifierRegexFilter(regex)
+            | Message::ValueRegexFilter(regex),
+        ) => visit(regex),
+        Some(Message::FamilyNameRegexFilter(regex)) => visit(regex.as_bytes()),
+        Some(Message::Chain(chain)) => chain.filters.iter().for_each(|part| each_pattern(part, visit)),
+        Some(Message::Interleave(interleave)) => {
+            interleave.filters.iter().for_each(|part| each_pattern(part, visit));
+        }
+        Some(Message::Condition(condition)) => {
+            let row_filter::Condition { predicate_filter, true_filter, false_filter } = &**condition;
+            let parts = [predicate_filter, true_filter, false_filter].into_iter().flatten();
+            parts.for_each(|part| each_pattern(part, visit));
+        }
+        _ => {}
+    }
+}
+
+fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status> {
+    if context.depth > MAX_DEPTH {
+        return Err(Status::invalid_argument(format!("filters are nested more than {MAX_DEPTH} deep")));
+    }
+    let Some(filter) = filter.filter else { return Err(Status::invalid_argument("a filter is empty")) };
+    Ok(match filter {
+        Message::PassAllFilter(set) => only_true("pass_all_filter", set, Filter::PassAll)?,
+        Message::BlockAllFilter(set) => only_true("block_all_filter", set, Filter::BlockAll)?,
+        Message::StripValueTransformer(set) => only_true("strip_value_transformer", set, Filter::StripValue)?,
+        Message::Sink(_) if context.in_condition => {
+            return Err(Status::invalid_argument("`sink` is in a `condition`"));
+        }
+        Message::Sink(set) => only_true("sink", set, Filter::Sink)?,
+        Message::Chain(row_filter::Chain { filters }) => {
+            let labels = filters.iter().filter(|filter| has_label(filter)).count();
+            if labels > 1 {
+                return Err(Status::invalid_argument(format!(
+                    "{labels} filters of a `chain` have an `apply_label_transformer`, and one may"
+                )));
+            }
+            Filter::Chain(parse_parts("chain", filters, context)?)
+        }
+        Message::Interleave(row_filter::Interleave { filters }) => {
+            Filter::Interleave(parse_parts("interleave", filters, context)?)
+        }
+        Message::Condition(condition) => Filter::Condition(Box::new(parse_condition(*condition, context)?)),
+        Message::RowKeyRegexFilter(regex) if regex.is_empty() => {
+            return Err(Status::invalid_argument("`row_key_regex_filter` is empty, and so is no row key"));
+        }
+        Message::RowKeyRegexFilter(regex) => {
+            Filter::RowKey(Pattern::new("row_key_regex_filter", &regex, context.patterns)?)
+        }
+        Message::RowSampleFilter(probability) if probability > 0.0 && probability < 1.0 => {
+            Filter::RowSample(Sample::new(probability))
+        }
+        Message::RowSampleFilter(probability) => {
+            return Err(Status::invalid_argument(format!(
+                "`row_sample_filter` is {probability}, and it must be between 0 and 1"
+            )));
+        }
+        Message::FamilyNameRegexFilter(regex) if regex.contains(':') => {
+            return Err(Status::invalid_argument(format!(
+                "`family_name_regex_filter` `{regex}` has a colon"
+            )));
+        }
+        Message::FamilyNameRegexFilter(regex) => {
+            Filter::Family(Pattern::new("family_name_regex_filter", regex.as_bytes(), context.patterns)?)
+        }
+        Message::ColumnQualifierRegexFilter(regex) => {
+            Filter::Qualifier(Pattern::new("column_qualifier_regex_filter", &regex, context.patterns)?)
+        }
+        Message::ColumnRangeFilter(range) => Filter::Columns(parse_columns(range)?),
+        Message::TimestampRangeFilter(range) => Filter::Timestamps(parse_timestamps(range)?),
+        Message::ValueRegexFilter(regex) => {
+            Filter::Value(Pattern::new("value_regex_filter", &regex, context.patterns)?)
+        }
+        Message::ValueRangeFilter(range) => Filter::Values(parse_values(range)?),
+        Message::CellsPerRowOffsetFilter(skipped) => {
+            Filter::SkipCells(parse_count("cells_per_row_offset_filter", skipped, 0)?)
+        }
+        Message::CellsPerRowLimitFilter(limit) => {
+            Filter::CellsPerRow(parse_count("cells_per_row_limit_filter", limit, 1)?)
+        }
+        Message::CellsPerColumnLimitFilter(limit) => {
+            Filter::CellsPerColumn(parse_count("cells_per_column_limit_filter", limit, 1)?)
+        }
+        Message::ApplyLabelTransformer(label) => Filter::Label(check_label(label)?),
+    })
+}
+
+fn only_true(name: &str, set: bool, filter: Filter) -> Result<Filter, Status> {
+    if set {
+        return Ok(filter);
+    }
+    Err(Status::invalid_argument(format!("`{name}` is false, and it can only be true")))
+}
+
+fn parse_parts(
+    name: &str,
+    filters: Vec<data::RowFilter>,
+    context: Context<'_>,
+) -> Result<Vec<Filter>, Status> {
+    if filters.len() < 2 {
+        return Err(Status::invalid_argument(format!("`{name}` has fewer than two filters")));
+    }
+    let context = Context { depth: context.depth + 1, ..context };
+    filters.into_iter().map(|filter| parse(filter, context)).collect()
+}
+
+/// A branch that is not given leaves nothing.
+fn parse_condition(condition: row_filter::Condition, context: Context<'_>) -> Result<Condition, Status> {
+    let context = Context { depth: context.depth + 1, in_condition: true, ..context };
+    let Some(predicate) = condition.predicate_filter else {
+        return Err(Status::invalid_argument("`condition` has no `predicate_filter`"));
+    };
+    let branch = |filter: Option<Box<data::RowFilter>>| {
+        filter.map_or(Ok(Filter::BlockAll), |filter| parse(*filter, context))
+    };
+    Ok(Condition {
+        predicate: parse(*predicate, context)?,
+        then: branch(condition.true_filter)?,
+        otherwise: branch(condition.false_filter)?,
+    })
+}
+
+/// Recurses no deeper than a message can be nested to be decoded.
+fn has_label(filter: &data::RowFilter) -> bool {
+    let part = |filter: &Option<Box<data::RowFilter>>| filter.as_deref().is_some_and(has_label);
+    match &filter.filter {
+        Some(Message::ApplyLabelTransformer(_)) => true,
+        Some(Message::Chain(chain)) => chain.filters.iter().any(has_label),
+        Some(Message::Interleave(interleave)) => interleave.filters.iter().any(has_label),
+        Some(Message::Condition(condition)) => {
+            part(&condition.predicate_filter) || part(&condition.true_filter) || part(&condition.false_filter)
+        }
+        _ => false,
+    }
+}
+
+fn parse_columns(range: data::ColumnRange) -> Result<Columns, Status> {
+    use column_range::{EndQualifier, StartQualifier};
+    if range.family_name.is_empty() {
+        return Err(Status::invalid_argument("`column_range_filter` names no column family"));
+    }
+    let start = match range.start_qualifier {
+        None => Bound::Unbounded,
+        Some(StartQualifier::StartQualifierClosed(start)) => Bound::Included(start),
+        Some(StartQualifier::StartQualifierOpen(start)) => Bound::Excluded(start),
+    };
+    let end = match range.end_qualifier {
+        None => Bound::Unbounded,
+        Some(EndQualifier::EndQualifierClosed(end)) => Bound::Included(end),
+        Some(EndQualifier::EndQualifierOpen(end)) => Bound::Excluded(end),
+    };
+    Ok(Columns { family: range.family_name, qualifiers: check_range("column_range_filter", start, end)? })
+}
+
+fn parse_values(range: data::ValueRange) -> Result<Range, Status> {
+    use value_range::{EndValue, StartValue};
+    let start = match range.start_value {
+        None => Bound::Unbounded,
+        Some(StartValue::StartValueClosed(start)) => Bound::Included(start),
+        Some(StartValue::StartValueOpen(start)) => Bound::Excluded(start),
+    };
+    let end = match range.end_value {
+        None => Bound::Unbounded,
+        Some(EndValue::EndValueClosed(end)) => Bound::Included(end),
+        Some(EndValue::EndValueOpen(end)) => Bound::Excluded(end),
+    };
+    check_range("value_range_filter", start, end)
+}
+
+/// A range may hold nothing, but not be backwards.
+fn check_range(name: &str, start: Bound<bytes::Bytes>, end: Bound<bytes::Bytes>) -> Result<Range, Status> {
+    if let (Bound::Included(first) | Bound::Excluded(first), Bound::Included(last) | Bound::Excluded(last)) =
+        (&start, &end)
+        && first > last
+    {
+        return Err(Status::invalid_argument(format!(
+            "`{name}` starts at {first:?}, after its end {last:?}"
+        )));
+    }
+    Ok(Range { start, end })
+}
+
+/// An end of zero is none.
+fn parse_timestamps(range: data::TimestampRange) -> Result<Timestamps, Status> {
+    let data::TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end } = range;
+    if let Some(bound) = [start, end].into_iter().find(|bound| bound % GRANULARITY_MICROS != 0) {
+        return Err(Status::invalid_argument(format!(
+            "`timestamp_range_filter` has the bound {bound}, which is no whole number of milliseconds, in microseconds"
+        )));
+    }
+    let end = Some(end).filter(|end| *end != 0);
+    match end.filter(|end| *end < start) {
+        None => Ok(Timestamps { start, end }),
+        Some(end) => Err(Status::invalid_argument(format!(
+            "`timestamp_range_filter` ends at {end}, before its start {start}"
+        ))),
+    }
+}
+
+fn parse_count(name: &str, number: i32, least: usize) -> Result<usize, Status> {
+    usize::try_from(number).ok().filter(|number| *number >= least).ok_or_else(|| {
+        Status::invalid_argument(format!("`{name}` is {number}, and it must be at least {least}"))
+    })
+}
+
+fn check_label(label: String) -> Result<String, Status> {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    if (1..=MAX_LABEL_BYTES).contains(&label.len()) && label.bytes().all(allowed) {
+        return Ok(label);
+    }
+    Err(Status::invalid_argument(format!(
+        "`apply_label_transformer` is {label:?}, and a label is 1 to {MAX_LABEL_BYTES} of `a` to `z`, `0` to `9` and `-`"
+    )))
 }

@@ -1,7 +1,7 @@
-//! Garbage: cells that their family's rule lets go, or whose family is gone.
+//! Garbage collection. Garbage is a cell that its family's rule releases, or whose family was dropped.
 //!
-//! The service removes garbage when it comes to it, and reads may return it until then. Here no read returns it: what
-//! a program sees does not depend on when a row was last compacted.
+//! The service removes garbage at some time, and reads may return it until then. Here no read returns it, so that results
+//! do not depend on when a row was last compacted.
 
 use std::sync::Arc;
 
@@ -10,17 +10,16 @@ use keyderive_proto::admin::GcRule;
 use keyderive_proto::admin::gc_rule::Rule;
 use keyderive_proto::values::Duration;
 
-use super::cell::{Cell, CellRef};
-use super::storage::{Cells, Families};
+use super::storage::{Cell, CellRef, Cells, Families};
 
-/// Whether no cell of these families, while they are there, ever becomes garbage.
-pub(super) fn never(families: &Families) -> bool {
+/// Whether no family has a GC rule, so that no cell becomes garbage while its family exists.
+pub(super) fn has_no_rules(families: &Families) -> bool {
     families.values().all(|family| rule(family.gc_rule.as_ref()).is_none())
 }
 
 /// Removes the garbage of a row at the time `now`.
 pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
-    let mut sieve = Sieve::new(families, now);
+    let mut filter = GarbageFilter::new(families, now);
     let mut last: Option<(Arc<str>, Bytes)> = None;
     cells.retain(|cell| {
         let (new_family, new_column) = match &last {
@@ -33,7 +32,7 @@ pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
             last = Some((Arc::clone(&cell.family), cell.qualifier.clone()));
         }
         let Cell { family, qualifier, timestamp_micros, value, .. } = cell;
-        sieve.keeps(&CellRef {
+        filter.keeps(&CellRef {
             family,
             qualifier,
             timestamp_micros: *timestamp_micros,
@@ -44,22 +43,22 @@ pub(super) fn collect(cells: &mut Cells, families: &Families, now: i64) {
     });
 }
 
-/// Tells the garbage of rows at a time, cell by cell in the table's order.
-pub(super) struct Sieve<'a> {
+/// Finds the garbage of rows at a time. It must see every cell, in the table's order.
+pub(super) struct GarbageFilter<'a> {
     families: &'a Families,
     now: i64,
-    /// The rule of the present family; none where there is no such family.
+    /// The rule of the current family; `None` if there is no such family.
     rule: Option<Option<&'a Rule>>,
-    /// How many cells of the present column are newer than the next.
+    /// How many cells of the current column are newer than the next one.
     newer: usize,
 }
 
-impl<'a> Sieve<'a> {
+impl<'a> GarbageFilter<'a> {
     pub(super) fn new(families: &'a Families, now: i64) -> Self {
         Self { families, now, rule: None, newer: 0 }
     }
 
-    /// Whether the next cell is none.
+    /// Whether the next cell is not garbage.
     pub(super) fn keeps(&mut self, cell: &CellRef<'_>) -> bool {
         if cell.new_family {
             self.rule = self.families.get(cell.family).map(|family| rule(family.gc_rule.as_ref()));
@@ -78,7 +77,7 @@ fn rule(rule: Option<&GcRule>) -> Option<&Rule> {
     rule.and_then(|rule| rule.rule.as_ref())
 }
 
-/// Whether a rule lets go of a cell, of whose column `newer` versions are newer.
+/// Whether a rule releases a cell that has `newer` newer versions in its column.
 fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
     let nested = |rule: &GcRule| {
         self::rule(Some(rule)).is_some_and(|rule| matches(rule, timestamp_micros, newer, now))
@@ -86,13 +85,13 @@ fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
     match rule {
         Rule::MaxNumVersions(kept) => usize::try_from(*kept).is_ok_and(|kept| newer >= kept),
         Rule::MaxAge(age) => timestamp_micros < now.saturating_sub(micros(age)),
-        // A rule of no rules lets nothing go.
+        // An empty intersection releases nothing.
         Rule::Intersection(all) => !all.rules.is_empty() && all.rules.iter().all(nested),
         Rule::Union(any) => any.rules.iter().any(nested),
     }
 }
 
-/// An age in microseconds; the rest below them is cut.
+/// An age in microseconds, rounded down.
 pub(super) fn micros(age: &Duration) -> i64 {
     age.seconds.saturating_mul(1_000_000).saturating_add(i64::from(age.nanos) / 1000)
 }

@@ -1,4 +1,4 @@
-//! Which row keys a request names, as disjoint intervals in order.
+//! Intervals of row keys, and those that a request names.
 
 use bytes::Bytes;
 use tonic::Status;
@@ -6,7 +6,7 @@ use tonic::Status;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
 use keyderive_proto::data::{RowRange, RowSet};
 
-/// The row keys from `start`, inclusive, to `end`, exclusive; all after `start` without an end.
+/// The row keys from `start`, inclusive, to `end`, exclusive. Without an `end`, all keys from `start` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Interval {
     pub(super) start: Bytes,
@@ -28,7 +28,7 @@ impl Interval {
         self.end.as_ref().is_some_and(|end| *end <= self.start)
     }
 
-    /// Leaves out `key` and what a scan passes before it.
+    /// Removes `key` and the keys that a scan in this direction visits before it.
     pub(super) fn advance_past(&mut self, key: &Bytes, reversed: bool) {
         if reversed {
             self.end = Some(key.clone());
@@ -38,15 +38,15 @@ impl Interval {
     }
 }
 
-/// The first key after all those that begin with `prefix`; none at the end of the table.
+/// The first key after all that begin with `prefix`, if there is one.
 fn prefix_end(prefix: &[u8]) -> Option<Bytes> {
     let (last, start) = prefix[..=prefix.iter().rposition(|byte| *byte < u8::MAX)?].split_last()?;
     Some([start, &[last + 1]].concat().into())
 }
 
-/// The intervals of a request: a row that several of its keys and ranges name is in one of them. A
-/// request that names nothing means the whole table.
-pub(super) fn of(rows: Option<RowSet>) -> Result<Vec<Interval>, Status> {
+/// The intervals of a request, disjoint and in order, so that a row named twice is read once. A request without keys
+/// and ranges means the whole table.
+pub(super) fn from_row_set(rows: Option<RowSet>) -> Result<Vec<Interval>, Status> {
     let rows = rows.unwrap_or_default();
     if rows.row_keys.is_empty() && rows.row_ranges.is_empty() {
         return Ok(vec![Interval::all()]);
@@ -63,7 +63,7 @@ fn point(key: Bytes) -> Interval {
     Interval { end: Some(successor(&key)), start: key }
 }
 
-/// A bound that is empty is one that is absent.
+/// An empty bound counts as absent.
 fn interval(place: usize, range: RowRange) -> Result<Interval, Status> {
     let (first, start) = match range.start_key {
         None => (Bytes::new(), Bytes::new()),
@@ -122,21 +122,21 @@ mod tests {
 
     fn intervals(keys: &[&'static str], ranges: &[RowRange]) -> Vec<(Bytes, Option<Bytes>)> {
         let row_keys = keys.iter().map(|key| Bytes::from_static(key.as_bytes())).collect();
-        let intervals = of(Some(RowSet { row_keys, row_ranges: ranges.to_vec() })).unwrap();
+        let intervals = from_row_set(Some(RowSet { row_keys, row_ranges: ranges.to_vec() })).unwrap();
         intervals.into_iter().map(|interval| (interval.start, interval.end)).collect()
     }
 
     #[test]
-    fn nothing_named_is_the_whole_table() {
+    fn an_empty_row_set_is_the_whole_table() {
         let whole = [Interval { start: Bytes::new(), end: None }];
-        assert_eq!(of(None).unwrap(), whole);
-        assert_eq!(of(Some(RowSet::default())).unwrap(), whole);
+        assert_eq!(from_row_set(None).unwrap(), whole);
+        assert_eq!(from_row_set(Some(RowSet::default())).unwrap(), whole);
         assert_eq!(intervals(&[], &[RowRange::default()]), [(Bytes::new(), None)]);
         assert_eq!(intervals(&["x"], &[closed_open("", "")]), [(Bytes::new(), None)]);
     }
 
     #[test]
-    fn what_is_named_twice_is_read_once() {
+    fn a_row_named_twice_is_read_once() {
         let named = intervals(&["b", "a", "b"], &[closed_open("c", "f"), closed_open("d", "e")]);
         assert_eq!(
             named,
@@ -164,7 +164,7 @@ mod tests {
     fn a_range_may_be_empty_but_not_backwards() {
         assert_eq!(intervals(&[], &[closed_open("a", "a")]), []);
         let backwards = RowSet { row_keys: Vec::new(), row_ranges: vec![closed_open("b", "a")] };
-        let status = of(Some(backwards)).unwrap_err();
+        let status = from_row_set(Some(backwards)).unwrap_err();
         assert_eq!(status.code(), tonic::Code::InvalidArgument);
         assert_eq!(status.message(), "row range 0 starts at b\"b\", after its end b\"a\"");
     }

@@ -20,24 +20,18 @@
 //!
 //! It rejects what the service rejects, so that a program that works here works there. What differs:
 //!
-//! - A cell that its family's garbage collection rule lets go is gone at once; the service may still return it for days.
+//! - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days.
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
 //! - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
 
 mod admin;
-mod aggregate;
-mod cell;
 mod check;
-mod clock;
 mod data;
 mod faults;
 mod filter;
 mod gc;
 mod interval;
-mod modify;
 mod mutate;
-mod routing;
-mod sample;
 mod scan;
 #[cfg(feature = "serve")]
 mod serve;
@@ -58,10 +52,9 @@ use tokio::runtime::Handle;
 use tonic::body::Body;
 use tower_service::Service;
 
-use clock::SystemClock;
 use faults::Injector;
 use storage::Durable;
-use store::Store;
+use store::{Store, SystemClock};
 use worker::Worker;
 
 pub use self::faults::{Fault, Faults, Method};
@@ -83,56 +76,56 @@ pub struct Bigtable {
 }
 
 impl Bigtable {
-    /// A new, empty one, whose tables live in memory as long as a clone of it.
+    /// A new, empty Bigtable in memory. Its tables live until its last clone is dropped.
     #[must_use]
     pub fn in_memory() -> Self {
         Self::new(Arc::new(Worker::in_memory()))
     }
 
-    /// The one whose tables are in the file at `path`, which is created if it does not exist.
+    /// Opens the Bigtable in the file at `path`, which is created if it does not exist.
     ///
-    /// A write that has succeeded is in the file for good: it survives the end of the process, however that comes, and a
-    /// power failure if the disk keeps what it acknowledges. Each write waits for the disk twice, some milliseconds in
-    /// all; concurrent writes wait together, and so do the rows of a bulk write.
+    /// A write that succeeded is durable: it survives a crash of the process, and a power failure if the disk keeps what
+    /// it acknowledges. Each write syncs the file twice, which takes some milliseconds; concurrent writes share the
+    /// syncs, and so do the rows of a bulk write.
     ///
-    /// Opening reads the whole file and compares its checksums, so a larger file takes longer. Later damage is found when
-    /// it is read. Some 130 MB of memory cache what is read and written often. A row has at most 1 GiB; a write that
-    /// would make it larger fails alone.
+    /// Opening reads the whole file and verifies its checksums, so a larger file takes longer. Reads detect later damage.
+    /// A cache takes some 130 MB of memory. A row has at most 1 GiB; a write that would make it larger fails alone.
     ///
-    /// The file keeps the latest time of the server, which does not step back when the file is opened again. A warning
-    /// says once if the file is more than a minute ahead of this machine's clock.
+    /// The file keeps the latest server time, so that time does not step back when the file is opened again. If the file
+    /// is more than a minute ahead of this machine's clock, a warning is logged once.
     ///
-    /// If the disk is full or fails, the write fails with an error that says whether it may have been applied, and
-    /// acknowledged writes are kept. The next request tries the disk again: the file need not be opened again.
+    /// If the disk is full or fails, the write fails with an error that says whether it may have been applied;
+    /// acknowledged writes are kept. The next request retries the disk; there is no need to reopen the file.
     ///
-    /// One process at a time has the file open, until all clones, and the streams they answered with, are dropped.
+    /// One process at a time can have the file open. It closes when all clones and their response streams are dropped.
     ///
     /// # Errors
-    /// [`OpenError`] lists why a file is not opened.
+    /// [`OpenError`] lists why opening fails.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the file is opened, or created, and closed again.
+    /// If the future is dropped, the file is still opened or created, and then closed.
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref().to_owned();
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
         let opened = runtime.spawn_blocking(move || Durable::open(&path)).await;
         let durable = opened.map_err(|error| OpenError::System(error.to_string()))??;
         let worker = Worker::new(Arc::new(Store::new(durable, SystemClock)))
-            .map_err(|error| OpenError::System(format!("its thread cannot be started: {error}")))?;
+            .map_err(|error| OpenError::System(format!("its writer thread cannot be started: {error}")))?;
         Ok(Self::new(Arc::new(worker)))
     }
 
-    /// What tells the table of this full name from every other one that has had the name, here or elsewhere.
+    /// The identifier of the table with this full name. It is unique: a table that is deleted and created again has
+    /// another one, and so has a table of the same name elsewhere.
     ///
-    /// None if there is no such table, or the file that has it is from a release that did not number tables.
+    /// `None` if there is no such table, or if a release without identifiers created it.
     #[must_use]
     pub fn table_id(&self, table: &str) -> Option<u64> {
         self.worker.store().table(table).ok()?.id
     }
 
     fn new(worker: Arc<Worker>) -> Self {
-        // A request may say that it has 4 GiB, and is given the room before it comes. The client's own limit is the same,
-        // so that it is the one that its users meet.
+        // A request's header can claim 4 GiB, which are allocated before the message arrives. The limit is the client's
+        // own, so that its users meet the client's error.
         Self {
             worker: Arc::clone(&worker),
             data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))
@@ -145,7 +138,7 @@ impl Bigtable {
         }
     }
 
-    fn answer(&self, request: http::Request<Body>) -> BoxFuture<Result<http::Response<Body>, Infallible>> {
+    fn dispatch(&self, request: http::Request<Body>) -> BoxFuture<Result<http::Response<Body>, Infallible>> {
         let service = request.uri().path().trim_start_matches('/').split('/').next();
         if service == Some(ADMIN) {
             self.admin.clone().call(request)
@@ -165,9 +158,9 @@ impl Service<http::Request<Body>> for Bigtable {
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let Some(faults) = &self.faults else { return self.answer(request) };
-        let servers = self.clone();
-        faults.call(request, move |request| servers.answer(request))
+        let Some(faults) = &self.faults else { return self.dispatch(request) };
+        let bigtable = self.clone();
+        faults.call(request, move |request| bigtable.dispatch(request))
     }
 }
 

@@ -1,22 +1,24 @@
-//! Mutations: checked against the table first, then applied to one row.
+//! Changes of one row: mutations, aggregates, and read-modify-write.
 
 use std::cmp::{Ordering, Reverse};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use keyderive_proto::admin::ColumnFamily;
-use keyderive_proto::data;
-use keyderive_proto::data::TimestampRange;
+use keyderive_proto::admin::r#type::aggregate::Aggregator as Message;
+use keyderive_proto::admin::r#type::int64::encoding::Encoding;
+use keyderive_proto::admin::r#type::{self, Aggregate, Kind};
+use keyderive_proto::admin::{ColumnFamily, Type};
 use keyderive_proto::data::mutate_rows_request::Entry;
-use keyderive_proto::data::mutation::{DeleteFromColumn, Mutation, SetCell};
+use keyderive_proto::data::mutation::{AddToCell, DeleteFromColumn, MergeToCell, Mutation, SetCell};
+use keyderive_proto::data::read_modify_write_rule::Rule;
+use keyderive_proto::data::value::Kind as Value;
+use keyderive_proto::data::{self, Column, Family, ReadModifyWriteRule, Row, TimestampRange};
 use tonic::Status;
 
-use super::aggregate::{self, Aggregator};
-use super::check;
-use super::storage::{Cells, Families};
-use crate::cell::Cell;
+use crate::check;
+use crate::storage::{Cell, Cells, Families};
 
 /// The timestamp that stands for the server's time.
 const SERVER_TIME: i64 = -1;
@@ -32,7 +34,7 @@ pub(super) enum Change {
 }
 
 /// Changes the cells of the row `key`: all of `mutations`, in order, or none.
-pub(super) fn row(
+pub(super) fn mutate_row(
     families: &Families,
     key: &Bytes,
     cells: &mut Cells,
@@ -44,7 +46,7 @@ pub(super) fn row(
 }
 
 /// As `row`, for the entries of one row, in order; an outcome for each.
-pub(super) fn entries<'a>(
+pub(super) fn mutate_entries<'a>(
     families: &Families,
     cells: &mut Cells,
     entries: impl Iterator<Item = &'a Entry>,
@@ -85,18 +87,18 @@ pub(super) fn changes(
 fn change(families: &Families, mutation: &data::Mutation, now: i64) -> Result<Change, Status> {
     match &mutation.mutation {
         Some(Mutation::SetCell(set)) => set_cell(families, set, now).map(Change::Set),
-        Some(Mutation::AddToCell(add)) => aggregate::add(families, add),
-        Some(Mutation::MergeToCell(merge)) => aggregate::merge(families, merge),
+        Some(Mutation::AddToCell(add)) => add_to_cell(families, add),
+        Some(Mutation::MergeToCell(merge)) => merge_to_cell(families, merge),
         Some(Mutation::DeleteFromColumn(delete)) => delete_from_column(families, delete),
         Some(Mutation::DeleteFromFamily(delete)) => {
-            known(families, &delete.family_name).map(|(family, _)| Change::DeleteFamily(family))
+            family_of(families, &delete.family_name).map(|(family, _)| Change::DeleteFamily(family))
         }
         Some(Mutation::DeleteFromRow(_)) => Ok(Change::DeleteRow),
         None => Err(Status::invalid_argument("a mutation is empty")),
     }
 }
 
-pub(super) fn known<'a>(families: &'a Families, name: &str) -> Result<(Arc<str>, &'a ColumnFamily), Status> {
+fn family_of<'a>(families: &'a Families, name: &str) -> Result<(Arc<str>, &'a ColumnFamily), Status> {
     match families.get_key_value(name) {
         Some((name, family)) => Ok((Arc::clone(name), family)),
         None => Err(Status::not_found(format!("the table has no column family `{name}`"))),
@@ -104,8 +106,8 @@ pub(super) fn known<'a>(families: &'a Families, name: &str) -> Result<(Arc<str>,
 }
 
 /// A family whose cells are set and not added to.
-pub(super) fn known_bytes(families: &Families, name: &str) -> Result<Arc<str>, Status> {
-    match known(families, name)? {
+fn plain_family_of(families: &Families, name: &str) -> Result<Arc<str>, Status> {
+    match family_of(families, name)? {
         (name, family) if Aggregator::of(family).is_none() => Ok(name),
         _ => Err(Status::invalid_argument(format!(
             "the column family `{name}` holds aggregates, which are added to and merged, not set"
@@ -115,7 +117,7 @@ pub(super) fn known_bytes(families: &Families, name: &str) -> Result<Arc<str>, S
 
 /// Copies what it keeps, which is a slice of the whole request.
 fn set_cell(families: &Families, set: &SetCell, now: i64) -> Result<Cell, Status> {
-    let family = known_bytes(families, &set.family_name)?;
+    let family = plain_family_of(families, &set.family_name)?;
     check::qualifier(&family, &set.column_qualifier)?;
     check::value(&family, &set.column_qualifier, set.value.len())?;
     let timestamp_micros = match set.timestamp_micros {
@@ -132,7 +134,7 @@ fn set_cell(families: &Families, set: &SetCell, now: i64) -> Result<Cell, Status
 }
 
 fn delete_from_column(families: &Families, delete: &DeleteFromColumn) -> Result<Change, Status> {
-    let (family, _) = known(families, &delete.family_name)?;
+    let (family, _) = family_of(families, &delete.family_name)?;
     check::qualifier(&family, &delete.column_qualifier)?;
     let TimestampRange { start_timestamp_micros: from, end_timestamp_micros: end } =
         delete.time_range.unwrap_or_default();
@@ -155,11 +157,11 @@ pub(super) fn apply(cells: &mut Cells, changes: Vec<Change>) {
     }
     for change in changes {
         match change {
-            Change::Set(cell) => match place(cells, &cell) {
+            Change::Set(cell) => match position(cells, &cell) {
                 Ok(place) => cells[place] = cell,
                 Err(place) => cells.insert(place, cell),
             },
-            Change::Accumulate(aggregator, cell) => match place(cells, &cell) {
+            Change::Accumulate(aggregator, cell) => match position(cells, &cell) {
                 Ok(place) => cells[place].value = aggregator.combine(&cells[place].value, &cell.value),
                 Err(place) => cells.insert(place, cell),
             },
@@ -219,7 +221,7 @@ fn apply_many(cells: &mut Cells, changes: Vec<Change>) {
 }
 
 /// Where a cell is, or where it is missing.
-fn place(cells: &Cells, cell: &Cell) -> Result<usize, usize> {
+fn position(cells: &Cells, cell: &Cell) -> Result<usize, usize> {
     cells.binary_search_by(|known| in_table_order(known, cell))
 }
 
@@ -227,6 +229,259 @@ pub(super) fn in_table_order(left: &Cell, right: &Cell) -> Ordering {
     (left.family.cmp(&right.family))
         .then_with(|| left.qualifier.cmp(&right.qualifier))
         .then_with(|| right.timestamp_micros.cmp(&left.timestamp_micros))
+}
+
+/// The newest cell of a column, as the rules so far have made it.
+struct Newest {
+    timestamp_micros: i64,
+    /// None where the column had no cell. It grows, so that many small appends to a large value take no copy each.
+    value: Option<Vec<u8>>,
+}
+
+/// Applies `rules` to the row `key`, in order, and returns the cells that they made: none is older than the newest one
+/// that its column had.
+pub(super) fn read_modify_write(
+    families: &Families,
+    key: &Bytes,
+    cells: &mut Cells,
+    rules: &[ReadModifyWriteRule],
+    now: i64,
+) -> Result<Row, Status> {
+    check::key(key)?;
+    if rules.is_empty() {
+        return Err(Status::invalid_argument(format!("there are no rules for row {key:?}")));
+    }
+    let mut made: BTreeMap<(Arc<str>, Bytes), Newest> = BTreeMap::new();
+    for ReadModifyWriteRule { family_name, column_qualifier, rule } in rules {
+        let family = plain_family_of(families, family_name)?;
+        check::qualifier(&family, column_qualifier)?;
+        let newest = match made.entry((Arc::clone(&family), column_qualifier.clone())) {
+            btree_map::Entry::Occupied(newest) => newest.into_mut(),
+            btree_map::Entry::Vacant(place) => place.insert(newest(cells, &family, column_qualifier, now)),
+        };
+        newest.value = Some(match rule {
+            Some(Rule::AppendValue(appended)) => {
+                let mut value = newest.value.take().unwrap_or_default();
+                check::value(&family, column_qualifier, value.len().saturating_add(appended.len()))?;
+                value.extend_from_slice(appended);
+                value
+            }
+            Some(Rule::IncrementAmount(amount)) => {
+                increment(&family, column_qualifier, newest.value.as_deref(), *amount)?.to_vec()
+            }
+            None => {
+                return Err(Status::invalid_argument(format!(
+                    "a rule for the column family `{family}` says neither what is appended nor by what is incremented"
+                )));
+            }
+        });
+    }
+    let made: Cells = made
+        .into_iter()
+        .map(|((family, qualifier), newest)| Cell {
+            family,
+            // The request's memory is not kept for it.
+            qualifier: Bytes::copy_from_slice(&qualifier),
+            timestamp_micros: newest.timestamp_micros,
+            value: newest.value.unwrap_or_default().into(),
+            labels: Vec::new(),
+        })
+        .collect();
+    apply(cells, made.iter().cloned().map(Change::Set).collect());
+    Ok(row_message(key, made))
+}
+
+fn newest(cells: &Cells, family: &Arc<str>, qualifier: &Bytes, now: i64) -> Newest {
+    let first = Cell {
+        family: Arc::clone(family),
+        qualifier: qualifier.clone(),
+        timestamp_micros: i64::MAX,
+        value: Bytes::new(),
+        labels: Vec::new(),
+    };
+    let place = cells.partition_point(|known| in_table_order(known, &first).is_lt());
+    let newest = cells.get(place).filter(|known| known.family == *family && known.qualifier == *qualifier);
+    Newest {
+        timestamp_micros: newest.map_or(now, |newest| newest.timestamp_micros.max(now)),
+        value: newest.map(|newest| newest.value.to_vec()),
+    }
+}
+
+/// A cell that is not there counts as zero; the sum wraps around.
+fn increment(family: &str, qualifier: &Bytes, value: Option<&[u8]>, amount: i64) -> Result<[u8; 8], Status> {
+    let known = match value {
+        None => 0,
+        Some(value) => value.try_into().map(i64::from_be_bytes).map_err(|_| {
+            Status::failed_precondition(format!(
+                "the column `{}` in the column family `{family}` has a value of {} bytes, and only an integer of 8 bytes can be incremented",
+                qualifier.escape_ascii(),
+                value.len()
+            ))
+        })?,
+    };
+    Ok(known.wrapping_add(amount).to_be_bytes())
+}
+
+/// Cells in the table's order, one for each column, as a message.
+fn row_message(key: &Bytes, cells: Cells) -> Row {
+    let mut families: Vec<Family> = Vec::new();
+    let mut last: Option<Arc<str>> = None;
+    for Cell { family, qualifier, timestamp_micros, value, labels } in cells {
+        let column = Column { qualifier, cells: vec![data::Cell { timestamp_micros, value, labels }] };
+        match families.last_mut() {
+            Some(message) if last.as_ref() == Some(&family) => message.columns.push(column),
+            _ => families.push(Family { name: family.as_ref().to_owned(), columns: vec![column] }),
+        }
+        last = Some(family);
+    }
+    Row { key: key.clone(), families }
+}
+
+/// How an aggregate of integers takes another. What is stored is the integer, 8 bytes, big-endian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Aggregator {
+    Sum,
+    Min,
+    Max,
+}
+
+impl Aggregator {
+    /// That of a family that holds aggregates.
+    fn of(family: &ColumnFamily) -> Option<Self> {
+        let Some(Kind::AggregateType(aggregate)) = family.value_type.as_ref()?.kind.as_ref() else {
+            return None;
+        };
+        match aggregate.aggregator.as_ref()? {
+            Message::Sum(_) => Some(Self::Sum),
+            Message::Min(_) => Some(Self::Min),
+            Message::Max(_) => Some(Self::Max),
+            Message::HllppUniqueCount(_) => None,
+        }
+    }
+
+    /// The stored value after `input`, which has the form of a stored value. A sum wraps around.
+    fn combine(self, stored: &Bytes, input: &Bytes) -> Bytes {
+        // What is stored was checked when it came; bytes of another length are replaced.
+        let (Some(left), Some(right)) = (integer(stored), integer(input)) else { return input.clone() };
+        let result = match self {
+            Self::Sum => left.wrapping_add(right),
+            Self::Min => left.min(right),
+            Self::Max => left.max(right),
+        };
+        Bytes::copy_from_slice(&result.to_be_bytes())
+    }
+}
+
+fn integer(bytes: &[u8]) -> Option<i64> {
+    bytes.try_into().map(i64::from_be_bytes).ok()
+}
+
+/// Checks the type of a family's values, and adds what the service says of it.
+pub(super) fn complete_value_type(name: &str, value_type: &mut Type) -> Result<(), Status> {
+    let reject = |what: &str| {
+        Err(Status::invalid_argument(format!("the value type of the column family `{name}` {what}")))
+    };
+    let Some(Kind::AggregateType(aggregate)) = value_type.kind.as_mut() else {
+        return reject("is no aggregate; leave it out for a family of bytes");
+    };
+    let Aggregate { input_type, state_type, aggregator } = aggregate.as_mut();
+    match aggregator {
+        Some(Message::Sum(_) | Message::Min(_) | Message::Max(_)) => {}
+        Some(Message::HllppUniqueCount(_)) => {
+            return Err(Status::unimplemented(format!(
+                "the embedded Bigtable has no HyperLogLog++, which the column family `{name}` asks for; it has sums, minima and maxima"
+            )));
+        }
+        None => return reject("has no aggregator: sum, min or max"),
+    }
+    if !input_type.as_deref().is_some_and(is_big_endian) {
+        return reject("adds other inputs than integers in the encoding `big_endian_bytes`");
+    }
+    state_type.clone_from(input_type);
+    Ok(())
+}
+
+fn is_big_endian(input: &Type) -> bool {
+    let Some(Kind::Int64Type(r#type::Int64 { encoding: Some(encoding) })) = &input.kind else { return false };
+    matches!(encoding.encoding, Some(Encoding::BigEndianBytes(_)))
+}
+
+fn add_to_cell(families: &Families, add: &AddToCell) -> Result<Change, Status> {
+    let (aggregator, cell) =
+        aggregate_cell(families, &add.family_name, &add.column_qualifier, &add.timestamp)?;
+    match value_kind(&add.input) {
+        Some(Value::IntValue(input)) => Ok(accumulate(aggregator, cell, *input)),
+        _ => Err(Status::invalid_argument(format!(
+            "the input of an `add_to_cell` for the column family `{}` is no `int_value`",
+            add.family_name
+        ))),
+    }
+}
+
+/// A state is an integer as it is, or as it is stored; without one the cell stays as it is.
+fn merge_to_cell(families: &Families, merge: &MergeToCell) -> Result<Change, Status> {
+    let (aggregator, cell) =
+        aggregate_cell(families, &merge.family_name, &merge.column_qualifier, &merge.timestamp)?;
+    match value_kind(&merge.input) {
+        None => Ok(Change::Nothing),
+        Some(input) => match integer_of(input) {
+            Some(state) => Ok(accumulate(aggregator, cell, state)),
+            None => Err(Status::invalid_argument(format!(
+                "the input of a `merge_to_cell` for the column family `{}` is no integer of 8 bytes, as `bytes_value`, `raw_value` or `int_value`",
+                merge.family_name
+            ))),
+        },
+    }
+}
+
+fn integer_of(input: &Value) -> Option<i64> {
+    match input {
+        Value::IntValue(state) => Some(*state),
+        Value::BytesValue(state) | Value::RawValue(state) => integer(state),
+        _ => None,
+    }
+}
+
+fn accumulate(aggregator: Aggregator, cell: Cell, input: i64) -> Change {
+    Change::Accumulate(aggregator, Cell { value: Bytes::copy_from_slice(&input.to_be_bytes()), ..cell })
+}
+
+/// The cell that is meant, without a value, and how its family takes one.
+fn aggregate_cell(
+    families: &Families,
+    family: &str,
+    qualifier: &Option<data::Value>,
+    timestamp: &Option<data::Value>,
+) -> Result<(Aggregator, Cell), Status> {
+    let (name, family) = family_of(families, family)?;
+    let Some(aggregator) = Aggregator::of(family) else {
+        return Err(Status::invalid_argument(format!(
+            "the column family `{name}` holds no aggregates, which alone are added to and merged"
+        )));
+    };
+    let Some(Value::RawValue(qualifier)) = value_kind(qualifier) else {
+        return Err(Status::invalid_argument(format!(
+            "the qualifier of a mutation of the column family `{name}` is no `raw_value`"
+        )));
+    };
+    check::qualifier(&name, qualifier)?;
+    let Some(Value::RawTimestampMicros(micros)) = value_kind(timestamp) else {
+        return Err(Status::invalid_argument(format!(
+            "the timestamp of a mutation of the column family `{name}` is no `raw_timestamp_micros`"
+        )));
+    };
+    let cell = Cell {
+        family: name,
+        qualifier: Bytes::copy_from_slice(qualifier),
+        timestamp_micros: check::timestamp(*micros)?,
+        value: Bytes::new(),
+        labels: Vec::new(),
+    };
+    Ok((aggregator, cell))
+}
+
+fn value_kind(value: &Option<data::Value>) -> Option<&Value> {
+    value.as_ref().and_then(|value| value.kind.as_ref())
 }
 
 #[cfg(test)]

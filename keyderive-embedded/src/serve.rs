@@ -1,31 +1,34 @@
 //! The embedded Bigtable on a port, for programs in other processes and languages.
 
-mod connection;
-mod intake;
-
 use std::convert::Infallible;
 use std::future::{Future, pending};
-use std::io;
-use std::pin::pin;
+use std::io::{self, ErrorKind};
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use bytes::Bytes;
+use futures_core::Stream;
 use futures_util::future::{Either, select};
+use futures_util::stream::unfold;
 use http::HeaderValue;
-use keyderive_proto::code_name;
+use http_body::Frame;
+use keyderive_proto::{MAX_MESSAGE_BYTES, code_name};
 use percent_encoding::percent_decode;
-use tokio::net::TcpListener;
-use tokio::sync::{Notify, oneshot};
-use tokio::time::sleep;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::futures::OwnedNotified;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::time::{Instant, Sleep, sleep};
 use tonic::Status;
 use tonic::body::Body;
 use tonic::transport::Server;
+use tonic::transport::server::Connected;
 use tower_service::Service;
 
-use self::intake::{Budget, Intake};
-use super::Bigtable;
-use crate::BoxFuture;
+use crate::{Bigtable, BoxFuture};
 
 /// How many requests a client may have open on one connection: as many as Google's front ends allow.
 const MAX_CONCURRENT_STREAMS: u32 = 100;
@@ -147,7 +150,7 @@ impl Bigtable {
         change(&mut settings);
         let keep_alive_interval = settings.keep_alive_interval.clamp(PINGS.0, PINGS.1);
         let keep_alive_timeout = settings.keep_alive_timeout.min(PINGS.1);
-        let over = Arc::new(Notify::new());
+        let abort = Arc::new(Notify::new());
         let (asked, is_asked) = oneshot::channel();
         let shutdown = async move {
             shutdown.await;
@@ -160,9 +163,9 @@ impl Bigtable {
                 Err(_) => pending().await,
             }
         };
-        let budget = Arc::new(Budget::new(settings.request_bytes, settings.request_idle_timeout));
-        let served = Served { bigtable: self.clone(), budget };
-        let incoming = connection::incoming(listener, &settings, Arc::clone(&over));
+        let budget = Arc::new(RequestBudget::new(settings.request_bytes, settings.request_idle_timeout));
+        let service = PortService { bigtable: self.clone(), budget };
+        let incoming = incoming(listener, &settings, Arc::clone(&abort));
         let serving = Server::builder()
             .max_concurrent_streams(MAX_CONCURRENT_STREAMS)
             .http2_max_pending_accept_reset_streams(Some(MAX_RESET_STREAMS))
@@ -170,12 +173,12 @@ impl Bigtable {
             .initial_connection_window_size(CONNECTION_WINDOW)
             .http2_keepalive_interval(Some(keep_alive_interval))
             .http2_keepalive_timeout(Some(keep_alive_timeout))
-            .serve_with_incoming_shutdown(served, incoming, shutdown);
+            .serve_with_incoming_shutdown(service, incoming, shutdown);
         let ended = match select(pin!(serving), pin!(grace)).await {
             Either::Left((ended, _)) => ended,
             Either::Right(((), serving)) => {
                 tracing::warn!(grace = ?settings.grace, "connections have not ended in time, and are cut off");
-                over.notify_waiters();
+                abort.notify_waiters();
                 serving.await
             }
         };
@@ -185,12 +188,12 @@ impl Bigtable {
 
 /// The Bigtable, as a service over connections.
 #[derive(Clone)]
-struct Served {
+struct PortService {
     bigtable: Bigtable,
-    budget: Arc<Budget>,
+    budget: Arc<RequestBudget>,
 }
 
-impl Service<http::Request<Body>> for Served {
+impl Service<http::Request<Body>> for PortService {
     type Response = http::Response<Body>;
     type Error = Infallible;
     type Future = BoxFuture<Result<Self::Response, Infallible>>;
@@ -201,8 +204,8 @@ impl Service<http::Request<Body>> for Served {
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let method = request.uri().path().rsplit('/').next().unwrap_or_default().to_owned();
-        let table = request.headers().get("x-goog-request-params").and_then(table);
-        let request = request.map(|body| Body::new(Intake::new(body, Arc::clone(&self.budget))));
+        let table = request.headers().get("x-goog-request-params").and_then(routed_table);
+        let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&self.budget))));
         let (begun, answer) = (Instant::now(), self.bigtable.call(request));
         Box::pin(async move {
             let answer = answer.await?;
@@ -216,22 +219,452 @@ impl Service<http::Request<Body>> for Served {
 }
 
 /// The table that a request is routed by.
-fn table(parameters: &HeaderValue) -> Option<String> {
+fn routed_table(parameters: &HeaderValue) -> Option<String> {
     let parameters = percent_decode(parameters.as_bytes()).decode_utf8_lossy();
     let (_, table) = parameters.split_once("/tables/")?;
     table.split(['&', '/']).next().map(str::to_owned)
 }
 
+/// What each connection of HTTP/2 begins with: `PRI * HTTP/2.0`, two ends of lines, `SM`, two ends of lines.
+const PREFACE_BYTES: usize = 24;
+
+/// How long the port is left alone when it gives no connection, at first and at most. The usual reason is that the
+/// process has no descriptor left, which passes when a connection ends.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+
+/// What holds new connections up is told at most so often.
+const WARN_EVERY: Duration = Duration::from_secs(10);
+
+/// The connections that peers open, until `over` is notified, which ends them.
+fn incoming(
+    listener: TcpListener,
+    settings: &ServeSettings,
+    abort: Arc<Notify>,
+) -> impl Stream<Item = io::Result<Connection>> + use<> {
+    let most = settings.connections.clamp(1, Semaphore::MAX_PERMITS);
+    let acceptor = Acceptor {
+        listener,
+        most,
+        permits: Arc::new(Semaphore::new(most)),
+        abort,
+        handshake_timeout: settings.handshake_timeout,
+        write_timeout: settings.keep_alive_interval.saturating_add(settings.keep_alive_timeout),
+        warned: None,
+    };
+    unfold(acceptor, |mut acceptor| async move {
+        let connection = acceptor.accept().await;
+        Some((Ok(connection), acceptor))
+    })
+}
+
+/// Where connections come in.
+struct Acceptor {
+    listener: TcpListener,
+    most: usize,
+    permits: Arc<Semaphore>,
+    abort: Arc<Notify>,
+    handshake_timeout: Duration,
+    write_timeout: Duration,
+    warned: Option<Instant>,
+}
+
+impl Acceptor {
+    async fn accept(&mut self) -> Connection {
+        let permit = self.permit().await;
+        let mut pause = FIRST_PAUSE;
+        let stream = loop {
+            match self.listener.accept().await {
+                Ok((stream, _)) => break stream,
+                // The peer was gone before its connection was taken.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
+                Err(error) => {
+                    if self.may_warn() {
+                        tracing::warn!(%error, "no connection can be accepted; it is tried again");
+                    }
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                }
+            }
+        };
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "small answers of a connection may be late");
+        }
+        Connection {
+            stream,
+            _permit: permit,
+            preface: Some(Box::pin(sleep(self.handshake_timeout))),
+            missing: PREFACE_BYTES,
+            write_timeout: self.write_timeout,
+            stalled: None,
+            abort: Box::pin(Arc::clone(&self.abort).notified_owned()),
+        }
+    }
+
+    /// A place for another connection, when there is one. The semaphore is never closed.
+    async fn permit(&mut self) -> Option<OwnedSemaphorePermit> {
+        if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
+            return Some(permit);
+        }
+        if self.may_warn() {
+            tracing::warn!(
+                connections = self.most,
+                "as many connections are open as may be; further ones wait"
+            );
+        }
+        Arc::clone(&self.permits).acquire_owned().await.ok()
+    }
+
+    fn may_warn(&mut self) -> bool {
+        let may_warn = self.warned.is_none_or(|warned| warned.elapsed() >= WARN_EVERY);
+        if may_warn {
+            self.warned = Some(Instant::now());
+        }
+        may_warn
+    }
+}
+
+/// A connection that fails when its peer is silent at first, when its peer takes nothing, and when serving is over.
+///
+/// It looks at the time and at the end where it would wait: a connection that is served comes to that each time.
+struct Connection {
+    stream: TcpStream,
+    _permit: Option<OwnedSemaphorePermit>,
+    /// Until when the preface is to have come; none when it has.
+    preface: Option<Pin<Box<Sleep>>>,
+    /// How many bytes of the preface have not come.
+    missing: usize,
+    write_timeout: Duration,
+    /// Until when the peer is to take something; none while it does.
+    stalled: Option<Pin<Box<Sleep>>>,
+    abort: Pin<Box<OwnedNotified>>,
+}
+
+impl Connection {
+    fn received(&mut self, bytes: usize) {
+        self.missing = self.missing.saturating_sub(bytes);
+        if self.missing == 0 {
+            self.preface = None;
+        }
+    }
+
+    /// Waits, unless there is nothing to wait for any more.
+    fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        let mut is_over = |sleep: &mut Option<Pin<Box<Sleep>>>| {
+            sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready())
+        };
+        let why = if is_over(&mut self.preface) {
+            "the peer has not said in time that it speaks HTTP/2"
+        } else if is_over(&mut self.stalled) {
+            "the peer takes nothing of what is sent to it"
+        } else if self.abort.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, "serving is over")));
+        } else {
+            return Poll::Pending;
+        };
+        tracing::debug!(reason = why, "a connection is closed");
+        Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, why)))
+    }
+
+    fn wait_to_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let Self { stalled, write_timeout, .. } = self;
+        stalled.get_or_insert_with(|| Box::pin(sleep(*write_timeout)));
+        self.wait(cx)
+    }
+}
+
+impl AsyncRead for Connection {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(cx, buffer) {
+            Poll::Pending => self.wait(cx),
+            read => {
+                self.received(buffer.filled().len() - before);
+                read
+            }
+        }
+    }
+}
+
+impl AsyncWrite for Connection {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.stream).poll_write(cx, bytes) {
+            Poll::Pending => self.wait_to_write(cx),
+            written => {
+                self.stalled = None;
+                written
+            }
+        }
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        match Pin::new(&mut self.stream).poll_write_vectored(cx, slices) {
+            Poll::Pending => self.wait_to_write(cx),
+            written => {
+                self.stalled = None;
+                written
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+impl Connected for Connection {
+    type ConnectInfo = ();
+
+    fn connect_info(&self) {}
+}
+
+/// What a message is headed by in gRPC: whether it is compressed, and its length.
+const HEADER_BYTES: usize = 5;
+
+/// How many bytes the messages may have that have not come to their end, of all requests.
+struct RequestBudget {
+    all: usize,
+    left: AtomicUsize,
+    idle_timeout: Duration,
+}
+
+impl RequestBudget {
+    fn new(all: usize, idle_timeout: Duration) -> Self {
+        Self { all, left: AtomicUsize::new(all), idle_timeout }
+    }
+
+    /// # Errors
+    /// When so much is not left.
+    fn take(&self, bytes: usize) -> Result<(), Status> {
+        let rest = |left: usize| left.checked_sub(bytes);
+        self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map(drop).map_err(|left| {
+            Status::resource_exhausted(format!(
+                "the request's message says that it has {bytes} bytes, and {left} are left of the {} that unfinished \
+                 requests of all connections may have together; send smaller requests, or fewer at a time",
+                self.all
+            ))
+        })
+    }
+
+    fn give_back(&self, bytes: usize) {
+        self.left.fetch_add(bytes, Ordering::Relaxed);
+    }
+}
+
+/// The body of a request. It holds its share of the budget until its message is read, or nobody wants it any more.
+struct RequestBody {
+    body: Body,
+    budget: Arc<RequestBudget>,
+    taken: usize,
+    header: [u8; HEADER_BYTES],
+    /// How much of the next message's header has come.
+    known: usize,
+    /// How much of the message is still to come.
+    missing: usize,
+    /// Until when a message that has begun is to go on; none while it does.
+    stalled: Option<Pin<Box<Sleep>>>,
+}
+
+impl RequestBody {
+    fn new(body: Body, budget: Arc<RequestBudget>) -> Self {
+        Self { body, budget, taken: 0, header: [0; HEADER_BYTES], known: 0, missing: 0, stalled: None }
+    }
+
+    /// Takes the budget for the messages that begin in a part of the body.
+    fn count(&mut self, mut part: &[u8]) -> Result<(), Status> {
+        while !part.is_empty() {
+            if self.missing > 0 {
+                let here = self.missing.min(part.len());
+                self.missing -= here;
+                part = &part[here..];
+                continue;
+            }
+            let here = (HEADER_BYTES - self.known).min(part.len());
+            self.header[self.known..self.known + here].copy_from_slice(&part[..here]);
+            self.known += here;
+            part = &part[here..];
+            if self.known == HEADER_BYTES {
+                let [_, length @ ..] = self.header;
+                self.known = 0;
+                self.begin(u32::from_be_bytes(length) as usize)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(&mut self, bytes: usize) -> Result<(), Status> {
+        self.missing = bytes;
+        // What is larger is refused by who reads it, by its own limit.
+        if bytes <= MAX_MESSAGE_BYTES {
+            self.budget.take(bytes)?;
+            self.taken += bytes;
+        }
+        Ok(())
+    }
+
+    /// Waits for a further part, as long as it may take.
+    fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
+        if self.missing == 0 && self.known == 0 {
+            return Poll::Pending;
+        }
+        let timeout = self.budget.idle_timeout;
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        stalled.as_mut().poll(cx).map(|()| {
+            Some(Err(Status::deadline_exceeded(format!(
+                "the request's message is not whole, and nothing of it has come for {timeout:?}"
+            ))))
+        })
+    }
+}
+
+impl http_body::Body for RequestBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let frame = match Pin::new(&mut self.body).poll_frame(cx) {
+            Poll::Pending => return self.wait(cx),
+            Poll::Ready(frame) => frame,
+        };
+        self.stalled = None;
+        if let Some(Ok(frame)) = &frame
+            && let Some(part) = frame.data_ref()
+        {
+            self.count(part)?;
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> http_body::SizeHint {
+        self.body.size_hint()
+    }
+}
+
+impl Drop for RequestBody {
+    fn drop(&mut self) {
+        self.budget.give_back(self.taken);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use http_body::Body as _;
+
     use super::*;
 
     #[test]
     fn the_table_is_that_of_the_routing() {
-        let table = |parameters: &'static str| table(&HeaderValue::from_static(parameters));
+        let table = |parameters: &'static str| routed_table(&HeaderValue::from_static(parameters));
         let name = "name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fevents&app_profile_id=a";
         assert_eq!(table(name).as_deref(), Some("events"));
         assert_eq!(table("table_name=projects/p/instances/i/tables/x").as_deref(), Some("x"));
         assert_eq!(table("parent=projects%2Fp%2Finstances%2Fi"), None);
+    }
+
+    const IDLE: Duration = Duration::from_secs(60);
+
+    fn request_body(budget: &Arc<RequestBudget>) -> RequestBody {
+        RequestBody::new(Body::empty(), Arc::clone(budget))
+    }
+
+    fn message(bytes: u32) -> Vec<u8> {
+        [&[0][..], &bytes.to_be_bytes(), &vec![7; bytes as usize]].concat()
+    }
+
+    #[test]
+    fn messages_are_counted_wherever_they_are_cut() {
+        let budget = Arc::new(RequestBudget::new(1000, IDLE));
+        let all = [message(300), message(0), message(200)].concat();
+        for size in 1..all.len() {
+            let mut request_body = request_body(&budget);
+            for part in all.chunks(size) {
+                request_body.count(part).unwrap();
+            }
+            assert_eq!(
+                (request_body.taken, request_body.missing, request_body.known),
+                (500, 0, 0),
+                "in parts of {size}"
+            );
+        }
+        assert_eq!(budget.left.load(Ordering::Relaxed), 1000);
+    }
+
+    /// A body that has one part and no end.
+    struct Unfinished(Option<Bytes>);
+
+    impl http_body::Body for Unfinished {
+        type Data = Bytes;
+        type Error = Status;
+
+        fn poll_frame(
+            mut self: Pin<&mut Self>,
+            _: &mut Context<'_>,
+        ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+            self.0.take().map_or(Poll::Pending, |part| Poll::Ready(Some(Ok(Frame::data(part)))))
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_message_that_stands_still_is_refused() {
+        let budget = Arc::new(RequestBudget::new(1000, IDLE));
+        let body = |part: &[u8]| {
+            let body = Body::new(Unfinished(Some(Bytes::copy_from_slice(part))));
+            RequestBody::new(body, Arc::clone(&budget))
+        };
+        for part in [1, 5, 100] {
+            let mut request_body = body(&message(600)[..part]);
+            let mut next =
+                async || std::future::poll_fn(|cx| Pin::new(&mut request_body).poll_frame(cx)).await;
+            next().await.unwrap().unwrap();
+            let begun = tokio::time::Instant::now();
+            let status = next().await.unwrap().unwrap_err();
+            assert_eq!((status.code(), begun.elapsed()), (tonic::Code::DeadlineExceeded, IDLE), "{part}");
+        }
+        // One that is whole has nothing more to say.
+        let mut whole = body(&message(600));
+        let mut next = async || std::future::poll_fn(|cx| Pin::new(&mut whole).poll_frame(cx)).await;
+        next().await.unwrap().unwrap();
+        assert!(tokio::time::timeout(10 * IDLE, next()).await.is_err());
+    }
+
+    #[test]
+    fn what_is_over_the_budget_is_refused_and_takes_nothing() {
+        let budget = Arc::new(RequestBudget::new(1000, IDLE));
+        let (mut first, mut second) = (request_body(&budget), request_body(&budget));
+        first.count(&message(600)[..100]).unwrap();
+        let status = second.count(&message(401)).unwrap_err();
+        assert_eq!(status.code(), tonic::Code::ResourceExhausted);
+        for told in ["401 bytes", "400 are left", "the 1000"] {
+            assert!(status.message().contains(told), "{status}");
+        }
+        drop(first);
+        request_body(&budget).count(&message(1000)).unwrap();
+        // It is refused by who reads it.
+        request_body(&budget).count(&[0, 255, 0, 0, 0]).unwrap();
+        assert_eq!(budget.left.load(Ordering::Relaxed), 1000);
     }
 }

@@ -1,21 +1,23 @@
-//! The store: what is kept, who may change it, and what a reader sees of it.
+//! The store: tables over a storage, with atomic changes of rows, garbage collection and a clock.
 
 use std::collections::BTreeMap;
 use std::mem;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use tonic::Status;
 
-use super::clock::{Clock, SteadyClock, SystemClock};
-use super::gc::{self, Sieve};
-use super::interval::Interval;
-use super::storage::{
+use crate::check::GRANULARITY_MICROS;
+use crate::gc::{self, GarbageFilter};
+use crate::interval::Interval;
+use crate::storage::{
     Bodies, CellReader, Cells, Definition, Families, LARGE_BYTES, Memory, Page, Storage, cells, unreadable,
 };
-use super::worker::SHORT_WORK;
+use crate::worker::SHORT_WORK;
 
 /// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
 const BATCH_ROWS: usize = 64;
@@ -41,7 +43,7 @@ pub(super) struct Store {
     storage: Box<dyn Storage>,
     clock: SteadyClock,
     writers: Mutex<Sweeps>,
-    most_row_bytes: usize,
+    max_row_bytes: usize,
 }
 
 /// What is to be done to one row. It may be made more than once, and counts once.
@@ -50,14 +52,14 @@ pub(super) struct RowChange<F> {
     pub(super) key: Bytes,
     /// The size of the largest row, in encoded bytes, of which it is made while other writers wait; none where it
     /// takes long of any row.
-    pub(super) in_line: Option<usize>,
-    pub(super) make: F,
+    pub(super) inline_bytes: Option<usize>,
+    pub(super) apply: F,
 }
 
 /// What a change of a row is made by: its families, its cells without garbage, and the time of the server.
-pub(super) trait Make<T>: Fn(&Families, &mut Cells, i64) -> Result<T, Status> {}
+pub(super) trait ApplyChange<T>: Fn(&Families, &mut Cells, i64) -> Result<T, Status> {}
 
-impl<T, F: Fn(&Families, &mut Cells, i64) -> Result<T, Status>> Make<T> for F {}
+impl<T, F: Fn(&Families, &mut Cells, i64) -> Result<T, Status>> ApplyChange<T> for F {}
 
 /// A change that was made aside of the row as it was.
 pub(super) struct Prepared<T> {
@@ -71,12 +73,7 @@ pub(super) struct Prepared<T> {
 impl Store {
     pub(super) fn new(storage: impl Storage + 'static, clock: impl Clock + 'static) -> Self {
         let clock = SteadyClock::new(clock, storage.latest_micros());
-        Self {
-            storage: Box::new(storage),
-            clock,
-            writers: Mutex::default(),
-            most_row_bytes: cells::MAX_BYTES,
-        }
+        Self { storage: Box::new(storage), clock, writers: Mutex::default(), max_row_bytes: cells::MAX_BYTES }
     }
 
     pub(super) fn in_memory() -> Self {
@@ -85,8 +82,8 @@ impl Store {
 
     /// The store, but with rows of other sizes.
     #[cfg(test)]
-    pub(super) fn with_rows_of(self, most_row_bytes: usize) -> Self {
-        Self { most_row_bytes, ..self }
+    pub(super) fn with_max_row_bytes(self, max_row_bytes: usize) -> Self {
+        Self { max_row_bytes, ..self }
     }
 
     /// The time in whole milliseconds, as microseconds since the epoch. It never steps back.
@@ -204,20 +201,27 @@ impl Store {
     }
 
     /// Changes one row, or nothing where that fails or the row is too large: [`prepare`](Self::prepare) it then.
-    pub(super) fn change<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Option<T>, Status> {
-        match change.in_line {
+    pub(super) fn change<T>(&self, change: &RowChange<impl ApplyChange<T>>) -> Result<Option<T>, Status> {
+        match change.inline_bytes {
             Some(most) => self.change_up_to(change, most),
             None => Ok(None),
         }
     }
 
     /// Changes one row of any size while other writers wait.
-    pub(super) fn change_at_once<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Option<T>, Status> {
+    pub(super) fn change_under_lock<T>(
+        &self,
+        change: &RowChange<impl ApplyChange<T>>,
+    ) -> Result<Option<T>, Status> {
         self.change_up_to(change, usize::MAX)
     }
 
-    fn change_up_to<T>(&self, change: &RowChange<impl Make<T>>, most: usize) -> Result<Option<T>, Status> {
-        let RowChange { table, key, make, .. } = change;
+    fn change_up_to<T>(
+        &self,
+        change: &RowChange<impl ApplyChange<T>>,
+        most: usize,
+    ) -> Result<Option<T>, Status> {
+        let RowChange { table, key, apply, .. } = change;
         let mut sweeps = self.lock();
         let definition = self.table(table)?;
         let before = self.storage.row(table, key)?;
@@ -225,19 +229,19 @@ impl Store {
             return Ok(None);
         }
         let now = self.now_micros();
-        let (outcome, after) = self.changed(table, key, &definition, &before, now, make)?;
+        let (outcome, after) = self.apply_change(table, key, &definition, &before, now, apply)?;
         self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)])?;
         Ok(Some(outcome))
     }
 
     /// Makes a change without the lock of writers.
-    pub(super) fn prepare<T>(&self, change: &RowChange<impl Make<T>>) -> Result<Prepared<T>, Status> {
-        let RowChange { table, key, make, .. } = change;
+    pub(super) fn prepare<T>(&self, change: &RowChange<impl ApplyChange<T>>) -> Result<Prepared<T>, Status> {
+        let RowChange { table, key, apply, .. } = change;
         let definition = self.table(table)?;
         let before = self.storage.row(table, key)?;
         // After the row is read, so that it is no earlier than the time of any write that is part of it.
         let now = self.now_micros();
-        let (outcome, after) = self.changed(table, key, &definition, &before, now, make)?;
+        let (outcome, after) = self.apply_change(table, key, &definition, &before, now, apply)?;
         Ok(Prepared { definition, before, after, now, outcome })
     }
 
@@ -264,26 +268,26 @@ impl Store {
     }
 
     /// What a change makes of the cells of a row, and what it returns.
-    fn changed<T>(
+    fn apply_change<T>(
         &self,
         table: &str,
         key: &Bytes,
         definition: &Definition,
         before: &Bytes,
         now: i64,
-        make: &impl Make<T>,
+        apply: &impl ApplyChange<T>,
     ) -> Result<(T, Bytes), Status> {
         let families = &definition.families;
         let mut cells = cells::decode(before, families).ok_or_else(|| unreadable(key))?;
-        let has_garbage = !gc::never(families);
+        let has_garbage = !gc::has_no_rules(families);
         if has_garbage {
             gc::collect(&mut cells, families, now);
         }
-        let outcome = make(families, &mut cells, now)?;
+        let outcome = apply(families, &mut cells, now)?;
         if has_garbage {
             gc::collect(&mut cells, families, now);
         }
-        let most = self.most_row_bytes;
+        let most = self.max_row_bytes;
         match cells::encode(&cells, most) {
             Ok(after) => Ok((outcome, after.into())),
             Err(bytes) => Err(Status::failed_precondition(format!(
@@ -304,7 +308,7 @@ impl Store {
     ) -> Result<(), Status> {
         let swept_rows = SWEPT_ROWS * rows.len();
         self.storage.put_rows(table, rows)?;
-        if swept_rows == 0 || gc::never(&definition.families) {
+        if swept_rows == 0 || gc::has_no_rules(&definition.families) {
             return Ok(());
         }
         let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
@@ -362,8 +366,8 @@ impl Store {
         for key in found {
             // What was visited may be older than the last changes of the row.
             let row = self.storage.row(table, &key)?;
-            let mut sieve = Sieve::new(families, now);
-            if let Some(left) = cells::retain(&row, |cell| sieve.keeps(cell)) {
+            let mut filter = GarbageFilter::new(families, now);
+            if let Some(left) = cells::retain(&row, |cell| filter.keeps(cell)) {
                 swept.push((key, left.into()));
             }
         }
@@ -381,10 +385,10 @@ impl Store {
 }
 
 fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool {
-    let mut sieve = Sieve::new(families, now);
+    let mut filter = GarbageFilter::new(families, now);
     // Cells that are none are left to who reads them.
     while let Some(Some(cell)) = cells.next() {
-        if !sieve.keeps(&cell) {
+        if !filter.keeps(&cell) {
             return true;
         }
     }
@@ -392,41 +396,44 @@ fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool
 }
 
 /// Entries of a request, with their places in it.
-type Placed<E> = Vec<(usize, E)>;
+type Indexed<E> = Vec<(usize, E)>;
 
 /// Rows that are to be changed [aside](Store::prepare), each with its entries.
-type Aside<E> = Vec<(Bytes, Placed<E>)>;
+type Deferred<E> = Vec<(Bytes, Indexed<E>)>;
 
 /// The changes of one request to many rows, made some rows at a time.
 pub(super) struct Bulk<E, F> {
     table: String,
     /// With their places in the request, by key, those of one row in the order of the request.
-    entries: Placed<E>,
+    entries: Indexed<E>,
     key: fn(&E) -> &Bytes,
     work: fn(&E) -> usize,
-    make: F,
+    apply: F,
     /// How many entries have had their turn.
     done: usize,
     outcomes: Vec<Result<(), Status>>,
-    aside: Aside<E>,
+    deferred: Deferred<E>,
 }
 
 /// What the entries of one row are made by; an outcome for each.
-pub(super) trait MakeEach<E>:
+pub(super) trait ApplyEntries<E>:
     Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
 {
 }
 
-impl<E, F> MakeEach<E> for F where F: Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>> {}
+impl<E, F> ApplyEntries<E> for F where
+    F: Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
+{
+}
 
-impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
+impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
     /// Of entries for the rows that `key` names, each of so much `work`.
     pub(super) fn new(
         table: String,
         entries: Vec<E>,
         key: fn(&E) -> &Bytes,
         work: fn(&E) -> usize,
-        make: F,
+        apply: F,
     ) -> Self {
         let outcomes = vec![Ok(()); entries.len()];
         let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
@@ -434,11 +441,11 @@ impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
         if !entries.is_sorted_by(|(_, left), (_, right)| key(left) <= key(right)) {
             entries.sort_by(|(_, left), (_, right)| key(left).cmp(key(right)));
         }
-        Self { table, entries, key, work, make, done: 0, outcomes, aside: Vec::new() }
+        Self { table, entries, key, work, apply, done: 0, outcomes, deferred: Vec::new() }
     }
 
     /// Changes some more rows of a store; whether those were the last ones.
-    pub(super) fn turn(&mut self, store: &Store) -> Poll<Result<(), Status>> {
+    pub(super) fn step(&mut self, store: &Store) -> Poll<Result<(), Status>> {
         match self.change_some(store) {
             Ok(()) if self.done < self.entries.len() => Poll::Pending,
             outcome => Poll::Ready(outcome),
@@ -462,19 +469,19 @@ impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
             let before = match store.storage.row(&self.table, &key) {
                 Ok(before) => before,
                 Err(status) => {
-                    self.refuse(row, &status);
+                    self.reject(row, &status);
                     continue;
                 }
             };
             if before.len() > LARGE_BYTES || work_of_row > SHORT_WORK {
                 let entries = self.entries[row].iter_mut().map(mem::take).collect();
-                self.aside.push((key, entries));
+                self.deferred.push((key, entries));
                 continue;
             }
-            let make = |families: &Families, cells: &mut Cells, now| {
-                Ok((self.make)(families, cells, &self.entries[row.clone()], now))
+            let apply = |families: &Families, cells: &mut Cells, now| {
+                Ok((self.apply)(families, cells, &self.entries[row.clone()], now))
             };
-            match store.changed(&self.table, &key, &definition, &before, now, &make) {
+            match store.apply_change(&self.table, &key, &definition, &before, now, &apply) {
                 Ok((outcomes, after)) => {
                     for ((place, _), outcome) in self.entries[row].iter().zip(outcomes) {
                         self.outcomes[*place] = outcome;
@@ -482,20 +489,77 @@ impl<E: Default, F: MakeEach<E>> Bulk<E, F> {
                     bytes += before.len() + after.len();
                     changed.push((key, after));
                 }
-                Err(status) => self.refuse(row, &status),
+                Err(status) => self.reject(row, &status),
             }
         }
         store.put(&mut sweeps, &self.table, &definition, now, changed)
     }
 
-    fn refuse(&mut self, row: Range<usize>, status: &Status) {
+    fn reject(&mut self, row: Range<usize>, status: &Status) {
         for (place, _) in &self.entries[row] {
             self.outcomes[*place] = Err(status.clone());
         }
     }
 
-    /// What came of the entries that were made, and the rows that are to be changed aside.
-    pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Aside<E>) {
-        (self.outcomes, self.aside)
+    /// What came of the entries that were made, and the rows that are to be changed deferred.
+    pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Deferred<E>) {
+        (self.outcomes, self.deferred)
+    }
+}
+
+/// How far the clock below may be behind before a warning says so.
+const MOST_BEHIND_MICROS: i64 = 60_000_000;
+
+/// A source of the time; tests have one that stands still.
+pub(super) trait Clock: Send + Sync {
+    /// The time in whole milliseconds, as microseconds since the epoch.
+    fn now_micros(&self) -> i64;
+}
+
+/// The clock of this machine.
+pub(super) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_micros(&self) -> i64 {
+        let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis();
+        i64::try_from(millis).unwrap_or(i64::MAX).min(i64::MAX / GRANULARITY_MICROS) * GRANULARITY_MICROS
+    }
+}
+
+/// A clock that never steps back, whatever the one below it does: a cell that is set later is read, so it must not be
+/// older.
+pub(super) struct SteadyClock {
+    clock: Box<dyn Clock>,
+    latest: AtomicI64,
+    warned: AtomicBool,
+}
+
+impl SteadyClock {
+    /// A clock that is never before `latest`, the latest time that cells in a file may have got from it.
+    pub(super) fn new(clock: impl Clock + 'static, latest: i64) -> Self {
+        let clock =
+            Self { clock: Box::new(clock), latest: AtomicI64::new(latest), warned: AtomicBool::new(false) };
+        // Warns of a file of the future when it is opened.
+        clock.now_micros();
+        clock
+    }
+
+    pub(super) fn now_micros(&self) -> i64 {
+        let now = self.clock.now_micros();
+        let latest = self.latest.fetch_max(now, Ordering::Relaxed);
+        let behind = latest.saturating_sub(now);
+        if behind > MOST_BEHIND_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
+            tracing::warn!(
+                behind = ?Duration::from_micros(behind.unsigned_abs()),
+                "this machine's clock is behind the latest time that the embedded Bigtable gave to a cell; cells that \
+                 are set at the server's time get that latest time until the machine's clock has passed it"
+            );
+        }
+        latest.max(now)
+    }
+
+    /// The latest time that it gave.
+    pub(super) fn latest_micros(&self) -> i64 {
+        self.latest.load(Ordering::Relaxed)
     }
 }

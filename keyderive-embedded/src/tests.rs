@@ -18,9 +18,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Bigtable;
-use super::clock::{Clock, SystemClock};
 use super::storage::{Durable, Memory};
-use super::store::Store;
+use super::store::{Clock, Store, SystemClock};
 use super::worker::Worker;
 
 /// Says to a run of these tests that their tables are to be in a file.

@@ -12,7 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tonic::Status;
 
-use super::store::{Bulk, Make, MakeEach, RowChange, Store};
+use super::store::{ApplyChange, ApplyEntries, Bulk, RowChange, Store};
 
 /// How many writes share a commit at most, and for how long one takes in more; those after them wait for the next.
 const GROUP_WRITES: usize = 1024;
@@ -70,7 +70,7 @@ impl Worker {
         read: impl FnOnce(&Store) -> Result<T, Status> + Send + 'static,
     ) -> Result<T, Status> {
         let store = Arc::clone(&self.store);
-        aside(move || read(&store)).await?
+        run_blocking(move || read(&store)).await?
     }
 
     /// What `write` returns, when its changes are there for good.
@@ -98,10 +98,10 @@ impl Worker {
     /// What a change of one row returns, when it is there for good.
     pub(super) async fn change<T: Send + 'static>(
         &self,
-        change: RowChange<impl Make<T> + Send + Sync + 'static>,
+        change: RowChange<impl ApplyChange<T> + Send + Sync + 'static>,
     ) -> Result<T, Status> {
         let change = Arc::new(change);
-        if change.in_line.is_some() {
+        if change.inline_bytes.is_some() {
             let change = Arc::clone(&change);
             if let Some(outcome) = self.write(move |store| store.change(&change)).await? {
                 return Ok(outcome);
@@ -117,7 +117,7 @@ impl Worker {
                 return Ok(outcome);
             }
         }
-        let outcome = self.write_long(move |store| store.change_at_once(&change)).await?;
+        let outcome = self.write_long(move |store| store.change_under_lock(&change)).await?;
         outcome.ok_or_else(|| Status::internal("a row has no size"))
     }
 
@@ -129,11 +129,11 @@ impl Worker {
     ) -> Result<Bulk<E, F>, Status>
     where
         E: Default + Send + Sync + 'static,
-        F: MakeEach<E> + Send + Sync + 'static,
+        F: ApplyEntries<E> + Send + Sync + 'static,
     {
         if let Some(writer) = &self.writer {
             let mut bulk = Some(bulk);
-            let turns = move |store: &Store| match bulk.as_mut().map(|bulk| bulk.turn(store)) {
+            let turns = move |store: &Store| match bulk.as_mut().map(|bulk| bulk.step(store)) {
                 Some(Poll::Pending) => Poll::Pending,
                 Some(Poll::Ready(Err(status))) => Poll::Ready(Err(status)),
                 Some(Poll::Ready(Ok(()))) | None => {
@@ -145,19 +145,21 @@ impl Worker {
         let store = Arc::clone(&self.store);
         let turns = move || {
             loop {
-                match bulk.turn(&store) {
+                match bulk.step(&store) {
                     Poll::Ready(outcome) => return outcome.map(|()| bulk),
                     // Others have their turn with the lock.
                     Poll::Pending => thread::yield_now(),
                 }
             }
         };
-        if is_short { turns() } else { aside(turns).await? }
+        if is_short { turns() } else { run_blocking(turns).await? }
     }
 }
 
 /// What `work` returns, which takes long: from a thread for that, where a runtime has one.
-pub(super) async fn aside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Status> {
+pub(super) async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Status> {
     match Handle::try_current() {
         Ok(runtime) => runtime.spawn_blocking(work).await.map_err(internal),
         Err(_) => Ok(work()),

@@ -22,12 +22,12 @@ const MEMORY_BYTES: usize = 16 << 20;
 const MAX_MEMORY_BYTES: usize = 2 << 20;
 
 /// What the expressions of one filter share.
-pub(crate) struct Budget {
+pub(super) struct PatternBudget {
     compiled_bytes: Cell<usize>,
     memory_bytes: usize,
 }
 
-impl Budget {
+impl PatternBudget {
     /// For so many expressions.
     pub(super) fn new(patterns: usize) -> Self {
         let memory_bytes = (MEMORY_BYTES / patterns.max(1)).min(MAX_MEMORY_BYTES);
@@ -44,11 +44,11 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// `filter` is what refusals name.
-    pub(super) fn new(filter: &str, regex: &[u8], budget: &Budget) -> Result<Self, Status> {
-        let refused = |fault: String| {
+    pub(super) fn new(filter: &str, regex: &[u8], budget: &PatternBudget) -> Result<Self, Status> {
+        let reject = |fault: String| {
             Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
         };
-        let translated = format!(r"\A(?:{})\z", translate(regex).map_err(refused)?);
+        let translated = format!(r"\A(?:{})\z", translate(regex).map_err(reject)?);
         // The compiler says whether a limit is kept, and not by how much.
         let mut compiled_bytes = LEAST_COMPILED_BYTES;
         loop {
@@ -64,11 +64,11 @@ impl Pattern {
                 }
                 Err(Error::CompiledTooBig(_)) if most < left => compiled_bytes *= 4,
                 Err(Error::CompiledTooBig(_)) => {
-                    return Err(refused(format!(
+                    return Err(reject(format!(
                         "the regular expressions of the filter take more than {MAX_COMPILED_BYTES} bytes together when they are compiled; use fewer or smaller repetitions, or ranges"
                     )));
                 }
-                Err(error) => return Err(refused(reason(&error))),
+                Err(error) => return Err(reject(reason(&error))),
             }
         }
     }
@@ -361,7 +361,7 @@ mod tests {
 
     #[track_caller]
     fn check(regex: &[u8], matched: &[&[u8]], others: &[&[u8]]) {
-        let pattern = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap();
+        let pattern = Pattern::new("value_regex_filter", regex, &PatternBudget::new(1)).unwrap();
         for bytes in matched {
             assert!(pattern.matches(bytes), "`{}` and `{}`", regex.escape_ascii(), bytes.escape_ascii());
         }
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_expression_is_refused() {
+    fn what_is_not_a_regular_expression_is_rejected() {
         for (regex, fault) in [
             (&b"a)|(b"[..], "a group is closed that is not open"),
             (b"(a", "unclosed group"),
@@ -436,7 +436,7 @@ mod tests {
             (b"(?", "RE2 has no group that begins so"),
             (b"((a{1000}){1000}){1000}", "take more than 8388608 bytes together"),
         ] {
-            let status = Pattern::new("value_regex_filter", regex, &Budget::new(1)).unwrap_err();
+            let status = Pattern::new("value_regex_filter", regex, &PatternBudget::new(1)).unwrap_err();
             assert_eq!(status.code(), tonic::Code::InvalidArgument);
             assert!(status.message().contains(fault), "{}", status.message());
         }

@@ -17,7 +17,29 @@ use std::sync::Arc;
 use bytes::{Buf as _, Bytes};
 
 use super::{Cells, Families};
-use crate::cell::{Cell, CellRef};
+
+/// One version of one column's value, with what a filter put on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub(crate) family: Arc<str>,
+    pub(crate) qualifier: Bytes,
+    pub(crate) timestamp_micros: i64,
+    pub(crate) value: Bytes,
+    pub(crate) labels: Vec<String>,
+}
+
+/// A cell where it lies among those of its row.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CellRef<'a> {
+    pub(crate) family: &'a str,
+    pub(crate) qualifier: &'a [u8],
+    pub(crate) timestamp_micros: i64,
+    pub(crate) value: &'a [u8],
+    /// Whether the family is another one than that of the cell before.
+    pub(crate) new_family: bool,
+    /// Whether the family or the qualifier is.
+    pub(crate) new_column: bool,
+}
 
 /// What one row takes at most. The service keeps rows of 256 MiB.
 pub(crate) const MAX_BYTES: usize = 1 << 30;

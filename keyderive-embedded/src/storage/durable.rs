@@ -31,13 +31,15 @@
 //! dropped, as that would write. Its file is unlocked, and what was committed is found when it is opened again. A
 //! panic ends the process where the program is built to have it so.
 
-mod fault;
 mod format;
-mod record;
 mod sealed;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
 use std::mem;
 use std::ops::Bound;
 use std::panic::{self, AssertUnwindSafe};
@@ -47,22 +49,22 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockRea
 
 use bytes::Bytes;
 use redb::backends::FileBackend;
-use redb::{Database, ReadableDatabase as _, ReadableTable, StorageBackend, TableError, WriteTransaction};
+use redb::{
+    CommitError, Database, ReadableDatabase as _, ReadableTable, StorageBackend, StorageError, TableError,
+    TransactionError, WriteTransaction,
+};
 use tonic::{Code, Status};
 
 pub use self::format::OpenError;
-
-use self::fault::Fault;
-use self::format::Contents;
-use self::record::Records;
-use self::sealed::{FailedWrite, Known};
+use self::format::{Contents, Damage, Records};
+use self::sealed::{FailedWrite, SharedFile};
 use super::{Bodies, CellReader, Definition, Storage, names};
 use crate::interval::Interval;
 
 /// Tables and rows in one file.
 pub(crate) struct Durable {
     path: String,
-    file: Arc<Known>,
+    file: Arc<SharedFile>,
     /// None while the disk fails, and when it is closed.
     database: RwLock<Option<Database>>,
     /// Whether the disk has failed under the database.
@@ -93,7 +95,7 @@ struct Changes {
 impl Durable {
     /// Opens a file, or makes one. It is locked until this is closed or dropped.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
-        let system = |error: std::io::Error| OpenError::System(error.to_string());
+        let system = |error: io::Error| OpenError::System(error.to_string());
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let file = FileBackend::new(file.map_err(system)?)?;
         let durable = Self::over(Arc::new(file), path.display().to_string())?;
@@ -102,7 +104,7 @@ impl Durable {
     }
 
     fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
-        let file = Known::of(file);
+        let file = SharedFile::new(file);
         let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
         let (database, Contents { tables, latest_micros }) = opened.unwrap_or_else(|_| {
             // What redb had made of it is gone, but for its lock.
@@ -132,14 +134,14 @@ impl Durable {
     /// The database, which is opened again where the disk has failed.
     fn database(&self) -> Result<RwLockReadGuard<'_, Option<Database>>, Status> {
         if self.has_failed.load(Ordering::Acquire) {
-            self.open_again()?;
+            self.reopen()?;
         }
         Ok(self.database.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Opens the file at the last commit that the disk is known to have, in the place of a database under which the
     /// disk has failed.
-    fn open_again(&self) -> Result<(), Status> {
+    fn reopen(&self) -> Result<(), Status> {
         // Waits for those who read.
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         if self.is_closed.load(Ordering::Acquire) {
@@ -149,7 +151,7 @@ impl Durable {
             return Ok(());
         }
         let mut changes = self.changes();
-        let opened = self.guarded(|| {
+        let opened = self.call_redb(|| {
             // In this order: a transaction keeps its database open.
             if changes.transaction.take().is_some() {
                 changes.lost.get_or_insert_with(|| {
@@ -160,8 +162,8 @@ impl Durable {
                 });
             }
             *database = None;
-            changes.failed_write = self.file.take_failed().or_else(|| changes.failed_write.take());
-            self.file.restore().map_err(|error| error.to_string())?;
+            changes.failed_write = self.file.take_failed_write().or_else(|| changes.failed_write.take());
+            self.file.restore_head().map_err(|error| error.to_string())?;
             format::open(Arc::clone(&self.file)).map_err(|error| error.to_string())
         })?;
         let (again, contents) = opened.map_err(|what| {
@@ -179,17 +181,17 @@ impl Durable {
     }
 
     /// Does `work` on the database as it is committed.
-    fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, Fault>) -> Result<T, Status> {
+    fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, FileError>) -> Result<T, Status> {
         let database = self.database()?;
         let Some(database) = &*database else { return Err(self.closed()) };
-        self.guarded(|| work(database))?.map_err(|fault| {
-            self.has_failed.fetch_or(fault.is_of_disk(), Ordering::AcqRel);
-            fault.status(&self.path)
+        self.call_redb(|| work(database))?.map_err(|error| {
+            self.has_failed.fetch_or(error.is_disk_error(), Ordering::AcqRel);
+            error.status(&self.path)
         })
     }
 
     /// Does `work` in the transaction of the changes that are not committed.
-    fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, Fault>) -> Result<T, Status> {
+    fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, FileError>) -> Result<T, Status> {
         let outcome = {
             let database = self.database()?;
             let Some(database) = &*database else { return Err(self.closed()) };
@@ -197,9 +199,9 @@ impl Durable {
             if let Some(lost) = &changes.lost {
                 return Err(lost.clone());
             }
-            self.guarded(|| {
+            self.call_redb(|| {
                 if let Some(failed) = &changes.failed_write {
-                    self.file.write_again(failed).map_err(Fault::StillFails)?;
+                    self.file.retry_write(failed).map_err(FileError::RetryFailed)?;
                     changes.failed_write = None;
                 }
                 let transaction = match changes.transaction.take() {
@@ -209,52 +211,52 @@ impl Durable {
                 work(changes.transaction.insert(transaction))
             })?
         };
-        outcome.map_err(|fault| self.failed(&fault))
+        outcome.map_err(|error| self.handle_error(&error))
     }
 
     /// Does what calls redb, unless that has failed before, or fails meanwhile.
-    fn guarded<T>(&self, work: impl FnOnce() -> T) -> Result<T, Status> {
+    fn call_redb<T>(&self, work: impl FnOnce() -> T) -> Result<T, Status> {
         self.check()?;
         match panic::catch_unwind(AssertUnwindSafe(work)) {
             Ok(outcome) => self.check().map(|()| outcome),
             Err(_) => {
                 self.panicked.store(true, Ordering::Relaxed);
                 let what = "redb panicked, as it may where its file is damaged";
-                Err(self.give_up(Code::DataLoss, what))
+                Err(self.mark_broken(Code::DataLoss, what))
             }
         }
     }
 
     /// What a write failed with. After a failure of redb's nothing is right to be done with the transaction, so that
     /// all changes in it are lost.
-    fn failed(&self, fault: &Fault) -> Status {
-        if !fault.is_of_redb() {
-            return fault.status(&self.path);
+    fn handle_error(&self, error: &FileError) -> Status {
+        if !error.is_redb_error() {
+            return error.status(&self.path);
         }
-        if !fault.is_of_disk() {
-            self.give_up(fault.code(), &fault.to_string());
-            return fault.status(&self.path);
+        if !error.is_disk_error() {
+            self.mark_broken(error.code(), &error.to_string());
+            return error.status(&self.path);
         }
         self.has_failed.store(true, Ordering::Release);
         // At once, since whether anything of it is kept is known when the file is open again.
-        let status = match self.open_again() {
+        let status = match self.reopen() {
             Ok(()) => Status::new(
-                fault.code(),
+                error.code(),
                 format!(
-                    "nothing of this write is kept: {fault}, in the file `{}`; what was acknowledged is kept, and the next \
+                    "nothing of this write is kept: {error}, in the file `{}`; what was acknowledged is kept, and the next \
                      write is tried",
                     self.path
                 ),
             ),
             Err(status) => {
-                Status::internal(format!("it may be that this write is kept: {fault}; {}", status.message()))
+                Status::internal(format!("it may be that this write is kept: {error}; {}", status.message()))
             }
         };
         self.changes().lost = Some(status.clone());
         status
     }
 
-    fn give_up(&self, code: Code, what: &str) -> Status {
+    fn mark_broken(&self, code: Code, what: &str) -> Status {
         let path = &self.path;
         let status = Status::new(
             code,
@@ -290,7 +292,7 @@ impl Storage for Durable {
     }
 
     fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
-        let record = format::definitions().seal(name.as_bytes(), &record::encode_definition(&definition));
+        let record = format::definitions().seal(name.as_bytes(), &format::encode_definition(&definition));
         self.change(|transaction| {
             transaction.open_table(format::DEFINITIONS)?.insert(name, record.as_slice())?;
             transaction.open_table(format::rows(&format::rows_name(name)))?;
@@ -314,9 +316,9 @@ impl Storage for Durable {
         let name = format::rows_name(table);
         let changes = self.changes();
         if let Some(transaction) = &changes.transaction {
-            let found = self.guarded(|| get(&transaction.open_table(format::rows(&name))?, table, key))?;
+            let found = self.call_redb(|| get(&transaction.open_table(format::rows(&name))?, table, key))?;
             drop(changes);
-            return found.map_err(|fault| self.failed(&fault));
+            return found.map_err(|error| self.handle_error(&error));
         }
         drop(changes);
         self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
@@ -348,7 +350,8 @@ impl Storage for Durable {
             while let Some(entry) = if reversed { rows.next_back() } else { rows.next() } {
                 let (key, record) = entry?;
                 let (key, record) = (key.value(), record.value());
-                let body = records.open(key, record).map_err(|damage| Fault::record(table, key, damage))?;
+                let body =
+                    records.open(key, record).map_err(|damage| FileError::record(table, key, damage))?;
                 if !visit(key, CellReader::new(body)) {
                     return Ok(false);
                 }
@@ -404,7 +407,7 @@ impl Storage for Durable {
             let tables = mem::take(&mut changes.tables);
             let Some(transaction) = changes.transaction.take() else { return Ok(()) };
             let is_later = latest_micros > changes.latest_micros;
-            self.guarded(|| -> Result<_, Fault> {
+            self.call_redb(|| -> Result<_, FileError> {
                 if is_later {
                     format::set_latest_micros(&transaction, latest_micros)?;
                 }
@@ -413,7 +416,7 @@ impl Storage for Durable {
                 Ok(tables)
             })?
         };
-        let tables = committed.map_err(|fault| self.failed(&fault))?;
+        let tables = committed.map_err(|error| self.handle_error(&error))?;
         let mut committed = self.tables.write().unwrap_or_else(PoisonError::into_inner);
         for (name, definition) in tables {
             match definition {
@@ -476,15 +479,16 @@ fn get(
     rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
     table: &str,
     key: &[u8],
-) -> Result<Bytes, Fault> {
+) -> Result<Bytes, FileError> {
     let Some(record) = rows.get(key)? else { return Ok(Bytes::new()) };
-    let body =
-        Records::of(table).open(key, record.value()).map_err(|damage| Fault::record(table, key, damage))?;
+    let body = Records::of(table)
+        .open(key, record.value())
+        .map_err(|damage| FileError::record(table, key, damage))?;
     Ok(Bytes::copy_from_slice(body))
 }
 
 /// Has the name of a new file survive with it.
-fn sync_directory_of(path: &Path) -> std::io::Result<()> {
+fn sync_directory_of(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         File::open(directory.unwrap_or(Path::new(".")))?.sync_all()?;
@@ -492,5 +496,109 @@ fn sync_directory_of(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-#[cfg(test)]
-mod tests;
+/// A failure of the file, or of what is in it.
+#[derive(Debug)]
+enum FileError {
+    Redb(redb::Error),
+    /// A write that has failed before, and that nothing is written before.
+    RetryFailed(io::Error),
+    Record {
+        table: String,
+        key: Bytes,
+        damage: Damage,
+    },
+}
+
+impl FileError {
+    fn record(table: &str, key: &[u8], damage: Damage) -> Self {
+        Self::Record { table: table.to_owned(), key: Bytes::copy_from_slice(key), damage }
+    }
+
+    /// Whether what is stored is not what was written.
+    fn is_damage(&self) -> bool {
+        match self {
+            Self::Record { .. } => true,
+            Self::RetryFailed(_) => false,
+            Self::Redb(redb::Error::Io(error)) => {
+                matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::UnexpectedEof)
+            }
+            Self::Redb(error) => matches!(
+                error,
+                redb::Error::Corrupted(_)
+                    | redb::Error::TableTypeMismatch { .. }
+                    | redb::Error::TableIsMultimap(_)
+                    | redb::Error::TypeDefinitionChanged { .. }
+                    | redb::Error::TableDoesNotExist(_)
+            ),
+        }
+    }
+
+    /// Whether redb itself failed, so that its transaction can be in any state.
+    fn is_redb_error(&self) -> bool {
+        matches!(self, Self::Redb(_))
+    }
+
+    /// Whether the disk failed, so that this database reads and writes nothing more, and another one over the file may.
+    fn is_disk_error(&self) -> bool {
+        matches!(self, Self::Redb(redb::Error::Io(_) | redb::Error::PreviousIo)) && !self.is_damage()
+    }
+
+    fn code(&self) -> Code {
+        match self {
+            _ if self.is_damage() => Code::DataLoss,
+            Self::Redb(redb::Error::Io(error)) | Self::RetryFailed(error)
+                if matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded) =>
+            {
+                Code::ResourceExhausted
+            }
+            _ => Code::Internal,
+        }
+    }
+
+    fn status(&self, path: &str) -> Status {
+        Status::new(self.code(), format!("{self}, in the file `{path}`"))
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Redb(error) => write!(f, "{error}"),
+            Self::RetryFailed(error) => write!(
+                f,
+                "nothing is written before what failed to be written, which was tried again: {error}"
+            ),
+            Self::Record { table, key, damage } => {
+                let what = match damage {
+                    Damage::Checksum => "its checksum is wrong",
+                    Damage::Content => "its checksum is right, but its content is none",
+                };
+                write!(f, "row {key:?} of table `{table}` is damaged: {what}")
+            }
+        }
+    }
+}
+
+impl From<TransactionError> for FileError {
+    fn from(error: TransactionError) -> Self {
+        Self::Redb(error.into())
+    }
+}
+
+impl From<TableError> for FileError {
+    fn from(error: TableError) -> Self {
+        Self::Redb(error.into())
+    }
+}
+
+impl From<StorageError> for FileError {
+    fn from(error: StorageError) -> Self {
+        Self::Redb(error.into())
+    }
+}
+
+impl From<CommitError> for FileError {
+    fn from(error: CommitError) -> Self {
+        Self::Redb(error.into())
+    }
+}

@@ -13,9 +13,9 @@ use tracing_subscriber::layer::{Context as LayerContext, Layer, SubscriberExt as
 use super::raw::{INSTANCE, NAME, START, Servers, Stopped, set_cell};
 use super::*;
 use crate::admin::Admin;
-use crate::clock::{Clock, SteadyClock};
 use crate::data::Data;
 use crate::interval::Interval;
+use crate::store::{Clock, SteadyClock};
 
 #[tokio::test]
 async fn what_is_applied_last_is_read_where_the_clock_steps_back() {

@@ -110,13 +110,13 @@ async fn names_have_a_form() {
     }
     let (too_long, too_long_name) = ("t".repeat(51), "f".repeat(65));
     for wrong in ["", "-a", ".a", "a b", "a/b", "ü", "a:b"] {
-        refused(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is no name for a table"));
-        refused(create_family(wrong).await, &format!("`{wrong}` is no name for a column family"));
+        refused(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is not a name for a table"));
+        refused(create_family(wrong).await, &format!("`{wrong}` is not a name for a column family"));
     }
-    refused(create_table(&too_long, INSTANCE).await, "is no name for a table: it has 1 to 50");
-    refused(create_family(&too_long_name).await, "is no name for a column family: it has 1 to 64");
+    refused(create_table(&too_long, INSTANCE).await, "is not a name for a table: it has 1 to 50");
+    refused(create_family(&too_long_name).await, "is not a name for a column family: it has 1 to 64");
     for none in ["", "projects/p", "projects/p/instances/i/", "projects//instances/i"] {
-        refused(create_table("t", none).await, &format!("`{none}` names no instance"));
+        refused(create_table("t", none).await, &format!("`{none}` is not the name of an instance"));
     }
 }
 
@@ -143,7 +143,7 @@ async fn a_filter_has_20_kib_and_20_levels() {
 
 #[tokio::test]
 async fn a_row_that_is_too_large_is_refused_alone() {
-    let servers = Servers::with_rows_of(1000).await;
+    let servers = Servers::with_max_row_bytes(1000).await;
     let entry = |key: &'static str, qualifier: &str, bytes: usize| Entry {
         row_key: key.into(),
         mutations: vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, vec![b'v'; bytes])) }],

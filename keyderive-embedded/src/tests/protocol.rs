@@ -114,7 +114,7 @@ async fn a_request_goes_where_its_header_says() {
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(status.message().contains("tables%2Fu` as `table_name`, and the request is about"), "{status}");
     let status = read("name=t").await.unwrap_err();
-    assert!(status.message().contains("has no `table_name`, which is to be `projects/p/"), "{status}");
+    assert!(status.message().contains("has no `table_name`; it must be `projects/p/"), "{status}");
 }
 
 #[tokio::test]

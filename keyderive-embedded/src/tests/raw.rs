@@ -19,8 +19,8 @@ use tonic::{Code, Request, Response, Status};
 
 use super::*;
 use crate::admin::Admin;
-use crate::clock::Clock;
 use crate::data::Data;
+use crate::store::Clock;
 use crate::store::Store;
 use crate::worker::Worker;
 
@@ -69,8 +69,8 @@ impl Servers {
     }
 
     /// Servers with a table that has the family `f`, and rows of so many bytes at most.
-    pub(super) async fn with_rows_of(bytes: usize) -> Self {
-        let change = |store: Store| store.with_rows_of(bytes);
+    pub(super) async fn with_max_row_bytes(bytes: usize) -> Self {
+        let change = |store: Store| store.with_max_row_bytes(bytes);
         Self::over(change).with_table([("f", ColumnFamily::default())]).await
     }
 

@@ -1,17 +1,27 @@
-//! The file as a whole: made, opened, brought to this version of the format.
+//! The format of the file: how it is created, opened and migrated, and how a record is encoded.
+//!
+//! A record is the stored form of a row or a definition. It begins with a checksum of 8 bytes: the FarmHash fingerprint
+//! of three fingerprints of 8 bytes each, of the table's name, of the record's key, and of the record's other bytes. So a
+//! reader detects a changed record, and one that is stored under another key.
+//!
+//! The other bytes of a row are its cells, as in `storage/cells.rs`. The other bytes of a definition are the
+//! `CreateTableRequest` that creates the table. Numbers are big-endian.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use keyderive_farmhash::fingerprint64;
+use keyderive_proto::admin::create_table_request::Split;
+use keyderive_proto::admin::{CreateTableRequest, Table};
+use prost::Message as _;
 use redb::{
     Builder, Database, DatabaseError, ReadableDatabase as _, ReadableTable, TableDefinition,
     TableHandle as _, WriteTransaction,
 };
 
-use super::fault::Fault;
-use super::record::{self, Records};
-use super::sealed::{BrokenSeal, Known, Sealed};
+use super::FileError;
+use super::sealed::{BrokenSeal, SealedFile, SharedFile};
 use crate::storage::Definition;
 
 /// The version of the format that this release reads and writes.
@@ -20,7 +30,7 @@ const VERSION: u32 = 1;
 /// What brings a file from the version of its place in the list to the next.
 const MIGRATIONS: [Migration; VERSION as usize] = [bind_rows_to_their_keys];
 
-type Migration = fn(&WriteTransaction) -> Result<(), Fault>;
+type Migration = fn(&WriteTransaction) -> Result<(), FileError>;
 
 /// How much memory redb takes for pages that it has read, and for those that it has not written yet.
 const CACHE_BYTES: usize = 128 << 20;
@@ -28,7 +38,7 @@ const CACHE_BYTES: usize = 128 << 20;
 /// How many rows a migration holds at once.
 const BATCH_ROWS: usize = 256;
 
-const ABOUT_NAME: &str = "keyderive";
+const METADATA_NAME: &str = "keyderive";
 const VERSION_KEY: &str = "format";
 const TIME_KEY: &str = "time";
 const DEFINITIONS_NAME: &str = "tables";
@@ -36,7 +46,7 @@ const DEFINITIONS_NAME: &str = "tables";
 type Strings<'a> = TableDefinition<'a, &'static str, &'static [u8]>;
 type Rows<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
 
-const ABOUT: Strings<'static> = Strings::new(ABOUT_NAME);
+const METADATA: Strings<'static> = Strings::new(METADATA_NAME);
 pub(super) const DEFINITIONS: Strings<'static> = Strings::new(DEFINITIONS_NAME);
 
 /// The name of the rows of `table` in the file.
@@ -104,38 +114,36 @@ impl From<DatabaseError> for OpenError {
     fn from(error: DatabaseError) -> Self {
         match error {
             DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => Self::InUse,
-            DatabaseError::Storage(error) => Fault::from(error).into(),
+            DatabaseError::Storage(error) => FileError::from(error).into(),
             error => Self::Damaged(error.to_string()),
         }
     }
 }
 
-impl From<Fault> for OpenError {
-    fn from(fault: Fault) -> Self {
-        match &fault {
-            Fault::Redb(redb::Error::Io(error)) => {
-                let seal = error.get_ref().and_then(|error| error.downcast_ref::<BrokenSeal>());
-                match seal {
-                    Some(BrokenSeal::Foreign) => Self::Foreign(error.to_string()),
-                    Some(BrokenSeal::Damaged) => Self::Damaged(error.to_string()),
-                    None if fault.is_damage() => Self::Damaged(error.to_string()),
-                    None => Self::System(error.to_string()),
+impl From<FileError> for OpenError {
+    fn from(error: FileError) -> Self {
+        let text = match &error {
+            FileError::Redb(redb::Error::Io(io)) => {
+                match io.get_ref().and_then(|inner| inner.downcast_ref::<BrokenSeal>()) {
+                    Some(BrokenSeal::Foreign) => return Self::Foreign(io.to_string()),
+                    Some(BrokenSeal::Damaged) => return Self::Damaged(io.to_string()),
+                    None => io.to_string(),
                 }
             }
-            fault if fault.is_damage() => Self::Damaged(fault.to_string()),
-            fault => Self::System(fault.to_string()),
-        }
+            error => error.to_string(),
+        };
+        if error.is_damage() { Self::Damaged(text) } else { Self::System(text) }
     }
 }
 
 /// Opens what a file holds, or makes it where it is empty.
 ///
 /// All of it is read, and its checksums are compared: redb does not look at those of a page that it reads later.
-pub(super) fn open(file: Arc<Known>) -> Result<(Database, Contents), OpenError> {
+pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenError> {
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
-        .create_with_backend(Sealed::new(file))?;
+        .create_with_backend(SealedFile::new(file))?;
     migrate(&database)?;
     let contents = load(&database)?;
     Ok((database, contents))
@@ -143,7 +151,7 @@ pub(super) fn open(file: Arc<Known>) -> Result<(Database, Contents), OpenError> 
 
 /// A transaction that ends with two waits for the disk, so that what it has committed is never taken for one that
 /// was cut off: damage to it is then an error, and not a reason to go back to the commit before.
-pub(super) fn begin(database: &Database) -> Result<WriteTransaction, Fault> {
+pub(super) fn begin(database: &Database) -> Result<WriteTransaction, FileError> {
     let mut transaction = database.begin_write()?;
     transaction.set_two_phase_commit(true);
     Ok(transaction)
@@ -155,7 +163,7 @@ fn migrate(database: &Database) -> Result<(), OpenError> {
     let found = match version(&transaction)? {
         Some(VERSION) => return Ok(()),
         Some(found) => found,
-        None if transaction.list_tables().map_err(Fault::from)?.next().is_some() => {
+        None if transaction.list_tables().map_err(FileError::from)?.next().is_some() => {
             return Err(OpenError::Foreign("it has tables of another program".to_owned()));
         }
         None => VERSION,
@@ -164,63 +172,62 @@ fn migrate(database: &Database) -> Result<(), OpenError> {
     let steps = MIGRATIONS.get(place..).ok_or(OpenError::Newer(found))?;
     steps.iter().try_for_each(|step| step(&transaction))?;
     set_version(&transaction, VERSION)?;
-    transaction.commit().map_err(Fault::from)?;
+    transaction.commit().map_err(FileError::from)?;
     Ok(())
 }
 
-fn version(transaction: &WriteTransaction) -> Result<Option<u32>, Fault> {
-    let is_there = transaction.list_tables()?.any(|table| table.name() == ABOUT_NAME);
+fn version(transaction: &WriteTransaction) -> Result<Option<u32>, FileError> {
+    let is_there = transaction.list_tables()?.any(|table| table.name() == METADATA_NAME);
     if !is_there {
         return Ok(None);
     }
-    let version = about(&transaction.open_table(ABOUT)?, VERSION_KEY)?;
+    let version = metadata(&transaction.open_table(METADATA)?, VERSION_KEY)?;
     Ok(version.map(u32::from_be_bytes))
 }
 
 /// A number of those that are about the file.
-fn about<const N: usize>(
-    about: &impl ReadableTable<&'static str, &'static [u8]>,
+fn metadata<const N: usize>(
+    metadata: &impl ReadableTable<&'static str, &'static [u8]>,
     key: &str,
-) -> Result<Option<[u8; N]>, Fault> {
-    let Some(record) = about.get(key)? else { return Ok(None) };
-    let damaged = |damage| Fault::record(ABOUT_NAME, key.as_bytes(), damage);
-    let body = Records::of(ABOUT_NAME).open(key.as_bytes(), record.value()).map_err(damaged)?;
-    body.try_into().map(Some).map_err(|_| damaged(record::Damage::Content))
+) -> Result<Option<[u8; N]>, FileError> {
+    let Some(record) = metadata.get(key)? else { return Ok(None) };
+    let damaged = |damage| FileError::record(METADATA_NAME, key.as_bytes(), damage);
+    let body = Records::of(METADATA_NAME).open(key.as_bytes(), record.value()).map_err(damaged)?;
+    body.try_into().map(Some).map_err(|_| damaged(Damage::Content))
 }
 
 /// Keeps the latest time that cells may have got from the server.
-pub(super) fn set_latest_micros(transaction: &WriteTransaction, micros: i64) -> Result<(), Fault> {
-    let record = Records::of(ABOUT_NAME).seal(TIME_KEY.as_bytes(), &micros.to_be_bytes());
-    transaction.open_table(ABOUT)?.insert(TIME_KEY, record.as_slice())?;
+pub(super) fn set_latest_micros(transaction: &WriteTransaction, micros: i64) -> Result<(), FileError> {
+    let record = Records::of(METADATA_NAME).seal(TIME_KEY.as_bytes(), &micros.to_be_bytes());
+    transaction.open_table(METADATA)?.insert(TIME_KEY, record.as_slice())?;
     Ok(())
 }
 
-fn set_version(transaction: &WriteTransaction, version: u32) -> Result<(), Fault> {
-    let record = Records::of(ABOUT_NAME).seal(VERSION_KEY.as_bytes(), &version.to_be_bytes());
-    transaction.open_table(ABOUT)?.insert(VERSION_KEY, record.as_slice())?;
+fn set_version(transaction: &WriteTransaction, version: u32) -> Result<(), FileError> {
+    let record = Records::of(METADATA_NAME).seal(VERSION_KEY.as_bytes(), &version.to_be_bytes());
+    transaction.open_table(METADATA)?.insert(VERSION_KEY, record.as_slice())?;
     transaction.open_table(DEFINITIONS)?;
     Ok(())
 }
 
-fn load(database: &Database) -> Result<Contents, Fault> {
+fn load(database: &Database) -> Result<Contents, FileError> {
     let transaction = database.begin_read()?;
     let mut tables = BTreeMap::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
         let (name, record) = entry?;
         let name = name.value();
+        let definition = definitions().open(name.as_bytes(), record.value()).and_then(decode_definition);
         let definition =
-            definitions().open(name.as_bytes(), record.value()).and_then(record::decode_definition);
-        let definition =
-            definition.map_err(|damage| Fault::record(DEFINITIONS_NAME, name.as_bytes(), damage))?;
+            definition.map_err(|damage| FileError::record(DEFINITIONS_NAME, name.as_bytes(), damage))?;
         tables.insert(name.to_owned(), Arc::new(definition));
     }
-    let latest = about(&transaction.open_table(ABOUT)?, TIME_KEY)?;
+    let latest = metadata(&transaction.open_table(METADATA)?, TIME_KEY)?;
     Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes) })
 }
 
 /// Version 0 had the checksum of a row's record of the cells alone, so that a row that came under the key of another
 /// did not show.
-fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), Fault> {
+fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), FileError> {
     let mut tables = Vec::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
         tables.push(entry?.0.value().to_owned());
@@ -234,8 +241,8 @@ fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), Fault> 
             for entry in rows.range(next.as_slice()..)?.take(BATCH_ROWS) {
                 let (key, record) = entry?;
                 let key = key.value();
-                let body = record::open_version_0(record.value())
-                    .map_err(|damage| Fault::record(&table, key, damage))?;
+                let body = open_version_0(record.value())
+                    .map_err(|damage| FileError::record(&table, key, damage))?;
                 batch.push((key.to_vec(), Records::of(&table).seal(key, body)));
             }
             let Some((last, _)) = batch.last() else { break };
@@ -249,22 +256,119 @@ fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), Fault> 
     Ok(())
 }
 
+const CHECKSUM_BYTES: usize = size_of::<u64>();
+
+/// The records of one table of the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Records {
+    table: u64,
+}
+
+/// Why a record is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Damage {
+    Checksum,
+    Content,
+}
+
+impl Records {
+    pub(super) fn of(table: &str) -> Self {
+        Self { table: fingerprint64(table.as_bytes()) }
+    }
+
+    /// The record that holds `body` under `key`.
+    pub(super) fn seal(self, key: &[u8], body: &[u8]) -> Vec<u8> {
+        let mut record = vec![0; Self::sealed_len(body)];
+        self.seal_into(&mut record, key, body);
+        record
+    }
+
+    /// How many bytes the record has that holds `body`.
+    pub(super) fn sealed_len(body: &[u8]) -> usize {
+        CHECKSUM_BYTES + body.len()
+    }
+
+    /// Writes the record that holds `body` under `key` to where it is kept, which is as long as it.
+    pub(super) fn seal_into(self, record: &mut [u8], key: &[u8], body: &[u8]) {
+        let (checksum, rest) = record.split_at_mut(CHECKSUM_BYTES);
+        checksum.copy_from_slice(&self.checksum(key, body).to_be_bytes());
+        rest.copy_from_slice(body);
+    }
+
+    /// What a record under `key` holds.
+    pub(super) fn open<'a>(self, key: &[u8], record: &'a [u8]) -> Result<&'a [u8], Damage> {
+        let (checksum, body) = split(record)?;
+        if checksum != self.checksum(key, body) {
+            return Err(Damage::Checksum);
+        }
+        Ok(body)
+    }
+
+    fn checksum(self, key: &[u8], body: &[u8]) -> u64 {
+        let mut parts = [0; 3 * CHECKSUM_BYTES];
+        let of = [self.table, fingerprint64(key), fingerprint64(body)];
+        for (part, fingerprint) in parts.chunks_exact_mut(CHECKSUM_BYTES).zip(of) {
+            part.copy_from_slice(&fingerprint.to_be_bytes());
+        }
+        fingerprint64(&parts)
+    }
+}
+
+/// What a record holds whose checksum, as version 0 had it, is of its other bytes alone.
+pub(super) fn open_version_0(record: &[u8]) -> Result<&[u8], Damage> {
+    let (checksum, body) = split(record)?;
+    if checksum == fingerprint64(body) { Ok(body) } else { Err(Damage::Checksum) }
+}
+
+fn split(record: &[u8]) -> Result<(u64, &[u8]), Damage> {
+    let (checksum, body) = record.split_first_chunk().ok_or(Damage::Checksum)?;
+    Ok((u64::from_be_bytes(*checksum), body))
+}
+
+pub(super) fn encode_definition(definition: &Definition) -> Vec<u8> {
+    let Definition { id, families, splits, row_key_schema, deletion_protection } = definition.clone();
+    let families = families.into_iter().map(|(name, family)| (name.as_ref().to_owned(), family));
+    let request = CreateTableRequest {
+        table_id: id.map(|id| format!("{id:016x}")).unwrap_or_default(),
+        table: Some(Table {
+            column_families: families.collect(),
+            row_key_schema,
+            deletion_protection,
+            ..Table::default()
+        }),
+        initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
+        ..CreateTableRequest::default()
+    };
+    request.encode_to_vec()
+}
+
+pub(super) fn decode_definition(body: &[u8]) -> Result<Definition, Damage> {
+    let request = CreateTableRequest::decode(body).map_err(|_| Damage::Content)?;
+    let table = request.table.ok_or(Damage::Content)?;
+    Ok(Definition {
+        id: u64::from_str_radix(&request.table_id, 16).ok(),
+        families: table.column_families.into_iter().map(|(name, family)| (name.into(), family)).collect(),
+        splits: request.initial_splits.into_iter().map(|split| split.key).collect(),
+        row_key_schema: table.row_key_schema,
+        deletion_protection: table.deletion_protection,
+    })
+}
+
 #[cfg(test)]
 pub(super) mod tests {
-    //! Files of other versions.
-
-    use keyderive_farmhash::fingerprint64;
     use redb::StorageBackend;
 
     use super::*;
+    use crate::storage::cells;
+    use crate::storage::cells::tests::row;
 
     /// Has a file be one of `version`, whose rows are as those of version 0 where it is that.
     pub(in super::super) fn turn_into(file: Arc<dyn StorageBackend>, version: u32) {
-        let (database, contents) = open(Known::of(file)).unwrap();
+        let (database, contents) = open(SharedFile::new(file)).unwrap();
         let transaction = begin(&database).unwrap();
         set_version(&transaction, version).unwrap();
         // Releases of these versions wrote none at first.
-        transaction.open_table(ABOUT).unwrap().remove(TIME_KEY).unwrap();
+        transaction.open_table(METADATA).unwrap().remove(TIME_KEY).unwrap();
         for table in contents.tables.keys().filter(|_| version == 0) {
             let name = rows_name(table);
             let mut rows = transaction.open_table(rows(&name)).unwrap();
@@ -282,5 +386,22 @@ pub(super) mod tests {
             }
         }
         transaction.commit().unwrap();
+    }
+
+    #[test]
+    fn a_flipped_bit_and_another_place_show() {
+        let records = Records::of("t");
+        let record = records.seal(b"k", &cells::encode(&row(), cells::MAX_BYTES).unwrap());
+        assert!(records.open(b"k", &record).is_ok());
+        assert_eq!(records.open(b"l", &record), Err(Damage::Checksum));
+        assert_eq!(Records::of("u").open(b"k", &record), Err(Damage::Checksum));
+        for bit in 0..8 * record.len() {
+            let mut flipped = record.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(records.open(b"k", &flipped), Err(Damage::Checksum));
+        }
+        for bytes in 0..record.len() {
+            assert_eq!(records.open(b"k", &record[..bytes]), Err(Damage::Checksum));
+        }
     }
 }

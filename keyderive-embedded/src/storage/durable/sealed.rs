@@ -26,7 +26,7 @@ use keyderive_farmhash::fingerprint64;
 
 /// What redb writes of its first page.
 const HEAD_BYTES: usize = 320;
-const WORD: [u8; 8] = *b"keyderiv";
+const TAG: [u8; 8] = *b"keyderiv";
 const SEALED_BYTES: usize = HEAD_BYTES + 16;
 
 /// What redb writes first into the head, and last when it makes a file.
@@ -36,18 +36,18 @@ const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 const MAX_UNFINISHED_BYTES: u64 = 16 << 20;
 
 /// How much of a write that failed is tried again.
-const MAX_TRIED_BYTES: usize = 1 << 20;
+const MAX_RETRIED_BYTES: usize = 1 << 20;
 
 /// What is known of a file by all databases over it, of which there is one at a time.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct SharedFile {
     file: Arc<dyn StorageBackend>,
     is_locked: AtomicBool,
-    disk: Mutex<Disk>,
+    state: Mutex<HeadState>,
 }
 
 #[derive(Debug, Default)]
-struct Disk {
+struct HeadState {
     /// The head, with its seal, as it was written last, and as the disk was last known to have it.
     written: Option<[u8; SEALED_BYTES]>,
     synced: Option<[u8; SEALED_BYTES]>,
@@ -61,29 +61,29 @@ pub(super) struct FailedWrite {
     beginning: Vec<u8>,
 }
 
-impl Known {
-    pub(super) fn of(file: Arc<dyn StorageBackend>) -> Arc<Self> {
-        Arc::new(Self { file, is_locked: AtomicBool::new(false), disk: Mutex::default() })
+impl SharedFile {
+    pub(super) fn new(file: Arc<dyn StorageBackend>) -> Arc<Self> {
+        Arc::new(Self { file, is_locked: AtomicBool::new(false), state: Mutex::default() })
     }
 
     /// Has the disk have the head that it was last known to have.
-    pub(super) fn restore(&self) -> io::Result<()> {
-        let mut disk = self.disk();
-        if let Some(head) = disk.synced {
+    pub(super) fn restore_head(&self) -> io::Result<()> {
+        let mut state = self.state();
+        if let Some(head) = state.synced {
             self.file.write(0, &head)?;
-            disk.written = Some(head);
+            state.written = Some(head);
             self.file.sync_data()?;
         }
         Ok(())
     }
 
     /// Takes the write that failed since the disk was last waited for, where one did.
-    pub(super) fn take_failed(&self) -> Option<FailedWrite> {
-        self.disk().failed.take()
+    pub(super) fn take_failed_write(&self) -> Option<FailedWrite> {
+        self.state().failed.take()
     }
 
     /// Writes once more what failed, while nothing else is written: its pages are free.
-    pub(super) fn write_again(&self, failed: &FailedWrite) -> io::Result<()> {
+    pub(super) fn retry_write(&self, failed: &FailedWrite) -> io::Result<()> {
         self.file.write(failed.offset, &failed.beginning)?;
         self.file.sync_data()
     }
@@ -93,19 +93,19 @@ impl Known {
         self.file.close()
     }
 
-    fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, HeadState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A storage of redb whose head is sealed.
 #[derive(Debug)]
-pub(super) struct Sealed {
-    known: Arc<Known>,
+pub(super) struct SealedFile {
+    shared: Arc<SharedFile>,
     file: Arc<dyn StorageBackend>,
     /// Whether a process ended while it made the file.
     unfinished: OnceLock<bool>,
-    begun_anew: AtomicBool,
+    recreated: AtomicBool,
 }
 
 /// What is wrong with a head.
@@ -133,10 +133,10 @@ impl From<BrokenSeal> for io::Error {
     }
 }
 
-impl Sealed {
-    pub(super) fn new(known: Arc<Known>) -> Self {
-        let file = Arc::clone(&known.file);
-        Self { known, file, unfinished: OnceLock::new(), begun_anew: AtomicBool::new(false) }
+impl SealedFile {
+    pub(super) fn new(shared: Arc<SharedFile>) -> Self {
+        let file = Arc::clone(&shared.file);
+        Self { shared, file, unfinished: OnceLock::new(), recreated: AtomicBool::new(false) }
     }
 
     /// The head, where its seal is whole.
@@ -144,9 +144,9 @@ impl Sealed {
         let mut sealed = [0; SEALED_BYTES];
         self.file.read(0, &mut sealed)?;
         let head = unseal(&sealed)?;
-        let mut disk = self.known.disk();
-        if disk.written.is_none() {
-            (disk.written, disk.synced) = (Some(sealed), Some(sealed));
+        let mut state = self.shared.state();
+        if state.written.is_none() {
+            (state.written, state.synced) = (Some(sealed), Some(sealed));
         }
         Ok(head)
     }
@@ -154,8 +154,8 @@ impl Sealed {
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         let written = self.file.write(offset, data);
         if written.is_err() && offset != 0 {
-            let beginning = data[..data.len().min(MAX_TRIED_BYTES)].to_vec();
-            self.known.disk().failed = Some(FailedWrite { offset, beginning });
+            let beginning = data[..data.len().min(MAX_RETRIED_BYTES)].to_vec();
+            self.shared.state().failed = Some(FailedWrite { offset, beginning });
         }
         written
     }
@@ -191,8 +191,8 @@ impl Sealed {
 fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], BrokenSeal> {
     let mut head = [0; HEAD_BYTES];
     head.copy_from_slice(&sealed[..HEAD_BYTES]);
-    let (word, checksum) = sealed[HEAD_BYTES..].split_at(WORD.len());
-    if word != WORD {
+    let (tag, checksum) = sealed[HEAD_BYTES..].split_at(TAG.len());
+    if tag != TAG {
         Err(BrokenSeal::Foreign)
     } else if checksum != fingerprint64(&head).to_be_bytes() {
         Err(BrokenSeal::Damaged)
@@ -201,14 +201,14 @@ fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], BrokenSeal> {
     }
 }
 
-impl StorageBackend for Sealed {
+impl StorageBackend for SealedFile {
     /// No length for a file that is unfinished, which redb then makes anew.
     fn len(&self) -> io::Result<u64> {
         let bytes = self.file.len()?;
         if (1..SEALED_BYTES as u64).contains(&bytes) {
             return Err(BrokenSeal::Foreign.into());
         }
-        if self.begun_anew.load(Ordering::Relaxed) {
+        if self.recreated.load(Ordering::Relaxed) {
             return Ok(bytes);
         }
         let unfinished = match self.unfinished.get() {
@@ -232,16 +232,16 @@ impl StorageBackend for Sealed {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.begun_anew.store(true, Ordering::Relaxed);
+        self.recreated.store(true, Ordering::Relaxed);
         self.file.set_len(len)
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        let written = self.known.disk().written;
+        let written = self.shared.state().written;
         self.file.sync_data()?;
-        let mut disk = self.known.disk();
+        let mut state = self.shared.state();
         // What redb writes ahead of need may fail, and is written again before this: its pages may be free no more.
-        (disk.synced, disk.failed) = (written, None);
+        (state.synced, state.failed) = (written, None);
         Ok(())
     }
 
@@ -254,12 +254,12 @@ impl StorageBackend for Sealed {
         }
         let mut sealed = [0; SEALED_BYTES];
         let (head, seal) = sealed.split_at_mut(HEAD_BYTES);
-        let (word, checksum) = seal.split_at_mut(WORD.len());
+        let (tag, checksum) = seal.split_at_mut(TAG.len());
         head.copy_from_slice(data);
-        word.copy_from_slice(&WORD);
+        tag.copy_from_slice(&TAG);
         checksum.copy_from_slice(&fingerprint64(data).to_be_bytes());
         // Written or not, it may be there after a failure.
-        self.known.disk().written = Some(sealed);
+        self.shared.state().written = Some(sealed);
         self.file.write(0, &sealed)
     }
 
@@ -269,11 +269,11 @@ impl StorageBackend for Sealed {
     }
 
     fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
-        if self.known.is_locked.load(Ordering::Relaxed) {
+        if self.shared.is_locked.load(Ordering::Relaxed) {
             return Ok(true);
         }
         let is_locked = self.file.try_lock_range(start, end)?;
-        self.known.is_locked.store(is_locked, Ordering::Relaxed);
+        self.shared.is_locked.store(is_locked, Ordering::Relaxed);
         Ok(is_locked)
     }
 

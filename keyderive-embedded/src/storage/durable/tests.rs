@@ -11,9 +11,9 @@ use keyderive_proto::admin::ColumnFamily;
 use redb::backends::InMemoryBackend;
 
 use super::format::tests::turn_into;
-use super::sealed::Sealed;
+use super::sealed::SealedFile;
 use super::*;
-use crate::cell::Cell;
+use crate::storage::Cell;
 use crate::storage::{Cells, PAGE_BYTES, RowPage, cells};
 
 const TABLE: &str = "projects/p/instances/i/tables/t";
@@ -298,7 +298,7 @@ fn a_file_whose_making_was_cut_off_is_made_anew() {
     let without_magic = TestFile::of(&whole);
     let mut head = whole[..320].to_vec();
     head[..9].fill(0);
-    Sealed::new(Known::of(Arc::new(without_magic.clone()))).write(0, &head).unwrap();
+    SealedFile::new(SharedFile::new(Arc::new(without_magic.clone()))).write(0, &head).unwrap();
     for file in [TestFile::of(&without_head), without_magic] {
         let durable = file.open().unwrap();
         durable.put_table(TABLE, definition()).unwrap();

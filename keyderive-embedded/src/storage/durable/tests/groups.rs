@@ -5,9 +5,8 @@ use std::time::Instant;
 use futures_util::future::{FutureExt as _, join_all};
 
 use super::*;
-use crate::clock::{Clock, SystemClock};
 use crate::storage::Families;
-use crate::store::{Bulk, Make, RowChange, Store};
+use crate::store::{ApplyChange, Bulk, Clock, RowChange, Store, SystemClock};
 use crate::worker::{GROUP_TIME, Worker};
 
 fn worker(file: &TestFile) -> Worker {
@@ -17,13 +16,13 @@ fn worker(file: &TestFile) -> Worker {
 }
 
 /// Puts a row of one cell.
-fn change(key: &str) -> RowChange<impl Make<()> + Send + Sync + 'static> {
+fn change(key: &str) -> RowChange<impl ApplyChange<()> + Send + Sync + 'static> {
     let (key, row) = row(key, "new");
     let make = move |_: &Families, cells: &mut Cells, _| {
         cells.clone_from(&row);
         Ok(())
     };
-    RowChange { table: TABLE.to_owned(), key, in_line: Some(usize::MAX), make }
+    RowChange { table: TABLE.to_owned(), key, inline_bytes: Some(usize::MAX), apply: make }
 }
 
 async fn write(worker: &Worker, key: String) -> Result<(), Status> {
