@@ -167,7 +167,9 @@ impl BigtableTableAdmin for Admin {
 /// The definition of the table in a `CreateTableRequest`.
 fn parse_definition(table: Table, mut splits: Vec<Bytes>) -> Result<Definition, Status> {
     if splits.iter().any(Bytes::is_empty) {
-        return Err(Status::invalid_argument("a split is the empty key, which already begins the first tablet"));
+        return Err(Status::invalid_argument(
+            "a split is the empty key, which already begins the first tablet",
+        ));
     }
     splits.iter().try_for_each(check::key)?;
     splits.sort_unstable();
@@ -245,10 +247,7 @@ fn update_table(store: &Store, request: Request<UpdateTableRequest>) -> Result<O
     };
     let paths = request.update_mask.unwrap_or_default().paths;
     if paths.is_empty() {
-        return Err(Status::invalid_argument(format!(
-            "the update mask for table `{}` is empty",
-            table.name
-        )));
+        return Err(Status::invalid_argument(format!("the update mask for table `{}` is empty", table.name)));
     }
     let definition = store.redefine(&table.name, |definition| {
         paths.iter().try_for_each(|path| update_field(definition, path, &table, request.ignore_warnings))

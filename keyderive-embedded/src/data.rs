@@ -65,7 +65,8 @@ impl Bigtable for Data {
         let limit = Some(limit).filter(|limit| *limit != 0);
         let names = request.rows.as_ref().map_or(0, |rows| rows.row_keys.len() + rows.row_ranges.len());
         let intervals = move || interval::from_row_set(request.rows);
-        let intervals = if names <= MAX_INLINE_RANGES { intervals() } else { run_blocking(intervals).await? }?;
+        let intervals =
+            if names <= MAX_INLINE_RANGES { intervals() } else { run_blocking(intervals).await? }?;
         let filter = parse_filter(request.filter).await?;
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .reports_progress(features.last_scanned_row_responses);

@@ -20,12 +20,12 @@ use tonic::{Code, Request, Status};
 
 use crate::{Bigtable, BoxFuture};
 
-/// A call of Bigtable's services, as its protocol names it.
+/// A method of Bigtable's gRPC services.
 ///
-/// A read of one row is a `ReadRows` too, and so is the request for each bucket of a scan.
+/// Reads of single rows are `ReadRows` too, and a scan sends one for each bucket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-#[expect(missing_docs, reason = "they are documented by the protocol")]
+#[expect(missing_docs, reason = "the protocol documents them")]
 pub enum Method {
     ReadRows,
     SampleRowKeys,
@@ -70,7 +70,7 @@ impl Method {
     }
 }
 
-/// How a Bigtable is to fail: which calls, how often, and with what.
+/// Which calls of a Bigtable fail or wait, how often, and with which error.
 ///
 /// Does a service survive that Bigtable is unavailable at its third read?
 ///
@@ -99,19 +99,19 @@ impl Method {
 /// for _ in 0..3 {
 ///     assert_eq!(visits(&users).await?, 1);
 /// }
-/// // Once more than was asked: the client has tried again.
+/// // One more than the three scans: the client retried.
 /// assert_eq!(faulty.calls(Method::ReadRows), 4);
 /// # Ok(())
 /// # }
 /// ```
 ///
-/// Chances follow from the seed, and those of a call from its number among the calls of its method besides. The same
-/// calls in the same order meet the same faults, and calls of one method change nothing for another. Numbers count
-/// from 1, and a call that the client tries again has a new one.
+/// Whether a fault hits a call depends only on the seed, the method, and the call's number among the calls of that method.
+/// So the same calls in the same order meet the same faults, and calls of one method do not affect another. Numbers
+/// count from 1, and each retry of the client has its own number.
 ///
-/// A chance is a number from 0, never, to 1, always; one that is no number counts as 0.
+/// A chance is a probability from 0 to 1; NaN counts as 0.
 #[derive(Clone, Debug)]
-#[must_use = "faults do nothing until a Bigtable has them"]
+#[must_use = "faults do nothing until they are passed to `with_faults`"]
 pub struct Faults {
     seed: u64,
     rules: Vec<Rule>,
@@ -137,57 +137,58 @@ enum Effect {
     Delay(Duration),
 }
 
-/// The chances of what can be wrong with a stream.
+/// The chances of faults of streams.
 #[derive(Clone, Copy, Debug, Default)]
 struct StreamChances {
-    /// That it ends before a message.
+    /// That a stream breaks before a message.
     cut: f64,
-    /// That a row comes in pieces.
+    /// That a row is split into pieces.
     split: f64,
 }
 
 impl Faults {
-    /// No faults yet, with a seed for those that are added.
+    /// No faults yet, and the seed for those to add.
     pub fn seeded(seed: u64) -> Self {
         Self { seed, rules: Vec::new(), streams: StreamChances::default() }
     }
 
-    /// Has calls fail with this chance.
+    /// Makes calls fail with this chance.
     ///
-    /// Of several faults for one call, the one that was added first is taken.
+    /// If several faults hit a call, the one added first applies.
     pub fn fail(self, method: Method, chance: f64, fault: Fault) -> Self {
         self.rule(method, When::AtRandom(chance), Effect::Fail(fault))
     }
 
-    /// Has the call with this number fail: 1 is the first.
+    /// Makes the call with this number fail: 1 is the first.
     pub fn fail_nth(self, method: Method, number: u64, fault: Fault) -> Self {
         self.rule(method, When::Nth(number), Effect::Fail(fault))
     }
 
-    /// Has calls wait for so long with this chance, before they are carried out or fail.
+    /// Delays calls with this chance, before they run or fail.
     ///
-    /// They wait by tokio's clock, which a test may pause. Of several delays for one call, the sum is waited.
+    /// They wait by tokio's clock, which a test may pause. If several delays hit a call, it waits for their sum.
     pub fn delay(self, method: Method, chance: f64, delay: Duration) -> Self {
         self.rule(method, When::AtRandom(chance), Effect::Delay(delay))
     }
 
-    /// Has the call with this number wait for so long, as [`delay`](Self::delay): 1 is the first.
+    /// Delays the call with this number, as [`delay`](Self::delay) does: 1 is the first.
     pub fn delay_nth(self, method: Method, number: u64, delay: Duration) -> Self {
         self.rule(method, When::Nth(number), Effect::Delay(delay))
     }
 
-    /// Has streams break with this chance before each of their messages, and before their end, as unavailable.
+    /// Breaks streams with this chance before each message, and before their end, with `UNAVAILABLE`.
     ///
-    /// The streams are the answers to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that tries again goes on
-    /// after what came; it gives up where too many attempts bring nothing, so that a chance near 1 is one of failure.
+    /// The streams are the responses to `ReadRows`, `MutateRows` and `SampleRowKeys`. A client that retries resumes after
+    /// the last row it received. It gives up after too many attempts without progress, so a chance near 1 makes
+    /// operations fail.
     pub fn cut_streams(self, chance: f64) -> Self {
         Self { streams: StreamChances { cut: chance, ..self.streams }, ..self }
     }
 
-    /// Has rows come in pieces with this chance, as the protocol allows: over several messages, with values in several
-    /// parts, and at times taken back in the middle and sent anew.
+    /// Splits rows into pieces with this chance, as the protocol allows: over several messages, with values in several
+    /// chunks, and sometimes reset in the middle and sent again.
     ///
-    /// A program that reads them with a client sees no difference. Together with [`cut_streams`](Self::cut_streams)
+    /// A program that reads through a client sees no difference. Together with [`cut_streams`](Self::cut_streams),
     /// streams break in the middle of rows.
     pub fn split_rows(self, chance: f64) -> Self {
         Self { streams: StreamChances { split: chance, ..self.streams }, ..self }
@@ -200,17 +201,17 @@ impl Faults {
 }
 
 impl Bigtable {
-    /// The same tables, behind a server with these faults. Clients of the Bigtable without them stay as they are.
+    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected.
     ///
-    /// Faults that it had are replaced, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
+    /// The faults replace earlier ones, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
     #[must_use]
     pub fn with_faults(&self, faults: Faults) -> Self {
         let injector = Injector::new(faults);
         Self { faults: Some(injector.into()), ..self.clone() }
     }
 
-    /// How many calls of this method have come, those included that failed. They are counted where there are faults,
-    /// or [`Faults`] without any; 0 of all others.
+    /// How many calls of this method it received, including failed ones. It counts calls only after
+    /// [`with_faults`](Self::with_faults), even with no faults; otherwise this is 0.
     #[must_use]
     pub fn calls(&self, method: Method) -> u64 {
         self.faults.as_ref().map_or(0, |injector| injector.calls(method))
@@ -219,7 +220,7 @@ impl Bigtable {
 
 const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 
-/// What a call fails with.
+/// The error of a failing call.
 ///
 /// ```
 /// use std::time::Duration;
@@ -230,7 +231,7 @@ const RETRY_INFO: &str = "type.googleapis.com/google.rpc.RetryInfo";
 /// # drop((busy, lost));
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "a fault does nothing until calls fail with it"]
+#[must_use = "a fault does nothing until it is added to `Faults`"]
 pub struct Fault {
     code: Code,
     retry_after: Option<Duration>,
@@ -238,28 +239,28 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// The server cannot be reached for now; a client may try again what may be applied twice.
+    /// The server is unavailable for now; a client may retry idempotent calls.
     pub fn unavailable() -> Self {
         Self::of(Code::Unavailable)
     }
 
-    /// The call has collided with another; a client may try again.
+    /// The call conflicted with another; a client may retry.
     pub fn aborted() -> Self {
         Self::of(Code::Aborted)
     }
 
-    /// The call took too long; a client may try again.
+    /// The call took too long; a client may retry idempotent calls.
     pub fn deadline_exceeded() -> Self {
         Self::of(Code::DeadlineExceeded)
     }
 
-    /// A quota is used up, or the server is overloaded. A client may try again where it is told
+    /// A quota is exhausted, or the server is overloaded. A client may retry if the error says
     /// [when](Self::retry_after).
     pub fn resource_exhausted() -> Self {
         Self::of(Code::ResourceExhausted)
     }
 
-    /// Something is wrong with the server.
+    /// An error inside the server.
     pub fn internal() -> Self {
         Self::of(Code::Internal)
     }
@@ -269,26 +270,25 @@ impl Fault {
         Self::of(Code::PermissionDenied)
     }
 
-    /// The server does not know who calls.
+    /// The caller is not authenticated.
     pub fn unauthenticated() -> Self {
         Self::of(Code::Unauthenticated)
     }
 
-    /// The system is not in a state for this call.
+    /// The system is not in a state that allows this call.
     pub fn failed_precondition() -> Self {
         Self::of(Code::FailedPrecondition)
     }
 
-    /// The same fault, with the server's word that the call is to be tried again after so long, by a `RetryInfo` in
-    /// its details.
+    /// The same fault, with a `RetryInfo` in its details that tells the client to retry after `delay`.
     pub fn retry_after(self, delay: Duration) -> Self {
         Self { retry_after: Some(delay), ..self }
     }
 
-    /// The same fault, after the call has been carried out: what it changed is changed, and only the answer is lost.
+    /// The same fault, after the call has run: its changes are applied, and only the response is lost.
     ///
-    /// It is for faults that leave open what was done, as [`unavailable`](Self::unavailable): a client believes a server that
-    /// refuses, as by [`permission_denied`](Self::permission_denied).
+    /// Use it with faults that leave the outcome open, such as [`unavailable`](Self::unavailable). After a rejection, such
+    /// as [`permission_denied`](Self::permission_denied), a client assumes that nothing was applied.
     pub fn after_the_call(self) -> Self {
         Self { after_the_call: true, ..self }
     }
@@ -308,7 +308,7 @@ impl Fault {
     }
 }
 
-/// The details of a status are the status once more as a message, with what is attached to it.
+/// The details of a status: the encoded status itself, with the attached messages.
 fn encode_details(code: Code, message: &str, delay: Duration) -> Bytes {
     #[derive(prost::Message)]
     struct RetryInfo {
@@ -327,14 +327,14 @@ fn encode_details(code: Code, message: &str, delay: Duration) -> Bytes {
 
 type Answer = BoxFuture<Result<http::Response<Body>, Infallible>>;
 
-/// Faults, and the calls that they have met.
+/// Injects faults, and counts calls.
 #[derive(Debug)]
 pub(super) struct Injector {
     faults: Faults,
     calls: Mutex<HashMap<Method, u64>>,
 }
 
-/// What one call meets.
+/// The faults of one call.
 #[derive(Debug)]
 struct Injected {
     delay: Duration,
@@ -352,7 +352,7 @@ impl Injector {
         calls.get(&method).copied().unwrap_or(0)
     }
 
-    /// The answer to a request: that of `answer`, or a fault, or both.
+    /// Calls `answer`, or fails, or does both.
     pub(super) fn call(
         &self,
         mut request: http::Request<Body>,
@@ -404,13 +404,13 @@ impl Injector {
     }
 }
 
-/// A seed for one call, far from those of its neighbours.
+/// The seed of one call, unrelated to those of neighbouring calls.
 fn call_seed(seed: u64, method: Method, number: u64) -> u64 {
     let of_method = Rng::with_seed(seed ^ (method as u64) << 56).u64(..);
     Rng::with_seed(of_method ^ number).u64(..)
 }
 
-/// What is wrong with the streams that answer one call.
+/// The faults of the response stream of one call.
 #[derive(Clone, Debug)]
 pub(super) struct StreamFault {
     seed: u64,
@@ -427,13 +427,13 @@ impl StreamFault {
         Self::new(0, 0.0, 0.0)
     }
 
-    /// Those that a request has met on its way.
+    /// The faults that the injector attached to a request.
     pub(super) fn of<M>(request: &Request<M>) -> Self {
         request.extensions().get().cloned().unwrap_or_else(Self::none)
     }
 }
 
-/// A stream that may end before its time.
+/// A stream that may break early.
 pub(super) struct TruncatedStream<S> {
     stream: S,
     rng: Rng,
@@ -459,14 +459,14 @@ impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for TruncatedStream<
         if this.chance > 0.0 && this.rng.f64() < this.chance {
             this.ended = true;
             return Poll::Ready(Some(Err(Status::unavailable(
-                "the stream faults because the test asks for it",
+                "the stream breaks because the test asks for it",
             ))));
         }
         Poll::Ready(message)
     }
 }
 
-/// A stream of rows of which some come in pieces.
+/// A stream of rows that may split rows into pieces.
 pub(super) struct SplitStream<S> {
     stream: S,
     rng: Rng,
@@ -499,7 +499,7 @@ impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for SplitStre
                 let responses =
                     messages.map(|chunks| ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() });
                 this.pieces.extend(responses.map(|response| RowsMessage::from(&response)));
-                // What has chunks has messages.
+                // Chunks always result in messages.
                 Poll::Ready(this.pieces.pop_front().map(Ok))
             }
             other => Poll::Ready(other),
@@ -507,10 +507,10 @@ impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for SplitStre
     }
 }
 
-/// The most parts that a value comes in.
+/// The most parts of a split value.
 const MAX_PARTS: usize = 4;
 
-/// Messages with the chunks of whole rows, each row in pieces with this chance.
+/// Distributes the chunks of whole rows over messages, and splits each row with this chance.
 fn split_rows(rng: &mut Rng, chance: f64, chunks: &[CellChunk]) -> Vec<Vec<CellChunk>> {
     let mut messages = Messages(vec![Vec::new()]);
     for row in chunks.chunk_by(|chunk, _| chunk.row_status.is_none()) {
@@ -519,10 +519,10 @@ fn split_rows(rng: &mut Rng, chance: f64, chunks: &[CellChunk]) -> Vec<Vec<CellC
             continue;
         }
         let pieces: Vec<CellChunk> = row.iter().flat_map(|chunk| split_cell(rng, chunk)).collect();
-        // Only what begins here can be sent from its beginning.
+        // A row that began in an earlier message cannot be sent again from its beginning.
         if pieces.len() > 1 && !pieces[0].row_key.is_empty() && rng.u8(..4) == 0 {
-            let taken_back = rng.usize(1..pieces.len());
-            messages.spread(rng, &pieces[..taken_back]);
+            let reset_at = rng.usize(1..pieces.len());
+            messages.spread(rng, &pieces[..reset_at]);
             messages.extend(&[reset()]);
         }
         messages.spread(rng, &pieces);
@@ -541,7 +541,7 @@ impl Messages {
         }
     }
 
-    /// Adds chunks, with ends of messages after some of them.
+    /// Adds chunks, and begins a new message after some of them.
     fn spread(&mut self, rng: &mut Rng, chunks: &[CellChunk]) {
         for chunk in chunks {
             self.extend(std::slice::from_ref(chunk));
@@ -552,8 +552,8 @@ impl Messages {
     }
 }
 
-/// A cell in parts: the first says what cell it is, all but the last how large the value is in whole, and the last
-/// what the cell says of its row.
+/// Splits a cell's value. The first part names the cell, all but the last state the size of the whole value, and the last
+/// has the row status.
 fn split_cell(rng: &mut Rng, cell: &CellChunk) -> Vec<CellChunk> {
     let length = cell.value.len();
     let Some(value_size) = i32::try_from(length).ok().filter(|_| length > 1 && rng.bool()) else {
@@ -608,7 +608,7 @@ mod tests {
         assert_eq!(split_rows(&mut Rng::with_seed(1), 0.0, &chunks), [chunks]);
     }
 
-    /// That a client puts them together again is seen where one reads them.
+    /// Tests of the client cover that it joins the pieces.
     #[test]
     fn rows_come_in_every_kind_of_pieces() {
         let rng = &mut Rng::with_seed(1);

@@ -19,14 +19,14 @@ use crate::check::GRANULARITY_MICROS;
 use crate::mutate::in_table_order;
 use crate::storage::{Cell, CellRef};
 
-/// How many cells a filter may make of one row. A limit of this Bigtable alone: a small request for a large row could
-/// otherwise ask for more memory than there is.
+/// The most cells that `interleave` may produce from one row. The service has no such limit; without it, a small request
+/// for a large row could exhaust memory.
 const MAX_CELLS: usize = 1 << 20;
 
-/// A regular expression of so many bytes takes a cell twice as long as one of none.
+/// A regular expression of this many compiled bytes counts as twice the work of an empty one.
 const WORK_BYTES: usize = 16 << 10;
 
-/// A filter that is known to make sense.
+/// A valid filter.
 #[derive(Debug)]
 pub(super) enum Filter {
     PassAll,
@@ -50,7 +50,7 @@ pub(super) enum Filter {
     Label(String),
 }
 
-/// One of two filters, by whether a third leaves any cell.
+/// Applies `then` if `predicate` keeps any cell, and `otherwise` if not.
 #[derive(Debug)]
 pub(super) struct Condition {
     predicate: Filter,
@@ -79,18 +79,18 @@ pub(super) struct Range {
     end: Bound<Bytes>,
 }
 
-/// Takes a row by its key, at random from filter to filter and always alike in one.
+/// Samples rows by a hash of their key, whose seed is random for each filter.
 #[derive(Debug)]
 pub(super) struct Sample {
-    /// How many of the 2^64 hashes are taken.
-    taken: f64,
+    /// Keys with a hash below this are in the sample.
+    limit: f64,
     hasher: RandomState,
 }
 
 impl Filter {
-    /// What the filter leaves of a row's cells, in the table's order.
+    /// Applies the filter to a row's cells. The result is in the table's order.
     pub(super) fn apply(&self, key: &Bytes, cells: Vec<Cell>) -> Result<Vec<Cell>, Status> {
-        // Copies are counted for large rows alone, since most are small.
+        // Small rows cannot exceed the limit.
         if cells.len() > MAX_CELLS / MAX_COPIES {
             self.check_copies(key, cells.len())?;
         }
@@ -107,15 +107,15 @@ impl Filter {
         match self.copies() {
             copies if copies > 1 && cells.saturating_mul(copies) > MAX_CELLS => {
                 Err(Status::invalid_argument(format!(
-                    "the `interleave` filters can leave each of the {cells} cells of row {key:?} {copies} times, and \
-                     {MAX_CELLS} cells is the most that they may make of a row"
+                    "the `interleave` filters can copy each of the {cells} cells of row {key:?} {copies} times, and \
+                     {MAX_CELLS} cells is the most for a row"
                 )))
             }
             _ => Ok(()),
         }
     }
 
-    /// How often a cell can be among those that are left.
+    /// How many copies of a cell the result can contain.
     fn copies(&self) -> usize {
         match self {
             Self::Chain(filters) => filters.iter().map(Self::copies).fold(1, usize::saturating_mul),
@@ -125,7 +125,7 @@ impl Filter {
         }
     }
 
-    /// How long a cell takes it at most, where the filter that passes all takes 1.
+    /// The most work for a cell, where `PassAll` is 1.
     pub(super) fn work(&self) -> usize {
         let of_pattern = |pattern: &Pattern| 1 + pattern.compiled_bytes() / WORK_BYTES;
         match self {
@@ -137,7 +137,7 @@ impl Filter {
                 }
                 work.max(1)
             }
-            // Each copies what it is given, and all that is left is sorted.
+            // Each part copies its input, and the result is sorted.
             Self::Interleave(filters) => {
                 filters.iter().map(|filter| filter.work().saturating_add(1)).fold(1, usize::saturating_add)
             }
@@ -153,7 +153,7 @@ impl Filter {
         }
     }
 
-    /// As `apply`, but for the cells that go into a sink.
+    /// Like `apply`, but moves the cells that reach a sink to `sunk`.
     fn run(&self, key: &Bytes, mut cells: Vec<Cell>, sunk: &mut Vec<Cell>) -> Vec<Cell> {
         match self {
             Self::PassAll => return cells,
@@ -170,7 +170,7 @@ impl Filter {
             Self::Condition(condition) => return condition.run(key, cells, sunk),
             Self::Sink => sunk.append(&mut cells),
             Self::RowKey(pattern) if pattern.matches(key) => {}
-            Self::RowSample(sample) if sample.takes(key) => {}
+            Self::RowSample(sample) if sample.contains(key) => {}
             Self::RowKey(_) | Self::RowSample(_) => cells.clear(),
             Self::Family(pattern) => cells.retain(|cell| pattern.matches(cell.family.as_bytes())),
             Self::Qualifier(pattern) => cells.retain(|cell| pattern.matches(&cell.qualifier)),
@@ -219,16 +219,16 @@ impl Range {
 impl Sample {
     #[expect(clippy::cast_precision_loss, reason = "a sample is not exact")]
     fn new(probability: f64) -> Self {
-        Self { taken: probability * u64::MAX as f64, hasher: RandomState::new() }
+        Self { limit: probability * u64::MAX as f64, hasher: RandomState::new() }
     }
 
     #[expect(clippy::cast_precision_loss, reason = "a sample is not exact")]
-    fn takes(&self, key: &[u8]) -> bool {
-        (self.hasher.hash_one(key) as f64) < self.taken
+    fn contains(&self, key: &[u8]) -> bool {
+        (self.hasher.hash_one(key) as f64) < self.limit
     }
 }
 
-/// Relies on the order of cells: those of one column are together, newest first.
+/// Requires the table's order: cells of a column are adjacent, newest first.
 fn newest_of_each_column(cells: Vec<Cell>, limit: usize) -> Vec<Cell> {
     let mut kept: Vec<Cell> = Vec::with_capacity(cells.len());
     let mut versions = 0;
@@ -243,46 +243,46 @@ fn newest_of_each_column(cells: Vec<Cell>, limit: usize) -> Vec<Cell> {
     kept
 }
 
-/// What the filters of a chain have counted so far, in the order in which they come to a cell.
+/// The counters of the filters that count cells, in the order in which they see a cell.
 #[derive(Debug, Default)]
 pub(super) struct CellCounts {
     counts: Vec<CellCount>,
-    /// The numbers of the present row and column, among all that were seen.
+    /// The numbers of the current row and column.
     row: u64,
     column: u64,
-    /// Which filter counts next.
+    /// The index of the next filter that counts.
     next: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct CellCount {
-    /// The row or column that is counted.
+    /// The number of the row or column.
     of: u64,
     cells: usize,
 }
 
 impl CellCounts {
-    /// The cells of another row follow.
+    /// Begins another row.
     pub(super) fn next_row(&mut self) {
         self.row += 1;
     }
 
-    /// A cell of the present row follows, whether any filter comes to it or not.
+    /// Must be called for each cell of the row, even if no filter sees it.
     #[inline]
-    pub(super) fn see(&mut self, cell: &CellRef<'_>) {
+    pub(super) fn next_cell(&mut self, cell: &CellRef<'_>) {
         self.column += u64::from(cell.new_column);
     }
 
-    fn cell_of_row(&mut self) -> usize {
-        self.cell_of(self.row)
+    fn count_in_row(&mut self) -> usize {
+        self.count_in(self.row)
     }
 
-    fn cell_of_column(&mut self) -> usize {
-        self.cell_of(self.column)
+    fn count_in_column(&mut self) -> usize {
+        self.count_in(self.column)
     }
 
-    /// How many cells the next filter has come to, this one too.
-    fn cell_of(&mut self, row_or_column: u64) -> usize {
+    /// How many cells the next filter has seen, including this one.
+    fn count_in(&mut self, row_or_column: u64) -> usize {
         if self.counts.len() == self.next {
             self.counts.push(CellCount::default());
         }
@@ -297,7 +297,7 @@ impl CellCounts {
 }
 
 impl Filter {
-    /// Whether [`keeps`](Self::keeps) says what it leaves of a row.
+    /// Whether the filter sees one cell at a time, so that [`keeps`](Self::keeps) can apply it.
     pub(super) fn is_cellwise(&self) -> bool {
         match self {
             Self::Chain(filters) => filters.iter().all(Self::is_cellwise),
@@ -306,7 +306,7 @@ impl Filter {
         }
     }
 
-    /// Whether the next cell of a row is left, the value of which may be taken away.
+    /// Whether the filter keeps the next cell of a row. May strip its value.
     #[inline]
     pub(super) fn keeps(&self, key: &[u8], cell: &mut CellRef<'_>, counts: &mut CellCounts) -> bool {
         counts.next = 0;
@@ -319,16 +319,16 @@ impl Filter {
             Self::Chain(filters) => filters.iter().all(|filter| filter.keeps_counted(key, cell, counts)),
             Self::BlockAll | Self::Interleave(_) | Self::Condition(_) | Self::Sink | Self::Label(_) => false,
             Self::RowKey(pattern) => pattern.matches(key),
-            Self::RowSample(sample) => sample.takes(key),
+            Self::RowSample(sample) => sample.contains(key),
             Self::Family(pattern) => pattern.matches(cell.family.as_bytes()),
             Self::Qualifier(pattern) => pattern.matches(cell.qualifier),
             Self::Columns(columns) => columns.contains(cell.family, cell.qualifier),
             Self::Timestamps(range) => range.contains(cell.timestamp_micros),
             Self::Value(pattern) => pattern.matches(cell.value),
             Self::Values(range) => range.contains(cell.value),
-            Self::SkipCells(skipped) => counts.cell_of_row() > *skipped,
-            Self::CellsPerRow(limit) => counts.cell_of_row() <= *limit,
-            Self::CellsPerColumn(limit) => counts.cell_of_column() <= *limit,
+            Self::SkipCells(skipped) => counts.count_in_row() > *skipped,
+            Self::CellsPerRow(limit) => counts.count_in_row() <= *limit,
+            Self::CellsPerColumn(limit) => counts.count_in_column() <= *limit,
             Self::StripValue => {
                 cell.value = &[];
                 true
@@ -337,31 +337,31 @@ impl Filter {
     }
 }
 
-/// The size of the largest filter that the service takes.
+/// The service rejects larger filters.
 const MAX_BYTES: usize = 20_480;
 
-/// How deep the service lets filters be nested.
+/// The service rejects deeper nesting.
 const MAX_DEPTH: usize = 20;
 
-/// A limit of this Bigtable alone: a filter of a few bytes could otherwise ask for more memory than there is.
+/// The service has no such limit; without it, a filter of a few bytes could exhaust memory.
 const MAX_COPIES: usize = 10_000;
 
 const MAX_LABEL_BYTES: usize = 15;
 
-/// How large a filter may be, and how large its regular expressions, for it to be made while other tasks wait.
+/// Up to this encoded size, parsing a filter is fast enough for an async thread.
 const CHEAP_BYTES: usize = 512;
 
-/// Where in a request a filter stands.
+/// The position of a filter in a request.
 #[derive(Clone, Copy)]
 struct Context<'a> {
     depth: usize,
     in_condition: bool,
-    /// What the regular expressions of the whole filter share.
+    /// Shared by the regular expressions of the whole filter.
     patterns: &'a PatternBudget,
 }
 
 impl Filter {
-    /// The filter that a request asks for; everything passes without one.
+    /// Validates and compiles the filter of a request. Without one, all cells pass.
     pub(super) fn new(filter: Option<data::RowFilter>) -> Result<Self, Status> {
         let Some(filter) = filter else { return Ok(Self::PassAll) };
         let bytes = filter.encoded_len();
@@ -377,22 +377,21 @@ impl Filter {
         match filter.copies() {
             ..=MAX_COPIES => Ok(filter),
             copies => Err(Status::invalid_argument(format!(
-                "the `interleave` filters can leave each cell {copies} times, and {MAX_COPIES} times is the most"
+                "the `interleave` filters can copy each cell {copies} times, and {MAX_COPIES} times is the most"
             ))),
         }
     }
 
-    /// Whether a filter is checked and compiled so soon that other tasks may wait for it.
+    /// Whether parsing and compiling is fast enough for an async thread.
     pub(super) fn is_cheap_to_parse(message: &data::RowFilter) -> bool {
-        // A repetition makes much of a few bytes.
+        // A repetition can compile to a large program.
         let mut repeats = false;
         each_pattern(message, &mut |regex| repeats |= regex.contains(&b'{'));
         !repeats && message.encoded_len() <= CHEAP_BYTES
     }
 }
 
-/// Visits the regular expressions of a filter and of its parts. Recurses no deeper than a message can be nested to be
-/// decoded.
+/// Visits the regular expressions of a filter. The limit of prost on nested messages bounds the recursion.
 fn each_pattern(filter: &data::RowFilter, visit: &mut dyn FnMut(&[u8])) {
     match &filter.filter {
         Some(
@@ -503,7 +502,7 @@ fn parse_parts(
     filters.into_iter().map(|filter| parse(filter, context)).collect()
 }
 
-/// A branch that is not given leaves nothing.
+/// A missing branch keeps nothing.
 fn parse_condition(condition: row_filter::Condition, context: Context<'_>) -> Result<Condition, Status> {
     let context = Context { depth: context.depth + 1, in_condition: true, ..context };
     let Some(predicate) = condition.predicate_filter else {
@@ -519,7 +518,7 @@ fn parse_condition(condition: row_filter::Condition, context: Context<'_>) -> Re
     })
 }
 
-/// Recurses no deeper than a message can be nested to be decoded.
+/// The limit of prost on nested messages bounds the recursion.
 fn has_label(filter: &data::RowFilter) -> bool {
     let part = |filter: &Option<Box<data::RowFilter>>| filter.as_deref().is_some_and(has_label);
     match &filter.filter {
@@ -566,7 +565,7 @@ fn parse_values(range: data::ValueRange) -> Result<Range, Status> {
     check_range("value_range_filter", start, end)
 }
 
-/// A range may hold nothing, but not be backwards.
+/// A range may be empty, but not reversed.
 fn check_range(name: &str, start: Bound<bytes::Bytes>, end: Bound<bytes::Bytes>) -> Result<Range, Status> {
     if let (Bound::Included(first) | Bound::Excluded(first), Bound::Included(last) | Bound::Excluded(last)) =
         (&start, &end)
@@ -579,12 +578,12 @@ fn check_range(name: &str, start: Bound<bytes::Bytes>, end: Bound<bytes::Bytes>)
     Ok(Range { start, end })
 }
 
-/// An end of zero is none.
+/// An end of zero counts as absent.
 fn parse_timestamps(range: data::TimestampRange) -> Result<Timestamps, Status> {
     let data::TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end } = range;
     if let Some(bound) = [start, end].into_iter().find(|bound| bound % GRANULARITY_MICROS != 0) {
         return Err(Status::invalid_argument(format!(
-            "`timestamp_range_filter` has the bound {bound}, which is no whole number of milliseconds, in microseconds"
+            "`timestamp_range_filter` has the bound {bound}, which is not a whole number of milliseconds, in microseconds"
         )));
     }
     let end = Some(end).filter(|end| *end != 0);

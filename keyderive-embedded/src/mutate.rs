@@ -23,7 +23,7 @@ use crate::storage::{Cell, Cells, Families};
 /// The timestamp that stands for the server's time.
 const SERVER_TIME: i64 = -1;
 
-/// A mutation that the table can take.
+/// A valid mutation.
 pub(super) enum Change {
     Set(Cell),
     Accumulate(Aggregator, Cell),
@@ -33,7 +33,7 @@ pub(super) enum Change {
     Nothing,
 }
 
-/// Changes the cells of the row `key`: all of `mutations`, in order, or none.
+/// Applies all of `mutations` to the row `key`, in order, or none.
 pub(super) fn mutate_row(
     families: &Families,
     key: &Bytes,
@@ -45,7 +45,7 @@ pub(super) fn mutate_row(
     Ok(())
 }
 
-/// As `row`, for the entries of one row, in order; an outcome for each.
+/// Like [`mutate_row`], for several entries of one row in order. Returns an outcome for each.
 pub(super) fn mutate_entries<'a>(
     families: &Families,
     cells: &mut Cells,
@@ -75,7 +75,7 @@ fn row_changes(
     changes(families, mutations, now)
 }
 
-/// What mutations do to a table of these families.
+/// Validates mutations.
 pub(super) fn changes(
     families: &Families,
     mutations: &[data::Mutation],
@@ -105,17 +105,17 @@ fn family_of<'a>(families: &'a Families, name: &str) -> Result<(Arc<str>, &'a Co
     }
 }
 
-/// A family whose cells are set and not added to.
+/// The name of a family without aggregates.
 fn plain_family_of(families: &Families, name: &str) -> Result<Arc<str>, Status> {
     match family_of(families, name)? {
         (name, family) if Aggregator::of(family).is_none() => Ok(name),
         _ => Err(Status::invalid_argument(format!(
-            "the column family `{name}` holds aggregates, which are added to and merged, not set"
+            "the column family `{name}` holds aggregates, which support only `add_to_cell` and `merge_to_cell`"
         ))),
     }
 }
 
-/// Copies what it keeps, which is a slice of the whole request.
+/// Copies the qualifier and the value, whose slices would keep the whole request in memory.
 fn set_cell(families: &Families, set: &SetCell, now: i64) -> Result<Cell, Status> {
     let family = plain_family_of(families, &set.family_name)?;
     check::qualifier(&family, &set.column_qualifier)?;
@@ -148,12 +148,12 @@ fn delete_from_column(families: &Families, delete: &DeleteFromColumn) -> Result<
     Ok(Change::DeleteColumn { family, qualifier: delete.column_qualifier.clone(), from, to })
 }
 
-/// Up to so many changes are made where the cells lie, each of which moves those after it or looks at all of them.
-const FEW_CHANGES: usize = 16;
+/// Up to this many changes are applied in place, which takes time linear in the cells for each.
+const MAX_IN_PLACE: usize = 16;
 
 pub(super) fn apply(cells: &mut Cells, changes: Vec<Change>) {
-    if changes.len() > FEW_CHANGES {
-        return apply_many(cells, changes);
+    if changes.len() > MAX_IN_PLACE {
+        return apply_by_tree(cells, changes);
     }
     for change in changes {
         match change {
@@ -177,8 +177,8 @@ pub(super) fn apply(cells: &mut Cells, changes: Vec<Change>) {
     }
 }
 
-/// As `apply`, by a tree, in which each change finds its cells at once.
-fn apply_many(cells: &mut Cells, changes: Vec<Change>) {
+/// Like [`apply`], but builds a tree, in which each change takes logarithmic time.
+fn apply_by_tree(cells: &mut Cells, changes: Vec<Change>) {
     let keyed = |cell: Cell| ((cell.family, cell.qualifier, Reverse(cell.timestamp_micros)), cell.value);
     let mut tree: BTreeMap<(Arc<str>, Bytes, Reverse<i64>), Bytes> =
         mem::take(cells).into_iter().map(keyed).collect();
@@ -196,7 +196,7 @@ fn apply_many(cells: &mut Cells, changes: Vec<Change>) {
             }
             Change::DeleteRow => tree.clear(),
             Change::DeleteFamily(family) => {
-                // The first name after that of the family.
+                // The next possible family name.
                 let next = format!("{family}\0").into();
                 let first = |family| (family, Bytes::new(), Reverse(i64::MAX));
                 tree.extract_if(first(family)..first(next), |_, _| true).for_each(drop);
@@ -220,7 +220,7 @@ fn apply_many(cells: &mut Cells, changes: Vec<Change>) {
     }));
 }
 
-/// Where a cell is, or where it is missing.
+/// The index of a cell, or where to insert it.
 fn position(cells: &Cells, cell: &Cell) -> Result<usize, usize> {
     cells.binary_search_by(|known| in_table_order(known, cell))
 }
@@ -231,15 +231,15 @@ pub(super) fn in_table_order(left: &Cell, right: &Cell) -> Ordering {
         .then_with(|| right.timestamp_micros.cmp(&left.timestamp_micros))
 }
 
-/// The newest cell of a column, as the rules so far have made it.
-struct Newest {
+/// The newest cell of a column, after the rules applied so far.
+struct NewestCell {
     timestamp_micros: i64,
-    /// None where the column had no cell. It grows, so that many small appends to a large value take no copy each.
+    /// `None` if the column had no cell. A `Vec`, so that repeated appends to a large value do not copy it each time.
     value: Option<Vec<u8>>,
 }
 
-/// Applies `rules` to the row `key`, in order, and returns the cells that they made: none is older than the newest one
-/// that its column had.
+/// Applies `rules` to the row `key`, in order, and returns the cells that they wrote. A written cell is never older than
+/// the newest cell that its column had.
 pub(super) fn read_modify_write(
     families: &Families,
     key: &Bytes,
@@ -251,7 +251,7 @@ pub(super) fn read_modify_write(
     if rules.is_empty() {
         return Err(Status::invalid_argument(format!("there are no rules for row {key:?}")));
     }
-    let mut made: BTreeMap<(Arc<str>, Bytes), Newest> = BTreeMap::new();
+    let mut made: BTreeMap<(Arc<str>, Bytes), NewestCell> = BTreeMap::new();
     for ReadModifyWriteRule { family_name, column_qualifier, rule } in rules {
         let family = plain_family_of(families, family_name)?;
         check::qualifier(&family, column_qualifier)?;
@@ -271,7 +271,7 @@ pub(super) fn read_modify_write(
             }
             None => {
                 return Err(Status::invalid_argument(format!(
-                    "a rule for the column family `{family}` says neither what is appended nor by what is incremented"
+                    "a rule for the column family `{family}` has neither a value to append nor an amount to increment by"
                 )));
             }
         });
@@ -280,7 +280,7 @@ pub(super) fn read_modify_write(
         .into_iter()
         .map(|((family, qualifier), newest)| Cell {
             family,
-            // The request's memory is not kept for it.
+            // A slice would keep the whole request in memory.
             qualifier: Bytes::copy_from_slice(&qualifier),
             timestamp_micros: newest.timestamp_micros,
             value: newest.value.unwrap_or_default().into(),
@@ -291,7 +291,7 @@ pub(super) fn read_modify_write(
     Ok(row_message(key, made))
 }
 
-fn newest(cells: &Cells, family: &Arc<str>, qualifier: &Bytes, now: i64) -> Newest {
+fn newest(cells: &Cells, family: &Arc<str>, qualifier: &Bytes, now: i64) -> NewestCell {
     let first = Cell {
         family: Arc::clone(family),
         qualifier: qualifier.clone(),
@@ -301,13 +301,13 @@ fn newest(cells: &Cells, family: &Arc<str>, qualifier: &Bytes, now: i64) -> Newe
     };
     let place = cells.partition_point(|known| in_table_order(known, &first).is_lt());
     let newest = cells.get(place).filter(|known| known.family == *family && known.qualifier == *qualifier);
-    Newest {
+    NewestCell {
         timestamp_micros: newest.map_or(now, |newest| newest.timestamp_micros.max(now)),
         value: newest.map(|newest| newest.value.to_vec()),
     }
 }
 
-/// A cell that is not there counts as zero; the sum wraps around.
+/// A missing cell counts as zero; the sum wraps around.
 fn increment(family: &str, qualifier: &Bytes, value: Option<&[u8]>, amount: i64) -> Result<[u8; 8], Status> {
     let known = match value {
         None => 0,
@@ -322,7 +322,7 @@ fn increment(family: &str, qualifier: &Bytes, value: Option<&[u8]>, amount: i64)
     Ok(known.wrapping_add(amount).to_be_bytes())
 }
 
-/// Cells in the table's order, one for each column, as a message.
+/// Converts cells in the table's order, one for each column.
 fn row_message(key: &Bytes, cells: Cells) -> Row {
     let mut families: Vec<Family> = Vec::new();
     let mut last: Option<Arc<str>> = None;
@@ -337,7 +337,7 @@ fn row_message(key: &Bytes, cells: Cells) -> Row {
     Row { key: key.clone(), families }
 }
 
-/// How an aggregate of integers takes another. What is stored is the integer, 8 bytes, big-endian.
+/// How an aggregate family combines integers, which are stored in 8 bytes, big-endian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aggregator {
     Sum,
@@ -346,7 +346,7 @@ pub(super) enum Aggregator {
 }
 
 impl Aggregator {
-    /// That of a family that holds aggregates.
+    /// The aggregator of a family; `None` if it does not hold aggregates.
     fn of(family: &ColumnFamily) -> Option<Self> {
         let Some(Kind::AggregateType(aggregate)) = family.value_type.as_ref()?.kind.as_ref() else {
             return None;
@@ -359,9 +359,9 @@ impl Aggregator {
         }
     }
 
-    /// The stored value after `input`, which has the form of a stored value. A sum wraps around.
+    /// The new stored value after `input`, which is encoded like a stored value. A sum wraps around.
     fn combine(self, stored: &Bytes, input: &Bytes) -> Bytes {
-        // What is stored was checked when it came; bytes of another length are replaced.
+        // Writes check the length, so other lengths do not occur; they would be replaced.
         let (Some(left), Some(right)) = (integer(stored), integer(input)) else { return input.clone() };
         let result = match self {
             Self::Sum => left.wrapping_add(right),
@@ -376,26 +376,26 @@ fn integer(bytes: &[u8]) -> Option<i64> {
     bytes.try_into().map(i64::from_be_bytes).ok()
 }
 
-/// Checks the type of a family's values, and adds what the service says of it.
+/// Checks the value type of a family, and fills in the state type, as the service does.
 pub(super) fn complete_value_type(name: &str, value_type: &mut Type) -> Result<(), Status> {
     let reject = |what: &str| {
         Err(Status::invalid_argument(format!("the value type of the column family `{name}` {what}")))
     };
     let Some(Kind::AggregateType(aggregate)) = value_type.kind.as_mut() else {
-        return reject("is no aggregate; leave it out for a family of bytes");
+        return reject("is not an aggregate; leave it out for a family of bytes");
     };
     let Aggregate { input_type, state_type, aggregator } = aggregate.as_mut();
     match aggregator {
         Some(Message::Sum(_) | Message::Min(_) | Message::Max(_)) => {}
         Some(Message::HllppUniqueCount(_)) => {
             return Err(Status::unimplemented(format!(
-                "the embedded Bigtable has no HyperLogLog++, which the column family `{name}` asks for; it has sums, minima and maxima"
+                "the embedded Bigtable has no HyperLogLog++, the aggregator of the column family `{name}`; it has sums, minima and maxima"
             )));
         }
         None => return reject("has no aggregator: sum, min or max"),
     }
     if !input_type.as_deref().is_some_and(is_big_endian) {
-        return reject("adds other inputs than integers in the encoding `big_endian_bytes`");
+        return reject("has an input type other than integers in the encoding `big_endian_bytes`");
     }
     state_type.clone_from(input_type);
     Ok(())
@@ -412,13 +412,13 @@ fn add_to_cell(families: &Families, add: &AddToCell) -> Result<Change, Status> {
     match value_kind(&add.input) {
         Some(Value::IntValue(input)) => Ok(accumulate(aggregator, cell, *input)),
         _ => Err(Status::invalid_argument(format!(
-            "the input of an `add_to_cell` for the column family `{}` is no `int_value`",
+            "the input of an `add_to_cell` for the column family `{}` is not an `int_value`",
             add.family_name
         ))),
     }
 }
 
-/// A state is an integer as it is, or as it is stored; without one the cell stays as it is.
+/// The state is an integer, or its stored encoding. Without a state, the cell does not change.
 fn merge_to_cell(families: &Families, merge: &MergeToCell) -> Result<Change, Status> {
     let (aggregator, cell) =
         aggregate_cell(families, &merge.family_name, &merge.column_qualifier, &merge.timestamp)?;
@@ -427,7 +427,7 @@ fn merge_to_cell(families: &Families, merge: &MergeToCell) -> Result<Change, Sta
         Some(input) => match integer_of(input) {
             Some(state) => Ok(accumulate(aggregator, cell, state)),
             None => Err(Status::invalid_argument(format!(
-                "the input of a `merge_to_cell` for the column family `{}` is no integer of 8 bytes, as `bytes_value`, `raw_value` or `int_value`",
+                "the input of a `merge_to_cell` for the column family `{}` is not an integer of 8 bytes, as `bytes_value`, `raw_value` or `int_value`",
                 merge.family_name
             ))),
         },
@@ -446,7 +446,7 @@ fn accumulate(aggregator: Aggregator, cell: Cell, input: i64) -> Change {
     Change::Accumulate(aggregator, Cell { value: Bytes::copy_from_slice(&input.to_be_bytes()), ..cell })
 }
 
-/// The cell that is meant, without a value, and how its family takes one.
+/// The aggregator and the cell, without a value, that a mutation names.
 fn aggregate_cell(
     families: &Families,
     family: &str,
@@ -456,18 +456,18 @@ fn aggregate_cell(
     let (name, family) = family_of(families, family)?;
     let Some(aggregator) = Aggregator::of(family) else {
         return Err(Status::invalid_argument(format!(
-            "the column family `{name}` holds no aggregates, which alone are added to and merged"
+            "the column family `{name}` holds no aggregates, and only aggregates support `add_to_cell` and `merge_to_cell`"
         )));
     };
     let Some(Value::RawValue(qualifier)) = value_kind(qualifier) else {
         return Err(Status::invalid_argument(format!(
-            "the qualifier of a mutation of the column family `{name}` is no `raw_value`"
+            "the qualifier of a mutation of the column family `{name}` is not a `raw_value`"
         )));
     };
     check::qualifier(&name, qualifier)?;
     let Some(Value::RawTimestampMicros(micros)) = value_kind(timestamp) else {
         return Err(Status::invalid_argument(format!(
-            "the timestamp of a mutation of the column family `{name}` is no `raw_timestamp_micros`"
+            "the timestamp of a mutation of the column family `{name}` is not a `raw_timestamp_micros`"
         )));
     };
     let cell = Cell {
@@ -513,13 +513,13 @@ mod tests {
     }
 
     #[test]
-    fn many_changes_do_what_they_do_one_by_one() {
+    fn many_changes_equal_the_same_changes_one_by_one() {
         let rng = &mut Rng::with_seed(17);
         for _ in 0..500 {
             let seed = rng.u64(..);
             let changes = || {
                 let mut rng = Rng::with_seed(seed);
-                (0..FEW_CHANGES + 20).map(|_| change(&mut rng)).collect::<Vec<_>>()
+                (0..MAX_IN_PLACE + 20).map(|_| change(&mut rng)).collect::<Vec<_>>()
             };
             let (mut together, mut one_by_one) = (Cells::new(), Cells::new());
             apply(&mut together, changes());

@@ -25,28 +25,26 @@ use crate::interval::Interval;
 use crate::storage::{Cell, CellReader, CellRef, Cells, Definition, LARGE_BYTES, unreadable};
 use crate::store::Store;
 
-/// One scan, as the responses that answer it. It owns no more than a page of rows and a response, and works
-/// only when it is polled.
+/// The responses to a scan. Works only when polled, and owns at most a page of rows and a response.
 pub(super) struct Scan {
     state: State,
-    /// Whether the store may wait for a disk, which is done on a thread for that.
-    waits: bool,
-    /// Whether the client takes word of rows that were scanned and not sent.
+    /// Whether the store may block on a disk, so that reads run on blocking threads.
+    blocks: bool,
+    /// Whether the client accepts the key of the last scanned row when no row passes the filter.
     reports_progress: bool,
 }
 
 enum State {
     Idle(Box<ScanReader>),
     Reading(JoinHandle<ReadOutcome>),
-    /// Nothing more comes, after the last row or an error.
+    /// After the last row or an error.
     Ended,
 }
 
-/// A reader, and what it has read.
 type ReadOutcome = (Box<ScanReader>, Result<Option<Progress>, Status>);
 
 impl Scan {
-    /// A scan of `intervals` of a table, which are disjoint and in order.
+    /// `intervals` must be disjoint and in order.
     pub(super) fn new(
         store: &Arc<Store>,
         table: String,
@@ -55,7 +53,7 @@ impl Scan {
         limit: Option<u64>,
     ) -> Result<Self, Status> {
         let reader = ScanReader::new(store, table, intervals, filter, limit)?;
-        Ok(Self { state: State::Idle(Box::new(reader)), waits: store.waits(), reports_progress: false })
+        Ok(Self { state: State::Idle(Box::new(reader)), blocks: store.blocks(), reports_progress: false })
     }
 
     pub(super) fn reversed(mut self) -> Self {
@@ -69,21 +67,21 @@ impl Scan {
         Self { reports_progress, ..self }
     }
 
-    /// What the next response is of; nothing at the end of the scan.
+    /// Reads the next response; `None` at the end of the scan.
     fn poll_progress(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<Progress>, Status>> {
         loop {
             match mem::replace(&mut self.state, State::Ended) {
                 State::Ended => return Poll::Ready(Ok(None)),
-                State::Idle(reader) if self.waits || reader.next_is_slow() => match Handle::try_current() {
+                State::Idle(reader) if self.blocks || reader.next_is_slow => match Handle::try_current() {
                     Ok(runtime) => {
                         self.state = State::Reading(runtime.spawn_blocking(|| read(reader, false)));
                     }
-                    Err(_) if !self.waits => return Poll::Ready(self.take(read(reader, false))),
+                    Err(_) if !self.blocks => return Poll::Ready(self.take(read(reader, false))),
                     Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),
                 },
                 State::Idle(reader) => {
                     let (reader, read) = read(reader, true);
-                    let is_slow = matches!(read, Ok(Some(Progress::Nothing))) && reader.next_is_slow();
+                    let is_slow = matches!(read, Ok(Some(Progress::Nothing))) && reader.next_is_slow;
                     let read = self.take((reader, read));
                     if !is_slow {
                         return Poll::Ready(read);
@@ -118,9 +116,9 @@ impl Stream for Scan {
     type Item = Result<RowsMessage, Status>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        // A scan in memory is always ready; without this it would keep a task's thread to its end.
-        let turn = ready!(coop::poll_proceed(context));
-        turn.made_progress();
+        // A scan in memory is always ready; without tokio's budget it would not yield until its end.
+        let budget = ready!(coop::poll_proceed(context));
+        budget.made_progress();
         let scan = self.get_mut();
         match ready!(scan.poll_progress(context)) {
             Err(status) => Poll::Ready(Some(Err(status))),
@@ -138,80 +136,80 @@ impl Stream for Scan {
     }
 }
 
-/// How many rows are looked at for the first response, and for the largest.
+/// How many rows are scanned for the first response, and at most for a later one.
 ///
-/// Few at first, since many scans end early; not too many, because a merge of many buckets holds a response of each.
+/// Few at first, since many scans end early; not too many, because a merge of buckets holds a response for each.
 const FIRST_ROWS: usize = 32;
-const MOST_ROWS: usize = 256;
+const MAX_ROWS: usize = 256;
 
-/// A response is sent when it has come to this size.
+/// A response is sent when it reaches this size.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// How many bytes of rows are looked at for a response, for a filter that takes each cell as long as one that passes
-/// all; and what looking for rows in an interval counts for.
+/// How many bytes of rows are scanned for a response, divided by the filter's work for a cell; and how many bytes the
+/// search in an interval counts for.
 const SCANNED_BYTES: usize = 1 << 20;
 const INTERVAL_BYTES: usize = 256;
 
-/// What a row takes in a response, about, before any is known.
+/// An estimate of a row's size in a response.
 const ROW_BYTES: usize = 128;
 
-/// The number of the chunks in a `ReadRowsResponse`.
-const CHUNKS: u32 = 1;
+/// The field number of `chunks` in `ReadRowsResponse`.
+const CHUNKS_FIELD: u32 = 1;
 
-/// What is still to be read of a table, and how.
+/// Reads the rows of a scan, one response at a time.
 struct ScanReader {
     store: Arc<Store>,
     table: String,
-    /// As it was when the scan began.
+    /// The definition when the scan began.
     definition: Arc<Definition>,
-    /// Whether there can be garbage to leave out, and the time by which it is.
-    garbage: Option<i64>,
-    /// What is still to be read; disjoint, the next one at the end.
+    /// The time for garbage collection; `None` without GC rules.
+    gc_time: Option<i64>,
+    /// The intervals left to read: disjoint, in reverse order.
     intervals: Vec<Interval>,
     filter: Filter,
-    /// Whether rows are read where they lie, cell by cell.
+    /// Whether the filter can read rows in place, cell by cell.
     is_cellwise: bool,
-    /// How long the filter takes for a cell.
+    /// The filter's work for a cell.
     work: usize,
-    /// Whether the next row is so large that other tasks are not to wait for it.
+    /// Whether the next row is too large to read on an async thread.
     next_is_slow: bool,
     counts: CellCounts,
     reversed: bool,
     /// How many rows may still be sent.
     limit: u64,
-    /// How many rows the next response may be of.
+    /// How many rows to scan for the next response.
     rows: usize,
-    /// How far the scan has come.
+    /// The key of the last scanned row.
     scanned: Vec<u8>,
-    /// What is still to be sent of a row that is too large for one response.
+    /// The rest of a row that is too large for one response.
     pending: vec::IntoIter<CellChunk>,
 }
 
-/// What came of looking at some rows.
+/// The result of scanning some rows.
 enum Progress {
     /// An encoded response.
     Rows(Bytes),
-    /// The filter left nothing of the rows up to this key.
+    /// The filter kept nothing of the rows up to this key.
     Scanned(Bytes),
-    /// No row was looked at: there were none where it was looked for, or the next takes [long](ScanReader::next_is_slow).
+    /// No row was scanned: the intervals searched were empty, or the next row [is slow](ScanReader::next_is_slow).
     Nothing,
 }
 
-/// Why no further row of an interval is looked at.
+/// Why a visit of an interval stopped.
 enum Stop {
-    /// All have been.
+    /// The interval has no more rows.
     End,
-    /// Enough have been.
+    /// The response is full.
     Full,
-    /// The next row is read by itself.
+    /// The next row must be read by itself.
     Next,
-    /// The next row is read by itself, and so large that it takes long, and may take several responses.
+    /// The next row must be read by itself and is large: reading it is slow and may take several responses.
     Large,
     Damaged,
 }
 
 impl ScanReader {
-    /// Of `intervals` of a table, which are disjoint and in order.
+    /// `intervals` must be disjoint and in order.
     fn new(
         store: &Arc<Store>,
         table: String,
@@ -224,7 +222,7 @@ impl ScanReader {
         Ok(Self {
             store: Arc::clone(store),
             table,
-            garbage: (!gc::has_no_rules(&definition.families)).then(|| store.now_micros()),
+            gc_time: (!gc::has_no_rules(&definition.families)).then(|| store.now_micros()),
             definition,
             intervals,
             is_cellwise: filter.is_cellwise(),
@@ -245,19 +243,14 @@ impl ScanReader {
         self.reversed = !self.reversed;
     }
 
-    /// Whether what is read next takes so long that other tasks are not to wait for it.
-    fn next_is_slow(&self) -> bool {
-        self.next_is_slow
-    }
-
-    /// The rows of the next response; none at the end of the scan. A row that takes long is not read where others wait.
+    /// Reads the next response; `None` at the end of the scan. If `inline`, it stops before a slow row.
     fn next_response(&mut self, inline: bool) -> Result<Option<Progress>, Status> {
         self.next_is_slow = false;
         if !self.pending.as_slice().is_empty() {
             return Ok(Some(Progress::Rows(self.encode_pending())));
         }
         let mut rows = self.rows;
-        self.rows = (2 * rows).min(MOST_ROWS);
+        self.rows = (2 * rows).min(MAX_ROWS);
         let most_rows = usize::try_from(self.limit).map_or(rows, |limit| rows.min(limit));
         let mut response = ResponseWriter::with_capacity(ROW_BYTES * most_rows);
         let mut has_scanned = false;
@@ -299,30 +292,30 @@ impl ScanReader {
         })
     }
 
-    /// The size of the largest row, in bytes, that is read while others wait.
-    fn most_bytes(&self) -> usize {
+    /// The size in bytes of the largest row that may be read inline.
+    fn max_inline_bytes(&self) -> usize {
         LARGE_BYTES.min(SCANNED_BYTES / self.work)
     }
 
-    /// Whether there is a next row in an interval, and how large it is.
+    /// Whether the interval has a next row, and whether it is large.
     fn peek_row(&self, interval: &Interval, bytes: &mut usize) -> Result<Stop, Status> {
         let mut stop = Stop::End;
         self.store.visit(&self.table, interval, self.reversed, &mut |_, cells| {
-            stop = if cells.len() > self.most_bytes() { Stop::Large } else { Stop::Next };
+            stop = if cells.len() > self.max_inline_bytes() { Stop::Large } else { Stop::Next };
             *bytes = bytes.saturating_sub(cells.len());
             false
         })?;
         Ok(stop)
     }
 
-    /// Leaves out of the present interval what has been scanned.
+    /// Removes the scanned rows from the current interval.
     fn skip_scanned(&mut self) {
         if let Some(interval) = self.intervals.last_mut() {
             interval.advance_past(&Bytes::copy_from_slice(&self.scanned), self.reversed);
         }
     }
 
-    /// Writes rows of an interval into a response, of `rows` at most.
+    /// Writes at most `rows` rows of an interval to a response.
     fn read_in_place(
         &mut self,
         interval: &Interval,
@@ -330,15 +323,15 @@ impl ScanReader {
         bytes: &mut usize,
         response: &mut ResponseWriter,
     ) -> Result<Stop, Status> {
-        let most_bytes = self.most_bytes();
-        let Self { store, table, definition, garbage, filter, counts, reversed, limit, scanned, .. } = self;
-        let mut gc_filter = garbage.map(|now| GarbageFilter::new(&definition.families, now));
+        let max_bytes = self.max_inline_bytes();
+        let Self { store, table, definition, gc_time, filter, counts, reversed, limit, scanned, .. } = self;
+        let mut gc_filter = gc_time.map(|now| GarbageFilter::new(&definition.families, now));
         let mut stop = Stop::Full;
         let mut visit = |key: &[u8], mut cells: CellReader<'_>| {
             if *rows == 0 || *limit == 0 || *bytes == 0 || response.len() >= RESPONSE_BYTES {
                 return false;
             }
-            if cells.len() > most_bytes {
+            if cells.len() > max_bytes {
                 stop = Stop::Large;
                 return false;
             }
@@ -357,8 +350,8 @@ impl ScanReader {
                         return false;
                     }
                 };
-                counts.see(&cell);
-                row.see(&cell);
+                counts.next_cell(&cell);
+                row.next_cell(&cell);
                 if gc_filter.as_mut().is_none_or(|gc_filter| gc_filter.keeps(&cell))
                     && filter.keeps(key, &mut cell, counts)
                 {
@@ -372,7 +365,7 @@ impl ScanReader {
         Ok(if all { Stop::End } else { stop })
     }
 
-    /// Adds the next row of the present interval to a response, or as much of it as fits; whether there is one.
+    /// Adds the next row of the current interval to a response, or as much as fits. Returns whether there was a row.
     fn read_row(&mut self, response: &mut ResponseWriter) -> Result<bool, Status> {
         let Some(interval) = self.intervals.last() else { return Ok(false) };
         let page = self.store.page(&self.table, interval, self.reversed, 1)?;
@@ -394,28 +387,28 @@ impl ScanReader {
         Ok(true)
     }
 
-    /// The next chunks of a large row, encoded.
+    /// Encodes the next pending chunks.
     fn encode_pending(&mut self) -> Bytes {
         let mut bytes = Vec::new();
         while bytes.len() < RESPONSE_BYTES
             && let Some(chunk) = self.pending.next()
         {
-            encoding::message::encode(CHUNKS, &chunk, &mut bytes);
+            encoding::message::encode(CHUNKS_FIELD, &chunk, &mut bytes);
         }
         bytes.into()
     }
 
     fn without_garbage(&self, cells: Arc<Cells>) -> Cells {
         let mut cells = Arc::unwrap_or_clone(cells);
-        if let Some(now) = self.garbage {
+        if let Some(now) = self.gc_time {
             gc::collect(&mut cells, &self.definition.families, now);
         }
         cells
     }
 }
 
-/// The chunks of a row: one for each cell, of which the first has the key and the last commits, and which name their
-/// column where it changes.
+/// The chunks of a row, one for each cell. The first has the key, the last commits the row, and a chunk names its column
+/// if it differs from the chunk before.
 fn chunks(mut key: Bytes, cells: Vec<Cell>) -> Vec<CellChunk> {
     let mut chunks = Vec::with_capacity(cells.len());
     let mut family: Option<Arc<str>> = None;
@@ -441,19 +434,19 @@ fn chunks(mut key: Bytes, cells: Vec<Cell>) -> Vec<CellChunk> {
     chunks
 }
 
-/// An encoded response that grows.
+/// Writes an encoded `ReadRowsResponse`.
 struct ResponseWriter {
     bytes: Vec<u8>,
 }
 
-/// A row that is written cell by cell.
+/// Writes a row cell by cell.
 struct RowWriter<'w, 'c> {
     bytes: &'w mut Vec<u8>,
     /// The row's key, until it is written.
     key: &'w [u8],
-    /// The last cell, which is written when it is known whether it ends the row.
+    /// The last cell. It is written later, when it is known whether it ends the row.
     last: Option<CellRef<'c>>,
-    /// What has changed since that cell.
+    /// Whether the family or column has changed since that cell.
     new_family: bool,
     new_column: bool,
 }
@@ -482,14 +475,14 @@ impl ResponseWriter {
 }
 
 impl<'c> RowWriter<'_, 'c> {
-    /// Notes a cell, whether it is added or not.
+    /// Must be called for each cell of the row, even if it is not added.
     #[inline]
-    fn see(&mut self, cell: &CellRef<'_>) {
+    fn next_cell(&mut self, cell: &CellRef<'_>) {
         self.new_family |= cell.new_family;
         self.new_column |= cell.new_column;
     }
 
-    /// Adds the cell that was noted last.
+    /// Adds the cell of the last [`next_cell`](Self::next_cell).
     #[inline]
     fn add(&mut self, cell: CellRef<'c>) {
         let Self { new_family, new_column, .. } = *self;
@@ -499,14 +492,14 @@ impl<'c> RowWriter<'_, 'c> {
         }
     }
 
-    /// Ends the row; whether there is one.
+    /// Ends the row. Returns whether it has cells.
     fn finish(mut self) -> bool {
         let last = self.last.take();
         last.inspect(|last| self.write(last, true)).is_some()
     }
 
-    /// Field numbers are those of `CellChunk` in `wire/proto/data.proto`. A family and a qualifier are messages of
-    /// their own, with one field; what is empty is left out, as protobuf has it.
+    /// Field numbers are those of `CellChunk` in `data.proto`. Family and qualifier are messages with one field; protobuf
+    /// omits empty fields.
     fn write(&mut self, cell: &CellRef<'_>, commits: bool) {
         let CellRef { qualifier, timestamp_micros, value, .. } = *cell;
         let family = cell.family.as_bytes();
@@ -546,12 +539,12 @@ impl<'c> RowWriter<'_, 'c> {
     }
 }
 
-/// What so many bytes and their number take.
+/// The size of bytes with their length prefix.
 fn prefixed_len(bytes: usize) -> usize {
     encoded_len_varint(bytes as u64) + bytes
 }
 
-/// What a field takes, whose number is below 16.
+/// The size of a field whose number is below 16.
 fn field_len(bytes: &[u8]) -> usize {
     if bytes.is_empty() { 0 } else { 1 + prefixed_len(bytes.len()) }
 }

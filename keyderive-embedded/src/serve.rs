@@ -30,23 +30,24 @@ use tower_service::Service;
 
 use crate::{Bigtable, BoxFuture};
 
-/// How many requests a client may have open on one connection: as many as Google's front ends allow.
+/// The most open requests on one connection, the same as at Google's front ends.
 const MAX_CONCURRENT_STREAMS: u32 = 100;
 
-/// How many streams a client may reset before they are accepted. A scan that is dropped resets as many as it has, all
-/// at once; without this, more than 20 would close its connection.
+/// How many streams a client may reset before the server accepts them. A dropped scan resets all its streams at once;
+/// the default limit of 20 would close its connection.
 const MAX_RESET_STREAMS: usize = 10_000;
 
-/// A stream that nobody reads holds this much back, and a connection with all its streams still has room.
+/// A stream that the server does not read buffers this much; the connection has room for all its streams.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = MAX_CONCURRENT_STREAMS * STREAM_WINDOW;
 
-/// What a peer is asked by pings is not asked more often, nor later.
-const PINGS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(365 * 24 * 60 * 60));
+/// The bounds of the keep-alive settings.
+const MIN_KEEP_ALIVE: Duration = Duration::from_secs(1);
+const MAX_KEEP_ALIVE: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How a Bigtable is served on a port: set by `bigtable.serve_with(listener, shutdown, |settings| settings.connections = 8)`.
+/// Settings of a served Bigtable: `bigtable.serve_with(listener, shutdown, |settings| settings.connections = 8)`.
 ///
-/// | knob | unless set |
+/// | setting | default |
 /// |---|---|
 /// | `connections` | 512 |
 /// | `handshake_timeout` | 10 s |
@@ -56,26 +57,25 @@ const PINGS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs
 /// | `request_bytes` | 512 MiB |
 /// | `request_idle_timeout` | 60 s |
 ///
-/// One request may have 256 MiB, as Bigtable has it.
+/// A single request may have 256 MiB, the limit of Bigtable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServeSettings {
-    /// How many connections may be open, of which 0 counts as 1. Further ones wait until one has ended, and a warning
-    /// says that they do.
+    /// How many connections may be open; 0 counts as 1. Further ones wait until one closes, and a warning is logged.
     pub connections: usize,
-    /// A connection is closed that has not said within this time that it speaks HTTP/2.
+    /// Closes a connection that does not send the HTTP/2 preface within this time.
     pub handshake_timeout: Duration,
-    /// How often a peer is asked whether it is there still, by a ping of HTTP/2; at most once a second.
+    /// How often each peer gets an HTTP/2 ping; at most once a second.
     pub keep_alive_interval: Duration,
-    /// A connection is closed whose peer does not answer a ping within this time, or takes nothing of what is sent to it
-    /// within this time and `keep_alive_interval`.
+    /// Closes a connection whose peer does not answer a ping within this time, or reads nothing within this time plus
+    /// `keep_alive_interval`.
     pub keep_alive_timeout: Duration,
-    /// How long requests that have begun may take when serving is to end. Then their connections are cut off.
+    /// How long open requests may take after shutdown begins. Then their connections are closed.
     pub grace: Duration,
-    /// How many bytes the messages of all requests may have that have not come to their end. A request is refused by
-    /// `RESOURCE_EXHAUSTED` when its message says that it has more than is left of them.
+    /// How many bytes the unfinished messages of all requests may have together. A request whose message does not fit is
+    /// rejected with `RESOURCE_EXHAUSTED`.
     pub request_bytes: usize,
-    /// A request is refused by `DEADLINE_EXCEEDED` when its message has begun, and no byte of it comes within this time.
+    /// Rejects a request with `DEADLINE_EXCEEDED` when its message has begun and no byte of it arrives within this time.
     pub request_idle_timeout: Duration,
 }
 
@@ -94,8 +94,8 @@ impl Default for ServeSettings {
 }
 
 impl Bigtable {
-    /// Serves it on a port until `shutdown` is ready, and then until the requests that have begun are answered, or 5 s
-    /// are over.
+    /// Serves this Bigtable on a port until `shutdown` completes, and then for at most 5 s until the open requests are
+    /// answered.
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -107,20 +107,20 @@ impl Bigtable {
     /// # }
     /// ```
     ///
-    /// Whoever can reach the port can read and change everything: listen on the loopback interface. Each request is
-    /// told to `tracing` at debug level, with its method, its table where its headers name one, the time to the head
-    /// of its answer, and the code and the message of its status if it has one by then.
+    /// There is no authentication: anyone who can reach the port can read and change everything, so listen on the loopback
+    /// interface. Each request is logged by `tracing` at debug level, with its method, its table if its headers name one,
+    /// the time to the head of its response, and the code and message of its status if the head has one.
     ///
     /// # Errors
-    /// When the port cannot be listened on any more.
+    /// If listening on the port fails.
     ///
     /// # Cancel safety
-    /// A future that is dropped takes no further connections. Those that are open go on until their peers close them.
+    /// A dropped future accepts no further connections. Open connections continue until their peers close them.
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         self.serve_with(listener, shutdown, |_| {}).await
     }
 
-    /// As [`serve`](Self::serve), with other [settings](ServeSettings).
+    /// Like [`serve`](Self::serve), with other [settings](ServeSettings).
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -148,17 +148,17 @@ impl Bigtable {
     ) -> io::Result<()> {
         let mut settings = ServeSettings::default();
         change(&mut settings);
-        let keep_alive_interval = settings.keep_alive_interval.clamp(PINGS.0, PINGS.1);
-        let keep_alive_timeout = settings.keep_alive_timeout.min(PINGS.1);
+        let keep_alive_interval = settings.keep_alive_interval.clamp(MIN_KEEP_ALIVE, MAX_KEEP_ALIVE);
+        let keep_alive_timeout = settings.keep_alive_timeout.min(MAX_KEEP_ALIVE);
         let abort = Arc::new(Notify::new());
-        let (asked, is_asked) = oneshot::channel();
+        let (begin_grace, grace_begun) = oneshot::channel();
         let shutdown = async move {
             shutdown.await;
-            // Who is told has ended only where serving has.
-            let _ = asked.send(());
+            // The receiver is gone only if serving has ended.
+            let _ = begin_grace.send(());
         };
         let grace = async {
-            match is_asked.await {
+            match grace_begun.await {
                 Ok(()) => sleep(settings.grace).await,
                 Err(_) => pending().await,
             }
@@ -177,7 +177,7 @@ impl Bigtable {
         let ended = match select(pin!(serving), pin!(grace)).await {
             Either::Left((ended, _)) => ended,
             Either::Right(((), serving)) => {
-                tracing::warn!(grace = ?settings.grace, "connections have not ended in time, and are cut off");
+                tracing::warn!(grace = ?settings.grace, "open requests have exceeded the grace period; closing their connections");
                 abort.notify_waiters();
                 serving.await
             }
@@ -186,7 +186,7 @@ impl Bigtable {
     }
 }
 
-/// The Bigtable, as a service over connections.
+/// The service behind the port: limits the memory of request bodies, and logs requests.
 #[derive(Clone)]
 struct PortService {
     bigtable: Bigtable,
@@ -218,25 +218,25 @@ impl Service<http::Request<Body>> for PortService {
     }
 }
 
-/// The table that a request is routed by.
+/// The table in a routing header.
 fn routed_table(parameters: &HeaderValue) -> Option<String> {
     let parameters = percent_decode(parameters.as_bytes()).decode_utf8_lossy();
     let (_, table) = parameters.split_once("/tables/")?;
     table.split(['&', '/']).next().map(str::to_owned)
 }
 
-/// What each connection of HTTP/2 begins with: `PRI * HTTP/2.0`, two ends of lines, `SM`, two ends of lines.
+/// The length of the HTTP/2 preface, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`.
 const PREFACE_BYTES: usize = 24;
 
-/// How long the port is left alone when it gives no connection, at first and at most. The usual reason is that the
-/// process has no descriptor left, which passes when a connection ends.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(1);
+/// The backoff after a failed accept, at first and at most. The usual reason is that the process has no file descriptor
+/// left, until a connection closes.
+const MIN_BACKOFF: Duration = Duration::from_millis(50);
+const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
-/// What holds new connections up is told at most so often.
+/// The least interval between warnings about held-up connections.
 const WARN_EVERY: Duration = Duration::from_secs(10);
 
-/// The connections that peers open, until `over` is notified, which ends them.
+/// The connections that peers open. Notifying `abort` closes them.
 fn incoming(
     listener: TcpListener,
     settings: &ServeSettings,
@@ -258,7 +258,7 @@ fn incoming(
     })
 }
 
-/// Where connections come in.
+/// Accepts connections.
 struct Acceptor {
     listener: TcpListener,
     most: usize,
@@ -272,29 +272,29 @@ struct Acceptor {
 impl Acceptor {
     async fn accept(&mut self) -> Connection {
         let permit = self.permit().await;
-        let mut pause = FIRST_PAUSE;
+        let mut backoff = MIN_BACKOFF;
         let stream = loop {
             match self.listener.accept().await {
                 Ok((stream, _)) => break stream,
-                // The peer was gone before its connection was taken.
+                // The peer closed the connection before it was accepted.
                 Err(error)
                     if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset) => {}
                 Err(error) => {
                     if self.may_warn() {
-                        tracing::warn!(%error, "no connection can be accepted; it is tried again");
+                        tracing::warn!(%error, "no connection can be accepted; retrying");
                     }
-                    sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    sleep(backoff).await;
+                    backoff = (backoff * 2).min(MAX_BACKOFF);
                 }
             }
         };
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "small answers of a connection may be late");
+            tracing::debug!(%error, "TCP_NODELAY failed; small responses may be delayed");
         }
         Connection {
             stream,
             _permit: permit,
-            preface: Some(Box::pin(sleep(self.handshake_timeout))),
+            preface_timeout: Some(Box::pin(sleep(self.handshake_timeout))),
             missing: PREFACE_BYTES,
             write_timeout: self.write_timeout,
             stalled: None,
@@ -302,7 +302,7 @@ impl Acceptor {
         }
     }
 
-    /// A place for another connection, when there is one. The semaphore is never closed.
+    /// Waits for the permit of another connection. The semaphore is never closed.
     async fn permit(&mut self) -> Option<OwnedSemaphorePermit> {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Some(permit);
@@ -310,7 +310,7 @@ impl Acceptor {
         if self.may_warn() {
             tracing::warn!(
                 connections = self.most,
-                "as many connections are open as may be; further ones wait"
+                "the limit of open connections is reached; further ones wait"
             );
         }
         Arc::clone(&self.permits).acquire_owned().await.ok()
@@ -325,18 +325,19 @@ impl Acceptor {
     }
 }
 
-/// A connection that fails when its peer is silent at first, when its peer takes nothing, and when serving is over.
+/// A connection that fails if its peer does not send the preface in time, if its peer reads nothing for too long, and when
+/// serving ends.
 ///
-/// It looks at the time and at the end where it would wait: a connection that is served comes to that each time.
+/// It checks these whenever a read or write would block, which each idle connection does.
 struct Connection {
     stream: TcpStream,
     _permit: Option<OwnedSemaphorePermit>,
-    /// Until when the preface is to have come; none when it has.
-    preface: Option<Pin<Box<Sleep>>>,
-    /// How many bytes of the preface have not come.
+    /// The timeout of the preface; `None` after it arrived.
+    preface_timeout: Option<Pin<Box<Sleep>>>,
+    /// How many bytes of the preface are missing.
     missing: usize,
     write_timeout: Duration,
-    /// Until when the peer is to take something; none while it does.
+    /// The timeout of the current write; `None` while writes make progress.
     stalled: Option<Pin<Box<Sleep>>>,
     abort: Pin<Box<OwnedNotified>>,
 }
@@ -345,25 +346,25 @@ impl Connection {
     fn received(&mut self, bytes: usize) {
         self.missing = self.missing.saturating_sub(bytes);
         if self.missing == 0 {
-            self.preface = None;
+            self.preface_timeout = None;
         }
     }
 
-    /// Waits, unless there is nothing to wait for any more.
+    /// Pending, unless a timeout has expired or serving has ended.
     fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
-        let mut is_over = |sleep: &mut Option<Pin<Box<Sleep>>>| {
+        let mut has_expired = |sleep: &mut Option<Pin<Box<Sleep>>>| {
             sleep.as_mut().is_some_and(|sleep| sleep.as_mut().poll(cx).is_ready())
         };
-        let why = if is_over(&mut self.preface) {
-            "the peer has not said in time that it speaks HTTP/2"
-        } else if is_over(&mut self.stalled) {
-            "the peer takes nothing of what is sent to it"
+        let why = if has_expired(&mut self.preface_timeout) {
+            "the peer did not send the HTTP/2 preface in time"
+        } else if has_expired(&mut self.stalled) {
+            "the peer reads nothing"
         } else if self.abort.as_mut().poll(cx).is_ready() {
-            return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, "serving is over")));
+            return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, "serving has ended")));
         } else {
             return Poll::Pending;
         };
-        tracing::debug!(reason = why, "a connection is closed");
+        tracing::debug!(reason = why, "closing a connection");
         Poll::Ready(Err(io::Error::new(ErrorKind::TimedOut, why)))
     }
 
@@ -435,10 +436,13 @@ impl Connected for Connection {
     fn connect_info(&self) {}
 }
 
-/// What a message is headed by in gRPC: whether it is compressed, and its length.
+/// The header of a gRPC message: a compression flag and the length.
 const HEADER_BYTES: usize = 5;
 
-/// How many bytes the messages may have that have not come to their end, of all requests.
+/// The memory for unfinished messages of all requests.
+///
+/// A message begins with its length, and is allocated at once. Without a bound, peers that announce messages and do not
+/// send them could exhaust memory.
 struct RequestBudget {
     all: usize,
     left: AtomicUsize,
@@ -450,14 +454,12 @@ impl RequestBudget {
         Self { all, left: AtomicUsize::new(all), idle_timeout }
     }
 
-    /// # Errors
-    /// When so much is not left.
     fn take(&self, bytes: usize) -> Result<(), Status> {
         let rest = |left: usize| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map(drop).map_err(|left| {
             Status::resource_exhausted(format!(
-                "the request's message says that it has {bytes} bytes, and {left} are left of the {} that unfinished \
-                 requests of all connections may have together; send smaller requests, or fewer at a time",
+                "the request's message has {bytes} bytes, and {left} are left of the {} that the unfinished requests \
+                 of all connections may have together; send smaller requests, or fewer at a time",
                 self.all
             ))
         })
@@ -468,26 +470,26 @@ impl RequestBudget {
     }
 }
 
-/// The body of a request. It holds its share of the budget until its message is read, or nobody wants it any more.
+/// The body of a request. It holds its share of the budget until it is dropped.
 struct RequestBody {
     body: Body,
     budget: Arc<RequestBudget>,
     taken: usize,
     header: [u8; HEADER_BYTES],
-    /// How much of the next message's header has come.
-    known: usize,
-    /// How much of the message is still to come.
+    /// How many bytes of the next message's header have arrived.
+    header_bytes: usize,
+    /// How many bytes of the message are missing.
     missing: usize,
-    /// Until when a message that has begun is to go on; none while it does.
+    /// The idle timeout of an unfinished message; `None` while it makes progress.
     stalled: Option<Pin<Box<Sleep>>>,
 }
 
 impl RequestBody {
     fn new(body: Body, budget: Arc<RequestBudget>) -> Self {
-        Self { body, budget, taken: 0, header: [0; HEADER_BYTES], known: 0, missing: 0, stalled: None }
+        Self { body, budget, taken: 0, header: [0; HEADER_BYTES], header_bytes: 0, missing: 0, stalled: None }
     }
 
-    /// Takes the budget for the messages that begin in a part of the body.
+    /// Takes budget for the messages that begin in `part`.
     fn count(&mut self, mut part: &[u8]) -> Result<(), Status> {
         while !part.is_empty() {
             if self.missing > 0 {
@@ -496,13 +498,13 @@ impl RequestBody {
                 part = &part[here..];
                 continue;
             }
-            let here = (HEADER_BYTES - self.known).min(part.len());
-            self.header[self.known..self.known + here].copy_from_slice(&part[..here]);
-            self.known += here;
+            let here = (HEADER_BYTES - self.header_bytes).min(part.len());
+            self.header[self.header_bytes..self.header_bytes + here].copy_from_slice(&part[..here]);
+            self.header_bytes += here;
             part = &part[here..];
-            if self.known == HEADER_BYTES {
+            if self.header_bytes == HEADER_BYTES {
                 let [_, length @ ..] = self.header;
-                self.known = 0;
+                self.header_bytes = 0;
                 self.begin(u32::from_be_bytes(length) as usize)?;
             }
         }
@@ -511,7 +513,7 @@ impl RequestBody {
 
     fn begin(&mut self, bytes: usize) -> Result<(), Status> {
         self.missing = bytes;
-        // What is larger is refused by who reads it, by its own limit.
+        // The decoder rejects larger messages by its own limit.
         if bytes <= MAX_MESSAGE_BYTES {
             self.budget.take(bytes)?;
             self.taken += bytes;
@@ -519,16 +521,16 @@ impl RequestBody {
         Ok(())
     }
 
-    /// Waits for a further part, as long as it may take.
+    /// Pending, unless the idle timeout of an unfinished message has expired.
     fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
-        if self.missing == 0 && self.known == 0 {
+        if self.missing == 0 && self.header_bytes == 0 {
             return Poll::Pending;
         }
         let timeout = self.budget.idle_timeout;
         let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
         stalled.as_mut().poll(cx).map(|()| {
             Some(Err(Status::deadline_exceeded(format!(
-                "the request's message is not whole, and nothing of it has come for {timeout:?}"
+                "the request's message is incomplete, and nothing of it has arrived for {timeout:?}"
             ))))
         })
     }
@@ -577,7 +579,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_is_that_of_the_routing() {
+    fn the_table_is_read_from_the_routing_header() {
         let table = |parameters: &'static str| routed_table(&HeaderValue::from_static(parameters));
         let name = "name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fevents&app_profile_id=a";
         assert_eq!(table(name).as_deref(), Some("events"));
@@ -596,7 +598,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_counted_wherever_they_are_cut() {
+    fn messages_are_counted_however_they_are_split() {
         let budget = Arc::new(RequestBudget::new(1000, IDLE));
         let all = [message(300), message(0), message(200)].concat();
         for size in 1..all.len() {
@@ -605,7 +607,7 @@ mod tests {
                 request_body.count(part).unwrap();
             }
             assert_eq!(
-                (request_body.taken, request_body.missing, request_body.known),
+                (request_body.taken, request_body.missing, request_body.header_bytes),
                 (500, 0, 0),
                 "in parts of {size}"
             );
@@ -613,7 +615,7 @@ mod tests {
         assert_eq!(budget.left.load(Ordering::Relaxed), 1000);
     }
 
-    /// A body that has one part and no end.
+    /// A body with one part that never ends.
     struct Unfinished(Option<Bytes>);
 
     impl http_body::Body for Unfinished {
@@ -629,7 +631,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_message_that_stands_still_is_refused() {
+    async fn a_message_that_stalls_is_rejected() {
         let budget = Arc::new(RequestBudget::new(1000, IDLE));
         let body = |part: &[u8]| {
             let body = Body::new(Unfinished(Some(Bytes::copy_from_slice(part))));
@@ -644,7 +646,7 @@ mod tests {
             let status = next().await.unwrap().unwrap_err();
             assert_eq!((status.code(), begun.elapsed()), (tonic::Code::DeadlineExceeded, IDLE), "{part}");
         }
-        // One that is whole has nothing more to say.
+        // A complete message has no idle timeout.
         let mut whole = body(&message(600));
         let mut next = async || std::future::poll_fn(|cx| Pin::new(&mut whole).poll_frame(cx)).await;
         next().await.unwrap().unwrap();
@@ -652,18 +654,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_over_the_budget_is_refused_and_takes_nothing() {
+    fn a_message_over_the_budget_is_rejected_and_takes_nothing() {
         let budget = Arc::new(RequestBudget::new(1000, IDLE));
         let (mut first, mut second) = (request_body(&budget), request_body(&budget));
         first.count(&message(600)[..100]).unwrap();
         let status = second.count(&message(401)).unwrap_err();
         assert_eq!(status.code(), tonic::Code::ResourceExhausted);
-        for told in ["401 bytes", "400 are left", "the 1000"] {
-            assert!(status.message().contains(told), "{status}");
+        for part in ["401 bytes", "400 are left", "the 1000"] {
+            assert!(status.message().contains(part), "{status}");
         }
         drop(first);
         request_body(&budget).count(&message(1000)).unwrap();
-        // It is refused by who reads it.
+        // The decoder rejects it.
         request_body(&budget).count(&[0, 255, 0, 0, 0]).unwrap();
         assert_eq!(budget.left.load(Ordering::Relaxed), 1000);
     }

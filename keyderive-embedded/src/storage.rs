@@ -139,7 +139,7 @@ pub(super) trait Storage: Send + Sync {
     }
 
     /// Whether its methods may wait for a disk.
-    fn waits(&self) -> bool {
+    fn blocks(&self) -> bool {
         false
     }
 

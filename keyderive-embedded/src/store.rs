@@ -19,26 +19,25 @@ use crate::storage::{
 };
 use crate::worker::SHORT_WORK;
 
-/// How many rows are changed, and how many looked at by a sweep, in one step of the storage.
+/// How many rows a bulk step changes, and a sweep step scans, under one lock.
 const BATCH_ROWS: usize = 64;
 
-/// How much work, and how many bytes of rows, are done while other writers wait.
+/// How much work a bulk step does, and how many bytes of rows a step processes, before it releases the lock.
 const BATCH_WORK: usize = 2 * SHORT_WORK;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// How many rows are swept for each that is written: as a table is written, all of it is swept again and again.
-const SWEPT_ROWS: usize = 2;
+/// How many rows are swept for each row written. So writes to a table sweep all of it, again and again.
+const SWEPT_PER_WRITE: usize = 2;
 
-/// What is still to be swept, by table.
+/// The interval that is still to be swept, by table.
 type Sweeps = BTreeMap<String, Interval>;
 
 /// Tables over a storage.
 ///
-/// A change reads and writes a row under one lock of all writers, so that it is atomic; readers take none. What takes
-/// long is made [aside](Self::prepare): without the lock, of the row as it is then, and put where the row is still that
-/// one.
+/// A change reads and writes a row under the one lock of all writers, so that it is atomic; readers take no lock. A slow
+/// change is [prepared](Self::prepare) without the lock, and applied if the row has not changed meanwhile.
 ///
-/// A change has one time of the server, which is taken with the lock: what is applied last has the latest time.
+/// A change takes its server time under the lock, so that the change applied last has the latest time.
 pub(super) struct Store {
     storage: Box<dyn Storage>,
     clock: SteadyClock,
@@ -46,22 +45,21 @@ pub(super) struct Store {
     max_row_bytes: usize,
 }
 
-/// What is to be done to one row. It may be made more than once, and counts once.
+/// A change of one row. `apply` may run more than once, but takes effect once.
 pub(super) struct RowChange<F> {
     pub(super) table: String,
     pub(super) key: Bytes,
-    /// The size of the largest row, in encoded bytes, of which it is made while other writers wait; none where it
-    /// takes long of any row.
+    /// The size in encoded bytes up to which a row is changed under the lock; `None` if the change is slow for any row.
     pub(super) inline_bytes: Option<usize>,
     pub(super) apply: F,
 }
 
-/// What a change of a row is made by: its families, its cells without garbage, and the time of the server.
+/// Changes a row's cells, which contain no garbage, given the families and the server time.
 pub(super) trait ApplyChange<T>: Fn(&Families, &mut Cells, i64) -> Result<T, Status> {}
 
 impl<T, F: Fn(&Families, &mut Cells, i64) -> Result<T, Status>> ApplyChange<T> for F {}
 
-/// A change that was made aside of the row as it was.
+/// A change that was computed without the lock.
 pub(super) struct Prepared<T> {
     definition: Arc<Definition>,
     before: Bytes,
@@ -80,7 +78,7 @@ impl Store {
         Self::new(Memory::default(), SystemClock)
     }
 
-    /// The store, but with rows of other sizes.
+    /// The store with another limit of row sizes.
     #[cfg(test)]
     pub(super) fn with_max_row_bytes(self, max_row_bytes: usize) -> Self {
         Self { max_row_bytes, ..self }
@@ -95,12 +93,12 @@ impl Store {
         self.storage.table(name)?.ok_or_else(|| Status::not_found(format!("table `{name}` does not exist")))
     }
 
-    /// The first `count` names of tables that come after `after` and begin with `prefix`, in order.
+    /// The first `count` table names after `after` that begin with `prefix`, in order.
     pub(super) fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status> {
         self.storage.tables(prefix, after, count)
     }
 
-    /// Creates a table, which gets an identifier that no other has.
+    /// Creates a table with a unique identifier.
     pub(super) fn create_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
         let _writing = self.lock();
         if self.storage.table(name)?.is_some() {
@@ -110,7 +108,7 @@ impl Store {
         self.flush()
     }
 
-    /// Changes a table's definition by `change`, and removes the cells that it has no place for any more.
+    /// Changes a table's definition, and removes the cells that become garbage.
     pub(super) fn redefine(
         &self,
         name: &str,
@@ -120,9 +118,9 @@ impl Store {
         let old = self.table(name)?;
         let mut new = Definition::clone(&old);
         change(&mut new)?;
-        // First, so that a family that is made anew never shows the cells of the one that was dropped.
+        // Sweep first, so that a family that is created again never shows the cells of the dropped one.
         if new.families != old.families {
-            // A sweep looks at what is committed.
+            // A sweep sees only flushed rows.
             self.flush()?;
             self.sweep(name, &new.families)?;
         }
@@ -131,7 +129,7 @@ impl Store {
         Ok(new)
     }
 
-    /// Deletes a table that `check` lets go.
+    /// Deletes a table unless `check` fails.
     pub(super) fn delete_table(
         &self,
         name: &str,
@@ -144,8 +142,8 @@ impl Store {
         self.flush()
     }
 
-    /// Keeps all changes so far for good, or says that those since the last commit are not kept. What the methods for
-    /// rows change waits for it; others flush, so that it is seen by those that follow.
+    /// Makes all changes so far durable; an error means that those since the last commit are lost. Changes of rows wait
+    /// for a `commit`; the other methods flush, so that later calls see their changes.
     pub(super) fn commit(&self) -> Result<(), Status> {
         self.storage.commit(self.clock.latest_micros())
     }
@@ -154,16 +152,16 @@ impl Store {
         self.storage.flush(self.clock.latest_micros())
     }
 
-    /// Whether what it does may wait for a disk, and has no place on a thread of tasks.
-    pub(super) fn waits(&self) -> bool {
-        self.storage.waits()
+    /// Whether its methods may block on a disk, and so must not run on an async thread.
+    pub(super) fn blocks(&self) -> bool {
+        self.storage.blocks()
     }
 
     pub(super) fn close(&self) {
         self.storage.close();
     }
 
-    /// The first rows of `interval`, or the last ones from its end backwards, at most `count`; with their garbage.
+    /// The first rows of `interval`, or the last ones in reverse order, at most `count`. They include garbage.
     pub(super) fn page(
         &self,
         table: &str,
@@ -173,14 +171,14 @@ impl Store {
     ) -> Result<Page, Status> {
         let page = self.storage.page(table, interval, reversed, count)?;
         if page.rows.is_empty() {
-            // A scan of a table that is deleted beside it ends with an error, not as if it had come to the end.
+            // A scan fails if its table is deleted meanwhile; it does not end early.
             self.table(table)?;
         }
         Ok(page)
     }
 
-    /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
-    /// whether it never did. They have their garbage.
+    /// Calls `visit` on the rows of `interval` in place, in order or in reverse order, until it returns false. Returns
+    /// whether it visited all rows. They include garbage.
     pub(super) fn visit(
         &self,
         table: &str,
@@ -194,13 +192,13 @@ impl Store {
             visit(key, cells)
         })?;
         if !any {
-            // As for a page.
+            // As in `page`.
             self.table(table)?;
         }
         Ok(all)
     }
 
-    /// Changes one row, or nothing where that fails or the row is too large: [`prepare`](Self::prepare) it then.
+    /// Changes one row under the lock. Returns `None` if the change is too slow for that: [`prepare`](Self::prepare) it.
     pub(super) fn change<T>(&self, change: &RowChange<impl ApplyChange<T>>) -> Result<Option<T>, Status> {
         match change.inline_bytes {
             Some(most) => self.change_up_to(change, most),
@@ -208,7 +206,7 @@ impl Store {
         }
     }
 
-    /// Changes one row of any size while other writers wait.
+    /// Changes one row of any size under the lock.
     pub(super) fn change_under_lock<T>(
         &self,
         change: &RowChange<impl ApplyChange<T>>,
@@ -234,18 +232,18 @@ impl Store {
         Ok(Some(outcome))
     }
 
-    /// Makes a change without the lock of writers.
+    /// Computes a change without the lock.
     pub(super) fn prepare<T>(&self, change: &RowChange<impl ApplyChange<T>>) -> Result<Prepared<T>, Status> {
         let RowChange { table, key, apply, .. } = change;
         let definition = self.table(table)?;
         let before = self.storage.row(table, key)?;
-        // After the row is read, so that it is no earlier than the time of any write that is part of it.
+        // Taken after reading the row, so that it is not before the time of any write that the row contains.
         let now = self.now_micros();
         let (outcome, after) = self.apply_change(table, key, &definition, &before, now, apply)?;
         Ok(Prepared { definition, before, after, now, outcome })
     }
 
-    /// Puts a change that was made aside; nothing where the row or its table is another one by now.
+    /// Applies a prepared change. Returns `None` if the row or its table has changed since.
     pub(super) fn put_prepared<T, F>(
         &self,
         change: &RowChange<F>,
@@ -258,7 +256,7 @@ impl Store {
             return Ok(None);
         }
         let row = self.storage.row(table, key)?;
-        // What is shared is the same, and need not be compared.
+        // Shared memory is equal; there is no need to compare it.
         let is_shared = row.as_ptr() == before.as_ptr() && row.len() == before.len();
         if !is_shared && row != before {
             return Ok(None);
@@ -267,7 +265,7 @@ impl Store {
         Ok(Some(outcome))
     }
 
-    /// What a change makes of the cells of a row, and what it returns.
+    /// The outcome of a change, and the encoded row after it.
     fn apply_change<T>(
         &self,
         table: &str,
@@ -291,13 +289,13 @@ impl Store {
         match cells::encode(&cells, most) {
             Ok(after) => Ok((outcome, after.into())),
             Err(bytes) => Err(Status::failed_precondition(format!(
-                "row {key:?} of table `{table}` would have {bytes} bytes, and a row may have {most} here; it is left as it is: \
-                 delete columns or old versions of it first, or spread it over several rows"
+                "row {key:?} of table `{table}` would have {bytes} bytes, and the limit is {most}; it is unchanged: delete columns or old versions \
+                 first, or spread it over several rows"
             ))),
         }
     }
 
-    /// Puts changed rows, and sweeps some others. Its caller has the lock of writers.
+    /// Writes changed rows, and sweeps some others. The caller holds the lock.
     fn put(
         &self,
         sweeps: &mut Sweeps,
@@ -306,7 +304,7 @@ impl Store {
         now: i64,
         rows: Bodies,
     ) -> Result<(), Status> {
-        let swept_rows = SWEPT_ROWS * rows.len();
+        let swept_rows = SWEPT_PER_WRITE * rows.len();
         self.storage.put_rows(table, rows)?;
         if swept_rows == 0 || gc::has_no_rules(&definition.families) {
             return Ok(());
@@ -338,7 +336,7 @@ impl Store {
         Ok(())
     }
 
-    /// Removes the garbage of the first `count` rows of an interval, and returns what is left of the interval.
+    /// Removes the garbage of the first `count` rows of an interval, and returns the rest of the interval.
     fn sweep_rows(
         &self,
         table: &str,
@@ -347,24 +345,24 @@ impl Store {
         mut interval: Interval,
         count: usize,
     ) -> Result<Option<Interval>, Status> {
-        let (mut looked_at, mut bytes, mut last) = (0, 0, None);
-        let mut found: Vec<Bytes> = Vec::new();
+        let (mut scanned, mut bytes, mut last) = (0, 0, None);
+        let mut dirty: Vec<Bytes> = Vec::new();
         let is_last = self.storage.visit(table, &interval, false, &mut |key, cells| {
-            if looked_at == count || bytes >= BATCH_BYTES {
+            if scanned == count || bytes >= BATCH_BYTES {
                 return false;
             }
-            looked_at += 1;
+            scanned += 1;
             bytes += cells.len();
             let key = Bytes::copy_from_slice(key);
             last = Some(key.clone());
             if has_garbage(cells, families, now) {
-                found.push(key);
+                dirty.push(key);
             }
             true
         })?;
         let mut swept = Bodies::new();
-        for key in found {
-            // What was visited may be older than the last changes of the row.
+        for key in dirty {
+            // The visited row may lack uncommitted changes, so read it again.
             let row = self.storage.row(table, &key)?;
             let mut filter = GarbageFilter::new(families, now);
             if let Some(left) = cells::retain(&row, |cell| filter.keeps(cell)) {
@@ -378,7 +376,7 @@ impl Store {
         }))
     }
 
-    /// Taken even when a thread panicked with it: the storage's steps are whole.
+    /// Ignores poisoning: each call of the storage is atomic.
     fn lock(&self) -> MutexGuard<'_, Sweeps> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -386,7 +384,7 @@ impl Store {
 
 fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool {
     let mut filter = GarbageFilter::new(families, now);
-    // Cells that are none are left to who reads them.
+    // Readers report undecodable cells.
     while let Some(Some(cell)) = cells.next() {
         if !filter.keeps(&cell) {
             return true;
@@ -395,27 +393,27 @@ fn has_garbage(mut cells: CellReader<'_>, families: &Families, now: i64) -> bool
     false
 }
 
-/// Entries of a request, with their places in it.
+/// Entries with their indexes in the request.
 type Indexed<E> = Vec<(usize, E)>;
 
-/// Rows that are to be changed [aside](Store::prepare), each with its entries.
+/// Rows whose changes are too slow for the lock, each with its entries.
 type Deferred<E> = Vec<(Bytes, Indexed<E>)>;
 
-/// The changes of one request to many rows, made some rows at a time.
+/// The changes of one request to many rows, applied in steps of some rows.
 pub(super) struct Bulk<E, F> {
     table: String,
-    /// With their places in the request, by key, those of one row in the order of the request.
+    /// Sorted by key, and by index within a row.
     entries: Indexed<E>,
     key: fn(&E) -> &Bytes,
     work: fn(&E) -> usize,
     apply: F,
-    /// How many entries have had their turn.
+    /// How many entries are finished.
     done: usize,
     outcomes: Vec<Result<(), Status>>,
     deferred: Deferred<E>,
 }
 
-/// What the entries of one row are made by; an outcome for each.
+/// Applies the entries of one row. Returns an outcome for each.
 pub(super) trait ApplyEntries<E>:
     Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
 {
@@ -427,7 +425,7 @@ impl<E, F> ApplyEntries<E> for F where
 }
 
 impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
-    /// Of entries for the rows that `key` names, each of so much `work`.
+    /// `key` and `work` return the row key and the amount of work of an entry.
     pub(super) fn new(
         table: String,
         entries: Vec<E>,
@@ -437,14 +435,14 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
     ) -> Self {
         let outcomes = vec![Ok(()); entries.len()];
         let mut entries: Vec<_> = entries.into_iter().enumerate().collect();
-        // Entries for different rows have no order among each other, and those for one row are made together.
+        // Entries for different rows may be applied in any order; those for one row are applied together.
         if !entries.is_sorted_by(|(_, left), (_, right)| key(left) <= key(right)) {
             entries.sort_by(|(_, left), (_, right)| key(left).cmp(key(right)));
         }
         Self { table, entries, key, work, apply, done: 0, outcomes, deferred: Vec::new() }
     }
 
-    /// Changes some more rows of a store; whether those were the last ones.
+    /// Changes some more rows; ready when all are changed.
     pub(super) fn step(&mut self, store: &Store) -> Poll<Result<(), Status>> {
         match self.change_some(store) {
             Ok(()) if self.done < self.entries.len() => Poll::Pending,
@@ -464,7 +462,7 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
             let work_of_row: usize = rest[..count].iter().map(|(_, entry)| (self.work)(entry)).sum();
             let row = self.done..self.done + count;
             self.done += count;
-            // Rows that are refused or put aside are work, too.
+            // Rejected and deferred rows count, too.
             work += work_of_row.min(SHORT_WORK);
             let before = match store.storage.row(&self.table, &key) {
                 Ok(before) => before,
@@ -501,16 +499,16 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
         }
     }
 
-    /// What came of the entries that were made, and the rows that are to be changed deferred.
+    /// The outcomes of the applied entries, and the deferred rows.
     pub(super) fn into_outcomes(self) -> (Vec<Result<(), Status>>, Deferred<E>) {
         (self.outcomes, self.deferred)
     }
 }
 
-/// How far the clock below may be behind before a warning says so.
-const MOST_BEHIND_MICROS: i64 = 60_000_000;
+/// How far the machine's clock may be behind without a warning.
+const MAX_BEHIND_MICROS: i64 = 60_000_000;
 
-/// A source of the time; tests have one that stands still.
+/// A source of time. Tests use one that stands still.
 pub(super) trait Clock: Send + Sync {
     /// The time in whole milliseconds, as microseconds since the epoch.
     fn now_micros(&self) -> i64;
@@ -526,8 +524,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that never steps back, whatever the one below it does: a cell that is set later is read, so it must not be
-/// older.
+/// A clock that never steps back, even if the underlying clock does. Reads return the newest version, so a later write
+/// must not get an earlier time.
 pub(super) struct SteadyClock {
     clock: Box<dyn Clock>,
     latest: AtomicI64,
@@ -535,11 +533,11 @@ pub(super) struct SteadyClock {
 }
 
 impl SteadyClock {
-    /// A clock that is never before `latest`, the latest time that cells in a file may have got from it.
+    /// A clock that is never before `latest`, the latest time that a file's cells may have.
     pub(super) fn new(clock: impl Clock + 'static, latest: i64) -> Self {
         let clock =
             Self { clock: Box::new(clock), latest: AtomicI64::new(latest), warned: AtomicBool::new(false) };
-        // Warns of a file of the future when it is opened.
+        // Logs the warning when the file is opened.
         clock.now_micros();
         clock
     }
@@ -548,17 +546,17 @@ impl SteadyClock {
         let now = self.clock.now_micros();
         let latest = self.latest.fetch_max(now, Ordering::Relaxed);
         let behind = latest.saturating_sub(now);
-        if behind > MOST_BEHIND_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
+        if behind > MAX_BEHIND_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
                 behind = ?Duration::from_micros(behind.unsigned_abs()),
-                "this machine's clock is behind the latest time that the embedded Bigtable gave to a cell; cells that \
-                 are set at the server's time get that latest time until the machine's clock has passed it"
+                "this machine's clock is behind the latest time of the embedded Bigtable; writes at the server's time \
+                 get that latest time until the machine's clock has passed it"
             );
         }
         latest.max(now)
     }
 
-    /// The latest time that it gave.
+    /// The latest time it returned.
     pub(super) fn latest_micros(&self) -> i64 {
         self.latest.load(Ordering::Relaxed)
     }

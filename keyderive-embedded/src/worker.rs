@@ -1,4 +1,4 @@
-//! Where the work on a store is done: at once where it is in memory and short, else on threads of its own.
+//! Runs the work on a store: short work in memory inline, other work on a writer thread or on blocking threads.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,24 +14,24 @@ use tonic::Status;
 
 use super::store::{ApplyChange, ApplyEntries, Bulk, RowChange, Store};
 
-/// How many writes share a commit at most, and for how long one takes in more; those after them wait for the next.
+/// How many writes share a commit at most, and how long a group accepts further writes.
 const GROUP_WRITES: usize = 1024;
 pub(super) const GROUP_TIME: Duration = Duration::from_millis(20);
 
-/// How much work a change may be that is made on a thread of tasks and while other writers wait: so many mutations,
-/// each of which counts once more for so many bytes.
+/// A change of at most this much work runs inline, under the lock. Each mutation is work of 1, plus 1 for each
+/// `WORK_BYTES` of its value.
 pub(super) const SHORT_WORK: usize = 256;
 pub(super) const WORK_BYTES: usize = 1 << 10;
 
-/// How often a change is made aside of a row that is another one each time, before it is made while other writers wait.
+/// How often a change is prepared without the lock when the row changes each time, before it is made under the lock.
 const ATTEMPTS: usize = 8;
 
 /// Runs reads and writes of one store.
 ///
-/// Writes to a file go to one thread, which makes all changes that wait for it and then commits them together: what
-/// comes in while it waits for the disk shares the next commit. None of them is answered before it is committed.
+/// Writes to a file go to one thread, which applies all queued changes and then commits them together. Writes that arrive
+/// during a commit share the next one. No write returns before its commit.
 ///
-/// What takes long is done on a thread for that, so that the tasks of other clients go on.
+/// Slow work runs on blocking threads, so that it does not hold up the tasks of other clients.
 pub(super) struct Worker {
     store: Arc<Store>,
     writer: Option<Writer>,
@@ -42,10 +42,10 @@ struct Writer {
     thread: JoinHandle<()>,
 }
 
-/// Changes a store, at a turn or at several, and returns what tells its caller of the commit that followed.
-type Job = Box<dyn FnMut(&Store) -> Poll<Answer> + Send>;
+/// Changes a store, in one step or several. Its result sends the outcome to the caller after the commit.
+type Job = Box<dyn FnMut(&Store) -> Poll<Reply> + Send>;
 
-type Answer = Box<dyn FnOnce(&Result<(), Status>)>;
+type Reply = Box<dyn FnOnce(&Result<(), Status>)>;
 
 impl Worker {
     pub(super) fn in_memory() -> Self {
@@ -53,18 +53,18 @@ impl Worker {
     }
 
     /// # Errors
-    /// When the system has no thread for a store that waits.
+    /// If the system cannot start the writer thread.
     pub(super) fn new(store: Arc<Store>) -> io::Result<Self> {
-        let writer = store.waits().then(|| Writer::spawn(Arc::clone(&store))).transpose()?;
+        let writer = store.blocks().then(|| Writer::spawn(Arc::clone(&store))).transpose()?;
         Ok(Self { store, writer })
     }
 
-    /// The store, for what needs no disk.
+    /// The store, for methods that do not use the disk.
     pub(super) fn store(&self) -> &Arc<Store> {
         &self.store
     }
 
-    /// What `read` returns, which may take long.
+    /// Runs `read` on a blocking thread.
     pub(super) async fn read<T: Send + 'static>(
         &self,
         read: impl FnOnce(&Store) -> Result<T, Status> + Send + 'static,
@@ -73,7 +73,7 @@ impl Worker {
         run_blocking(move || read(&store)).await?
     }
 
-    /// What `write` returns, when its changes are there for good.
+    /// Runs `write`, and returns when its changes are committed.
     pub(super) async fn write<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Store) -> Result<T, Status> + Send + 'static,
@@ -82,12 +82,12 @@ impl Worker {
         let mut write = Some(write);
         let once = move |store: &Store| match write.take() {
             Some(write) => Poll::Ready(write(store)),
-            None => Poll::Ready(Err(Status::internal("a write is made twice"))),
+            None => Poll::Ready(Err(Status::internal("a write ran twice"))),
         };
         writer.send(once).await
     }
 
-    /// As `write`, of what may take long.
+    /// Like [`write`](Self::write), for slow work.
     pub(super) async fn write_long<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Store) -> Result<T, Status> + Send + 'static,
@@ -95,7 +95,7 @@ impl Worker {
         if self.writer.is_some() { self.write(write).await } else { self.read(write).await }
     }
 
-    /// What a change of one row returns, when it is there for good.
+    /// Changes one row, and returns when the change is committed.
     pub(super) async fn change<T: Send + 'static>(
         &self,
         change: RowChange<impl ApplyChange<T> + Send + Sync + 'static>,
@@ -121,7 +121,7 @@ impl Worker {
         outcome.ok_or_else(|| Status::internal("a row has no size"))
     }
 
-    /// What a change of many rows comes to, when it is there for good; `is_short` where it takes no time.
+    /// Changes many rows, and returns when the changes are committed. If `is_short`, it may run inline.
     pub(super) async fn change_each<E, F>(
         &self,
         mut bulk: Bulk<E, F>,
@@ -133,30 +133,30 @@ impl Worker {
     {
         if let Some(writer) = &self.writer {
             let mut bulk = Some(bulk);
-            let turns = move |store: &Store| match bulk.as_mut().map(|bulk| bulk.step(store)) {
+            let steps = move |store: &Store| match bulk.as_mut().map(|bulk| bulk.step(store)) {
                 Some(Poll::Pending) => Poll::Pending,
                 Some(Poll::Ready(Err(status))) => Poll::Ready(Err(status)),
                 Some(Poll::Ready(Ok(()))) | None => {
-                    Poll::Ready(bulk.take().ok_or_else(|| Status::internal("a write is made twice")))
+                    Poll::Ready(bulk.take().ok_or_else(|| Status::internal("a write ran twice")))
                 }
             };
-            return writer.send(turns).await;
+            return writer.send(steps).await;
         }
         let store = Arc::clone(&self.store);
-        let turns = move || {
+        let steps = move || {
             loop {
                 match bulk.step(&store) {
                     Poll::Ready(outcome) => return outcome.map(|()| bulk),
-                    // Others have their turn with the lock.
+                    // Lets other writers take the lock.
                     Poll::Pending => thread::yield_now(),
                 }
             }
         };
-        if is_short { turns() } else { run_blocking(turns).await? }
+        if is_short { steps() } else { run_blocking(steps).await? }
     }
 }
 
-/// What `work` returns, which takes long: from a thread for that, where a runtime has one.
+/// Runs slow work on a blocking thread, or inline outside of a runtime.
 pub(super) async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, Status> {
@@ -167,11 +167,11 @@ pub(super) async fn run_blocking<T: Send + 'static>(
 }
 
 impl Drop for Worker {
-    /// Returns when the file is free for another.
+    /// Returns when another process can open the file.
     fn drop(&mut self) {
         if let Some(Writer { jobs, thread }) = self.writer.take() {
             drop(jobs);
-            // It does not panic, and does not drop a worker: jobs have none.
+            // The thread does not panic, and never drops a worker itself: jobs own none.
             let _ = thread.join();
             self.store.close();
         }
@@ -180,14 +180,14 @@ impl Drop for Worker {
 
 impl Writer {
     fn spawn(store: Arc<Store>) -> io::Result<Self> {
-        let (jobs, waiting) = mpsc::channel();
+        let (jobs, queue) = mpsc::channel();
         let thread = thread::Builder::new()
             .name("keyderive-writes".to_owned())
-            .spawn(move || run(&store, &waiting))?;
+            .spawn(move || run_jobs(&store, &queue))?;
         Ok(Self { jobs, thread })
     }
 
-    /// What `work` returns at its last turn, when its changes are committed.
+    /// Queues `work`, and returns the result of its last step when its changes are committed.
     async fn send<T: Send + 'static>(
         &self,
         mut work: impl FnMut(&Store) -> Poll<Result<T, Status>> + Send + 'static,
@@ -195,44 +195,44 @@ impl Writer {
         let (sender, receiver) = oneshot::channel();
         let mut sender = Some(sender);
         let job: Job = Box::new(move |store| {
-            work(store).map(|outcome| -> Answer {
+            work(store).map(|outcome| -> Reply {
                 let sender = sender.take();
                 Box::new(move |committed| {
-                    // Nobody may wait for it any more.
+                    // The caller may have dropped its future.
                     let _ = sender.map(|sender| sender.send(committed.clone().and(outcome)));
                 })
             })
         });
-        self.jobs.send(job).map_err(|_| Status::internal("the thread of writes has ended"))?;
+        self.jobs.send(job).map_err(|_| Status::internal("the writer thread has ended"))?;
         receiver.await.map_err(|_| Status::internal("a write panicked"))?
     }
 }
 
-/// Does jobs in the order in which they come until nobody can send another. One of several turns has the next when the
-/// jobs that have come meanwhile have had theirs.
-fn run(store: &Store, waiting: &mpsc::Receiver<Job>) {
+/// Runs jobs in order until all senders are dropped. A job of several steps queues again after the jobs that arrived
+/// during its step.
+fn run_jobs(store: &Store, queue: &mpsc::Receiver<Job>) {
     let mut unfinished: VecDeque<Job> = VecDeque::new();
-    while let Some(first) = unfinished.pop_front().or_else(|| waiting.recv().ok()) {
+    while let Some(first) = unfinished.pop_front().or_else(|| queue.recv().ok()) {
         let begun = Instant::now();
-        let mut answers = Vec::new();
+        let mut replies = Vec::new();
         let mut next = Some(first);
         while let Some(mut job) = next {
-            // A job that panics changes nothing by it: rows are put when all of a turn's are made. Its caller is told
-            // by its sender, which is dropped.
+            // A job that panics changes nothing, since a step writes its rows at its end. Its caller gets an error because
+            // the sender is dropped.
             match panic::catch_unwind(AssertUnwindSafe(|| job(store))) {
-                Ok(Poll::Ready(answer)) => answers.push(answer),
+                Ok(Poll::Ready(reply)) => replies.push(reply),
                 Ok(Poll::Pending) => unfinished.push_back(job),
                 Err(_) => {}
             }
-            // While nobody waits for the commit, it is not made for the sake of one that goes on.
-            if answers.len() >= GROUP_WRITES || (!answers.is_empty() && begun.elapsed() >= GROUP_TIME) {
+            // Without a finished job, nobody waits for a commit.
+            if replies.len() >= GROUP_WRITES || (!replies.is_empty() && begun.elapsed() >= GROUP_TIME) {
                 break;
             }
-            next = waiting.try_recv().ok().or_else(|| unfinished.pop_front());
+            next = queue.try_recv().ok().or_else(|| unfinished.pop_front());
         }
         let committed = store.commit();
-        for answer in answers {
-            answer(&committed);
+        for reply in replies {
+            reply(&committed);
         }
     }
 }

@@ -132,7 +132,7 @@ async fn connections_that_are_too_many_wait_for_their_turn() {
     use_it(&server).await;
     assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
     let log = server.end();
-    assert!(log.contains("as many connections are open as may be; further ones wait connections=2"), "{log}");
+    assert!(log.contains("the limit of open connections is reached; further ones wait connections=2"), "{log}");
 }
 
 /// Where the process has no descriptor left, it does not ask for one again and again, and goes on when it has.

@@ -1,8 +1,8 @@
 //! Regular expressions in RE2's syntax, over bytes.
 //!
-//! RE2's syntax is written anew in that of the `regex` crate, where the two differ: bytes from 0x80, `\C`, `\Q…\E`,
-//! octal numbers, `\s`, back-slashes before punctuation, braces that are no repetition, and what is special inside
-//! brackets. Unicode classes (`\p{…}`) are refused: they have no meaning for single bytes.
+//! RE2's syntax is translated to that of the `regex` crate where the two differ: bytes from 0x80, `\C`, `\Q…\E`, octal
+//! numbers, `\s`, backslashes before punctuation, literal braces, and special characters inside brackets. Unicode
+//! classes (`\p{…}`) are rejected: they have no meaning for single bytes.
 
 use std::cell::Cell;
 
@@ -10,32 +10,31 @@ use regex::Error;
 use regex::bytes::{Regex, RegexBuilder};
 use tonic::Status;
 
-/// How often RE2 lets a part be repeated.
+/// RE2 rejects higher repetition counts.
 const MAX_REPETITIONS: u32 = 1000;
 
-/// What the expressions of one filter may take together when they are compiled, and the least that is counted for one.
+/// The most bytes of all compiled expressions of a filter, and the least that counts for one.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
-const LEAST_COMPILED_BYTES: usize = 4 << 10;
+const MIN_COMPILED_BYTES: usize = 4 << 10;
 
-/// What the expressions of one filter may take together to remember what they have matched, and one of them.
-const MEMORY_BYTES: usize = 16 << 20;
-const MAX_MEMORY_BYTES: usize = 2 << 20;
+/// The most bytes of the DFA caches of all expressions of a filter, and of one.
+const CACHE_BYTES: usize = 16 << 20;
+const MAX_CACHE_BYTES: usize = 2 << 20;
 
-/// What the expressions of one filter share.
+/// The memory that the expressions of one filter share.
 pub(super) struct PatternBudget {
     compiled_bytes: Cell<usize>,
-    memory_bytes: usize,
+    cache_bytes: usize,
 }
 
 impl PatternBudget {
-    /// For so many expressions.
     pub(super) fn new(patterns: usize) -> Self {
-        let memory_bytes = (MEMORY_BYTES / patterns.max(1)).min(MAX_MEMORY_BYTES);
-        Self { compiled_bytes: Cell::new(MAX_COMPILED_BYTES), memory_bytes }
+        let cache_bytes = (CACHE_BYTES / patterns.max(1)).min(MAX_CACHE_BYTES);
+        Self { compiled_bytes: Cell::new(MAX_COMPILED_BYTES), cache_bytes }
     }
 }
 
-/// A regular expression that matches the whole of a byte string or nothing of it.
+/// A regular expression that matches whole byte strings.
 #[derive(Debug)]
 pub(crate) struct Pattern {
     regex: Regex,
@@ -43,20 +42,19 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// `filter` is what refusals name.
+    /// Errors name the `filter`.
     pub(super) fn new(filter: &str, regex: &[u8], budget: &PatternBudget) -> Result<Self, Status> {
         let reject = |fault: String| {
             Status::invalid_argument(format!("`{filter}` is `{}`: {fault}", regex.escape_ascii()))
         };
         let translated = format!(r"\A(?:{})\z", translate(regex).map_err(reject)?);
-        // The compiler says whether a limit is kept, and not by how much.
-        let mut compiled_bytes = LEAST_COMPILED_BYTES;
+        // The compiler reports only whether the size exceeds a limit, so try growing limits.
+        let mut compiled_bytes = MIN_COMPILED_BYTES;
         loop {
             let left = budget.compiled_bytes.get();
             let most = compiled_bytes.min(left);
             let mut builder = RegexBuilder::new(&translated);
-            let compiled =
-                builder.unicode(false).size_limit(most).dfa_size_limit(budget.memory_bytes).build();
+            let compiled = builder.unicode(false).size_limit(most).dfa_size_limit(budget.cache_bytes).build();
             match compiled {
                 Ok(regex) => {
                     budget.compiled_bytes.set(left - most);
@@ -65,15 +63,15 @@ impl Pattern {
                 Err(Error::CompiledTooBig(_)) if most < left => compiled_bytes *= 4,
                 Err(Error::CompiledTooBig(_)) => {
                     return Err(reject(format!(
-                        "the regular expressions of the filter take more than {MAX_COMPILED_BYTES} bytes together when they are compiled; use fewer or smaller repetitions, or ranges"
+                        "the regular expressions of the filter take more than {MAX_COMPILED_BYTES} bytes together when compiled; use fewer or smaller repetitions, or ranges"
                     )));
                 }
-                Err(error) => return Err(reject(reason(&error))),
+                Err(error) => return Err(reject(last_line(&error))),
             }
         }
     }
 
-    /// How many bytes it counts for.
+    /// How many bytes of the budget it takes.
     pub(super) fn compiled_bytes(&self) -> usize {
         self.compiled_bytes
     }
@@ -83,8 +81,8 @@ impl Pattern {
     }
 }
 
-/// The last line of an error, whose first ones draw the expression that was translated.
-fn reason(error: &Error) -> String {
+/// The last line of an error: the lines before show the translated expression.
+fn last_line(error: &Error) -> String {
     let text = error.to_string();
     let last = text.lines().last().unwrap_or_default();
     last.trim_start_matches("error: ").to_owned()
@@ -101,19 +99,19 @@ fn translate(regex: &[u8]) -> Result<String, String> {
 struct Translator<'a> {
     rest: &'a [u8],
     out: String,
-    /// How many groups are open. One that closes none would end the group around the whole expression.
+    /// How many groups are open. An unmatched `)` would end the group around the whole expression.
     depth: usize,
 }
 
-/// What stands for one place inside brackets.
+/// A member of a bracket expression.
 enum Atom {
     Byte(u8),
     Class(&'static str),
 }
 
-/// What RE2 takes for a space.
+/// The class `\s` of RE2.
 const SPACE: &str = r"[\t\n\x0c\r\x20]";
-const NO_SPACE: &str = r"[^\t\n\x0c\r\x20]";
+const NOT_SPACE: &str = r"[^\t\n\x0c\r\x20]";
 
 impl Translator<'_> {
     fn next(&mut self) -> Option<u8> {
@@ -147,7 +145,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What follows a back-slash outside brackets.
+    /// Translates an escape outside brackets, after the backslash.
     fn escape(&mut self) -> Result<(), String> {
         match self.rest.first() {
             Some(b'Q') => {
@@ -179,16 +177,16 @@ impl Translator<'_> {
         self.rest = self.rest.strip_prefix(br"\E").unwrap_or(self.rest);
     }
 
-    /// What follows a back-slash, inside brackets and outside.
+    /// Parses an escape, after the backslash.
     fn atom(&mut self) -> Result<Atom, String> {
-        let Some(byte) = self.next() else { return Err("it ends on a back-slash".to_owned()) };
+        let Some(byte) = self.next() else { return Err("it ends on a backslash".to_owned()) };
         Ok(match byte {
             b'd' => Atom::Class(r"\d"),
             b'D' => Atom::Class(r"\D"),
             b'w' => Atom::Class(r"\w"),
             b'W' => Atom::Class(r"\W"),
             b's' => Atom::Class(SPACE),
-            b'S' => Atom::Class(NO_SPACE),
+            b'S' => Atom::Class(NOT_SPACE),
             b'a' => Atom::Byte(0x07),
             b'f' => Atom::Byte(0x0c),
             b'n' => Atom::Byte(b'\n'),
@@ -201,12 +199,12 @@ impl Translator<'_> {
                 Atom::Byte(self.octal(u32::from(byte - b'0'))?)
             }
             _ if byte.is_ascii() && !byte.is_ascii_alphanumeric() => Atom::Byte(byte),
-            b'p' | b'P' => return Err("it has a Unicode class, and is matched with bytes".to_owned()),
+            b'p' | b'P' => return Err("it has a Unicode class, and it matches bytes".to_owned()),
             _ => return Err(format!("RE2 has no escape `\\{}`", byte.escape_ascii())),
         })
     }
 
-    /// Two digits, or any number of them in braces.
+    /// Parses two digits, or any number of digits in braces.
     fn hexadecimal(&mut self) -> Result<u8, String> {
         let (digits, rest) = match self.rest.strip_prefix(b"{") {
             None => self.rest.split_at_checked(2).unwrap_or_default(),
@@ -219,10 +217,10 @@ impl Translator<'_> {
         let all_digits = !digits.is_empty() && digits.iter().all(u8::is_ascii_hexdigit);
         let digits = std::str::from_utf8(digits).ok().filter(|_| all_digits);
         let number = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        number.ok_or_else(|| "`\\x` is followed by no hexadecimal number up to ff".to_owned())
+        number.ok_or_else(|| "`\\x` is not followed by a hexadecimal number up to ff".to_owned())
     }
 
-    /// At most two more digits.
+    /// Parses at most two more digits.
     fn octal(&mut self, first: u32) -> Result<u8, String> {
         let mut number = first;
         for _ in 0..2 {
@@ -230,14 +228,14 @@ impl Translator<'_> {
             self.next();
             number = number * 8 + u32::from(digit - b'0');
         }
-        u8::try_from(number).map_err(|_| format!("the octal number {number:o} is no byte"))
+        u8::try_from(number).map_err(|_| format!("the octal number {number:o} is larger than a byte"))
     }
 
     /// A group: plain, named, without capture, or with flags.
     fn open(&mut self) -> Result<(), String> {
         self.depth += 1;
         let Some(rest) = self.rest.strip_prefix(b"?") else {
-            // What a group has matched is not asked for, and takes memory.
+            // Captures are not used, and would take memory.
             self.out.push_str("(?:");
             return Ok(());
         };
@@ -253,9 +251,9 @@ impl Translator<'_> {
             _ => false,
         };
         let (Some(end), true) = (end, ends_right) else {
-            return Err("RE2 has no group that begins so, such as one that looks ahead".to_owned());
+            return Err("RE2 has no group with this beginning, such as a look-ahead".to_owned());
         };
-        // Names have no meaning here, and flags are ASCII.
+        // Names are not used, and flags are ASCII.
         if name.is_none() {
             self.out.push_str("(?");
             self.out.extend(head[..end].iter().copied().map(char::from));
@@ -271,7 +269,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A repetition, or a brace that stands for itself.
+    /// Translates a repetition, or a literal brace.
     fn brace(&mut self) -> Result<(), String> {
         let inner = self.rest.iter().position(|byte| *byte == b'}').map(|end| &self.rest[..end]);
         let Some(inner) = inner.and_then(|inner| std::str::from_utf8(inner).ok()) else {
@@ -295,7 +293,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// A class in brackets, whose first bracket is taken.
+    /// Translates a bracket expression, after its first bracket.
     fn class(&mut self) -> Result<(), String> {
         self.out.push('[');
         if self.rest.first() == Some(&b'^') {
@@ -326,7 +324,7 @@ impl Translator<'_> {
         }
     }
 
-    /// A range that begins with `start`, or that byte alone.
+    /// Translates a range that begins with `start`, or that byte alone.
     fn range_from(&mut self, start: u8) -> Result<(), String> {
         self.literal(start);
         if !self.rest.starts_with(b"-") || self.rest.get(1) == Some(&b']') {
@@ -341,7 +339,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// `[:alpha:]` and its like, inside brackets.
+    /// Translates a class such as `[:alpha:]` inside brackets, if one follows.
     fn named_class(&mut self) -> bool {
         let Some(rest) = self.rest.strip_prefix(b"[:") else { return false };
         let is_name = |byte: &u8| byte.is_ascii_lowercase() || *byte == b'^';
@@ -371,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn the_whole_is_matched() {
+    fn patterns_match_whole_strings() {
         check(b"a|bc", &[b"a", b"bc"], &[b"", b"ab", b"abc", b"xa"]);
         check(b"", &[b""], &[b"a"]);
         check(b"a|", &[b"", b"a"], &[b"|"]);
@@ -388,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_is_itself_behind_a_back_slash() {
+    fn a_backslash_makes_punctuation_literal() {
         check(br"\<\>\-\.\*\\\&\~\{", &[br"<>-.*\&~{"], &[b""]);
         check(br"\Qa.*[\E+", &[b"a.*[", b"a.*[["], &[b"a.*"]);
         check(br"\Q\x", &[br"\x"], &[]);
@@ -424,16 +422,16 @@ mod tests {
             (b"[b-a]", "invalid character class range"),
             (b"*", "repetition operator missing expression"),
             (b"a{1001}", "a part is repeated more than 1000 times"),
-            (br"a\", "it ends on a back-slash"),
+            (br"a\", "it ends on a backslash"),
             (br"(a)\1", "RE2 has no escape"),
             (br"\pL", "it has a Unicode class"),
-            (br"\xg0", "no hexadecimal number"),
-            (br"\x{100}", "no hexadecimal number"),
-            (br"\x{", "no hexadecimal number"),
-            (br"\777", "the octal number 777 is no byte"),
-            (b"(?=a)", "RE2 has no group that begins so"),
-            (b"(?<=a)", "RE2 has no group that begins so"),
-            (b"(?", "RE2 has no group that begins so"),
+            (br"\xg0", "not followed by a hexadecimal number"),
+            (br"\x{100}", "not followed by a hexadecimal number"),
+            (br"\x{", "not followed by a hexadecimal number"),
+            (br"\777", "the octal number 777 is larger than a byte"),
+            (b"(?=a)", "RE2 has no group with this beginning"),
+            (b"(?<=a)", "RE2 has no group with this beginning"),
+            (b"(?", "RE2 has no group with this beginning"),
             (b"((a{1000}){1000}){1000}", "take more than 8388608 bytes together"),
         ] {
             let status = Pattern::new("value_regex_filter", regex, &PatternBudget::new(1)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Filters out of messages, over the cells of one row.
+//! Filters over the cells of one row.
 
 use keyderive_proto::data;
 use keyderive_proto::data::row_filter::{self, Chain, Filter as Message, Interleave};
@@ -48,13 +48,13 @@ fn left(filter: Message) -> Vec<Cell> {
     Filter::new(Some(message(filter))).unwrap().apply(&"key".into(), cells()).unwrap()
 }
 
-/// The values that are left, which tell the cells apart.
+/// The values of the kept cells, which identify them.
 fn values(filter: Message) -> String {
     left(filter).iter().map(|cell| String::from_utf8(cell.value.to_vec()).unwrap()).collect()
 }
 
 #[track_caller]
-fn refused(filter: Message, text: &str) {
+fn rejected(filter: Message, text: &str) {
     let status = Filter::new(Some(message(filter))).unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
     assert!(status.message().contains(text), "{}", status.message());
@@ -100,7 +100,7 @@ fn cells_are_chosen_by_each_part_of_their_names() {
 }
 
 #[test]
-fn a_chain_filters_what_is_left() {
+fn a_chain_applies_each_filter_to_the_result_of_the_one_before() {
     let left = left(chain([
         Message::CellsPerColumnLimitFilter(1),
         Message::CellsPerRowLimitFilter(2),
@@ -134,23 +134,23 @@ fn a_condition_takes_one_of_two_branches() {
 }
 
 #[test]
-fn a_sink_passes_by_what_follows() {
+fn sunk_cells_skip_the_filters_that_follow() {
     let sunk = chain([Message::ValueRegexFilter("2".into()), Message::Sink(true)]);
     let filter =
         chain([interleave([sunk, Message::PassAllFilter(true)]), Message::CellsPerRowOffsetFilter(3)]);
     assert_eq!(values(filter), "24");
-    refused(condition(Message::Sink(true), None, None), "`sink` is in a `condition`");
+    rejected(condition(Message::Sink(true), None, None), "`sink` is in a `condition`");
 }
 
 #[test]
 fn an_empty_regex_is_for_qualifiers_and_values() {
-    refused(Message::RowKeyRegexFilter("".into()), "`row_key_regex_filter` is empty");
+    rejected(Message::RowKeyRegexFilter("".into()), "`row_key_regex_filter` is empty");
     assert_eq!(values(Message::ColumnQualifierRegexFilter("".into())), "");
     assert_eq!(values(Message::ValueRegexFilter("".into())), "");
 }
 
 #[test]
-fn a_sample_is_about_as_large_as_it_says() {
+fn a_sample_has_about_the_stated_size() {
     let filter = Filter::new(Some(message(Message::RowSampleFilter(0.25)))).unwrap();
     let taken =
         (0..10_000).filter(|number| !filter.apply(&number.to_string().into(), cells()).unwrap().is_empty());
@@ -159,33 +159,33 @@ fn a_sample_is_about_as_large_as_it_says() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
-    refused(
+fn invalid_filters_are_rejected() {
+    rejected(
         Message::CellsPerRowLimitFilter(0),
         "`cells_per_row_limit_filter` is 0, and it must be at least 1",
     );
-    refused(Message::CellsPerRowOffsetFilter(-1), "it must be at least 0");
-    refused(Message::PassAllFilter(false), "`pass_all_filter` is false, and it can only be true");
-    refused(chain([]), "`chain` has fewer than two filters");
-    refused(interleave([Message::PassAllFilter(true)]), "`interleave` has fewer than two filters");
-    refused(Message::Condition(Box::default()), "`condition` has no `predicate_filter`");
-    refused(Message::RowSampleFilter(f64::NAN), "`row_sample_filter` is NaN");
-    refused(Message::FamilyNameRegexFilter("a:".to_owned()), "has a colon");
-    refused(Message::ColumnRangeFilter(ColumnRange::default()), "names no column family");
-    refused(Message::ApplyLabelTransformer("A".to_owned()), "`apply_label_transformer` is \"A\"");
+    rejected(Message::CellsPerRowOffsetFilter(-1), "it must be at least 0");
+    rejected(Message::PassAllFilter(false), "`pass_all_filter` is false, and it can only be true");
+    rejected(chain([]), "`chain` has fewer than two filters");
+    rejected(interleave([Message::PassAllFilter(true)]), "`interleave` has fewer than two filters");
+    rejected(Message::Condition(Box::default()), "`condition` has no `predicate_filter`");
+    rejected(Message::RowSampleFilter(f64::NAN), "`row_sample_filter` is NaN");
+    rejected(Message::FamilyNameRegexFilter("a:".to_owned()), "has a colon");
+    rejected(Message::ColumnRangeFilter(ColumnRange::default()), "names no column family");
+    rejected(Message::ApplyLabelTransformer("A".to_owned()), "`apply_label_transformer` is \"A\"");
     let label = || Message::ApplyLabelTransformer("l".to_owned());
-    refused(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
+    rejected(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
     let times = TimestampRange { start_timestamp_micros: 1, end_timestamp_micros: 0 };
-    refused(Message::TimestampRangeFilter(times), "has the bound 1, which is no whole number");
-    refused(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and it may have 20480");
+    rejected(Message::TimestampRangeFilter(times), "has the bound 1, which is not a whole number");
+    rejected(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and it may have 20480");
     let empty = Filter::new(Some(data::RowFilter { filter: None })).unwrap_err();
     assert_eq!(empty.code(), Code::InvalidArgument);
 }
 
 #[test]
-fn filters_that_explode_are_refused() {
+fn filters_that_explode_are_rejected() {
     let deep = (0..20).fold(Message::PassAllFilter(true), |filter, _| chain([filter, Message::Sink(true)]));
-    refused(deep, "nested more than 20 deep");
+    rejected(deep, "nested more than 20 deep");
     let twice = || interleave([Message::PassAllFilter(true), Message::PassAllFilter(true)]);
-    refused(chain(std::iter::repeat_with(twice).take(64)), "times");
+    rejected(chain(std::iter::repeat_with(twice).take(64)), "times");
 }

@@ -438,7 +438,7 @@ impl Storage for Durable {
         self.changes().latest_micros
     }
 
-    fn waits(&self) -> bool {
+    fn blocks(&self) -> bool {
         true
     }
 

@@ -101,10 +101,10 @@ async fn what_does_not_fit_an_aggregate_is_refused() {
     let sum = || add("sum", 0, 1);
     let text = || value(ValueKind::StringValue("1".to_owned()));
     for (wrong, what) in [
-        (AddToCell { input: text(), ..sum() }, "is no `int_value`"),
-        (AddToCell { input: None, ..sum() }, "is no `int_value`"),
-        (AddToCell { column_qualifier: text(), ..sum() }, "is no `raw_value`"),
-        (AddToCell { timestamp: None, ..sum() }, "is no `raw_timestamp_micros`"),
+        (AddToCell { input: text(), ..sum() }, "is not an `int_value`"),
+        (AddToCell { input: None, ..sum() }, "is not an `int_value`"),
+        (AddToCell { column_qualifier: text(), ..sum() }, "is not a `raw_value`"),
+        (AddToCell { timestamp: None, ..sum() }, "is not a `raw_timestamp_micros`"),
         (add("sum", -1, 1), "the timestamp -1 is not a whole number"),
         (add("sum", 1500, 1), "the timestamp 1500 is not a whole number"),
         (add("bytes", 0, 1), "the column family `bytes` holds no aggregates"),

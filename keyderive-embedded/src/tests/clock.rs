@@ -110,7 +110,7 @@ struct Warnings(Arc<AtomicI64>);
 impl<S: tracing::Subscriber> Layer<S> for Warnings {
     fn on_event(&self, event: &tracing::Event<'_>, _: LayerContext<'_, S>) {
         let is_one =
-            *event.metadata().level() == tracing::Level::WARN && event.metadata().target().ends_with("clock");
+            *event.metadata().level() == tracing::Level::WARN && event.metadata().target().ends_with("store");
         self.0.fetch_add(is_one.into(), Ordering::Relaxed);
     }
 }

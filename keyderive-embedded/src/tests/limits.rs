@@ -166,7 +166,7 @@ async fn a_row_that_is_too_large_is_refused_alone() {
     assert!(statuses[..300].iter().chain([&statuses[301]]).all(|status| status.code == 0));
     assert_eq!(statuses[300].code, i32::from(Code::FailedPrecondition));
     let expected = format!(
-        "row b\"large\" of table `{NAME}` would have 1039 bytes, and a row may have 1000 here; it is left as it is"
+        "row b\"large\" of table `{NAME}` would have 1039 bytes, and the limit is 1000; it is unchanged"
     );
     assert!(statuses[300].message.starts_with(&expected), "{}", statuses[300].message);
     assert!(statuses[302..].iter().all(|status| status.message.starts_with("row b\"zz\" ")));

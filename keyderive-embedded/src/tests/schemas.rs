@@ -106,7 +106,10 @@ async fn a_schema_that_breaks_a_rule_is_refused() {
         (delimited(vec![field("a", text()), field("a", text())]), "has two fields with the name `a`"),
         (delimited(vec![Field { field_name: "a".to_owned(), r#type: None }]), "the field `a` without a type"),
         (delimited(vec![field("a", Kind::ArrayType(Box::new(Array { element_type })))]), "is not a scalar"),
-        (delimited(vec![field("a", Kind::StructType(delimited(vec![field("b", text())])))]), "is not a scalar"),
+        (
+            delimited(vec![field("a", Kind::StructType(delimited(vec![field("b", text())])))]),
+            "is not a scalar",
+        ),
         (delimited(vec![field("a", Kind::BoolType(Bool {}))]), "whose type has no encoding"),
         (
             delimited(vec![field("a", Kind::StringType(Text { encoding: None }))]),
