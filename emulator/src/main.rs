@@ -21,32 +21,30 @@ Serves a Bigtable on a port of 127.0.0.1, for cbt and for clients in every langu
 
 Usage: keyderive-emulator [--port PORT] [--file FILE] [--log] [LIMITS]
 
-  --port PORT  The port to listen on; 8086 unless given, and a free one for 0.
-  --file FILE  Keeps tables in this file, which is made where there is none.
-  --log        Tells of each request on the standard error.
-  --help       Says this.
+  --port PORT  The port to listen on; the default is 8086, and 0 takes a free one.
+  --file FILE  Keeps tables in this file, which is created if it does not exist.
+  --log        Logs each request to the standard error.
+  --help       Prints this help.
 
-Limits, with what they are unless given:
+Limits, with their defaults:
 
   --connections 512       How many connections may be open; further ones wait.
-  --handshake-timeout 10  Closes a connection that has not begun to speak HTTP/2
-                          after so many seconds.
-  --keep-alive 30         Asks peers so often, in seconds, whether they are
-                          there, and closes a connection without an answer
-                          within 20 s.
+  --handshake-timeout 10  Closes a connection that does not begin to speak HTTP/2
+                          within this many seconds.
+  --keep-alive 30         Pings each peer at this interval, in seconds, and closes
+                          the connection if there is no answer within 20 s.
   --request-memory 512    How many MiB unfinished requests may have together;
-                          one beyond is refused. One request may have 256 MiB.
-  --grace 5               Gives requests so many seconds to be answered when the
-                          process is to end.
+                          further ones are rejected. One request may have 256 MiB.
+  --grace 5               How many seconds open requests may take after the
+                          process is asked to end.
 
-Without a file tables live in memory, as long as the process. What is on the standard output has programs find
-it: the first line, pasted into a shell, is for those that use an emulator; the second is how cbt is called. The
-project and the instance are any, and `keyderive` and `local` are those of a client of keyderive that names none.
-It ends on ctrl-c and on SIGTERM, when the requests that have begun are answered or the grace is over; the second
-time at once, with 128 and the signal's number as exit code.
+Without a file, tables live in memory until the process ends. The standard output shows how to connect: the first
+line, pasted into a shell, is for programs that can use an emulator; the second shows how to call cbt. Any project
+and instance work; `keyderive` and `local` are the defaults of keyderive's client. On ctrl-c or SIGTERM, the process
+ends when the open requests are answered or the grace period is over. On a second signal it ends at once, with the
+exit code 128 plus the signal's number.
 ";
 
-/// What is asked for.
 #[derive(Debug, PartialEq)]
 enum Command {
     Help,
@@ -85,11 +83,11 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexop
 
 fn number<T: FromStr>(option: &str, value: &OsStr) -> Result<T, String> {
     let number = value.to_str().and_then(|value| value.parse().ok());
-    number.ok_or_else(|| format!("{option} is a whole number, and not `{}`", value.display()))
+    number.ok_or_else(|| format!("{option} is a whole number, not `{}`", value.display()))
 }
 
 fn seconds(option: &str, value: &OsStr) -> Result<Duration, String> {
-    // The clock counts no further than this.
+    // Larger durations would overflow the clock.
     number::<u32>(option, value).map(|seconds| Duration::from_secs(seconds.into()))
 }
 
@@ -99,11 +97,11 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
         print!("{HELP}");
         return Ok(());
     };
-    let own = if log { LevelFilter::DEBUG } else { LevelFilter::WARN };
-    let told = Targets::new().with_target("keyderive", own).with_default(LevelFilter::WARN);
+    let level = if log { LevelFilter::DEBUG } else { LevelFilter::WARN };
+    let targets = Targets::new().with_target("keyderive", level).with_default(LevelFilter::WARN);
     let colors = std::io::stderr().is_terminal();
     let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
-    tracing_subscriber::registry().with(written.with_filter(told)).init();
+    tracing_subscriber::registry().with(written.with_filter(targets)).init();
     let bigtable = match file {
         Some(file) => {
             Bigtable::open(&file).await.map_err(|error| format!("the file `{}` {error}", file.display()))?
@@ -112,8 +110,8 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     };
     let listener = TcpListener::bind(("127.0.0.1", port))
         .await
-        .map_err(|error| format!("port {port} of 127.0.0.1 cannot be listened on: {error}"))?;
-    // Heard before anybody can know that it runs.
+        .map_err(|error| format!("cannot listen on port {port} of 127.0.0.1: {error}"))?;
+    // Handle signals before the output tells others that it runs.
     let interrupted = interrupted()?;
     println!("export BIGTABLE_EMULATOR_HOST={}", listener.local_addr()?);
     println!("# cbt -project keyderive -instance local ls");
@@ -121,9 +119,9 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Ready when the process is asked to end. Asked again, it ends at once.
+/// Completes on the first signal to end. On the second, the process exits at once.
 ///
-/// A thread of its own hears that, whatever the others are busy with.
+/// A thread of its own handles the signals, even if all others are busy.
 #[cfg(unix)]
 fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
@@ -132,7 +130,7 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
         let _inside = runtime.enter();
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
     };
-    let (asked, is_asked) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     let mut signalled = async move || {
         let kind = tokio::select! {
             _ = interrupt.recv() => SignalKind::interrupt(),
@@ -142,39 +140,39 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     };
     let listening = async move {
         signalled().await;
-        // The receiver is gone when the server has ended by itself.
-        let _ = asked.send(());
+        // The receiver is gone if the server has ended by itself.
+        let _ = sender.send(());
         let signal = signalled().await;
         std::process::exit(128 + signal);
     };
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(listening))?;
-    Ok(async { drop(is_asked.await) })
+    Ok(async { drop(receiver.await) })
 }
 
-/// Ready when the process is asked to end. Asked again, it ends at once.
+/// Completes on the first signal to end. On the second, the process exits at once.
 #[cfg(not(unix))]
 fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
-    let (asked, is_asked) = tokio::sync::oneshot::channel();
+    let (sender, receiver) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
-            drop(asked.send(()));
+            drop(sender.send(()));
         }
         if tokio::signal::ctrl_c().await.is_ok() {
             std::process::exit(130);
         }
     });
-    Ok(async { drop(is_asked.await) })
+    Ok(async { drop(receiver.await) })
 }
 
 fn start(command: Command) -> Result<(), Box<dyn Error>> {
     let runtime = Runtime::new()?;
     let outcome = runtime.block_on(run(command));
-    // Nobody is there any more for what requests still do.
+    // Abandons requests that still run: nobody waits for them.
     runtime.shutdown_timeout(Duration::from_secs(1));
     outcome
 }
 
-#[expect(clippy::print_stderr, reason = "a command tells its failure there")]
+#[expect(clippy::print_stderr, reason = "a command reports its failure there")]
 fn main() -> ExitCode {
     let outcome = match parse(std::env::args_os().skip(1)) {
         Ok(command) => start(command),
@@ -220,16 +218,16 @@ mod tests {
     }
 
     #[test]
-    fn limits_are_those_that_the_help_says_unless_given() {
-        let said = HELP.lines().filter_map(|line| line.trim().strip_prefix("--"));
-        let said = said.filter_map(|line| line.split_once("  ")?.0.split_once(' '));
-        let said = said.filter(|(_, value)| value.parse::<u32>().is_ok());
-        let said: Vec<_> = said.map(|(option, value)| format!("--{option} {value}")).collect();
-        assert_eq!(said.len(), 5);
-        assert_eq!(limited(&said.join(" ")), Ok(ServeSettings::default()));
+    fn the_help_states_the_default_limits() {
+        let stated = HELP.lines().filter_map(|line| line.trim().strip_prefix("--"));
+        let stated = stated.filter_map(|line| line.split_once("  ")?.0.split_once(' '));
+        let stated = stated.filter(|(_, value)| value.parse::<u32>().is_ok());
+        let stated: Vec<_> = stated.map(|(option, value)| format!("--{option} {value}")).collect();
+        assert_eq!(stated.len(), 5);
+        assert_eq!(limited(&stated.join(" ")), Ok(ServeSettings::default()));
         assert_eq!(limited("--connections 3").unwrap().connections, 3);
         assert_eq!(limited("--request-memory 3").unwrap().request_bytes, 3 << 20);
         assert_eq!(limited("--keep-alive 7").unwrap().keep_alive_interval, Duration::from_secs(7));
-        assert_eq!(limited("--grace -1").unwrap_err(), "--grace is a whole number, and not `-1`");
+        assert_eq!(limited("--grace -1").unwrap_err(), "--grace is a whole number, not `-1`");
     }
 }

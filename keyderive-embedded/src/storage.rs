@@ -18,14 +18,13 @@ pub(super) use self::durable::Durable;
 pub use self::durable::OpenError;
 use crate::interval::Interval;
 
-/// What a table is, apart from its rows.
+/// The definition of a table: all but its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Definition {
-    /// What tells it from every other table that has had its name; none in a file in which it was created before tables
-    /// had one.
+    /// Unique among all tables. `None` if a release without identifiers created the table.
     pub(super) id: Option<u64>,
     pub(super) families: Families,
-    /// The first keys of all tablets but the first, in order, each once.
+    /// The first keys of all tablets but the first, sorted and without duplicates.
     pub(super) splits: Vec<Bytes>,
     pub(super) row_key_schema: Option<Struct>,
     pub(super) deletion_protection: bool,
@@ -42,50 +41,48 @@ pub(super) type RowPage = Vec<(Bytes, Arc<Cells>)>;
 /// Row keys, each with the encoded cells of its row.
 pub(super) type Bodies = Vec<(Bytes, Bytes)>;
 
-/// The size of a row, in encoded bytes, from which it is large: it is not worked on while others wait.
+/// Rows of more encoded bytes are large: they are not processed inline or under the lock of writers.
 pub(super) const LARGE_BYTES: usize = 64 << 10;
 
-/// Some rows of an interval, in the order that was asked for.
+/// Some rows of an interval, in the requested order.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) rows: RowPage,
-    /// Whether the interval has no more of them.
+    /// Whether the interval has no more rows.
     pub(super) is_last: bool,
 }
 
-/// A page ends with the row that brings it to so many bytes.
+/// A page ends with the row that reaches this size.
 const PAGE_BYTES: usize = 1 << 20;
 
-/// A row whose bytes are those of no cells, which no checksum has told.
+/// The error for a row whose bytes are not cells, although its checksum is right.
 pub(super) fn unreadable(key: &[u8]) -> Status {
-    Status::data_loss(format!("the cells of row `{}` cannot be read; restore the row", key.escape_ascii()))
+    Status::data_loss(format!("the cells of row `{}` cannot be decoded; restore the row", key.escape_ascii()))
 }
 
-/// Keeps tables and rows as they are given; what they may be is decided by its caller.
+/// Stores tables and rows, without validating them.
 ///
-/// Its methods are called from any thread. Those that change something are called one at a time, and each is done
-/// as a whole or not at all, so that readers beside it see a row before a change or after it. A table that is not
-/// there has no rows.
+/// Methods may be called from any thread, but the caller serializes those that change something. Each change is atomic:
+/// concurrent readers see a row before the change or after it. A missing table has no rows.
 ///
-/// A change may be seen at once, and is seen and lasts when a `commit` after it has returned.
+/// A change may be visible at once; it is visible and durable when a later `commit` has returned.
 pub(super) trait Storage: Send + Sync {
-    /// The table's definition, where there is such a table.
+    /// The table's definition, if it exists.
     fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status>;
 
-    /// The first `count` names of tables that come after `after` and begin with `prefix`, in order.
+    /// The first `count` table names after `after` that begin with `prefix`, in order.
     fn tables(&self, prefix: &str, after: &str, count: usize) -> Result<Vec<String>, Status>;
 
-    /// Defines a table, or defines it anew and leaves its rows.
+    /// Creates a table, or replaces its definition and keeps its rows.
     fn put_table(&self, name: &str, definition: Definition) -> Result<(), Status>;
 
     /// Deletes a table with its rows.
     fn delete_table(&self, name: &str) -> Result<(), Status>;
 
-    /// The encoded cells of a row as the changes so far leave it, committed or not: for the one who changes it. A row
-    /// that is not there has none.
+    /// The encoded cells of a row, including uncommitted changes: for writers. Empty for a missing row.
     fn row(&self, table: &str, key: &[u8]) -> Result<Bytes, Status>;
 
-    /// The first rows of `interval`, or the last ones from its end backwards: `count`, or fewer where they are large.
+    /// The first rows of `interval`, or the last ones in reverse order: `count`, or fewer if they are large.
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
         let definition = self.table(table)?.unwrap_or_default();
         let (mut found, mut bytes) = (Bodies::new(), 0);
@@ -97,7 +94,7 @@ pub(super) trait Storage: Send + Sync {
             found.push((Bytes::copy_from_slice(key), cells.body()));
             true
         })?;
-        // Not while rows are visited, since writers may wait for that.
+        // Decode after the visit, which may block writers.
         let decoded = |(key, body): (Bytes, Bytes)| match cells::decode(&body, &definition.families) {
             Some(cells) => Ok((key, Arc::new(cells))),
             None => Err(unreadable(&key)),
@@ -105,8 +102,8 @@ pub(super) trait Storage: Send + Sync {
         Ok(Page { rows: found.into_iter().map(decoded).collect::<Result<_, _>>()?, is_last })
     }
 
-    /// Shows the rows of `interval` where they lie, or from its end backwards, until `visit` says that it is enough;
-    /// whether it never did. What is visited waits, and so may writers.
+    /// Calls `visit` on the rows of `interval` in place, in order or in reverse order, until it returns false. Returns
+    /// whether it visited all rows. May block writers meanwhile.
     fn visit(
         &self,
         table: &str,
@@ -115,48 +112,47 @@ pub(super) trait Storage: Send + Sync {
         visit: &mut dyn FnMut(&[u8], CellReader<'_>) -> bool,
     ) -> Result<bool, Status>;
 
-    /// Puts rows, each in the place of the one with its key; a row without cells deletes it.
+    /// Writes rows, which replace those with the same keys; a row without cells deletes.
     fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status>;
 
-    /// Deletes the rows of an interval, or so many of them that others need not wait long; whether those were all.
+    /// Deletes rows of an interval, not too many at once. Returns whether it deleted all.
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status>;
 
-    /// Has readers see all changes so far, and keeps them for good, with the latest time that the store has given.
-    /// Where that fails, none of them is kept, and what follows is changed in vain until `commit` has said so.
+    /// Makes all changes so far visible and durable, with the latest server time. If it fails, they are lost, and later
+    /// changes fail until `commit` has returned the error.
     fn flush(&self, latest_micros: i64) -> Result<(), Status> {
         let _ = latest_micros;
         Ok(())
     }
 
-    /// As `flush`, where whoever made changes since the last `commit` is told what came of them.
+    /// Like `flush`, but also returns the error of changes lost since the last `commit`.
     fn commit(&self, latest_micros: i64) -> Result<(), Status> {
         self.flush(latest_micros)
     }
 
-    /// The latest time that a `commit` has kept.
+    /// The latest server time that is stored.
     fn latest_micros(&self) -> i64 {
         0
     }
 
-    /// Whether its methods may wait for a disk.
+    /// Whether its methods may block on a disk.
     fn blocks(&self) -> bool {
         false
     }
 
-    /// Lets go of what others wait for, such as a file; every later call fails.
+    /// Releases resources such as the lock of a file. Every later call fails.
     fn close(&self) {}
 }
 
-/// The first `count` names that come after `after` and begin with `prefix`, in order.
 fn names<T>(tables: &BTreeMap<String, T>, prefix: &str, after: &str, count: usize) -> Vec<String> {
-    // What begins with the prefix is not before it.
+    // Names with the prefix are not before it, so the prefix itself can be the start.
     let start = if after < prefix { Bound::Included(prefix) } else { Bound::Excluded(after) };
     let names = tables.range::<str, _>((start, Bound::Unbounded)).map(|(name, _)| name);
     names.take_while(|name| name.starts_with(prefix)).take(count).cloned().collect()
 }
 
-/// How many rows are deleted while others wait.
-const DELETED_ROWS: usize = 1024;
+/// How many rows are deleted under one lock.
+const MAX_DELETED_ROWS: usize = 1024;
 
 #[derive(Default)]
 pub(super) struct Memory {
@@ -166,16 +162,16 @@ pub(super) struct Memory {
 #[derive(Clone, Default)]
 struct Table {
     definition: Arc<Definition>,
-    /// Behind a lock of its own, so that a write to one table does not wait for a scan of another.
+    /// With a lock for each table, so that a write to one does not wait for a scan of another.
     rows: Arc<RwLock<Rows>>,
 }
 
 /// The encoded cells of rows by row key.
 #[derive(Default)]
 struct Rows {
-    /// No row is without cells: where there are none, the row is among the large ones.
+    /// Every row. Its value is empty if the row is in `large`.
     small: BTreeMap<Box<[u8]>, Box<[u8]>>,
-    /// These are shared with who reads and changes them, and not copied while others wait.
+    /// Shared with readers and writers, so that they are not copied under the lock.
     large: BTreeMap<Box<[u8]>, Bytes>,
 }
 
@@ -229,7 +225,7 @@ impl Storage for Memory {
     }
 
     fn delete_table(&self, name: &str) -> Result<(), Status> {
-        // The rows are freed after the lock.
+        // Frees the rows after the lock.
         let gone = write(&self.tables).remove(name);
         drop(gone);
         Ok(())
@@ -271,7 +267,7 @@ impl Storage for Memory {
 
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {
         let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(true) };
-        // Rows are freed after the lock.
+        // Frees the rows after the lock.
         if *interval == Interval::all() {
             let gone = mem::take(&mut *write(&table.rows));
             drop(gone);
@@ -280,16 +276,16 @@ impl Storage for Memory {
         let start = Bound::Included(Box::from(&interval.start[..]));
         let end = interval.end.as_deref().map_or(Bound::Unbounded, |end| Bound::Excluded(Box::from(end)));
         let mut rows = write(&table.rows);
-        let gone: Vec<_> = rows.small.extract_if((start, end), |_, _| true).take(DELETED_ROWS).collect();
+        let gone: Vec<_> = rows.small.extract_if((start, end), |_, _| true).take(MAX_DELETED_ROWS).collect();
         let large = gone.iter().filter(|(_, body)| body.is_empty());
         let large: Vec<_> = large.map(|(key, _)| rows.large.remove(key)).collect();
         drop(rows);
         drop(large);
-        Ok(gone.len() < DELETED_ROWS)
+        Ok(gone.len() < MAX_DELETED_ROWS)
     }
 }
 
-/// A lock is taken even when a thread panicked with it: no change is made in steps that can panic.
+/// Ignores poisoning: changes are not made in steps that can panic.
 fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }

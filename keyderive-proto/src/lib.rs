@@ -41,13 +41,13 @@ pub use self::google::bigtable::v2 as data;
 pub use self::keyderive::values;
 pub use self::rows::RowsMessage;
 
-/// The header by which a client says which parts of the protocol it takes: a `FeatureFlags` in base64.
+/// The header that states the features of a client: a `FeatureFlags` message in base64.
 pub const FEATURES_HEADER: &str = "bigtable-features";
 
-/// The largest message that a client sends or takes. The limit of the service is a little above it.
+/// The largest message that a client sends or accepts. The service's limit is slightly higher.
 pub const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
-/// A code as gRPC's documentation writes it.
+/// The name of a code in gRPC's documentation.
 #[must_use]
 pub fn code_name(code: Code) -> &'static str {
     match code {

@@ -1,4 +1,4 @@
-//! The answers of `ReadRows` as they come: their bytes, which are read in place.
+//! The responses of `ReadRows` as encoded bytes, which are decoded in place.
 
 use bytes::{Buf, BufMut, Bytes};
 use prost::encoding::{DecodeContext, WireType, skip_field};
@@ -8,15 +8,15 @@ use super::data::ReadRowsResponse;
 
 /// A `ReadRowsResponse` in its encoded form.
 ///
-/// Generated messages copy or share each key, qualifier and value by itself, which is most of what reading rows costs.
+/// Generated messages copy or share each key, qualifier and value separately, which is most of the cost of reading rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowsMessage(pub Bytes);
 
 impl RowsMessage {
-    /// As the generated message.
+    /// Decodes the generated message.
     ///
     /// # Errors
-    /// When the bytes are not a `ReadRowsResponse`.
+    /// If the bytes are not a `ReadRowsResponse`.
     pub fn decoded(&self) -> Result<ReadRowsResponse, DecodeError> {
         ReadRowsResponse::decode(self.0.clone())
     }
@@ -41,7 +41,7 @@ impl Message for RowsMessage {
         Ok(Self(buf.copy_to_bytes(buf.remaining())))
     }
 
-    /// Encoded messages one after the other are one message.
+    /// Concatenating encoded messages merges them.
     fn merge(&mut self, mut buf: impl Buf) -> Result<(), DecodeError> {
         let mut bytes = Vec::with_capacity(self.0.len() + buf.remaining());
         bytes.extend_from_slice(&self.0);
@@ -50,7 +50,7 @@ impl Message for RowsMessage {
         Ok(())
     }
 
-    /// Reached for a field of another message alone, and it is a field of none.
+    /// Never called: only decoding a message with a field of this type would, and there is none.
     fn merge_field(
         &mut self,
         tag: u32,

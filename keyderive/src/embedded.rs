@@ -1,4 +1,4 @@
-//! A Bigtable in this process, behind the same client as every other one.
+//! A Bigtable in this process, with the same client as every other one.
 
 use std::fmt;
 #[cfg(feature = "serve")]
@@ -23,17 +23,17 @@ pub use keyderive_embedded::{Fault, Faults, Method};
 impl Client {
     /// A client of a new, empty Bigtable inside this process.
     ///
-    /// Its tables live in memory, as long as the client or a clone of it; [`embedded_at`](Self::embedded_at) keeps
-    /// them in a file. Clones share the tables;
-    /// another call makes another Bigtable.
+    /// Its tables live in memory until the client and its clones, which share them, are dropped;
+    /// [`embedded_at`](Self::embedded_at) keeps them in a file. Another call creates another Bigtable.
     ///
-    /// It is made anywhere; its operations run inside a tokio runtime, as those of other clients, and fail by
-    /// [`is_misconfiguration`](Error::is_misconfiguration) outside of one.
+    /// The client can be created anywhere; like those of other clients, its operations need a tokio runtime, and fail
+    /// with [`is_misconfiguration`](Error::is_misconfiguration) outside of one.
     ///
-    /// It answers like the service, and refuses what the service refuses. What differs: a cell that its
-    /// family's garbage collection rule lets go is gone at once, where the service may still return it for
-    /// days; regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when they
-    /// are compiled; there are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
+    /// It answers like the service, and rejects what the service rejects. What differs:
+    ///
+    /// - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days.
+    /// - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+    /// - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
     ///
     /// The time of the server never steps back, even if the clock of this machine does.
     #[must_use]
@@ -41,8 +41,8 @@ impl Client {
         Self::builder().embedded()
     }
 
-    /// A client of the Bigtable inside this process whose tables are in the file at `path`, which is made where there
-    /// is none.
+    /// A client of a Bigtable inside this process whose tables are in the file at `path`, which is created if it does not
+    /// exist.
     ///
     /// ```no_run
     /// use keyderive::Client;
@@ -53,44 +53,42 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// It is that of [`embedded`](Self::embedded) in all else. A write that has succeeded is in the file for good: it
-    /// survives the end of the process, however that comes, and a failure of power where the disk keeps what it says
-    /// that it has. Each write waits for the disk twice, some milliseconds in all; writes at the same time wait
-    /// together, and so do the rows of a bulk write.
+    /// Otherwise it is like [`embedded`](Self::embedded). A write that succeeded is durable: it survives a crash of the
+    /// process, and a power failure if the disk keeps what it acknowledges. Each write syncs the file twice, which takes
+    /// some milliseconds; concurrent writes share the syncs, and so do the rows of a bulk write.
     ///
-    /// Opening reads the whole file and compares its checksums, so it takes longer for a larger file. What is damaged
-    /// later is found when it is read. Some 130 MB of memory keep what is read and written often. A row has at most
-    /// 1 GiB; a write that would make it larger is refused alone.
+    /// Opening reads the whole file and verifies its checksums, so a larger file takes longer. Reads detect later damage.
+    /// A cache takes some 130 MB of memory. A row has at most 1 GiB; a write that would make it larger fails alone.
     ///
-    /// The file keeps the latest time of the server, which does not step back when the file is opened again. A file that
-    /// is more than a minute ahead of this machine's clock is warned of once.
+    /// The file keeps the latest server time, so that time does not step back when the file is opened again. If the file
+    /// is more than a minute ahead of this machine's clock, a warning is logged once.
     ///
-    /// Where the disk is full or fails, the write fails with an error that says whether it may have been applied, and
-    /// what was acknowledged is kept. The next request tries the disk again: the file need not be opened again.
+    /// If the disk is full or fails, the write fails with an error that says whether it may have been applied;
+    /// acknowledged writes are kept. The next request retries the disk; there is no need to reopen the file.
     ///
-    /// The file is for one process at a time. It is free for another when the client, its clones and their streams
-    /// are gone.
+    /// One process at a time can have the file open. It closes when the client, its clones and their streams are
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// - [`is_file_in_use`](Error::is_file_in_use): another process has the file open, or another Bigtable of this one. Clones
-    ///   share it, and so do the clients of one [`Bigtable`].
+    /// - [`is_file_in_use`](Error::is_file_in_use): another process has the file open, or another Bigtable of this process.
+    ///   Clones share it, and so do the clients of one [`Bigtable`].
     /// - [`is_data_loss`](Error::is_data_loss): the file is damaged.
-    /// - [`is_misconfiguration`](Error::is_misconfiguration): the file cannot be made or opened, is none of keyderive, or
-    ///   was written by a later release in a format that this one does not know; or no tokio runtime is running.
+    /// - [`is_misconfiguration`](Error::is_misconfiguration): the file cannot be created or opened, another program
+    ///   wrote it, or a later release in a format that this one does not know; or no tokio runtime is running.
     pub async fn embedded_at(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::builder().embedded_at(path).await
     }
 }
 
 impl ClientBuilder {
-    /// A client of a new, empty Bigtable inside this process, as [`Client::embedded`].
+    /// A client of a new, empty Bigtable inside this process, like [`Client::embedded`].
     #[must_use]
     pub fn embedded(self) -> Client {
         self.embedded_in(&Bigtable::in_memory())
     }
 
-    /// A client of the Bigtable in a file, as [`Client::embedded_at`].
+    /// A client of a Bigtable in a file, like [`Client::embedded_at`].
     ///
     /// # Errors
     ///
@@ -123,23 +121,22 @@ impl ClientBuilder {
 /// # }
 /// ```
 ///
-/// [`Client::embedded`] is the short form of one with one client. Clones share all tables.
+/// For a Bigtable with a single client, [`Client::embedded`] is shorter. Clones share all tables.
 #[derive(Clone)]
 pub struct Bigtable {
     service: keyderive_embedded::Bigtable,
-    /// Where its tables are, unless in memory.
+    /// The file with its tables, unless they are in memory.
     file: Option<Arc<str>>,
 }
 
 impl Bigtable {
-    /// A new, empty one, whose tables live in memory as long as it or a client of it.
+    /// A new, empty Bigtable in memory. Its tables live until it and its clients are dropped.
     #[must_use]
     pub fn in_memory() -> Self {
         Self { service: keyderive_embedded::Bigtable::in_memory(), file: None }
     }
 
-    /// The one whose tables are in the file at `path`, which is made where there is none; as
-    /// [`Client::embedded_at`].
+    /// Opens the Bigtable in the file at `path`, which is created if it does not exist; see [`Client::embedded_at`].
     ///
     /// # Errors
     ///
@@ -148,32 +145,32 @@ impl Bigtable {
         let path = path.as_ref();
         let file: Arc<str> = path.display().to_string().into();
         let opened = keyderive_embedded::Bigtable::open(path).await;
-        Ok(Self { service: opened.map_err(|error| refused(&file, &error))?, file: Some(file) })
+        Ok(Self { service: opened.map_err(|error| open_error(&file, &error))?, file: Some(file) })
     }
 
-    /// A client of it.
+    /// A client of this Bigtable.
     #[must_use]
     pub fn client(&self) -> Client {
         Client::builder().embedded_in(self)
     }
 
-    /// The same tables, behind a server with these faults. Clients of the Bigtable without them stay as they are.
+    /// A Bigtable with the same tables and these faults. `self` and its clients are not affected.
     ///
-    /// Faults that it had are replaced, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
+    /// The faults replace earlier ones, and [`calls`](Self::calls) counts from 0. See [`Faults`] for an example.
     #[must_use]
     pub fn with_faults(&self, faults: Faults) -> Self {
         Self { service: self.service.with_faults(faults), file: self.file.clone() }
     }
 
-    /// How many calls of this method have come, those included that failed. They are counted where there are faults,
-    /// or [`Faults`] without any; 0 of all others.
+    /// How many calls of this method it received, including failed ones. It counts calls only after
+    /// [`with_faults`](Self::with_faults), even with no faults; otherwise this is 0.
     #[must_use]
     pub fn calls(&self, method: Method) -> u64 {
         self.service.calls(method)
     }
 
-    /// Serves it on a port until `shutdown` is ready, and then until the requests that have begun are answered, or 5 s
-    /// are over.
+    /// Serves this Bigtable on a port until `shutdown` completes, and then for at most 5 s until the open requests are
+    /// answered.
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -185,21 +182,21 @@ impl Bigtable {
     /// # }
     /// ```
     ///
-    /// Whoever can reach the port can read and change everything: listen on the loopback interface. Each request is
-    /// told to `tracing` at debug level, with its method, its table where its headers name one, the time to the head
-    /// of its answer, and the code and the message of its status if it has one by then.
+    /// There is no authentication: anyone who can reach the port can read and change everything, so listen on the loopback
+    /// interface. Each request is logged by `tracing` at debug level, with its method, its table if its headers name one,
+    /// the time to the head of its response, and the code and message of its status if the head has one.
     ///
     /// # Errors
-    /// When the port cannot be listened on any more.
+    /// If listening on the port fails.
     ///
     /// # Cancel safety
-    /// A future that is dropped takes no further connections. Those that are open go on until their peers close them.
+    /// A dropped future accepts no further connections. Open connections continue until their peers close them.
     #[cfg(feature = "serve")]
     pub async fn serve(&self, listener: TcpListener, shutdown: impl Future<Output = ()>) -> io::Result<()> {
         self.service.serve(listener, shutdown).await
     }
 
-    /// As [`serve`](Self::serve), with other [settings](ServeSettings).
+    /// Like [`serve`](Self::serve), with other [settings](ServeSettings).
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -230,7 +227,7 @@ impl Bigtable {
     }
 }
 
-fn refused(file: &str, error: &OpenError) -> Error {
+fn open_error(file: &str, error: &OpenError) -> Error {
     let message = format!("the file `{file}` {error}");
     match error {
         OpenError::InUse => Error::in_use(message),

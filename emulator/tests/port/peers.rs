@@ -132,7 +132,10 @@ async fn connections_that_are_too_many_wait_for_their_turn() {
     use_it(&server).await;
     assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
     let log = server.end();
-    assert!(log.contains("the limit of open connections is reached; further ones wait connections=2"), "{log}");
+    assert!(
+        log.contains("the limit of open connections is reached; further ones wait connections=2"),
+        "{log}"
+    );
 }
 
 /// Where the process has no descriptor left, it does not ask for one again and again, and goes on when it has.
@@ -151,7 +154,7 @@ async fn connections_that_cannot_be_accepted_cost_nothing() {
     use_it(&server).await;
     assert!(begun.elapsed() < LONG, "{:?}", begun.elapsed());
     let log = server.end();
-    assert!(log.contains("no connection can be accepted; it is tried again"), "{log}");
+    assert!(log.contains("no connection can be accepted; retrying"), "{log}");
 }
 
 async fn channel(server: &Served) -> Channel {

@@ -1,14 +1,14 @@
-//! The cells of a row as the bytes that are kept, in memory and in a file.
+//! Cells, and the encoding of a row's cells that is stored in memory and in files.
 //!
-//! Cells are in the table's order, one after the other:
+//! Encoded cells follow one another in the table's order:
 //!
 //! | bytes | |
 //! |---|---|
-//! | 1 | what has changed since the cell before: 0 nothing, 1 the qualifier, 2 the family and the qualifier |
-//! | 1, and as many as it says | the family, where it has changed |
-//! | 2, and as many as they say | the qualifier, where it has changed |
+//! | 1 | what differs from the cell before: 0 nothing, 1 the qualifier, 2 the family and the qualifier |
+//! | 1 for the length, and the bytes | the family, if it differs |
+//! | 2 for the length, and the bytes | the qualifier, if it differs |
 //! | 8 | the timestamp in microseconds |
-//! | 4, and as many as they say | the value |
+//! | 4 for the length, and the bytes | the value |
 //!
 //! Numbers are big-endian.
 
@@ -18,7 +18,7 @@ use bytes::{Buf as _, Bytes};
 
 use super::{Cells, Families};
 
-/// One version of one column's value, with what a filter put on it.
+/// One version of a column's value, with the labels that a filter added.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Cell {
     pub(crate) family: Arc<str>,
@@ -28,33 +28,33 @@ pub(crate) struct Cell {
     pub(crate) labels: Vec<String>,
 }
 
-/// A cell where it lies among those of its row.
+/// A borrowed cell in the encoding of its row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CellRef<'a> {
     pub(crate) family: &'a str,
     pub(crate) qualifier: &'a [u8],
     pub(crate) timestamp_micros: i64,
     pub(crate) value: &'a [u8],
-    /// Whether the family is another one than that of the cell before.
+    /// Whether the family differs from that of the cell before.
     pub(crate) new_family: bool,
-    /// Whether the family or the qualifier is.
+    /// Whether the family or the qualifier differs.
     pub(crate) new_column: bool,
 }
 
-/// What one row takes at most. The service keeps rows of 256 MiB.
+/// The most bytes of a row. The service allows 256 MiB.
 pub(crate) const MAX_BYTES: usize = 1 << 30;
 
 const SAME_COLUMN: u8 = 0;
 const NEW_QUALIFIER: u8 = 1;
 const NEW_FAMILY: u8 = 2;
 
-/// The bytes of a timestamp and of the length of a value, which each cell has.
+/// The size of a timestamp and the length of a value, which each cell has.
 const FIXED_BYTES: usize = 12;
 
-/// The bytes of cells, which may be `most`.
+/// Encodes cells in at most `most` bytes.
 ///
 /// # Errors
-/// How many they would be, before any is written.
+/// The size, if it is larger.
 pub(crate) fn encode(cells: &Cells, most: usize) -> Result<Vec<u8>, usize> {
     let bytes = encoded_len(cells);
     if bytes > most {
@@ -64,18 +64,18 @@ pub(crate) fn encode(cells: &Cells, most: usize) -> Result<Vec<u8>, usize> {
     let mut last: Option<&Cell> = None;
     for cell in cells {
         let Cell { family, qualifier, timestamp_micros, value, .. } = cell;
-        let (new_family, new_column) = changes(last, cell);
+        let (new_family, new_column) = differences(last, cell);
         let cell_ref =
             CellRef { family, qualifier, timestamp_micros: *timestamp_micros, value, new_family, new_column };
-        // Names and values that are longer than their lengths can say are refused before they are cells.
+        // The checks of requests reject names and values that are too long for their length fields.
         writer.add(&cell_ref).ok_or(usize::MAX)?;
         last = Some(cell);
     }
     Ok(writer.body)
 }
 
-/// Whether the family, and whether the column, of a cell is another than that of the cell before.
-fn changes(last: Option<&Cell>, cell: &Cell) -> (bool, bool) {
+/// Whether the family and the column differ from those of the cell before.
+fn differences(last: Option<&Cell>, cell: &Cell) -> (bool, bool) {
     let new_family = last.is_none_or(|last| last.family != cell.family);
     (new_family, new_family || last.is_none_or(|last| last.qualifier != cell.qualifier))
 }
@@ -83,7 +83,7 @@ fn changes(last: Option<&Cell>, cell: &Cell) -> (bool, bool) {
 fn encoded_len(cells: &Cells) -> usize {
     let (mut bytes, mut last) = (0, None);
     for cell in cells {
-        let (new_family, new_column) = changes(last.replace(cell), cell);
+        let (new_family, new_column) = differences(last.replace(cell), cell);
         bytes += 1 + FIXED_BYTES + cell.value.len();
         bytes += if new_family { 1 + cell.family.len() } else { 0 };
         bytes += if new_column { 2 + cell.qualifier.len() } else { 0 };
@@ -91,7 +91,7 @@ fn encoded_len(cells: &Cells) -> usize {
     bytes
 }
 
-/// What is left of the cells of `body` of which `keeps` says so; nothing where that is all of them.
+/// Encodes the cells of `body` for which `keeps` returns true; `None` if those are all.
 pub(crate) fn retain(body: &[u8], mut keeps: impl FnMut(&CellRef<'_>) -> bool) -> Option<Vec<u8>> {
     let mut reader = CellReader::new(body);
     let mut writer = CellWriter { body: Vec::new(), begun: false };
@@ -108,14 +108,13 @@ pub(crate) fn retain(body: &[u8], mut keeps: impl FnMut(&CellRef<'_>) -> bool) -
     (!all).then_some(writer.body)
 }
 
-/// Writes cells one after the other.
 struct CellWriter {
     body: Vec<u8>,
     begun: bool,
 }
 
 impl CellWriter {
-    /// Nothing where a length does not fit.
+    /// `None` if a length does not fit its field.
     fn add(&mut self, cell: &CellRef<'_>) -> Option<()> {
         let CellRef { family, qualifier, timestamp_micros, value, new_family, new_column } = *cell;
         let (new_family, new_column) = (new_family || !self.begun, new_column || !self.begun);
@@ -141,8 +140,7 @@ impl CellWriter {
     }
 }
 
-/// The cells of `body`, which share its memory, and their families' names with `families`; none where it is of no
-/// cells.
+/// Decodes the cells of `body`. They share its memory, and the family names of `families`. `None` if `body` is invalid.
 pub(crate) fn decode(body: &Bytes, families: &Families) -> Option<Cells> {
     let mut cells = Cells::new();
     let mut reader = CellReader::new(body);
@@ -161,11 +159,11 @@ pub(crate) fn decode(body: &Bytes, families: &Families) -> Option<Cells> {
     Some(cells)
 }
 
-/// Reads cells one after the other where they lie.
+/// Decodes cells in place, one after the other.
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader<'a> {
     rest: &'a [u8],
-    /// What the cells are a part of, where that can be shared.
+    /// The encoding as shared memory, if it is.
     shared: Option<&'a Bytes>,
     family: &'a str,
     qualifier: &'a [u8],
@@ -177,22 +175,22 @@ impl<'a> CellReader<'a> {
         Self { rest: body, shared: None, family: "", qualifier: &[], begun: false }
     }
 
-    /// As `new`, but what is taken [out](Self::body) of it is no copy.
+    /// Like `new`, but [`body`](Self::body) shares the memory.
     pub(crate) fn of_shared(body: &'a Bytes) -> Self {
         Self { shared: Some(body), ..Self::new(body) }
     }
 
-    /// How many bytes the cells take that are still to come.
+    /// The size of the remaining cells.
     pub(crate) fn len(&self) -> usize {
         self.rest.len()
     }
 
-    /// The bytes of the cells that are still to come, by themselves.
+    /// The encoding of the remaining cells.
     pub(crate) fn body(&self) -> Bytes {
         self.shared.map_or_else(|| Bytes::copy_from_slice(self.rest), |shared| shared.slice_ref(self.rest))
     }
 
-    /// The next cell, or none at the end; nothing where the bytes are of no cell.
+    /// The next cell; `Some(None)` at the end, `None` if the bytes are invalid.
     pub(crate) fn next(&mut self) -> Option<Option<CellRef<'a>>> {
         let Ok(changed) = self.rest.try_get_u8() else { return Some(None) };
         let (new_family, new_column) = match changed {
@@ -249,7 +247,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cells_come_back() {
+    fn cells_round_trip() {
         for row in [row(), vec![], vec![cell("f", "", 0, "")]] {
             let body = Bytes::from(encode(&row, MAX_BYTES).unwrap());
             assert_eq!(body.len(), encoded_len(&row));
@@ -258,14 +256,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_row_that_is_too_large_says_its_size() {
+    fn a_row_that_is_too_large_reports_its_size() {
         let bytes = encoded_len(&row());
         assert_eq!(encode(&row(), bytes).unwrap().len(), bytes);
         assert_eq!(encode(&row(), bytes - 1), Err(bytes));
     }
 
     #[test]
-    fn what_is_left_of_cells_is_what_their_bytes_would_be() {
+    fn retained_cells_are_encoded_like_new_ones() {
         let body = encode(&row(), MAX_BYTES).unwrap();
         for kept in 0..1 << row().len() {
             let keeps = |place: usize| kept >> place & 1 == 1;
@@ -278,7 +276,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn cells_that_are_cut_are_none() {
+    fn truncated_cells_are_rejected() {
         let body = Bytes::from(encode(&row(), MAX_BYTES).unwrap());
         let ends = (0..body.len()).filter(|end| decode(&body.slice(..*end), &Families::new()).is_some());
         assert_eq!(ends.count(), row().len());

@@ -7,29 +7,28 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `keyderive` | `format` | the version, 4 bytes |
-//! | `keyderive` | `time` | the latest time that was given to a cell, 8 bytes, where one was |
+//! | `keyderive` | `time` | the latest server time of a cell, 8 bytes, if there is one |
 //! | `tables` | the name of a Bigtable table | its definition |
 //! | `rows/` and that name | a row key | the row's cells |
 //!
-//! Each value is a [record], which begins with a checksum. In version 0 that of a row did not cover its key.
+//! Each value is a [record](format), which begins with a checksum. In version 0, the checksum of a row did not cover its key.
 //!
 //! # Damage
 //!
-//! redb has checksums of all its pages, compares them when a file is opened, and never again. So what a disk changes
-//! before that is found then, and the file refused; and what changes later is found by the record's checksum.
+//! redb verifies the checksums of its pages only when it opens a file. It detects earlier damage then, and the file is
+//! rejected. The checksums of the records detect later damage.
 //!
 //! # A disk that is full or fails
 //!
-//! Nothing of the changes that were not committed is kept, and whoever made them is told so. The next who reads or
-//! writes opens the file again, at the last commit that the disk is known to have: [sealed] says how. While there is no
-//! room, the file is read.
+//! Uncommitted changes are lost, and their callers get an error. The next read or write reopens the file at the last
+//! commit that the disk is known to have; [sealed] says how. While the disk is full, reads still work.
 //!
 //! # Panics
 //!
-//! redb may panic on a page that makes no sense. A panic is caught where redb is called. After it nothing calls redb
-//! any more, so no state that it left half changed is looked at: every method fails, and the database is not even
-//! dropped, as that would write. Its file is unlocked, and what was committed is found when it is opened again. A
-//! panic ends the process where the program is built to have it so.
+//! redb may panic on an invalid page. Panics are caught where redb is called. After a panic, redb may be in an
+//! inconsistent state, so nothing calls it any more: every method fails, and the database is not even dropped, since that
+//! would write. The file is unlocked, and reopening it finds what was committed. A program built with `panic = "abort"`
+//! ends instead.
 
 mod format;
 mod sealed;
@@ -65,35 +64,35 @@ use crate::interval::Interval;
 pub(crate) struct Durable {
     path: String,
     file: Arc<SharedFile>,
-    /// None while the disk fails, and when it is closed.
+    /// `None` while the disk fails, and after `close`.
     database: RwLock<Option<Database>>,
-    /// Whether the disk has failed under the database.
+    /// Whether the disk has failed, so that the database must be reopened.
     has_failed: AtomicBool,
     is_closed: AtomicBool,
-    /// What is committed of the definitions.
+    /// The committed definitions.
     tables: RwLock<BTreeMap<String, Arc<Definition>>>,
     changes: Mutex<Changes>,
-    /// Why nothing is read or written any more.
+    /// The error of every call after a failure that reopening cannot repair.
     broken: OnceLock<Status>,
     panicked: AtomicBool,
 }
 
-/// What is changed and not committed.
+/// The uncommitted changes.
 #[derive(Default)]
 struct Changes {
     transaction: Option<WriteTransaction>,
-    /// Tables that are defined, anew or not, and those that are gone.
+    /// New definitions of tables; `None` for deleted tables.
     tables: Vec<(String, Option<Arc<Definition>>)>,
     /// Why changes since the last commit are lost.
     lost: Option<Status>,
-    /// The latest time that is in the file.
+    /// The latest server time in the file.
     latest_micros: i64,
-    /// What is written before anything else is.
+    /// A write that failed, which is retried before any other.
     failed_write: Option<FailedWrite>,
 }
 
 impl Durable {
-    /// Opens a file, or makes one. It is locked until this is closed or dropped.
+    /// Opens or creates a file. It is locked until this is closed or dropped.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let system = |error: io::Error| OpenError::System(error.to_string());
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
@@ -107,7 +106,7 @@ impl Durable {
         let file = SharedFile::new(file);
         let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
         let (database, Contents { tables, latest_micros }) = opened.unwrap_or_else(|_| {
-            // What redb had made of it is gone, but for its lock.
+            // Unwinding has dropped redb's database, but not its lock.
             let _ = file.close();
             Err(OpenError::Damaged("redb panicked".to_owned()))
         })?;
@@ -124,14 +123,14 @@ impl Durable {
         })
     }
 
-    /// A file in memory, for tests.
+    /// A file in memory.
     #[cfg(test)]
     pub(crate) fn in_memory() -> Self {
         let opened = Self::over(Arc::new(redb::backends::InMemoryBackend::new()), "in memory".to_owned());
         opened.unwrap_or_else(|error| panic!("the file {error}"))
     }
 
-    /// The database, which is opened again where the disk has failed.
+    /// The database. Reopens it if the disk has failed.
     fn database(&self) -> Result<RwLockReadGuard<'_, Option<Database>>, Status> {
         if self.has_failed.load(Ordering::Acquire) {
             self.reopen()?;
@@ -139,10 +138,9 @@ impl Durable {
         Ok(self.database.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Opens the file at the last commit that the disk is known to have, in the place of a database under which the
-    /// disk has failed.
+    /// After a failure of the disk, replaces the database by one at the last commit that the disk is known to have.
     fn reopen(&self) -> Result<(), Status> {
-        // Waits for those who read.
+        // Waits for readers.
         let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
         if self.is_closed.load(Ordering::Acquire) {
             return Err(self.closed());
@@ -152,11 +150,11 @@ impl Durable {
         }
         let mut changes = self.changes();
         let opened = self.call_redb(|| {
-            // In this order: a transaction keeps its database open.
+            // The transaction first, since it keeps its database open.
             if changes.transaction.take().is_some() {
                 changes.lost.get_or_insert_with(|| {
                     Status::internal(format!(
-                        "nothing of this write is kept, because the disk failed under the file `{}`",
+                        "this write was not applied, because the disk failed under the file `{}`",
                         self.path
                     ))
                 });
@@ -168,8 +166,8 @@ impl Durable {
         })?;
         let (again, contents) = opened.map_err(|what| {
             Status::internal(format!(
-                "the file `{}` cannot be read or written until the disk works: {what}; each request tries again, and what \
-                 was acknowledged is kept",
+                "the file `{}` cannot be read or written until the disk works: {what}; each request retries, and acknowledged \
+                 writes are kept",
                 self.path
             ))
         })?;
@@ -180,7 +178,7 @@ impl Durable {
         Ok(())
     }
 
-    /// Does `work` on the database as it is committed.
+    /// Runs `work` on the committed database.
     fn read<T>(&self, work: impl FnOnce(&Database) -> Result<T, FileError>) -> Result<T, Status> {
         let database = self.database()?;
         let Some(database) = &*database else { return Err(self.closed()) };
@@ -190,7 +188,7 @@ impl Durable {
         })
     }
 
-    /// Does `work` in the transaction of the changes that are not committed.
+    /// Runs `work` in the transaction of the uncommitted changes.
     fn change<T>(&self, work: impl FnOnce(&WriteTransaction) -> Result<T, FileError>) -> Result<T, Status> {
         let outcome = {
             let database = self.database()?;
@@ -214,20 +212,20 @@ impl Durable {
         outcome.map_err(|error| self.handle_error(&error))
     }
 
-    /// Does what calls redb, unless that has failed before, or fails meanwhile.
+    /// Runs `work`, which calls redb, and catches its panics. Fails if redb is broken already, or breaks meanwhile.
     fn call_redb<T>(&self, work: impl FnOnce() -> T) -> Result<T, Status> {
         self.check()?;
         match panic::catch_unwind(AssertUnwindSafe(work)) {
             Ok(outcome) => self.check().map(|()| outcome),
             Err(_) => {
                 self.panicked.store(true, Ordering::Relaxed);
-                let what = "redb panicked, as it may where its file is damaged";
+                let what = "redb panicked, as it may if the file is damaged";
                 Err(self.mark_broken(Code::DataLoss, what))
             }
         }
     }
 
-    /// What a write failed with. After a failure of redb's nothing is right to be done with the transaction, so that
+    /// Handles the error of a write, and returns its status. After an error of redb, its transaction cannot be used, so that
     /// all changes in it are lost.
     fn handle_error(&self, error: &FileError) -> Status {
         if !error.is_redb_error() {
@@ -238,18 +236,18 @@ impl Durable {
             return error.status(&self.path);
         }
         self.has_failed.store(true, Ordering::Release);
-        // At once, since whether anything of it is kept is known when the file is open again.
+        // Reopen at once, since only then it is known whether the write was applied.
         let status = match self.reopen() {
             Ok(()) => Status::new(
                 error.code(),
                 format!(
-                    "nothing of this write is kept: {error}, in the file `{}`; what was acknowledged is kept, and the next \
-                     write is tried",
+                    "this write was not applied: {error}, in the file `{}`; acknowledged writes are kept, and the next \
+                     write retries the disk",
                     self.path
                 ),
             ),
             Err(status) => {
-                Status::internal(format!("it may be that this write is kept: {error}; {}", status.message()))
+                Status::internal(format!("this write may have been applied: {error}; {}", status.message()))
             }
         };
         self.changes().lost = Some(status.clone());
@@ -261,7 +259,7 @@ impl Durable {
         let status = Status::new(
             code,
             format!(
-                "the file `{path}` is not used any more, because {what}; open it again when that is mended"
+                "the file `{path}` is no longer used, because {what}; open it again when that is repaired"
             ),
         );
         self.broken.get_or_init(|| status).clone()
@@ -316,13 +314,14 @@ impl Storage for Durable {
         let name = format::rows_name(table);
         let changes = self.changes();
         if let Some(transaction) = &changes.transaction {
-            let found = self.call_redb(|| get(&transaction.open_table(format::rows(&name))?, table, key))?;
+            let found =
+                self.call_redb(|| get_row(&transaction.open_table(format::rows(&name))?, table, key))?;
             drop(changes);
             return found.map_err(|error| self.handle_error(&error));
         }
         drop(changes);
         self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
-            Ok(rows) => get(&rows, table, key),
+            Ok(rows) => get_row(&rows, table, key),
             Err(TableError::TableDoesNotExist(_)) => Ok(Bytes::new()),
             Err(error) => Err(error.into()),
         })
@@ -446,7 +445,7 @@ impl Storage for Durable {
         if self.is_closed.swap(true, Ordering::AcqRel) {
             return;
         }
-        // Waits for those who read.
+        // Waits for readers.
         let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
         let transaction = mem::take(&mut *self.changes()).transaction;
         let ended = panic::catch_unwind(AssertUnwindSafe(|| {
@@ -458,7 +457,7 @@ impl Storage for Durable {
             }
             self.file.close()
         }));
-        // What is committed is in the file, and the next one who opens it looks at all of it.
+        // Committed changes are in the file, and the next open verifies it, so a failure here is harmless.
         drop(ended);
     }
 }
@@ -475,7 +474,7 @@ fn bounds(interval: &Interval) -> (Bound<&[u8]>, Bound<&[u8]>) {
 }
 
 /// The encoded cells of one row.
-fn get(
+fn get_row(
     rows: &impl ReadableTable<&'static [u8], &'static [u8]>,
     table: &str,
     key: &[u8],
@@ -487,7 +486,7 @@ fn get(
     Ok(Bytes::copy_from_slice(body))
 }
 
-/// Has the name of a new file survive with it.
+/// Makes the name of a new file durable.
 fn sync_directory_of(path: &Path) -> io::Result<()> {
     if cfg!(unix) {
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -496,11 +495,11 @@ fn sync_directory_of(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A failure of the file, or of what is in it.
+/// An error of the file or its contents.
 #[derive(Debug)]
 enum FileError {
     Redb(redb::Error),
-    /// A write that has failed before, and that nothing is written before.
+    /// The retry of a failed write, which precedes any other write, has failed.
     RetryFailed(io::Error),
     Record {
         table: String,
@@ -514,7 +513,7 @@ impl FileError {
         Self::Record { table: table.to_owned(), key: Bytes::copy_from_slice(key), damage }
     }
 
-    /// Whether what is stored is not what was written.
+    /// Whether the stored bytes differ from those written.
     fn is_damage(&self) -> bool {
         match self {
             Self::Record { .. } => true,
@@ -533,12 +532,12 @@ impl FileError {
         }
     }
 
-    /// Whether redb itself failed, so that its transaction can be in any state.
+    /// Whether redb itself failed, so that its transaction may be inconsistent.
     fn is_redb_error(&self) -> bool {
         matches!(self, Self::Redb(_))
     }
 
-    /// Whether the disk failed, so that this database reads and writes nothing more, and another one over the file may.
+    /// Whether the disk failed, so that this database is unusable, but one opened later may work.
     fn is_disk_error(&self) -> bool {
         matches!(self, Self::Redb(redb::Error::Io(_) | redb::Error::PreviousIo)) && !self.is_damage()
     }
@@ -564,14 +563,13 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Redb(error) => write!(f, "{error}"),
-            Self::RetryFailed(error) => write!(
-                f,
-                "nothing is written before what failed to be written, which was tried again: {error}"
-            ),
+            Self::RetryFailed(error) => {
+                write!(f, "an earlier write failed, and retrying it failed, too: {error}")
+            }
             Self::Record { table, key, damage } => {
                 let what = match damage {
                     Damage::Checksum => "its checksum is wrong",
-                    Damage::Content => "its checksum is right, but its content is none",
+                    Damage::Content => "its checksum is right, but its content cannot be decoded",
                 };
                 write!(f, "row {key:?} of table `{table}` is damaged: {what}")
             }

@@ -27,12 +27,12 @@ use crate::storage::Definition;
 /// The version of the format that this release reads and writes.
 const VERSION: u32 = 1;
 
-/// What brings a file from the version of its place in the list to the next.
+/// `MIGRATIONS[n]` migrates a file from version `n` to `n + 1`.
 const MIGRATIONS: [Migration; VERSION as usize] = [bind_rows_to_their_keys];
 
 type Migration = fn(&WriteTransaction) -> Result<(), FileError>;
 
-/// How much memory redb takes for pages that it has read, and for those that it has not written yet.
+/// The memory of redb's page cache and write buffer.
 const CACHE_BYTES: usize = 128 << 20;
 
 /// How many rows a migration holds at once.
@@ -49,7 +49,7 @@ type Rows<'a> = TableDefinition<'a, &'static [u8], &'static [u8]>;
 const METADATA: Strings<'static> = Strings::new(METADATA_NAME);
 pub(super) const DEFINITIONS: Strings<'static> = Strings::new(DEFINITIONS_NAME);
 
-/// The name of the rows of `table` in the file.
+/// The name of the redb table that holds the rows of `table`.
 pub(super) fn rows_name(table: &str) -> String {
     format!("rows/{table}")
 }
@@ -62,27 +62,27 @@ pub(super) fn definitions() -> Records {
     Records::of(DEFINITIONS_NAME)
 }
 
-/// What a file holds, apart from rows.
+/// The contents of a file, apart from rows.
 pub(super) struct Contents {
-    /// The definitions of its tables, by name.
+    /// Definitions by table name.
     pub(super) tables: BTreeMap<String, Arc<Definition>>,
-    /// The latest time that its cells may have got from the server; zero in a file of a release that did not keep it.
+    /// The latest server time of a cell; zero in a file of a release that did not store it.
     pub(super) latest_micros: i64,
 }
 
-/// Why a file is not opened. Its text follows the name of the file: "the file `events.keyderive` is in use by …".
+/// Why opening a file failed. Its text follows the name of the file: "the file `events.keyderive` is in use by …".
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Another process has the file open, or another Bigtable of this one.
+    /// Another process has the file open, or another Bigtable of this process.
     InUse,
-    /// A later release wrote the file, in this version of its format.
+    /// A later release wrote the file, in this version of the format.
     Newer(u32),
     /// Another program wrote the file.
     Foreign(String),
-    /// The file is not what was written.
+    /// The file is damaged.
     Damaged(String),
-    /// The operating system refuses.
+    /// The operating system returned an error.
     System(String),
     /// No tokio runtime is running.
     NoRuntime,
@@ -102,10 +102,10 @@ impl fmt::Display for OpenError {
             ),
             Self::Foreign(what) => write!(f, "cannot be used: {what}; name another file, or one that does not exist"),
             Self::Damaged(what) => {
-                write!(f, "is damaged, and nothing of it is used: {what}; restore it from a backup")
+                write!(f, "is damaged and was not opened: {what}; restore it from a backup")
             }
             Self::System(what) => write!(f, "cannot be opened: {what}"),
-            Self::NoRuntime => f.write_str("is opened inside a tokio runtime, and none is running"),
+            Self::NoRuntime => f.write_str("must be opened inside a tokio runtime, and none is running"),
         }
     }
 }
@@ -136,9 +136,9 @@ impl From<FileError> for OpenError {
     }
 }
 
-/// Opens what a file holds, or makes it where it is empty.
+/// Opens a file, or initializes an empty one.
 ///
-/// All of it is read, and its checksums are compared: redb does not look at those of a page that it reads later.
+/// It reads the whole file and verifies its checksums, since redb does not verify those of pages that it reads later.
 pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenError> {
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)
@@ -149,15 +149,15 @@ pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenEr
     Ok((database, contents))
 }
 
-/// A transaction that ends with two waits for the disk, so that what it has committed is never taken for one that
-/// was cut off: damage to it is then an error, and not a reason to go back to the commit before.
+/// Begins a transaction with two-phase commit. Without it, redb takes a damaged last commit for an unfinished one and
+/// silently returns to the commit before; with it, damage is an error.
 pub(super) fn begin(database: &Database) -> Result<WriteTransaction, FileError> {
     let mut transaction = database.begin_write()?;
     transaction.set_two_phase_commit(true);
     Ok(transaction)
 }
 
-/// Brings the file to this version: as a whole, or not at all.
+/// Migrates the file to this version, atomically.
 fn migrate(database: &Database) -> Result<(), OpenError> {
     let transaction = begin(database)?;
     let found = match version(&transaction)? {
@@ -185,7 +185,7 @@ fn version(transaction: &WriteTransaction) -> Result<Option<u32>, FileError> {
     Ok(version.map(u32::from_be_bytes))
 }
 
-/// A number of those that are about the file.
+/// Reads a number from the metadata.
 fn metadata<const N: usize>(
     metadata: &impl ReadableTable<&'static str, &'static [u8]>,
     key: &str,
@@ -196,7 +196,6 @@ fn metadata<const N: usize>(
     body.try_into().map(Some).map_err(|_| damaged(Damage::Content))
 }
 
-/// Keeps the latest time that cells may have got from the server.
 pub(super) fn set_latest_micros(transaction: &WriteTransaction, micros: i64) -> Result<(), FileError> {
     let record = Records::of(METADATA_NAME).seal(TIME_KEY.as_bytes(), &micros.to_be_bytes());
     transaction.open_table(METADATA)?.insert(TIME_KEY, record.as_slice())?;
@@ -225,8 +224,7 @@ fn load(database: &Database) -> Result<Contents, FileError> {
     Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes) })
 }
 
-/// Version 0 had the checksum of a row's record of the cells alone, so that a row that came under the key of another
-/// did not show.
+/// In version 0, the checksum of a row covered only its cells, so that a row under another row's key went undetected.
 fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), FileError> {
     let mut tables = Vec::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
@@ -264,7 +262,7 @@ pub(super) struct Records {
     table: u64,
 }
 
-/// Why a record is none.
+/// Why a record is invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Damage {
     Checksum,
@@ -276,26 +274,26 @@ impl Records {
         Self { table: fingerprint64(table.as_bytes()) }
     }
 
-    /// The record that holds `body` under `key`.
+    /// Encodes `body` as the record of `key`.
     pub(super) fn seal(self, key: &[u8], body: &[u8]) -> Vec<u8> {
         let mut record = vec![0; Self::sealed_len(body)];
         self.seal_into(&mut record, key, body);
         record
     }
 
-    /// How many bytes the record has that holds `body`.
+    /// The size of the record of `body`.
     pub(super) fn sealed_len(body: &[u8]) -> usize {
         CHECKSUM_BYTES + body.len()
     }
 
-    /// Writes the record that holds `body` under `key` to where it is kept, which is as long as it.
+    /// Encodes `body` as the record of `key` into `record`, whose length must match.
     pub(super) fn seal_into(self, record: &mut [u8], key: &[u8], body: &[u8]) {
         let (checksum, rest) = record.split_at_mut(CHECKSUM_BYTES);
         checksum.copy_from_slice(&self.checksum(key, body).to_be_bytes());
         rest.copy_from_slice(body);
     }
 
-    /// What a record under `key` holds.
+    /// Verifies the record of `key`, and returns its body.
     pub(super) fn open<'a>(self, key: &[u8], record: &'a [u8]) -> Result<&'a [u8], Damage> {
         let (checksum, body) = split(record)?;
         if checksum != self.checksum(key, body) {
@@ -314,7 +312,7 @@ impl Records {
     }
 }
 
-/// What a record holds whose checksum, as version 0 had it, is of its other bytes alone.
+/// Verifies a record of version 0, whose checksum covers only its body.
 pub(super) fn open_version_0(record: &[u8]) -> Result<&[u8], Damage> {
     let (checksum, body) = split(record)?;
     if checksum == fingerprint64(body) { Ok(body) } else { Err(Damage::Checksum) }
@@ -362,12 +360,12 @@ pub(super) mod tests {
     use crate::storage::cells;
     use crate::storage::cells::tests::row;
 
-    /// Has a file be one of `version`, whose rows are as those of version 0 where it is that.
-    pub(in super::super) fn turn_into(file: Arc<dyn StorageBackend>, version: u32) {
+    /// Changes the version of a file. For version 0, changes its rows, too.
+    pub(in super::super) fn downgrade(file: Arc<dyn StorageBackend>, version: u32) {
         let (database, contents) = open(SharedFile::new(file)).unwrap();
         let transaction = begin(&database).unwrap();
         set_version(&transaction, version).unwrap();
-        // Releases of these versions wrote none at first.
+        // The first releases of these versions did not write the time.
         transaction.open_table(METADATA).unwrap().remove(TIME_KEY).unwrap();
         for table in contents.tables.keys().filter(|_| version == 0) {
             let name = rows_name(table);
@@ -389,7 +387,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_flipped_bit_and_another_place_show() {
+    fn a_flipped_bit_and_another_key_are_detected() {
         let records = Records::of("t");
         let record = records.seal(b"k", &cells::encode(&row(), cells::MAX_BYTES).unwrap());
         assert!(records.open(b"k", &record).is_ok());

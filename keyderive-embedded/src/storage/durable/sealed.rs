@@ -1,18 +1,17 @@
-//! The file below redb, with a seal on its head.
+//! The file under redb, with a seal on its head.
 //!
-//! redb keeps in the first 320 bytes which of two commits is the last one, and where all else is, and trusts most of
-//! that: one flipped bit there serves the commit before the last one. So each write of the head writes 16 bytes more,
-//! the word `keyderiv` and the FarmHash fingerprint of the head, in the same call and the same sector; and no head
-//! is read whose seal is broken.
+//! In the first 320 bytes, redb stores which of two commits is the last one and where everything else is. It verifies
+//! little of that: one flipped bit can bring back the commit before the last one. So each write of the head appends a
+//! seal of 16 bytes, the tag `keyderiv` and the FarmHash fingerprint of the head, in the same call and the same sector. A
+//! head with a broken seal is rejected.
 //!
 //! # A disk that fails
 //!
-//! A write that failed, for want of room or for another reason, has changed nothing that is committed: redb writes to
-//! free pages, and then the head. After a wait for the disk that failed, nobody knows what the disk has: the kernel may
-//! show what was written, and have given up writing it. So the head can name a commit of which nobody was told that it
-//! succeeded, now or after the next failure of power. Before anything is read again, the head that the disk was last
-//! known to have is written once more, so that it is on its way to the disk again, and waited for. Then the commit that
-//! failed never was, and all before it are there: their pages are not written to before a commit after them.
+//! A failed write has not changed committed data: redb writes to free pages first, and then the head. After a failed
+//! sync, the state of the disk is unknown: reads may return data that the kernel will never write. So the head may name
+//! a commit that was reported as failed, now or after the next power failure. Therefore, before anything is read again,
+//! the head of the last successful sync is written again and synced. This undoes the failed commit and keeps all commits
+//! before it, since redb does not reuse their pages before a later commit.
 
 use std::fmt;
 use std::io;
@@ -24,21 +23,21 @@ use redb::{BackendError, StorageBackend};
 
 use keyderive_farmhash::fingerprint64;
 
-/// What redb writes of its first page.
+/// The size of redb's head.
 const HEAD_BYTES: usize = 320;
 const TAG: [u8; 8] = *b"keyderiv";
 const SEALED_BYTES: usize = HEAD_BYTES + 16;
 
-/// What redb writes first into the head, and last when it makes a file.
+/// The first bytes of the head, which redb writes last when it creates a file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 
-/// What a file has at most of which redb has written nothing but its length.
+/// The largest file for which redb has set only the length when it creates a file.
 const MAX_UNFINISHED_BYTES: u64 = 16 << 20;
 
-/// How much of a write that failed is tried again.
+/// How many bytes of a failed write are retried.
 const MAX_RETRIED_BYTES: usize = 1 << 20;
 
-/// What is known of a file by all databases over it, of which there is one at a time.
+/// A file that several databases open, one after the other.
 #[derive(Debug)]
 pub(super) struct SharedFile {
     file: Arc<dyn StorageBackend>,
@@ -48,13 +47,13 @@ pub(super) struct SharedFile {
 
 #[derive(Debug, Default)]
 struct HeadState {
-    /// The head, with its seal, as it was written last, and as the disk was last known to have it.
+    /// The sealed head that was written last, and the one of the last successful sync.
     written: Option<[u8; SEALED_BYTES]>,
     synced: Option<[u8; SEALED_BYTES]>,
     failed: Option<FailedWrite>,
 }
 
-/// A write that failed. Its success shows that there is room again.
+/// A failed write. When retrying it succeeds, the disk has room again.
 #[derive(Debug)]
 pub(super) struct FailedWrite {
     offset: u64,
@@ -66,7 +65,7 @@ impl SharedFile {
         Arc::new(Self { file, is_locked: AtomicBool::new(false), state: Mutex::default() })
     }
 
-    /// Has the disk have the head that it was last known to have.
+    /// Restores the head of the last successful sync.
     pub(super) fn restore_head(&self) -> io::Result<()> {
         let mut state = self.state();
         if let Some(head) = state.synced {
@@ -77,18 +76,18 @@ impl SharedFile {
         Ok(())
     }
 
-    /// Takes the write that failed since the disk was last waited for, where one did.
+    /// Takes the write that failed since the last sync, if one did.
     pub(super) fn take_failed_write(&self) -> Option<FailedWrite> {
         self.state().failed.take()
     }
 
-    /// Writes once more what failed, while nothing else is written: its pages are free.
+    /// Retries a failed write, before any other write, while its pages are still free.
     pub(super) fn retry_write(&self, failed: &FailedWrite) -> io::Result<()> {
         self.file.write(failed.offset, &failed.beginning)?;
         self.file.sync_data()
     }
 
-    /// Lets another process have the file.
+    /// Unlocks the file for other processes.
     pub(super) fn close(&self) -> io::Result<()> {
         self.file.close()
     }
@@ -98,20 +97,20 @@ impl SharedFile {
     }
 }
 
-/// A storage of redb whose head is sealed.
+/// A storage backend of redb that seals the head.
 #[derive(Debug)]
 pub(super) struct SealedFile {
     shared: Arc<SharedFile>,
     file: Arc<dyn StorageBackend>,
-    /// Whether a process ended while it made the file.
+    /// Whether a process ended while it created the file.
     unfinished: OnceLock<bool>,
     recreated: AtomicBool,
 }
 
-/// What is wrong with a head.
+/// Why a head is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BrokenSeal {
-    /// It is not one of keyderive.
+    /// It is not from keyderive.
     Foreign,
     Damaged,
 }
@@ -119,7 +118,7 @@ pub(super) enum BrokenSeal {
 impl fmt::Display for BrokenSeal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Foreign => "it is no file of keyderive, or its head is damaged",
+            Self::Foreign => "it is not a file of keyderive, or its head is damaged",
             Self::Damaged => "its head is damaged",
         })
     }
@@ -139,7 +138,7 @@ impl SealedFile {
         Self { shared, file, unfinished: OnceLock::new(), recreated: AtomicBool::new(false) }
     }
 
-    /// The head, where its seal is whole.
+    /// Reads the head and verifies its seal.
     fn head(&self) -> io::Result<[u8; HEAD_BYTES]> {
         let mut sealed = [0; SEALED_BYTES];
         self.file.read(0, &mut sealed)?;
@@ -160,7 +159,7 @@ impl SealedFile {
         written
     }
 
-    /// Whether the file is one that redb had not finished making: its head is not there yet, or lacks the magic.
+    /// Whether redb did not finish creating the file: its head is missing, or lacks the magic.
     fn is_unfinished(&self, bytes: u64) -> io::Result<bool> {
         if bytes == 0 {
             return Ok(false);
@@ -202,7 +201,7 @@ fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], BrokenSeal> {
 }
 
 impl StorageBackend for SealedFile {
-    /// No length for a file that is unfinished, which redb then makes anew.
+    /// Zero for an unfinished file, so that redb creates it again.
     fn len(&self) -> io::Result<u64> {
         let bytes = self.file.len()?;
         if (1..SEALED_BYTES as u64).contains(&bytes) {
@@ -226,7 +225,7 @@ impl StorageBackend for SealedFile {
             return self.file.read(offset, out);
         }
         let head = self.head()?;
-        let head = head.get(..out.len()).ok_or_else(|| unexpected(out.len()))?;
+        let head = head.get(..out.len()).ok_or_else(|| unexpected_head(out.len()))?;
         out.copy_from_slice(head);
         Ok(())
     }
@@ -240,7 +239,7 @@ impl StorageBackend for SealedFile {
         let written = self.shared.state().written;
         self.file.sync_data()?;
         let mut state = self.shared.state();
-        // What redb writes ahead of need may fail, and is written again before this: its pages may be free no more.
+        // redb has written the data of the failed write again before this sync, and its pages may be in use.
         (state.synced, state.failed) = (written, None);
         Ok(())
     }
@@ -250,7 +249,7 @@ impl StorageBackend for SealedFile {
             return self.write_at(offset, data);
         }
         if data.len() != HEAD_BYTES {
-            return Err(unexpected(data.len()));
+            return Err(unexpected_head(data.len()));
         }
         let mut sealed = [0; SEALED_BYTES];
         let (head, seal) = sealed.split_at_mut(HEAD_BYTES);
@@ -258,12 +257,12 @@ impl StorageBackend for SealedFile {
         head.copy_from_slice(data);
         tag.copy_from_slice(&TAG);
         checksum.copy_from_slice(&fingerprint64(data).to_be_bytes());
-        // Written or not, it may be there after a failure.
+        // Even if the write fails, the disk may have it.
         self.shared.state().written = Some(sealed);
         self.file.write(0, &sealed)
     }
 
-    /// Not here, since another database over the file may follow at once.
+    /// Does nothing, since another database may open the file; `SharedFile::close` unlocks it.
     fn close(&self) -> io::Result<()> {
         Ok(())
     }
@@ -298,7 +297,7 @@ impl StorageBackend for SealedFile {
     }
 }
 
-/// A redb whose head is another than the one that is sealed here.
-fn unexpected(bytes: usize) -> io::Error {
-    io::Error::other(format!("redb has a head of {bytes} bytes, and one of {HEAD_BYTES} is known"))
+/// The error for a version of redb with another head.
+fn unexpected_head(bytes: usize) -> io::Error {
+    io::Error::other(format!("redb has a head of {bytes} bytes instead of {HEAD_BYTES}"))
 }

@@ -1,4 +1,4 @@
-//! One file: opened again, by others, of other versions, and damaged.
+//! Files that are reopened, opened twice, of other versions, foreign and damaged.
 
 mod faults;
 mod groups;
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU8, AtomicUsize};
 use keyderive_proto::admin::ColumnFamily;
 use redb::backends::InMemoryBackend;
 
-use super::format::tests::turn_into;
+use super::format::tests::downgrade;
 use super::sealed::SealedFile;
 use super::*;
 use crate::storage::Cell;
@@ -43,12 +43,12 @@ impl TestFile {
         }
     }
 
-    /// How often the disk was waited for.
+    /// How often the file was synced.
     fn syncs(&self) -> usize {
         self.syncs.load(Ordering::Relaxed)
     }
 
-    /// Has those who wait for the disk wait until the guard is dropped.
+    /// Blocks syncs until the guard is dropped.
     fn hold_syncs(&self) -> MutexGuard<'_, ()> {
         self.disk.lock().unwrap()
     }
@@ -157,7 +157,7 @@ fn rows() -> RowPage {
     (0..300).map(|number| row(&format!("{number:03}"), &"v".repeat(number))).collect()
 }
 
-/// Rows as they are stored.
+/// Encodes rows.
 fn encoded(rows: RowPage) -> Bodies {
     rows.into_iter().map(|(key, row)| (key, cells::encode(&row, cells::MAX_BYTES).unwrap().into())).collect()
 }
@@ -253,7 +253,7 @@ fn a_file_is_for_one() {
 #[test]
 fn a_newer_format_is_refused_and_an_older_one_brought_up() {
     let file = filled();
-    turn_into(Arc::new(file.clone()), 7);
+    downgrade(Arc::new(file.clone()), 7);
     let error = file.open().err().unwrap();
     assert!(
         error.to_string().starts_with(
@@ -262,7 +262,7 @@ fn a_newer_format_is_refused_and_an_older_one_brought_up() {
         "{error}"
     );
     let file = filled();
-    turn_into(Arc::new(file.clone()), 0);
+    downgrade(Arc::new(file.clone()), 0);
     for _ in 0..2 {
         let durable = file.open().unwrap();
         assert_eq!(all(&durable).unwrap(), rows());
@@ -355,7 +355,7 @@ fn damage_under_an_open_file_is_named_by_its_row() {
     assert_eq!(status.code(), Code::DataLoss);
     assert!(status.message().contains("of table `projects/p/instances/i/tables/t` is damaged"), "{status}");
     assert!(status.message().contains("in the file `test`"), "{status}");
-    // The rest is still served.
+    // The other rows can still be read.
     assert!(!durable.row(TABLE, b"000").unwrap().is_empty());
 }
 

@@ -1,18 +1,17 @@
-//! A disk that is full, or fails, and works again.
+//! A disk that is full or fails, and recovers.
 
 use super::*;
 
-/// What a disk keeps when the power fails, and when it fails itself.
+/// A disk that may fail or lose power.
 #[derive(Debug)]
 pub(super) struct Power {
     kept: Vec<u8>,
-    /// What was written since the disk was last waited for. After a failure to wait for it, it is what it is: shown by
-    /// the kernel, and not written any more.
+    /// What was written since the last sync. After a failed sync, reads return it, but it is never written to the disk.
     unsynced: Vec<(u64, Vec<u8>)>,
-    /// How many writes and waits succeed before one fails, and how many fail then.
+    /// How many writes and syncs succeed before one fails, and how many fail then.
     succeeding: usize,
     failing: usize,
-    /// Whether one has failed.
+    /// Whether a write or sync has failed.
     has_failed: bool,
 }
 
@@ -47,7 +46,7 @@ impl Power {
 }
 
 impl TestFile {
-    /// Has `failing` writes and waits fail after the next `succeeding` ones.
+    /// Makes `failing` writes and syncs fail after the next `succeeding` ones.
     fn fail_after(&self, succeeding: usize, failing: usize) {
         let kept = self.contents();
         let power = Power { kept, unsynced: Vec::new(), succeeding, failing, has_failed: false };
@@ -62,8 +61,8 @@ impl TestFile {
         self.power.lock().unwrap().as_ref().unwrap().has_failed
     }
 
-    /// What is in it after a failure of power.
-    fn after_a_failure_of_power(&self) -> RowPage {
+    /// The rows after a power failure.
+    fn after_a_power_failure(&self) -> RowPage {
         let kept = self.power.lock().unwrap().as_ref().unwrap().kept.clone();
         all(&TestFile::of(&kept).open().unwrap()).unwrap()
     }
@@ -76,8 +75,7 @@ fn with(rows: RowPage, key: &str, value: &str) -> RowPage {
     rows.into_iter().collect()
 }
 
-/// Writes a row to a file whose disk fails after so many writes and waits, so often, and then works; whether the disk
-/// did fail.
+/// Writes a row to a file whose disk fails after some writes and syncs, and then recovers. Returns whether it did fail.
 fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
     let file = filled();
     let durable = file.open().unwrap();
@@ -90,12 +88,12 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
         Err(status) => {
             assert!(has_failed, "{status}");
             assert!(status.message().contains("`test`"), "{status}");
-            // What may have been applied is not refused for want of room.
+            // "Resource exhausted" is only for writes that were not applied.
             if status.code() == Code::ResourceExhausted {
-                assert!(status.message().starts_with("nothing of this write is kept"), "{status}");
+                assert!(status.message().starts_with("this write was not applied"), "{status}");
             } else {
                 assert_eq!(status.code(), Code::Internal);
-                assert!(status.message().starts_with("it may be that this write is kept"), "{status}");
+                assert!(status.message().starts_with("this write may have been applied"), "{status}");
             }
             rows()
         }
@@ -103,17 +101,17 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
     let place = format!("{failing} faults after {succeeding} writes and waits");
     if written.is_ok() || failing == 1 {
         assert_eq!(all(&durable).unwrap(), rows, "{place}");
-        assert_eq!(file.after_a_failure_of_power(), rows, "{place}");
+        assert_eq!(file.after_a_power_failure(), rows, "{place}");
     }
     file.works();
-    // What follows a failed change in its group is not written alone.
+    // Changes after a failed one in its group are not applied either.
     drop(durable.commit(0));
     assert_eq!(all(&durable).unwrap(), rows, "{place}");
     durable.put_rows(TABLE, encoded(vec![row("001", "kept")])).unwrap();
     durable.commit(8000).unwrap();
     let rows = with(rows, "001", "kept");
     assert_eq!(all(&durable).unwrap(), rows, "{place}");
-    assert_eq!(file.after_a_failure_of_power(), rows, "{place}");
+    assert_eq!(file.after_a_power_failure(), rows, "{place}");
     drop(durable);
     let durable = file.open().unwrap();
     assert_eq!((all(&durable).unwrap(), durable.latest_micros()), (rows, 8000), "{place}");
@@ -123,7 +121,7 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
 #[test]
 fn a_disk_that_fails_once_loses_nothing_that_was_acknowledged() {
     let failed = (0..100).take_while(|succeeding| fails_and_works_again(*succeeding, 1)).count();
-    // At least a page, a head and a wait, twice.
+    // At least a page, a head and a sync, twice.
     assert!((6..100).contains(&failed), "{failed} places");
 }
 
@@ -134,7 +132,7 @@ fn a_disk_that_is_full_for_a_while_is_used_again() {
 }
 
 #[test]
-fn while_there_is_no_room_rows_are_read_and_none_is_written() {
+fn a_full_disk_allows_reads_and_no_writes() {
     let file = filled();
     let durable = file.open().unwrap();
     // The head, and then a page.
@@ -144,11 +142,11 @@ fn while_there_is_no_room_rows_are_read_and_none_is_written() {
     let status = durable.commit(0).unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
     assert_eq!(all(&durable).unwrap(), rows());
-    // What failed is tried before anything else is written.
+    // The failed write is retried before any other write.
     file.fail_after(0, 1);
     let status = durable.put_rows(TABLE, encoded(vec![row("000", "later")])).unwrap_err();
     assert_eq!(status.code(), Code::ResourceExhausted, "{status}");
-    assert!(status.message().starts_with("nothing is written before what failed"), "{status}");
+    assert!(status.message().starts_with("an earlier write failed, and retrying it failed, too"), "{status}");
     assert_eq!(all(&durable).unwrap(), rows());
     durable.put_rows(TABLE, encoded(vec![row("large", &large)])).unwrap();
     durable.commit(0).unwrap();
@@ -156,20 +154,20 @@ fn while_there_is_no_room_rows_are_read_and_none_is_written() {
 }
 
 #[test]
-fn a_read_that_fails_is_tried_again() {
+fn a_failed_read_is_retried() {
     let file = filled();
     let durable = file.open().unwrap();
     durable.put_rows(TABLE, encoded(vec![row("000", "lost")])).unwrap();
     file.set_fault(ERROR);
-    // Most is in memory, what a new database reads is not.
+    // Most pages are cached, but not those that a new database reads.
     durable.has_failed.store(true, Ordering::Relaxed);
     let status = all(&durable).unwrap_err();
     assert!(status.message().starts_with("the file `test` cannot be read or written"), "{status}");
     file.set_fault(NONE);
     assert_eq!(all(&durable).unwrap(), rows());
-    // Whoever wrote before is told.
+    // The earlier write gets an error.
     let status = durable.commit(0).unwrap_err();
-    assert!(status.message().starts_with("nothing of this write is kept"), "{status}");
+    assert!(status.message().starts_with("this write was not applied"), "{status}");
     durable.put_rows(TABLE, encoded(vec![row("000", "kept")])).unwrap();
     durable.commit(0).unwrap();
     assert_eq!(all(&durable).unwrap(), with(rows(), "000", "kept"));

@@ -1,4 +1,4 @@
-//! Writes that wait for the disk together.
+//! Writes that share a commit.
 
 use std::time::Instant;
 
@@ -47,8 +47,7 @@ async fn what_waits_for_the_disk_shares_a_commit() {
     drop(slow);
     assert!(join_all(writes).await.iter().all(Result::is_ok));
     let elapsed = begun.elapsed();
-    // That of the first write, the one that was held and one for the rest; any other has taken in writes for as long
-    // as one may.
+    // One of the first write, the blocked one, and one for the rest; a further one only after the time of a group.
     let most = 3 + (elapsed.as_nanos() / GROUP_TIME.as_nanos()) as usize;
     let waits = file.syncs() - before;
     assert!(waits <= most * of_one, "{waits} waits for the disk in {elapsed:?}");
@@ -97,7 +96,7 @@ async fn a_write_that_panics_is_an_error_of_its_own() {
     written.unwrap();
 }
 
-/// What a machine's clock says, which can be wrong.
+/// A machine's clock, which can be wrong.
 struct Told(i64);
 
 impl Clock for Told {
@@ -119,8 +118,8 @@ fn the_clock_does_not_step_back_when_a_file_is_opened_again() {
     let store = Store::new(file.open().unwrap(), Told(1_000_000));
     assert_eq!(store.now_micros(), later);
     drop(store);
-    // A file of a release that did not keep the time.
-    turn_into(Arc::new(file.clone()), 1);
+    // A file of a release that did not store the time.
+    downgrade(Arc::new(file.clone()), 1);
     let store = Store::new(file.open().unwrap(), Told(1_000_000));
     assert_eq!(store.now_micros(), 1_000_000);
 }
