@@ -1,4 +1,4 @@
-//! The services by raw messages, with clocks that are set by hand.
+//! The services through raw messages, with manual clocks.
 
 mod administration;
 mod aggregates;
@@ -22,7 +22,7 @@ use super::storage::{Durable, Memory};
 use super::store::{Clock, Store, SystemClock};
 use super::worker::Worker;
 
-/// Says to a run of these tests that their tables are to be in a file.
+/// Set for the run of these tests that keeps their tables in a file.
 const OVER_A_FILE: &str = "KEYDERIVE_TEST_OVER_A_FILE";
 
 fn is_over_a_file() -> bool {

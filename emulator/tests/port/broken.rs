@@ -1,5 +1,5 @@
-//! Requests that are broken at random, absurdly large or absurdly deep: each is refused or answered, little memory goes
-//! to any, and other requests are served meanwhile.
+//! Requests that are randomly broken, absurdly large or absurdly deep: each is rejected or answered, takes little memory,
+//! and does not hold up other requests.
 
 mod bytes_codec;
 mod requests;
@@ -22,10 +22,10 @@ use crate::served::Served;
 
 const BROKEN: usize = 1000;
 
-/// What the process may have at most. Its limits let a single answer come to some 400 MB.
+/// The most memory of the process. Its limits allow some 400 MB for a single answer.
 const MOST_BYTES: u64 = 1 << 30;
 
-/// Each request is answered long before.
+/// Much longer than any request takes.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 #[derive(RowKey)]
@@ -52,7 +52,7 @@ async fn serve() -> (Served, Client, Channel) {
     (server, client, channel)
 }
 
-/// Sends a message, broken or not; what comes back, up to the first message, or the server's word against it.
+/// Sends a message, broken or not, and waits for the first message of the response, or the server's error.
 async fn send(channel: &Channel, method: &'static str, message: Bytes) -> Result<(), Status> {
     let path = PathAndQuery::from_static(method);
     let mut client = tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(usize::MAX);
@@ -60,7 +60,7 @@ async fn send(channel: &Channel, method: &'static str, message: Bytes) -> Result
     let sent = client.server_streaming(tonic::Request::new(message), path, BytesCodec);
     let answer = async { sent.await?.into_inner().message().await.map(drop) };
     let answer = tokio::time::timeout(TIME_LIMIT, answer).await.unwrap();
-    // A status that the server sent has no source; one of a connection that it has dropped has.
+    // A status from the server has no source; one of a closed connection has.
     if let Err(status) = &answer {
         assert!(status.source().is_none(), "{method} ended the connection: {status:?}");
     }
@@ -74,7 +74,7 @@ async fn broken_requests_harm_nobody() {
     let others = tokio::spawn(async move {
         for served in 0_u32.. {
             let row = table.read_row("wide", None).await;
-            // The requests can delete it, and say so.
+            // The requests may have deleted the table.
             if let Err(error) = row {
                 assert!(error.is_not_found(), "after {served} reads: {error}");
             }
@@ -82,15 +82,15 @@ async fn broken_requests_harm_nobody() {
         }
     });
     let rng = &mut Rng::with_seed(5);
-    let (mut refused, mut answered) = (0, 0);
-    while refused + answered < BROKEN {
+    let (mut rejected, mut answered) = (0, 0);
+    while rejected + answered < BROKEN {
         let (method, message) = requests::random(rng);
         match send(&channel, method, requests::broken(rng, message)).await {
             Ok(()) => answered += 1,
-            Err(_) => refused += 1,
+            Err(_) => rejected += 1,
         }
     }
-    assert!(refused > BROKEN / 4 && answered > BROKEN / 10, "{refused} refused, {answered} answered");
+    assert!(rejected > BROKEN / 4 && answered > BROKEN / 10, "{rejected} rejected, {answered} answered");
     assert!(!others.is_finished());
     others.abort();
     harmed_nobody(server, &client).await;
@@ -104,7 +104,7 @@ async fn absurd_requests_are_refused() {
         let code = if depth < 50 { tonic::Code::InvalidArgument } else { tonic::Code::Internal };
         assert_eq!(status.code(), code, "{depth} deep: {status}");
     }
-    // The most copies of cells that a filter may make, of a row for which these are many.
+    // The most copies that a filter may make, of a row with many cells.
     for at_a_time in 0..4 {
         send(&channel, requests::READ_ROWS, requests::copies(10)).await.unwrap_or_else(|status| {
             panic!("{at_a_time}: {status}");

@@ -1,4 +1,4 @@
-//! Google's command line client `cbt`, where it is installed.
+//! Google's command line client `cbt`, if it is installed.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -6,10 +6,10 @@ use std::{env, fs};
 
 use crate::served::Served;
 
-/// Where packages and images install the gcloud SDK.
+/// The usual directories of the gcloud SDK.
 const SDKS: [&str; 3] = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/opt/google-cloud-sdk"];
 
-/// `cbt` on the `PATH` or of the gcloud SDK; none, with a word on what is skipped, where there is none.
+/// Finds `cbt` on the `PATH` or in the gcloud SDK. If there is none, prints that the test is skipped.
 fn find() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let named = env::var_os("CLOUDSDK_ROOT_DIR").map(PathBuf::from);
@@ -34,10 +34,10 @@ impl Cbt {
         find().map(|binary| Self { binary, server: Served::start() })
     }
 
-    /// What a command prints, each line on its own: without rules of dashes, indentation and the time of log lines.
+    /// The lines that a command prints, without lines of dashes, indentation and the time of log lines.
     fn run(&self, arguments: &[&str]) -> Vec<String> {
         let output = Command::new(&self.binary)
-            // It asks no gcloud for credentials, which takes seconds, when it is given some.
+            // With these credentials, it does not call gcloud for some, which takes seconds.
             .args(["-creds", "none", "-project", "p", "-instance", "i"])
             .args(arguments)
             .env("BIGTABLE_EMULATOR_HOST", self.server.host())
@@ -55,7 +55,7 @@ impl Cbt {
     }
 }
 
-/// What is after `2026/11/21 17:47:15 `, where a line begins so.
+/// Removes a prefix such as `2026/11/21 17:47:15 `.
 fn without_time(line: &str) -> &str {
     let mut parts = line.splitn(3, ' ');
     match (parts.next(), parts.next(), parts.next()) {

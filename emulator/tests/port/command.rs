@@ -1,4 +1,4 @@
-//! What the command prints.
+//! The output of the command.
 
 use keyderive::{Client, RowKey};
 
@@ -22,18 +22,18 @@ fn help_names_every_option() {
 }
 
 #[test]
-fn what_is_wrong_is_told_and_ends_it() {
+fn errors_are_printed_and_end_it() {
     let taken = Served::start();
     let (_, port) = taken.host().rsplit_once(':').unwrap();
-    for (arguments, told) in [
+    for (arguments, message) in [
         (&["--prot"][..], "invalid option '--prot'; see --help\n".to_owned()),
         (&["--port", "abc"], "--port is a number up to 65535: ".to_owned()),
-        (&["--port", port], format!("port {port} of 127.0.0.1 cannot be listened on: ")),
+        (&["--port", port], format!("cannot listen on port {port} of 127.0.0.1: ")),
     ] {
         let output = command(arguments).output().unwrap();
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && output.stdout.is_empty());
-        assert!(error.starts_with(&told), "{error}");
+        assert!(error.starts_with(&message), "{error}");
     }
 }
 
@@ -45,7 +45,7 @@ async fn use_it(host: &str) {
 }
 
 #[tokio::test]
-async fn requests_are_logged_where_that_is_asked_for() {
+async fn requests_are_logged_with_the_option() {
     let (told, silent) = (Served::with(&["--log"]), Served::start());
     use_it(told.host()).await;
     use_it(silent.host()).await;
@@ -71,12 +71,12 @@ async fn an_answer_that_fails_is_logged_with_its_code_and_its_message() {
 }
 
 #[test]
-fn it_says_how_cbt_is_called() {
+fn it_prints_how_to_call_cbt() {
     let mut served = Served::start();
     assert_eq!(served.line(), "# cbt -project keyderive -instance local ls");
 }
 
-/// As by service managers and containers: requests that have begun are answered, and the process ends well.
+/// Service managers and containers send SIGTERM: open requests are answered, and the process succeeds.
 #[test]
 #[cfg(unix)]
 fn it_ends_well_when_it_is_asked_to() {

@@ -1,5 +1,5 @@
-//! Peers that are silent, that stand still and that are too many: they are cut off, others are served, and the process
-//! ends when it is asked to.
+//! Peers that are silent, that stall and that are too many: their connections are closed, others are served, and the
+//! process ends when asked to.
 
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::TcpStream;
@@ -15,12 +15,12 @@ use tower_service::Service as _;
 
 use crate::served::Served;
 
-/// What takes longer than this would not have ended.
+/// The timeout of the tests.
 const LONG: Duration = Duration::from_secs(20);
 
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A frame of settings that says nothing.
+/// An empty SETTINGS frame.
 const SETTINGS: &[u8] = &[0, 0, 0, 4, 0, 0, 0, 0, 0];
 
 #[derive(RowKey)]
@@ -30,7 +30,7 @@ struct UserKey {
 
 type User = std::collections::BTreeMap<String, u64>;
 
-/// A connection whose peer says this, and then nothing.
+/// A connection whose peer sends `said`, and then nothing.
 fn says(server: &Served, said: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(server.host()).unwrap();
     stream.set_read_timeout(Some(LONG)).unwrap();
@@ -42,7 +42,7 @@ fn mute(server: &Served) -> [TcpStream; 3] {
     [says(server, b""), says(server, &PREFACE[..10]), says(server, &[PREFACE, SETTINGS].concat())]
 }
 
-/// How long it takes until the server closes a connection.
+/// Measures the time until the server closes a connection.
 fn closed_after(mut stream: TcpStream) -> Duration {
     let begun = Instant::now();
     let mut buffer = [0; 1024];
@@ -91,7 +91,7 @@ async fn it_ends_beside_peers_that_say_nothing() {
 async fn a_second_signal_ends_it_at_once() {
     let mut server = Served::with(&["--grace", "3600"]);
     let _mute = mute(&server);
-    // When it is answered, those before it have been accepted.
+    // When it is answered, the earlier connections have been accepted.
     use_it(&server).await;
     let begun = Instant::now();
     assert_eq!(ends(&mut server, 2).code(), Some(128 + 15));
@@ -106,11 +106,11 @@ fn peers_that_say_nothing_are_cut_off() {
         let after = closed_after(stream);
         assert!(after < Duration::from_secs(5), "{after:?}");
     }
-    // It speaks HTTP/2, and is asked by a ping later.
+    // It sends the preface, so it gets a ping later.
     drop(idle);
 }
 
-/// The time to answer a ping is 20 s, so this takes as long.
+/// Takes 20 s, the timeout of a ping.
 #[test]
 fn a_peer_that_answers_no_ping_is_cut_off() {
     let server = Served::with(&["--keep-alive", "1"]);
@@ -118,7 +118,7 @@ fn a_peer_that_answers_no_ping_is_cut_off() {
     idle.set_read_timeout(Some(2 * LONG)).unwrap();
     let begun = Instant::now();
     let mut buffer = Vec::new();
-    // The end, or a reset.
+    // The end of the stream, or a reset.
     drop((&idle).read_to_end(&mut buffer));
     let after = begun.elapsed();
     assert!(after > LONG && after < 2 * LONG, "{after:?}");
@@ -138,7 +138,7 @@ async fn connections_that_are_too_many_wait_for_their_turn() {
     );
 }
 
-/// Where the process has no descriptor left, it does not ask for one again and again, and goes on when it has.
+/// Without a free descriptor, the process backs off between retries, and continues when there is one.
 #[tokio::test]
 #[cfg(target_os = "linux")]
 async fn connections_that_cannot_be_accepted_cost_nothing() {
@@ -161,8 +161,7 @@ async fn channel(server: &Served) -> Channel {
     Endpoint::from_shared(format!("http://{}", server.host())).unwrap().connect().await.unwrap()
 }
 
-/// The status of a request whose message is said to have so many bytes and of which none comes; none where the server
-/// waits for them.
+/// The status of a request that announces a message of this size and sends nothing; `None` if the server waits for it.
 async fn announce(mut channel: Channel, bytes: u32) -> Option<(String, String)> {
     struct Unfinished(Option<Bytes>);
     impl http_body::Body for Unfinished {
@@ -191,7 +190,7 @@ async fn announce(mut channel: Channel, bytes: u32) -> Option<(String, String)> 
     Some((header("grpc-status")?, header("grpc-message").unwrap_or_default()))
 }
 
-/// Announced, and never sent: twenty requests of 200 MiB, of which the server has memory for two.
+/// Announces twenty requests of 200 MiB, of which the server has memory for two, and sends none.
 #[tokio::test]
 async fn requests_that_are_not_finished_have_a_bound_on_their_memory() {
     let server = Served::start();
@@ -200,15 +199,15 @@ async fn requests_that_are_not_finished_have_a_bound_on_their_memory() {
     for _ in 0..20 {
         announced.spawn(announce(channel.clone(), 200 << 20));
     }
-    let mut refused = 0;
+    let mut rejected = 0;
     while let Ok(Some(answer)) = tokio::time::timeout(Duration::from_secs(3), announced.join_next()).await {
         let (status, message) = answer.unwrap().unwrap();
         assert_eq!(status, "8", "{message}");
         assert!(message.contains("536870912"), "{message}");
-        refused += 1;
+        rejected += 1;
     }
-    assert_eq!(refused, 18);
-    // Requests that fit are answered meanwhile, and all are again when the others are gone.
+    assert_eq!(rejected, 18);
+    // Requests that fit are answered meanwhile; all are when the others are gone.
     use_it(&server).await;
     announced.shutdown().await;
     let (mut waits, begun) = (false, Instant::now());
@@ -219,10 +218,10 @@ async fn requests_that_are_not_finished_have_a_bound_on_their_memory() {
     assert!(waits, "what was announced is still counted");
 }
 
-/// A scan whose answer is read by nobody, neither its stream nor its connection, is cut off with it.
+/// The connection of a scan whose response nobody reads is closed.
 #[tokio::test]
 #[cfg(unix)]
-async fn a_peer_that_takes_nothing_does_not_hold_the_end_up() {
+async fn a_peer_that_reads_nothing_does_not_delay_the_end() {
     let mut server = Served::with(&["--grace", "1"]);
     let client = Client::builder().instance("p", "i").emulator(server.host()).await.unwrap();
     client.table::<UserKey, User>("t").family("f").create_if_absent().await.unwrap();
@@ -244,7 +243,7 @@ async fn a_peer_that_takes_nothing_does_not_hold_the_end_up() {
     drop(stream);
 }
 
-/// The peer has room for everything, on its connection and on each stream.
+/// The largest windows, of the connection and of each stream.
 fn windows() -> Vec<u8> {
     let increment = [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7f, 0, 0, 0];
     // SETTINGS_INITIAL_WINDOW_SIZE is 4.

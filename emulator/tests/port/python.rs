@@ -1,4 +1,4 @@
-//! Google's Python client `google-cloud-bigtable`, where it is installed.
+//! Google's Python client `google-cloud-bigtable`, if it is installed.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use crate::served::Served;
 
-/// Names a Python that has the client.
+/// The variable that names a Python with the client.
 const PYTHON: &str = "KEYDERIVE_PYTHON";
 
-/// A Python that has the client; none, with a word on what is skipped, where none is named.
+/// The Python with the client. If none is named, prints that the test is skipped.
 pub(crate) fn python() -> Option<OsString> {
     let python = env::var_os(PYTHON).filter(|python| !python.is_empty());
     if python.is_none() {
@@ -19,7 +19,7 @@ pub(crate) fn python() -> Option<OsString> {
     python
 }
 
-/// A script beside this file, and what it tells, line by line.
+/// A script beside this file, and its expected output.
 pub(crate) struct Session {
     pub(crate) script: &'static str,
     pub(crate) told: &'static str,

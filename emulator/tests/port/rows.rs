@@ -1,4 +1,4 @@
-//! Rows of keyderive's, read and changed by Google's Python client.
+//! Google's Python client reads and changes rows that keyderive wrote.
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
 
-/// A running `keyderive-emulator` on a free port. It ends with this value, also where a test panics.
+/// A running `keyderive-emulator` on a free port. Dropping this ends it, even if a test panics.
 #[derive(Debug)]
 pub(crate) struct Served {
     process: Child,
@@ -24,12 +24,12 @@ impl Served {
         Self::with(&[])
     }
 
-    /// Starts it with these arguments besides the port's.
+    /// Starts it with further arguments.
     pub(crate) fn with(arguments: &[&str]) -> Self {
         Self::of(&mut command(arguments))
     }
 
-    /// As [`with`](Self::with), in a process that may have so many descriptors.
+    /// Like [`with`](Self::with), in a process with a limit of descriptors.
     #[cfg(target_os = "linux")]
     pub(crate) fn limited_to(descriptors: usize, arguments: &[&str]) -> Self {
         let mut limited = Command::new("sh");
@@ -49,12 +49,12 @@ impl Served {
         Self { process, host, stdout }
     }
 
-    /// Its address, as the variable `BIGTABLE_EMULATOR_HOST` has it.
+    /// Its address, in the form of the variable `BIGTABLE_EMULATOR_HOST`.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    /// The most memory that it has had at a time, where the system tells.
+    /// Its peak memory, if the system reports it.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.id())).ok()?;
         let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
@@ -68,12 +68,12 @@ impl Served {
         line.trim_end().to_owned()
     }
 
-    /// How much time it has had of the processors.
+    /// The processor time it has used.
     #[cfg(target_os = "linux")]
     pub(crate) fn processor_time(&self) -> std::time::Duration {
         let id = self.process.id().to_string();
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap();
-        // Behind the name, which is in parentheses: its own time and the system's, in hundredths of a second.
+        // After the name in parentheses: the user and system times, in hundredths of a second.
         let (_, fields) = stat.rsplit_once(')').unwrap();
         let times = fields.split_whitespace().skip(11).take(2).map(|time| time.parse::<u64>().unwrap());
         std::time::Duration::from_millis(times.sum::<u64>() * 10)
@@ -86,19 +86,19 @@ impl Served {
         assert!(Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
     }
 
-    /// How it has ended, if it has.
+    /// Its exit status, if it has ended.
     pub(crate) fn ended(&mut self) -> Option<std::process::ExitStatus> {
         self.process.try_wait().unwrap()
     }
 
-    /// Asks it to end, and waits until it has.
+    /// Asks it to end, and waits for that.
     #[cfg(unix)]
     pub(crate) fn terminate(&mut self) -> std::process::ExitStatus {
         self.signal();
         self.process.wait().unwrap()
     }
 
-    /// Ends it, and returns what it has written to the standard error.
+    /// Ends it, and returns its standard error.
     pub(crate) fn end(mut self) -> String {
         let stderr = self.process.stderr.take();
         self.process.kill().unwrap();
@@ -114,7 +114,7 @@ fn text(mut stderr: ChildStderr) -> String {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // Neither can fail for a process that is this one's child and was not waited for.
+        // Neither can fail for a child process that was not waited for.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Tables as messages: made, listed, described, changed, emptied, deleted.
+//! Table administration through raw messages.
 
 use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
 use keyderive_proto::admin::drop_row_range_request::Target;
@@ -193,7 +193,7 @@ async fn a_protected_table_keeps_itself_and_its_families() {
 async fn an_update_names_what_it_changes() {
     let servers = Servers::new().await;
     let table = admin::Table { deletion_protection: true, ..admin::Table::default() };
-    for (path, refused) in [
+    for (path, rejected) in [
         ("*", Code::InvalidArgument),
         ("name", Code::InvalidArgument),
         ("granularity", Code::InvalidArgument),
@@ -201,7 +201,7 @@ async fn an_update_names_what_it_changes() {
         ("change_stream_config", Code::Unimplemented),
     ] {
         let paths = ["deletion_protection", path];
-        assert_eq!(code(update(&servers, table.clone(), &paths).await), refused, "{path}");
+        assert_eq!(code(update(&servers, table.clone(), &paths).await), rejected, "{path}");
     }
     assert_eq!(code(update(&servers, table, &[]).await), Code::InvalidArgument);
     let nothing = servers.admin.update_table(Request::new(UpdateTableRequest::default())).await;

@@ -96,7 +96,7 @@ async fn states_are_merged() {
 }
 
 #[tokio::test]
-async fn what_does_not_fit_an_aggregate_is_refused() {
+async fn invalid_changes_of_aggregates_are_rejected() {
     let servers = servers().await;
     let sum = || add("sum", 0, 1);
     let text = || value(ValueKind::StringValue("1".to_owned()));

@@ -1,4 +1,4 @@
-//! Requests that are broken at random: refused or answered, and never a panic.
+//! Randomly broken requests are rejected or answered, and never panic.
 
 use fastrand::Rng;
 use keyderive_proto::data::ReadRowsRequest;
@@ -6,7 +6,7 @@ use prost::Message;
 
 use super::differential::{Operation, Side, operation, read};
 
-/// A message with some bytes changed, left out or put in, where that is a message still.
+/// A message with some bytes changed, removed or inserted, if it can still be decoded.
 fn broken<M: Message + Default>(rng: &mut Rng, message: &M) -> Option<M> {
     let mut bytes = message.encode_to_vec();
     for _ in 0..rng.usize(1..4) {

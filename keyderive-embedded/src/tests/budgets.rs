@@ -1,4 +1,4 @@
-//! Requests that ask for much, and what others wait for meanwhile.
+//! Expensive requests, and how long they hold up others.
 
 use futures_util::TryStreamExt as _;
 use keyderive_proto::data::bigtable_server::Bigtable as _;
@@ -15,16 +15,16 @@ use tonic::{Code, Request, Status};
 use super::raw::{NAME, Servers, message, set_cell};
 use super::*;
 
-/// The most mutations that a request may have.
+/// The most mutations of a request.
 const MANY: usize = 100_000;
 
-/// How many point reads and writes are answered at least while one such request is. Where it kept the thread of the
-/// tasks, or the lock of the writers, there would be one.
+/// The least number of point reads and writes that finish during an expensive request. If it blocked the async thread or
+/// the lock of writers, there would be one.
 const BESIDE: usize = 10;
 
-/// Numbers below `MANY`, each once, in an order that is none.
+/// The numbers below `MANY`, shuffled.
 fn shuffled() -> impl Iterator<Item = usize> {
-    // The factor and the number have no divisor in common.
+    // The factor and `MANY` are coprime.
     (0..MANY).map(|number| number * 61_803 % MANY)
 }
 
@@ -61,7 +61,7 @@ async fn columns(servers: &Servers) -> usize {
     responses.iter().map(|response| response.chunks.len()).sum()
 }
 
-/// Makes a request, and reads and writes another row beside it; what came of it, and how often that was answered first.
+/// Runs a request while reading and writing another row. Returns its outcome, and how many reads and writes finished first.
 async fn beside<T: Send + 'static>(
     servers: &Arc<Servers>,
     request: impl Future<Output = T> + Send + 'static,
@@ -77,7 +77,7 @@ async fn beside<T: Send + 'static>(
     (request.await.unwrap(), answered)
 }
 
-/// Has `request` be made beside others.
+/// Asserts that `request` does not hold up others.
 async fn lets_others_go_on<T, F>(servers: &Arc<Servers>, request: impl FnOnce(Arc<Servers>) -> F) -> T
 where
     T: Send + 'static,
@@ -181,13 +181,13 @@ async fn rules_hold_nobody_up() {
     let columns = shuffled().map(|number| rule(column(number))).collect();
     let made = lets_others_go_on(&servers, async move |servers| modify(&servers, columns).await).await;
     assert_eq!(made, MANY);
-    // All for one column, whose value grows.
+    // All append to one column.
     let rules = vec![rule("grows".to_owned()); MANY];
     let made = lets_others_go_on(&servers, async move |servers| modify(&servers, rules).await).await;
     assert_eq!(made, 1);
 }
 
-/// A filter that leaves all cells, and looks at each of them a thousand times.
+/// A filter that keeps all cells, and checks each a thousand times.
 fn thorough() -> Option<RowFilter> {
     let part = |_| RowFilter { filter: Some(Filter::ColumnQualifierRegexFilter(r"\C*".into())) };
     message(Filter::Chain(Chain { filters: (0..1000).map(part).collect() }))
@@ -216,7 +216,7 @@ async fn filters_over_large_rows_hold_nobody_up() {
 }
 
 #[tokio::test]
-async fn a_row_of_many_columns_is_read_beside_others() {
+async fn a_row_of_many_columns_is_read_without_blocking_others() {
     let servers = Arc::new(Servers::new().await);
     mutate(&servers, sets(0..MANY)).await;
     let labelled = RowFilter { filter: Some(Filter::ApplyLabelTransformer("l".to_owned())) };
@@ -244,10 +244,10 @@ async fn regular_expressions_of_a_filter_share_a_limit() {
     }
 }
 
-/// Says to a run of the test that follows that it is the process that is measured.
+/// Set for the process that the next test measures.
 const MEASURED: &str = "KEYDERIVE_TEST_MEMORY_OF_FILTERS";
 
-/// The most memory that this process has had, in KiB.
+/// The peak memory of this process, in KiB.
 #[cfg(target_os = "linux")]
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

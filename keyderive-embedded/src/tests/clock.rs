@@ -1,4 +1,4 @@
-//! The time of the server, which never steps back.
+//! The server time never steps back.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::mpsc;
@@ -18,7 +18,7 @@ use crate::interval::Interval;
 use crate::store::{Clock, SteadyClock};
 
 #[tokio::test]
-async fn what_is_applied_last_is_read_where_the_clock_steps_back() {
+async fn the_last_write_is_read_even_if_the_clock_steps_back() {
     let servers = Servers::new().await;
     servers.clock.set(START + 5000);
     servers.set("a", "f", "q", -1, "first").await.unwrap();
@@ -30,7 +30,7 @@ async fn what_is_applied_last_is_read_where_the_clock_steps_back() {
     assert_eq!(servers.cells().await, ["f:q@START+6000=later", "f:q@START+5000=last"]);
 }
 
-/// A clock that is a millisecond later each time, and keeps the thread `slow` until another write is done or waits.
+/// A clock that advances a millisecond each time, and blocks the thread `slow` until another write is finished or blocked.
 struct Slow {
     micros: AtomicI64,
     held: AtomicBool,
@@ -43,7 +43,7 @@ impl Clock for Slow {
         let now = self.micros.fetch_add(1000, Ordering::Relaxed);
         if std::thread::current().name() == Some("slow") && !self.held.swap(true, Ordering::Relaxed) {
             self.began.send(()).unwrap();
-            // Whoever waits for this write cannot say that it is done.
+            // A write that waits for this one never finishes.
             let _ = self.go_on.lock().unwrap().recv_timeout(Duration::from_millis(300));
         }
         now
@@ -116,7 +116,7 @@ impl<S: tracing::Subscriber> Layer<S> for Warnings {
 }
 
 #[test]
-fn a_clock_that_is_a_minute_behind_is_warned_of_once() {
+fn a_clock_that_is_a_minute_behind_logs_one_warning() {
     let minute = 60_000_000;
     for (latest, expected) in [(0, 0), (START + minute, 0), (START + minute + 1000, 1)] {
         let warnings = Arc::new(AtomicI64::new(0));

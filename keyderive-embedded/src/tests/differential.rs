@@ -1,27 +1,27 @@
-//! The same requests to the embedded Bigtable and to Google's emulator, by a seed, and the same answers.
+//! Sends the same random requests to the embedded Bigtable and to Google's emulator, and compares the answers.
 //!
-//! The environment variable `KEYDERIVE_DIFFERENTIAL` is the number of operations, 2000 without it; there is a read with
-//! a random filter for every fourth of them. `KEYDERIVE_DIFFERENTIAL_SEED` is the seed.
+//! The environment variable `KEYDERIVE_DIFFERENTIAL` is the number of operations; the default is 2000. Every fourth
+//! operation is followed by a read with a random filter. `KEYDERIVE_DIFFERENTIAL_SEED` is the seed.
 //!
-//! Answers are equal cell for cell, and a request that one refuses the other refuses too. These are not compared,
-//! because there the emulator is not the service, or nothing is promised:
+//! Answers must be equal cell for cell, and both must reject the same requests. Not compared is what the emulator does
+//! differently from the service, or what is unspecified:
 //!
-//! - **codes of errors**: the emulator has `UNKNOWN` and `INTERNAL` for most of what it refuses;
-//! - **half of a refused write**: the emulator keeps the mutations and rules before the one that it refuses, so that
-//!   what may be refused is alone in its request;
-//! - **limits**: the emulator takes keys, qualifiers and requests of any size, and deletes from a family that is not there;
-//! - **a condition without mutations**: the emulator takes it;
-//! - **garbage collection**: the emulator collects about once a second, so that no family here has a rule;
-//! - **minima and maxima**: the emulator adds up, and for other aggregates keeps the last input;
-//! - **the time of the server**: it is compared as such, and then deleted; the emulator takes it for each rule of a
-//!   read-modify-write, so that no two rules of one are for the same column;
-//! - **an offset or limit of cells in a row of several families**: the emulator takes families in any order, so that
-//!   these filters come after one for a family;
-//! - **`sink` and `row_sample_filter`**: the emulator passes the first by, and the second is random;
-//! - **two labels in a `chain`, and what comes after an `interleave` that leaves a cell in two forms**: the
-//!   service refuses the first, and the emulator has no order for the second;
+//! - **codes of errors**: the emulator rejects most requests with `UNKNOWN` and `INTERNAL`;
+//! - **half of a rejected write**: the emulator keeps the mutations and rules before the one that it rejects, so each
+//!   mutation that may be rejected is alone in its request;
+//! - **limits**: the emulator accepts keys, qualifiers and requests of any size, and deletions from missing families;
+//! - **a condition without mutations**: the emulator accepts it;
+//! - **garbage collection**: the emulator collects about once a second, so no family here has a rule;
+//! - **minima and maxima**: the emulator has only sums, and keeps the last input of other aggregates;
+//! - **the server time**: all server times count as equal, and such cells are deleted afterwards; the emulator takes a
+//!   new time for each rule of a read-modify-write, so no two rules of a request are for the same column;
+//! - **an offset or limit of cells in a row of several families**: the emulator's order of families is undefined, so
+//!   these filters follow one for a family;
+//! - **`sink` and `row_sample_filter`**: the emulator ignores the first, and the second is random;
+//! - **two labels in a `chain`, and filters after an `interleave` that keeps a cell in two forms**: the service rejects
+//!   the first, and the emulator's order of the second is undefined;
 //! - **samples of row keys**: the emulator's are random;
-//! - **a filter that the service refuses**: the emulator lets some pass.
+//! - **a filter that the service rejects**: the emulator accepts some.
 
 mod filters;
 mod operations;
@@ -40,8 +40,8 @@ use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet, row_range};
 
 const TABLE: &str = "projects/p/instances/i/tables/differential";
 
-/// Families in the order of their names, which the emulator keeps when they are made one after the other. The last one
-/// holds sums.
+/// Families in the order of their names, which the emulator keeps if they are created one by one. The last one holds
+/// sums.
 const FAMILIES: [&str; 3] = ["a", "b", SUMS];
 const SUMS: &str = "sum";
 
@@ -64,10 +64,10 @@ const KEYS: [&[u8]; 16] = [
     b"\xff\xff",
 ];
 const QUALIFIERS: [&[u8]; 7] = [b"", b"q", b"q\x00", b"q.r", b"q|r", b"r", b"\xff"];
-/// The qualifier of columns that hold integers alone.
+/// The qualifier of columns that hold only integers.
 const COUNTER: &[u8] = b"n";
 
-/// Cells that the server stamps are between these.
+/// Server times are between these.
 const PAST: i64 = 1_600_000_000_000_000;
 const FUTURE: i64 = 4_000_000_000_000_000;
 const TIMESTAMPS: [i64; 7] = [0, 1000, 2000, 3000, 5_000_000, FUTURE, FUTURE + 1000];
@@ -82,12 +82,12 @@ async fn the_emulator_answers_alike() {
     let (emulator, embedded) = (Side::emulator(&emulator.host()), Side::embedded());
     emulator.create_table().await;
     embedded.create_table().await;
-    let (mut refused, mut found) = (0, 0);
+    let (mut rejected, mut found) = (0, 0);
     for step in 0..operations {
         let place = || format!("seed {seed}, operation {step}");
         let operation = operation(rng);
         let outcome = same(&embedded, &emulator, &operation, &place()).await;
-        refused += u64::from(matches!(outcome, Outcome::Refused(_)));
+        rejected += u64::from(matches!(outcome, Outcome::Rejected(_)));
         for follower in operation.followers() {
             same(&embedded, &emulator, &follower, &place()).await;
         }
@@ -101,8 +101,8 @@ async fn the_emulator_answers_alike() {
         let whole = ReadRowsRequest { reversed, ..read_of(RowSet::default()) };
         same(&embedded, &emulator, &Operation::Read(whole), &format!("seed {seed}, the end")).await;
     }
-    // Most requests are meant to do something.
-    assert!(refused < operations / 5, "{refused} of {operations} operations were refused");
+    // Most requests should have an effect.
+    assert!(rejected < operations / 5, "{rejected} of {operations} operations were rejected");
     assert!(found > operations / 16, "{found} of {} reads found a row", operations / 4);
 }
 

@@ -1,4 +1,4 @@
-//! Garbage collection, by a clock that is set.
+//! Garbage collection, with a manual clock.
 
 use keyderive_proto::admin::gc_rule::{self, Rule};
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
@@ -36,7 +36,7 @@ fn family(rule: GcRule) -> ColumnFamily {
     ColumnFamily { gc_rule: Some(rule), value_type: None }
 }
 
-/// What is left, in seconds from the start, of cells written one second apart, two seconds after the last.
+/// Writes cells one second apart. Returns the times, in seconds, of those left two seconds after the last.
 async fn left(rule: GcRule, cells: i64) -> Vec<i64> {
     let servers = Servers::with([("f", family(rule))]).await;
     for second in 0..cells {
@@ -79,7 +79,7 @@ async fn a_cell_is_kept_to_the_end_of_its_age() {
 }
 
 #[tokio::test]
-async fn garbage_is_seen_by_no_filter_condition_or_rule() {
+async fn filters_conditions_and_rules_do_not_see_garbage() {
     let servers = Servers::with([("f", family(age(10)))]).await;
     servers.set("a", "f", "q", -1, 7_i64.to_be_bytes().to_vec()).await.unwrap();
     servers.clock.set(START + 11 * SECOND);
@@ -101,7 +101,7 @@ async fn garbage_is_seen_by_no_filter_condition_or_rule() {
     assert_eq!(servers.modify(vec![rule]).await.unwrap(), ["f:q@START+11000000=1"]);
 }
 
-/// How many cells the storage has, garbage too.
+/// The number of stored cells, including garbage.
 fn kept(servers: &Servers) -> usize {
     let rows = servers.store.page(NAME, &Interval::all(), false, usize::MAX).unwrap();
     rows.rows.iter().map(|(_, cells)| cells.len()).sum()

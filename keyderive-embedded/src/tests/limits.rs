@@ -1,4 +1,4 @@
-//! What is too large, too many or misnamed.
+//! Limits of sizes, numbers and names.
 
 use futures_util::TryStreamExt as _;
 use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
@@ -14,7 +14,7 @@ use tonic::{Code, Request, Status};
 use super::raw::{INSTANCE, NAME, Servers, message, set_cell};
 use super::*;
 
-fn refused(outcome: Result<impl std::fmt::Debug, Status>, what: &str) {
+fn rejected(outcome: Result<impl std::fmt::Debug, Status>, what: &str) {
     let status = outcome.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument, "{status}");
     assert!(status.message().contains(what), "{status}");
@@ -24,8 +24,8 @@ fn refused(outcome: Result<impl std::fmt::Debug, Status>, what: &str) {
 async fn a_key_has_4096_bytes() {
     let servers = Servers::new().await;
     servers.set(&"k".repeat(4096), "f", "q", 0, "v").await.unwrap();
-    refused(servers.set(&"k".repeat(4097), "f", "q", 0, "v").await, "has 4097 bytes, and it may have 4096");
-    refused(servers.set("", "f", "q", 0, "v").await, "a row key is empty");
+    rejected(servers.set(&"k".repeat(4097), "f", "q", 0, "v").await, "has 4097 bytes, and it may have 4096");
+    rejected(servers.set("", "f", "q", 0, "v").await, "a row key is empty");
 }
 
 #[tokio::test]
@@ -35,13 +35,13 @@ async fn a_qualifier_has_16_kib() {
     servers.set("a", "f", &long, 0, "v").await.unwrap();
     let what = "a qualifier in the column family `f` has 16385 bytes, and it may have 16384";
     let longer = format!("{long}q");
-    refused(servers.set("a", "f", &longer, 0, "v").await, what);
+    rejected(servers.set("a", "f", &longer, 0, "v").await, what);
     let rule = ReadModifyWriteRule {
         family_name: "f".to_owned(),
         column_qualifier: longer.into(),
         rule: Some(Rule::IncrementAmount(1)),
     };
-    refused(servers.modify(vec![rule]).await, what);
+    rejected(servers.modify(vec![rule]).await, what);
 }
 
 #[tokio::test]
@@ -50,13 +50,13 @@ async fn a_value_has_100_mib() {
     let value = Bytes::from(vec![0; (100 << 20) + 1]);
     servers.set("a", "f", "q", 0, value.slice(1..)).await.unwrap();
     let what = "a value of the column b\"q\" in the column family `f` has 104857601 bytes, and it may have 104857600";
-    refused(servers.set("a", "f", "q", 0, value).await, what);
+    rejected(servers.set("a", "f", "q", 0, value).await, what);
     let rule = ReadModifyWriteRule {
         family_name: "f".to_owned(),
         column_qualifier: "q".into(),
         rule: Some(Rule::AppendValue("x".into())),
     };
-    refused(servers.modify(vec![rule]).await, what);
+    rejected(servers.modify(vec![rule]).await, what);
 }
 
 #[tokio::test]
@@ -72,15 +72,15 @@ async fn a_request_has_100_000_mutations() {
         servers.data.mutate_rows(Request::new(request)).await.map(|_| ())
     };
     send(vec![entry("a", 50_000), entry("b", 50_000)]).await.unwrap();
-    refused(send(vec![entry("a", 50_000), entry("b", 50_001)]).await, "has 100001 mutations");
-    refused(send(Vec::new()).await, "the request has no entries");
+    rejected(send(vec![entry("a", 50_000), entry("b", 50_001)]).await, "has 100001 mutations");
+    rejected(send(Vec::new()).await, "the request has no entries");
 }
 
 #[tokio::test]
 async fn a_timestamp_is_in_milliseconds() {
     let servers = Servers::new().await;
     for wrong in [1, 999, 1001, -2, -1000, i64::MIN, i64::MAX] {
-        refused(
+        rejected(
             servers.set("a", "f", "q", wrong, "v").await,
             &format!("the timestamp {wrong} is not a whole"),
         );
@@ -110,13 +110,13 @@ async fn names_have_a_form() {
     }
     let (too_long, too_long_name) = ("t".repeat(51), "f".repeat(65));
     for wrong in ["", "-a", ".a", "a b", "a/b", "ü", "a:b"] {
-        refused(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is not a name for a table"));
-        refused(create_family(wrong).await, &format!("`{wrong}` is not a name for a column family"));
+        rejected(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is not a name for a table"));
+        rejected(create_family(wrong).await, &format!("`{wrong}` is not a name for a column family"));
     }
-    refused(create_table(&too_long, INSTANCE).await, "is not a name for a table: it has 1 to 50");
-    refused(create_family(&too_long_name).await, "is not a name for a column family: it has 1 to 64");
+    rejected(create_table(&too_long, INSTANCE).await, "is not a name for a table: a name has 1 to 50");
+    rejected(create_family(&too_long_name).await, "is not a name for a column family: a name has 1 to 64");
     for none in ["", "projects/p", "projects/p/instances/i/", "projects//instances/i"] {
-        refused(create_table("t", none).await, &format!("`{none}` is not the name of an instance"));
+        rejected(create_table("t", none).await, &format!("`{none}` is not the name of an instance"));
     }
 }
 
@@ -126,7 +126,7 @@ async fn a_filter_has_20_kib_and_20_levels() {
     let read = async |filter| servers.read(ReadRowsRequest { filter, ..ReadRowsRequest::default() }).await;
     let regex = |bytes: usize| message(Filter::ValueRegexFilter(vec![b'v'; bytes].into()));
     read(regex(20_000)).await.unwrap();
-    refused(read(regex(20_480)).await, "and it may have 20480");
+    rejected(read(regex(20_480)).await, "and it may have 20480");
     let nested = |depth: usize| {
         let mut filter = RowFilter { filter: Some(Filter::PassAllFilter(true)) };
         for _ in 1..depth {
@@ -137,8 +137,8 @@ async fn a_filter_has_20_kib_and_20_levels() {
         Some(filter)
     };
     read(nested(20)).await.unwrap();
-    refused(read(nested(21)).await, "filters are nested more than 20 deep");
-    refused(read(nested(1000)).await, "filters are nested more than 20 deep");
+    rejected(read(nested(21)).await, "filters are nested more than 20 deep");
+    rejected(read(nested(1000)).await, "filters are nested more than 20 deep");
 }
 
 #[tokio::test]
@@ -150,7 +150,7 @@ async fn a_row_that_is_too_large_is_refused_alone() {
         idempotency: None,
     };
     servers.set("large", "f", "q", 0, "known").await.unwrap();
-    // More entries than are made at once come before it, and as many for one row after it.
+    // More entries than a step applies precede it, and as many for one row follow.
     let mut entries: Vec<_> = (0..300).map(|_| entry("before", "q", 1)).collect();
     entries.push(entry("large", "r", 1000));
     entries.push(entry("zlast", "q", 1));

@@ -1,4 +1,4 @@
-//! What only a message of another client can ask.
+//! Requests that keyderive's client never sends.
 
 use futures_util::TryStreamExt as _;
 use keyderive_proto::data::bigtable_server::Bigtable as _;
@@ -24,7 +24,7 @@ async fn reversed_order_is_only_for_clients_that_take_it() {
 }
 
 #[tokio::test]
-async fn rows_that_a_filter_drops_are_told_to_clients_that_listen() {
+async fn filtered_rows_are_reported_to_clients_with_the_feature() {
     let servers = Servers::new().await;
     servers.set("a", "f", "q", 0, "v").await.unwrap();
     servers.set("b", "f", "q", 0, "v").await.unwrap();
@@ -86,7 +86,7 @@ async fn samples_grow_with_the_rows() {
 }
 
 #[tokio::test]
-async fn a_connection_is_readied_for_an_instance() {
+async fn ping_and_warm_takes_an_instance() {
     let servers = Servers::new().await;
     let ping = async |name: &str| {
         let request = PingAndWarmRequest { name: name.to_owned(), ..PingAndWarmRequest::default() };

@@ -1,4 +1,4 @@
-//! The servers without a client, a table of theirs, and a clock that stands still.
+//! The services without a client, with one table and a manual clock.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -30,7 +30,7 @@ pub(super) const NAME: &str = "projects/p/instances/i/tables/t";
 /// The time at which every test begins.
 pub(super) const START: i64 = 1_700_000_000_000_000;
 
-/// A clock that is set by hand.
+/// A manual clock.
 #[derive(Clone)]
 pub(super) struct Stopped(Arc<AtomicI64>);
 
@@ -68,7 +68,7 @@ impl Servers {
         Self::without_tables().with_table(families).await
     }
 
-    /// Servers with a table that has the family `f`, and rows of so many bytes at most.
+    /// Servers with a table that has the family `f`, and rows of at most `bytes`.
     pub(super) async fn with_max_row_bytes(bytes: usize) -> Self {
         let change = |store: Store| store.with_max_row_bytes(bytes);
         Self::over(change).with_table([("f", ColumnFamily::default())]).await
@@ -96,7 +96,7 @@ impl Servers {
         Self { clock: clock.clone(), ..Self::of(change(store(clock))) }
     }
 
-    /// Servers over this store, with a clock of their own that it does not know.
+    /// Servers over this store, whose clock is not the one in `Servers`.
     pub(super) fn of(store: Store) -> Self {
         let (clock, store) = (Stopped::at(START), Arc::new(store));
         let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
@@ -133,7 +133,7 @@ impl Servers {
         self.mutate(key, set_cell(family, qualifier, timestamp_micros, value)).await
     }
 
-    /// Applies rules to the row `a`, and shows the cells that they made.
+    /// Applies rules to the row `a`, and returns the cells that they wrote.
     pub(super) async fn modify(&self, rules: Vec<ReadModifyWriteRule>) -> Result<Vec<String>, Status> {
         let request = ReadModifyWriteRowRequest {
             table_name: NAME.to_owned(),
@@ -160,7 +160,7 @@ impl Servers {
         responses.map_ok(|response| response.decoded().unwrap()).try_collect().await
     }
 
-    /// The whole table's cells, as `show` shows them.
+    /// All cells of the table, formatted by `show`.
     pub(super) async fn cells(&self) -> Vec<String> {
         let responses = self.read(ReadRowsRequest::default()).await.unwrap();
         let (mut family, mut qualifier) = (String::new(), Bytes::new());
@@ -173,7 +173,7 @@ impl Servers {
         shown
     }
 
-    /// The timestamps of the whole table's cells.
+    /// The timestamps of all cells of the table.
     pub(super) async fn timestamps(&self) -> Vec<i64> {
         let responses = self.read(ReadRowsRequest::default()).await.unwrap();
         responses.iter().flat_map(|response| &response.chunks).map(|chunk| chunk.timestamp_micros).collect()

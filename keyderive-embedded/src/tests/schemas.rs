@@ -1,4 +1,4 @@
-//! Row key schemas: echoed, and checked by the rules that the service has for them.
+//! Row key schemas: returned as given, and checked by the rules of the service.
 
 use keyderive_proto::admin::bigtable_table_admin_server::BigtableTableAdmin as _;
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;

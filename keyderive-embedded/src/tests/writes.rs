@@ -1,4 +1,4 @@
-//! Mutations, conditional writes and read-modify-writes, as messages.
+//! Mutations, conditional writes and read-modify-writes.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -68,7 +68,7 @@ async fn an_empty_mutation_is_refused() {
     assert_eq!(code(servers.data.mutate_row(Request::new(request)).await), Code::InvalidArgument);
 }
 
-/// Writes `yes` where the filter finds a cell of the row `a`, else `no`.
+/// Writes `yes` if the filter finds a cell of the row `a`, else `no`.
 async fn check(servers: &Servers, predicate_filter: Option<RowFilter>) -> Result<bool, Status> {
     let set = |qualifier| vec![data::Mutation { mutation: Some(set_cell("f", qualifier, 0, "v")) }];
     let request = CheckAndMutateRowRequest {
@@ -161,7 +161,7 @@ async fn rules_append_and_increment_in_order() {
 }
 
 #[tokio::test]
-async fn what_a_rule_makes_is_never_older_than_what_it_read() {
+async fn a_rule_never_writes_a_cell_older_than_the_one_it_read() {
     let servers = Servers::new().await;
     servers.set("a", "f", "future", START + 9000, "x").await.unwrap();
     servers.set("a", "f", "past", 1000, "y").await.unwrap();
@@ -208,7 +208,7 @@ async fn writers_beside_each_other_lose_nothing() {
     assert_eq!(servers.cells().await, ["f:n@START+0=2000"]);
 }
 
-/// A clock whose next answer, once it is armed, is as old as when it was asked for, and comes after another write or
+/// A clock that can be armed. Then its next call returns the time at which it was called, but only after another write or
 /// 100 ms.
 #[derive(Clone, Default)]
 struct SlowOnce(Arc<(Mutex<Slow>, Condvar)>);
@@ -245,7 +245,7 @@ impl Clock for SlowOnce {
     }
 }
 
-/// Else the row is of columns of both: the newest, and those that the last one has not deleted.
+/// Otherwise the row would mix columns of both writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_write_that_is_applied_later_has_no_earlier_time() {
     let clock = SlowOnce::default();

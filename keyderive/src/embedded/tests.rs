@@ -1,4 +1,4 @@
-//! The embedded Bigtable behind its client.
+//! The embedded Bigtable through the client.
 
 mod filters;
 
@@ -14,14 +14,14 @@ use crate::row::{Cell, Mutation, Row, RowFilter};
 
 const TABLE: &str = "events";
 
-/// Says to a run of these tests that their tables are to be in a file.
+/// Set for the run of these tests that keeps their tables in a file.
 const OVER_A_FILE: &str = "KEYDERIVE_TEST_OVER_A_FILE";
 
 fn is_over_a_file() -> bool {
     std::env::var_os(OVER_A_FILE).is_some()
 }
 
-/// A client of a new, empty Bigtable of the kind that this run is for.
+/// A client of a new, empty Bigtable, in memory or in a file as this run requires.
 async fn embedded() -> Client {
     static FILES: AtomicUsize = AtomicUsize::new(0);
     if !is_over_a_file() {
@@ -30,12 +30,12 @@ async fn embedded() -> Client {
     let number = FILES.fetch_add(1, Ordering::Relaxed);
     let path = std::env::temp_dir().join(format!("keyderive-{}-{number}.tables", std::process::id()));
     let client = Client::embedded_at(&path).await.unwrap();
-    // The open file goes on without its name, and is gone with the client.
+    // The open file remains usable without its name, and is freed with the client.
     std::fs::remove_file(path).unwrap();
     client
 }
 
-/// Runs the tests of this module once more, in a process of their own.
+/// Runs the tests of this module again, in another process.
 #[test]
 fn all_of_this_holds_over_a_file() {
     if is_over_a_file() {
@@ -391,7 +391,7 @@ async fn rows_come_one_after_the_other() {
     assert_eq!(keys, [b"a", b"b"]);
 }
 
-/// As is documented of reads; writes refuse both.
+/// As the reads document. Writes reject such keys.
 #[tokio::test]
 async fn under_a_key_that_no_row_has_is_nothing() {
     let client = embedded().await;

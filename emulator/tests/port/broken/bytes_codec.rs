@@ -1,4 +1,4 @@
-//! Messages that are bytes already, and may be none.
+//! A codec for messages that are already bytes, valid or not.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::Status;

@@ -1,4 +1,4 @@
-//! Requests as bytes: whole ones, broken ones, and ones that ask for too much.
+//! Requests as bytes: valid, broken, and too expensive.
 
 use bytes::{BufMut as _, Bytes};
 use fastrand::Rng;
@@ -64,7 +64,7 @@ fn read(rng: &mut Rng) -> ReadRowsRequest {
     }
 }
 
-/// A request that the server takes, with its method.
+/// A valid request with its method.
 pub(super) fn random(rng: &mut Rng) -> (&'static str, Vec<u8>) {
     let (table_name, row_key) = (TABLE.to_owned(), Bytes::from(vec![rng.u8(b'a'..b'e')]));
     match rng.u8(..6) {
@@ -116,7 +116,7 @@ pub(super) fn broken(rng: &mut Rng, mut request: Vec<u8>) -> Bytes {
     for _ in 0..rng.usize(1..4) {
         let place = rng.usize(..request.len());
         match rng.u8(..8) {
-            // A length, where there is one, of many bytes.
+            // Turns a length, if there is one, into a huge one.
             0 => drop(request.splice(place..=place, [0xff; 9])),
             1 => request.truncate(place.max(1)),
             _ => request[place] ^= 1 << rng.u8(..8),
@@ -125,7 +125,7 @@ pub(super) fn broken(rng: &mut Rng, mut request: Vec<u8>) -> Bytes {
     request.into()
 }
 
-/// A read with filters in filters, made by hand: nobody could encode it otherwise, or let go of it again.
+/// A read with nested filters, encoded by hand: encoding or dropping such a message would overflow the stack.
 pub(super) fn deep(depth: usize) -> Bytes {
     // Field 1 of a filter is a chain, and field 1 of a chain is a filter.
     const FIELD_1: u8 = 1 << 3 | 2;
@@ -147,7 +147,7 @@ pub(super) fn deep(depth: usize) -> Bytes {
     request.into()
 }
 
-/// A read that has each cell `ways` to the fourth times.
+/// A read that copies each cell `ways`⁴ times.
 pub(super) fn copies(ways: usize) -> Bytes {
     let chain = Chain { filters: vec![interleave(ways); 4] };
     let request = ReadRowsRequest {

@@ -325,14 +325,14 @@ fn damage_is_never_served() {
     let pages: Vec<usize> = (1..contents.len() / 4096)
         .filter(|page| contents[page * 4096..][..4096].iter().any(|byte| *byte != 0))
         .collect();
-    let (mut refused, mut right) = (0, 0);
+    let (mut rejected, mut right) = (0, 0);
     for number in 0..600_usize {
         let byte = pages[number % pages.len()] * 4096 + number * 1_000_003 % 4096;
         let mut damaged = contents.clone();
         damaged[byte] ^= 1 << (number % 8);
         let read = TestFile::of(&damaged).open().map(|durable| all(&durable));
         match read {
-            Err(OpenError::Damaged(_)) | Ok(Err(_)) => refused += 1,
+            Err(OpenError::Damaged(_)) | Ok(Err(_)) => rejected += 1,
             Err(error) => panic!("byte {byte}: {error}"),
             Ok(Ok(read)) => {
                 assert_eq!(read, rows(), "byte {byte}");
@@ -340,7 +340,7 @@ fn damage_is_never_served() {
             }
         }
     }
-    assert!(refused > 0 && right > 0, "{refused} refused, {right} right");
+    assert!(rejected > 0 && right > 0, "{rejected} rejected, {right} right");
 }
 
 #[test]

@@ -13,11 +13,11 @@ const VALUES: [&[u8]; 6] = [b"v", b"v\\C*", b"[\\x80-\\xff]+", b"a\\|b|w", b"\\C
 const FAMILY_NAMES: [&str; 5] = ["a", "a|b", "s.*", "absent", ".*"];
 const BOUNDS: [&[u8]; 6] = [b"", b"a|b", b"v", b"v\n", b"w", b"\xff"];
 
-/// Where a filter stands.
+/// The position of a filter.
 #[derive(Clone, Copy)]
 struct Place {
     depth: u8,
-    /// No filter gets what this one leaves.
+    /// Whether no other filter follows.
     is_last: bool,
     in_interleave: bool,
 }

@@ -37,7 +37,7 @@ pub(in crate::tests) enum Operation {
 }
 
 impl Operation {
-    /// What is sent after it: a read of its rows, and the deletion of what has the server's time.
+    /// The operations to send after it: a read of its rows, and the deletion of cells with the server time.
     pub(super) fn followers(&self) -> Vec<Self> {
         let (keys, stamped) = match self {
             Self::Mutate(request) => (vec![request.row_key.clone()], stamped_columns(&request.mutations)),
@@ -106,7 +106,7 @@ pub(in crate::tests) fn operation(rng: &mut Rng) -> Operation {
             let set = SetCell { timestamp_micros: SERVER_TIME, ..set_cell(rng) };
             mutate(one(rng, &KEYS), vec![Mutation { mutation: Some(Kind::SetCell(set)) }])
         }
-        95..99 => refused(rng),
+        95..99 => rejected(rng),
         _ => Operation::Drop(DropRowRangeRequest {
             name: TABLE.to_owned(),
             target: Some(Target::RowKeyPrefix(one(rng, &KEYS))),
@@ -123,8 +123,8 @@ fn mutate(row_key: Bytes, mutations: Vec<Mutation>) -> Operation {
     })
 }
 
-/// A request that neither takes.
-fn refused(rng: &mut Rng) -> Operation {
+/// A request that both reject.
+fn rejected(rng: &mut Rng) -> Operation {
     let set = set_cell(rng);
     let key = one(rng, &KEYS);
     let one = |set| vec![Mutation { mutation: Some(Kind::SetCell(set)) }];
@@ -167,7 +167,7 @@ fn check(rng: &mut Rng) -> Operation {
     })
 }
 
-/// Several rules are such that none is refused, and one for each column; a single one may be refused.
+/// Either several valid rules for different columns, or a single one that may be rejected.
 fn modify(rng: &mut Rng) -> Operation {
     let mut rules: Vec<_> = match rng.usize(1..4) {
         1 => {

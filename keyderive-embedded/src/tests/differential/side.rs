@@ -1,4 +1,4 @@
-//! One of the two Bigtables, behind the generated clients.
+//! One of the two Bigtables, with the generated clients.
 
 use std::task::{Context, Poll};
 
@@ -24,10 +24,10 @@ use super::{FAMILIES, FUTURE, PAST, SUMS, TABLE};
 use crate::tests::bigtable;
 use crate::{Bigtable, BoxFuture};
 
-/// `reverse_scans` alone, so that neither side tells of rows that it passed.
+/// Only `reverse_scans`, so that neither side reports scanned rows.
 const REVERSE_SCANS: &str = "CAE=";
 
-/// A message is as large as it comes.
+/// No limit on message sizes.
 const MESSAGE_BYTES: usize = 256 << 20;
 
 #[derive(Clone)]
@@ -67,18 +67,18 @@ pub(in crate::tests) struct Side {
     admin: BigtableTableAdminClient<Transport>,
 }
 
-/// What a request comes to, in a form that is equal where the answers mean the same.
+/// The outcome of a request. Answers with the same meaning are equal.
 #[derive(Debug, PartialEq)]
 pub(in crate::tests) enum Outcome {
-    Refused(Reason),
+    Rejected(Reason),
     Done,
-    /// Whether each entry was done.
+    /// Whether each entry succeeded.
     Entries(Vec<bool>),
     Matched(bool),
     Rows(Vec<(Bytes, Vec<Cell>)>),
 }
 
-/// Why a request is refused: for people, who read it where the other side does not refuse.
+/// Why a request was rejected. Shown if the other side accepts it, and equal to every other reason.
 #[derive(Debug)]
 pub(in crate::tests) struct Reason {
     #[expect(dead_code, reason = "a failed comparison prints it")]
@@ -116,7 +116,7 @@ impl Side {
         Self { data, admin: BigtableTableAdminClient::new(transport) }
     }
 
-    /// Makes the table, and its families one after the other.
+    /// Creates the table, and its families one by one.
     pub(in crate::tests) async fn create_table(&self) {
         let mut admin = self.admin.clone();
         let (parent, table_id) = TABLE.split_once("/tables/").unwrap();
@@ -141,7 +141,7 @@ impl Side {
     }
 
     pub(in crate::tests) async fn run(&self, operation: &Operation) -> Outcome {
-        self.answer(operation.clone()).await.unwrap_or_else(|status| Outcome::Refused(Reason { status }))
+        self.answer(operation.clone()).await.unwrap_or_else(|status| Outcome::Rejected(Reason { status }))
     }
 
     async fn answer(&self, operation: Operation) -> Result<Outcome, Status> {
@@ -203,7 +203,7 @@ impl Side {
     }
 }
 
-/// Cells of one column and timestamp, which an `interleave` makes, have no order; all others keep theirs.
+/// Sorts cells of the same column and timestamp, as `interleave` returns them, since their order is undefined.
 fn order_equals(cells: &mut [Cell]) {
     for cells in
         cells.chunk_by_mut(|left, right| (&left.0, &left.1, &left.2) == (&right.0, &right.1, &right.2))

@@ -1,4 +1,4 @@
-//! Filters through the client: the same rows from the embedded Bigtable and from Google's emulator.
+//! Filters through the client return the same rows from the embedded Bigtable and from Google's emulator.
 
 use std::ops::Bound;
 
@@ -28,8 +28,7 @@ async fn filled(client: Client) -> Client {
     client
 }
 
-/// The rows that a filter leaves, their cells in an order that does not depend on that of the families, which is
-/// none in the emulator.
+/// The rows that a filter keeps. Sorts their cells, since the emulator's order of families is undefined.
 async fn left(client: &Client, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> {
     let request = ReadRows { filter: Some(filter.clone()), ..whole() };
     let rows: Vec<Row> = client.read_rows(TABLE, request).try_collect().await.unwrap();
