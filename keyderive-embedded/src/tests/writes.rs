@@ -161,7 +161,7 @@ async fn rules_append_and_increment_in_order() {
 }
 
 #[tokio::test]
-async fn a_rule_never_writes_a_cell_older_than_the_one_it_read() {
+async fn what_a_rule_makes_is_never_older_than_what_it_read() {
     let servers = Servers::new().await;
     servers.set("a", "f", "future", START + 9000, "x").await.unwrap();
     servers.set("a", "f", "past", 1000, "y").await.unwrap();
