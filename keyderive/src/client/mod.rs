@@ -100,7 +100,7 @@ use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use streams::{StreamBudget, is_high_fan_out};
 pub use target::Target;
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entries, Entry, Mutations, OwnTime, REQUEST_BYTES, Traits};
+pub(crate) use write::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
 
 #[cfg(feature = "embedded")]
 pub(crate) use transport::{BoxFuture, InProcess};

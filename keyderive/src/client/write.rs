@@ -1,79 +1,45 @@
-//! Writes of one row and of many, all of a row or nothing.
+//! Writes of one row or of several, each row all or nothing, and the writes that depend on what a row holds.
+//!
+//! A request is checked against Bigtable's limits before it is sent. Its mutations are encoded already, by `encode.rs`; they are
+//! appended to the message at the bottom of this file, without a copy of large bodies.
 
-mod answer;
-mod batch;
-mod body;
-mod conditional;
 mod encode;
-mod limits;
-mod mutations;
 mod outcomes;
-mod request;
-mod templates;
 #[cfg(test)]
 mod tests;
 
-use bytes::Bytes;
-use keyderive_proto::data;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use self::request::Encoded;
-use super::Client;
+use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use http_body::{Frame, SizeHint};
+use keyderive_proto::{MAX_MESSAGE_BYTES, data};
+use prost::Message;
+use tonic::body::Body;
+use tonic::client::Grpc;
+use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::{Request, Response, Status, Streaming};
+use tower_service::Service;
+
+use self::encode::MAX_BYTES;
+pub(crate) use self::encode::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
+use super::call::{self, Payload};
 use super::error::Error;
-use super::operation::Kind;
-use crate::row::Mutation;
-
-use self::batch::MAX_BYTES;
-pub(crate) use self::batch::{Batch, Entries, REQUEST_BYTES, Traits};
-use self::limits::check;
-pub(crate) use self::mutations::{Mutations, OwnTime};
-
-/// A row key and the changes to its row.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Entry {
-    pub(crate) key: Vec<u8>,
-    pub(crate) mutations: Mutations,
-}
-
-impl Entry {
-    #[inline]
-    pub(crate) fn clear(&mut self) {
-        self.key.clear();
-        self.mutations.clear();
-    }
-
-    /// How many bytes it takes in a request.
-    pub(crate) fn bytes(&self) -> usize {
-        batch::entry_bytes(&self.key, &self.mutations)
-    }
-
-    /// Ends its use, and keeps its memory for another one unless that is large.
-    pub(crate) fn reset(&mut self) {
-        const MOST: usize = 64 * 1024;
-        match self.key.capacity() + self.mutations.capacity() <= MOST {
-            true => self.clear(),
-            false => *self = Self::default(),
-        }
-    }
-
-    /// Fails for what Bigtable would refuse, naming it.
-    #[inline]
-    pub(crate) fn check(&self, table: &str) -> Result<(), Error> {
-        if limits::is_usual(&self.key, &self.mutations) {
-            return Ok(());
-        }
-        check(table, &self.key, &[&self.mutations])
-    }
-}
+use super::operation::{Kind, Replay};
+use super::transport::Transport;
+use super::{Client, filter};
+use crate::key::{MAX_KEY_LEN, ShownKey};
+use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
 
 impl Client {
-    /// Changes one row, all of `mutations` or none.
+    /// Changes one row: applies all mutations or none.
     pub(crate) async fn mutate_row(
         &self,
         table: &str,
         key: Bytes,
         mutations: impl Into<Mutations>,
     ) -> Result<(), Error> {
-        /// The number of the mutations in the request.
         const MUTATIONS: u8 = 3;
         let mutations = mutations.into();
         check(table, &key, &[&mutations])?;
@@ -84,51 +50,464 @@ impl Client {
             row_key: key.clone(),
             ..data::MutateRowRequest::default()
         };
-        let request = Encoded::new(&head, mutations.into_field(MUTATIONS));
+        let request = EncodedRequest::new(&head, mutations.into_field(MUTATIONS));
         self.call(operation, request, |transport, request| {
-            request::unary(transport, "/google.bigtable.v2.Bigtable/MutateRow", request)
+            send_unary(transport, "/google.bigtable.v2.Bigtable/MutateRow", request)
         })
         .await
         .map(|data::MutateRowResponse {}| ())
         .map_err(|error| error.of_row(&key))
     }
 
-    /// Changes many rows, each as a whole and independently of the others.
-    ///
-    /// The outcomes are in the order of `entries`.
+    /// Changes several rows, each atomically and independently of the others. The outcomes are in the order of `entries`.
     pub(crate) async fn mutate_rows(
         &self,
         table: &str,
         entries: Vec<(Bytes, Vec<Mutation>)>,
     ) -> Vec<Result<(), Error>> {
         let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
-        let (mut batch, mut places) = (Batch::default(), Vec::new());
-        for (place, (key, mutations)) in entries.iter().enumerate() {
+        let (mut batch, mut indexes) = (Batch::default(), Vec::new());
+        for (index, (key, mutations)) in entries.iter().enumerate() {
             let mutations = Mutations::from(mutations.as_slice());
             if let Err(error) = check(table, key, &[&mutations]) {
-                outcomes[place] = Err(error);
+                outcomes[index] = Err(error);
                 continue;
             }
             if batch.is_full_for(key, &mutations, MAX_BYTES) {
-                self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
+                self.mutate_batch(table, &batch.take(), &mut indexes, &mut outcomes).await;
             }
             batch.add(key, &mutations);
-            places.push(place);
+            indexes.push(index);
         }
-        self.mutate_batch(table, &batch.take(), &mut places, &mut outcomes).await;
+        self.mutate_batch(table, &batch.take(), &mut indexes, &mut outcomes).await;
         outcomes
     }
 
-    /// Sends one batch, and puts its outcomes to their places.
+    /// Sends a batch, and stores the outcomes of its entries at `indexes`.
     async fn mutate_batch(
         &self,
         table: &str,
         entries: &Entries,
-        places: &mut Vec<usize>,
+        indexes: &mut Vec<usize>,
         outcomes: &mut [Result<(), Error>],
     ) {
-        for (place, outcome) in places.drain(..).zip(self.send_entries(table, entries).await) {
-            outcomes[place] = outcome;
+        for (index, outcome) in indexes.drain(..).zip(self.send_entries(table, entries).await) {
+            outcomes[index] = outcome;
         }
+    }
+
+    /// Applies `then` if the filter passes a cell of the row, or without a filter if the row has a cell; `otherwise` if not.
+    /// Returns whether it applied `then`. Retried only if no attempt can have applied anything.
+    pub(crate) async fn check_and_mutate_row(
+        &self,
+        table: &str,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: impl Into<Mutations>,
+        otherwise: impl Into<Mutations>,
+    ) -> Result<bool, Error> {
+        let (then, otherwise) = (then.into(), otherwise.into());
+        self.check_and_mutate(table, key, condition, then, otherwise, Replay::IfUnsent).await
+    }
+
+    /// Writes an entry if its row has no cell; returns whether it had none.
+    ///
+    /// Retried after every transient failure: a retry finds the row that an earlier attempt wrote, and applies nothing.
+    pub(crate) async fn write_if_absent(
+        &self,
+        table: &str,
+        entries: &Entries,
+        index: usize,
+    ) -> Result<bool, Error> {
+        let (key, mutations) = entries.decode(index);
+        let exists =
+            self.check_and_mutate(table, key, None, Mutations::default(), mutations, Replay::Always).await?;
+        Ok(!exists)
+    }
+
+    async fn check_and_mutate(
+        &self,
+        table: &str,
+        key: Bytes,
+        condition: Option<RowFilter>,
+        then: Mutations,
+        otherwise: Mutations,
+        replay: Replay,
+    ) -> Result<bool, Error> {
+        const THEN: u8 = 4;
+        const OTHERWISE: u8 = 5;
+        check(table, &key, &[&then, &otherwise])?;
+        let predicate_filter = condition.as_ref().map(filter::message).transpose();
+        let operation = self.data_operation(Kind::CheckAndMutateRow, table).replayed(replay);
+        let head = data::CheckAndMutateRowRequest {
+            table_name: self.table_name(table),
+            app_profile_id: self.app_profile().to_owned(),
+            row_key: key.clone(),
+            predicate_filter: predicate_filter.map_err(|error| Error::filter(table, error))?,
+            ..data::CheckAndMutateRowRequest::default()
+        };
+        let body = [then.into_field(THEN), otherwise.into_field(OTHERWISE)].concat();
+        self.call(operation, EncodedRequest::new(&head, body.into()), |transport, request| {
+            send_unary(transport, "/google.bigtable.v2.Bigtable/CheckAndMutateRow", request)
+        })
+        .await
+        .map(|data::CheckAndMutateRowResponse { predicate_matched }| predicate_matched)
+        .map_err(|error| error.of_row(&key))
+    }
+
+    /// Increments or appends to cells of a row; returns the changed cells. Retried only if no attempt can have applied it.
+    pub(crate) async fn read_modify_write_row(
+        &self,
+        table: &str,
+        key: Bytes,
+        rules: Vec<ReadModifyWrite>,
+    ) -> Result<Row, Error> {
+        check_key(table, &key)?;
+        if rules.is_empty() {
+            return Err(Error::limit(table, &key, "the write has no increment and no append".to_owned()));
+        }
+        let incremented: Vec<_> = rules.iter().filter_map(incremented_column).collect();
+        let operation = self.data_operation(Kind::ReadModifyWriteRow, table).replayed(Replay::IfUnsent);
+        let message = data::ReadModifyWriteRowRequest {
+            table_name: self.table_name(table),
+            app_profile_id: self.app_profile().to_owned(),
+            row_key: key.clone(),
+            rules: rules.into_iter().map(rule_message).collect(),
+        };
+        let response = self
+            .call(operation, message, |transport, request| async move {
+                call::data(transport).read_modify_write_row(request).await
+            })
+            .await
+            .map_err(|error| error.of_row(&key).of_increments(&incremented))?;
+        let changed = response.row.unwrap_or_default();
+        if !changed.key.is_empty() && changed.key != key {
+            return Err(Error::answer(table, &key, format!("it has row {}", ShownKey(&changed.key))));
+        }
+        changed_cells(changed, &key)
+            .map_err(|TooLarge| Error::answer(table, &key, "it has more than 4 GiB of the row"))
+    }
+}
+
+fn rule_message(rule: ReadModifyWrite) -> data::ReadModifyWriteRule {
+    use data::read_modify_write_rule::Rule as Sent;
+    let ReadModifyWrite { family, qualifier, rule } = rule;
+    data::ReadModifyWriteRule {
+        family_name: family.as_ref().to_owned(),
+        column_qualifier: qualifier,
+        rule: Some(match rule {
+            Rule::Append(value) => Sent::AppendValue(value),
+            Rule::Increment(amount) => Sent::IncrementAmount(amount),
+        }),
+    }
+}
+
+/// The name of the column that a rule increments, for errors.
+fn incremented_column(rule: &ReadModifyWrite) -> Option<String> {
+    let ReadModifyWrite { family, qualifier, rule } = rule;
+    let qualifier = String::from_utf8_lossy(qualifier);
+    matches!(rule, Rule::Increment(_)).then(|| format!("`{family}:{}`", qualifier.escape_debug()))
+}
+
+fn changed_cells(row: data::Row, key: &[u8]) -> Result<Row, TooLarge> {
+    let mut built = RowBuilder::new(key)?;
+    for family in row.families {
+        for column in family.columns {
+            for cell in column.cells {
+                built.cell(Some(family.name.as_bytes()), Some(&column.qualifier), cell.timestamp_micros)?;
+                built.value(&cell.value)?;
+                cell.labels.iter().try_for_each(|label| built.label(label.as_bytes()))?;
+            }
+        }
+    }
+    Ok(built.build())
+}
+
+// Limits of Bigtable, from its page "Quotas and limits". What it rejects we reject before sending; what it advises against we log.
+const MAX_MUTATIONS: usize = 100_000;
+const MAX_QUALIFIER_BYTES: usize = 16 * 1024;
+const MAX_VALUE_BYTES: usize = 100 * 1024 * 1024;
+const ADVISED_VALUE_BYTES: usize = 10 * 1000 * 1000;
+const ADVISED_ROW_BYTES: usize = 100 * 1000 * 1000;
+
+/// Whether a change is as small as Bigtable advises.
+#[inline]
+fn is_within_advice(qualifier: &[u8], value: &[u8]) -> bool {
+    qualifier.len() <= MAX_QUALIFIER_BYTES && value.len() <= ADVISED_VALUE_BYTES
+}
+
+/// A change that is larger than Bigtable advises or accepts.
+#[derive(Clone, Debug)]
+struct Large {
+    family: String,
+    qualifier: Vec<u8>,
+    value_bytes: usize,
+}
+
+impl Large {
+    #[cold]
+    fn new(family: &str, qualifier: &[u8], value: &[u8]) -> Self {
+        Self { family: family.to_owned(), qualifier: qualifier.to_owned(), value_bytes: value.len() }
+    }
+
+    fn is_allowed(&self) -> bool {
+        self.qualifier.len() <= MAX_QUALIFIER_BYTES && self.value_bytes <= MAX_VALUE_BYTES
+    }
+
+    /// Logs a warning, or returns why Bigtable would reject the change.
+    fn check(&self, table: &str) -> Result<(), String> {
+        let Self { family, qualifier, value_bytes } = self;
+        let shown = ShownKey(qualifier);
+        if qualifier.len() > MAX_QUALIFIER_BYTES {
+            return Err(format!(
+                "the qualifier {shown} in the family `{family}` has {} bytes, and at most {MAX_QUALIFIER_BYTES} are \
+                 allowed: make the name or the map's key shorter, and store the long text as a value",
+                qualifier.len()
+            ));
+        }
+        if *value_bytes > MAX_VALUE_BYTES {
+            return Err(format!(
+                "the value of the column {shown} in the family `{family}` has {value_bytes} bytes, and at most \
+                 {MAX_VALUE_BYTES} are allowed: split it over several columns or rows"
+            ));
+        }
+        tracing::warn!(
+            table,
+            %family,
+            bytes = value_bytes,
+            "a value is larger than the 10 MB that Bigtable advises"
+        );
+        Ok(())
+    }
+}
+
+/// Whether a write is far from every limit, as nearly all are.
+#[inline]
+fn is_far_from_limits(key: &[u8], mutations: &Mutations) -> bool {
+    (1..=MAX_KEY_LEN).contains(&key.len())
+        && (1..=MAX_MUTATIONS).contains(&mutations.count())
+        && mutations.large().is_empty()
+        && mutations.bytes().len() < ADVISED_ROW_BYTES / 2
+}
+
+/// Checks the limits of one write to one row. Either list may be empty, not all.
+fn check(table: &str, key: &[u8], mutations: &[&Mutations]) -> Result<(), Error> {
+    check_key(table, key)?;
+    let count: usize = mutations.iter().map(|mutations| mutations.count()).sum();
+    let reject = |message: String| Err(rejected(table, key, message));
+    if count == 0 {
+        return reject("the write has no mutation".to_owned());
+    }
+    if count > MAX_MUTATIONS {
+        return reject(format!(
+            "the write has {count} mutations, and a request at most {MAX_MUTATIONS}: a row with so many columns is set in \
+             parts, with `merge` or `update`, or is better stored as several rows"
+        ));
+    }
+    for large in mutations.iter().flat_map(|mutations| mutations.large()) {
+        large.check(table).or_else(reject)?;
+    }
+    let bytes = key.len() + mutations.iter().map(|mutations| mutations.bytes().len()).sum::<usize>();
+    if bytes > ADVISED_ROW_BYTES {
+        tracing::warn!(
+            table,
+            bytes,
+            "a write to one row is larger than the 100 MB that Bigtable advises for a row"
+        );
+    }
+    Ok(())
+}
+
+fn check_key(table: &str, key: &[u8]) -> Result<(), Error> {
+    let message = match key.len() {
+        0 => "the row key is empty, and a row key has at least one byte".to_owned(),
+        1..=MAX_KEY_LEN => return Ok(()),
+        len => format!("the row key has {len} bytes, and at most {MAX_KEY_LEN} are allowed"),
+    };
+    Err(rejected(table, key, message))
+}
+
+#[cold]
+fn rejected(table: &str, key: &[u8], message: String) -> Error {
+    Error::limit(table, &Bytes::copy_from_slice(key), message)
+}
+
+/// A request whose last fields are encoded already.
+#[derive(Clone, Debug)]
+struct EncodedRequest {
+    head: Bytes,
+    body: Bytes,
+}
+
+impl EncodedRequest {
+    /// The fields of `head`, then those of `body`: concatenated messages are one message.
+    fn new(head: &impl Message, body: Bytes) -> Self {
+        Self { head: head.encode_to_vec().into(), body }
+    }
+}
+
+impl Payload for EncodedRequest {
+    fn bytes(&self) -> usize {
+        self.head.len() + self.body.len()
+    }
+}
+
+/// Sends a request with a single response.
+async fn send_unary<M: Message + Default>(
+    transport: Transport,
+    path: &'static str,
+    request: Request<EncodedRequest>,
+) -> Result<Response<M>, Status> {
+    let (mut service, head) = ready_service(transport, request).await?;
+    let response = service.unary(head, PathAndQuery::from_static(path), BytesCodec).await?;
+    let (metadata, bytes, extensions) = response.into_parts();
+    let message = M::decode(bytes).map_err(|error| Status::internal(error.to_string()))?;
+    Ok(Response::from_parts(metadata, message, extensions))
+}
+
+/// Sends a request with a stream of responses, whose messages are left encoded.
+async fn send_streaming(
+    transport: Transport,
+    path: &'static str,
+    request: Request<EncodedRequest>,
+) -> Result<Response<Streaming<Bytes>>, Status> {
+    let (mut service, head) = ready_service(transport, request).await?;
+    service.server_streaming(head, PathAndQuery::from_static(path), BytesCodec).await
+}
+
+/// Waits for a service that appends the body of this request to its head.
+async fn ready_service(
+    transport: Transport,
+    request: Request<EncodedRequest>,
+) -> Result<(Grpc<AppendTail>, Request<Bytes>), Status> {
+    let bytes = request.get_ref().bytes();
+    if bytes > MAX_MESSAGE_BYTES {
+        return Err(Status::out_of_range(format!(
+            "the request has {bytes} bytes, and at most {MAX_MESSAGE_BYTES} are allowed"
+        )));
+    }
+    let (metadata, extensions, EncodedRequest { head, body: tail }) = request.into_parts();
+    let mut service = Grpc::new(AppendTail { transport, tail }).max_decoding_message_size(MAX_MESSAGE_BYTES);
+    let is_ready = service.ready().await;
+    is_ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))?;
+    Ok((service, Request::from_parts(metadata, extensions, head)))
+}
+
+/// Passes encoded messages through.
+#[derive(Clone, Copy)]
+struct BytesCodec;
+
+impl Codec for BytesCodec {
+    type Encode = Bytes;
+    type Decode = Bytes;
+    type Encoder = Self;
+    type Decoder = Self;
+
+    fn encoder(&mut self) -> Self {
+        Self
+    }
+
+    fn decoder(&mut self) -> Self {
+        Self
+    }
+}
+
+impl Encoder for BytesCodec {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        out.put(message);
+        Ok(())
+    }
+}
+
+impl Decoder for BytesCodec {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
+        Ok(Some(message.copy_to_bytes(message.remaining())))
+    }
+}
+
+/// The prefix of a gRPC message: a byte for the compression, four for the length.
+const PREFIX: usize = 5;
+
+/// A tail up to this size is copied into the frame of the head; a longer one is sent as a frame of its own, without a copy.
+const MAX_COPIED: usize = 4 * 1024;
+
+/// A transport that appends these bytes to the message of a request.
+struct AppendTail {
+    transport: Transport,
+    tail: Bytes,
+}
+
+impl Service<http::Request<Body>> for AppendTail {
+    type Response = <Transport as Service<http::Request<Body>>>::Response;
+    type Error = <Transport as Service<http::Request<Body>>>::Error;
+    type Future = <Transport as Service<http::Request<Body>>>::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.transport.poll_ready(context)
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let tail = self.tail.clone();
+        self.transport
+            .call(request.map(|body| Body::new(TailedBody { body, tail: Some(tail), next_frame: None })))
+    }
+}
+
+/// The body of a request with one message, whose tail is appended.
+struct TailedBody {
+    body: Body,
+    /// The tail, until the head was sent.
+    tail: Option<Bytes>,
+    next_frame: Option<Bytes>,
+}
+
+impl TailedBody {
+    /// The first frame: the head, with the length of the whole message in its prefix, and a short tail.
+    fn first_frame(&mut self, head: &Bytes, tail: Bytes) -> Result<Bytes, Status> {
+        let message = head.len().checked_sub(PREFIX).map(|len| len + tail.len());
+        let Some(Ok(len)) = message.map(u32::try_from) else {
+            return Err(Status::internal("a message of 4 GiB, or without a length prefix"));
+        };
+        let is_copied = tail.len() <= MAX_COPIED;
+        let mut frame = BytesMut::with_capacity(head.len() + if is_copied { tail.len() } else { 0 });
+        frame.extend_from_slice(head);
+        frame[1..PREFIX].copy_from_slice(&len.to_be_bytes());
+        match is_copied {
+            true => frame.extend_from_slice(&tail),
+            false => self.next_frame = Some(tail),
+        }
+        Ok(frame.freeze())
+    }
+}
+
+impl http_body::Body for TailedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        if let Some(frame) = self.next_frame.take() {
+            return Poll::Ready(Some(Ok(Frame::data(frame))));
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        let Some(tail) = self.tail.take() else { return Poll::Ready(frame) };
+        let head = frame.transpose()?.and_then(|frame| frame.into_data().ok()).unwrap_or_default();
+        Poll::Ready(Some(self.first_frame(&head, tail).map(Frame::data)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.tail.is_none() && self.next_frame.is_none() && self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::default()
     }
 }

@@ -1,105 +1,622 @@
-//! Mutations as the protocol has them, byte for byte what the generated messages are.
+//! Rows encoded as entries of a `MutateRows` request.
 //!
-//! Field numbers are those of `Mutation` in `wire/proto/data.proto`. What is empty or 0 is left out, but in a `oneof`.
+//! [`Mutations`] holds the changes of a row as the field of an entry, [`Batch`] the entries of a request one after the
+//! other. `put` and the bulk writes go through here for every row, so the mutations that they consist of are encoded by
+//! hand: those that set a cell, and that delete a column or a family. The tests compare them with the generated messages, which
+//! encode the rest.
+//! Field numbers are those of `wire/proto/data.proto`.
 
-use crate::client::protobuf::{begin, bytes, bytes_len, int, int_len};
-use crate::row::{Change, Mutation, is_same_name};
+use std::fmt;
 
-/// The number of the mutations in an entry of a request for many rows.
-pub(super) const MUTATIONS: u8 = 2;
+use bytes::Bytes;
+use keyderive_proto::data::mutation::{
+    AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, Mutation as Message, SetCell,
+};
+use keyderive_proto::data::value::Kind;
+use keyderive_proto::data::{self, TimestampRange};
+use prost::Message as _;
 
+use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice};
+use crate::client::Error;
+use crate::client::operation::Replay;
+use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
+use crate::row::{Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, is_same_name};
+
+/// The most bytes of a request with several entries: well below what the service accepts.
+pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
+
+/// The default size of a request with several entries: thousands of small rows, so the round trip hardly counts, and small
+/// enough for a processor's caches.
+pub(crate) const REQUEST_BYTES: usize = 1024 * 1024;
+
+/// How many buffers of earlier batches a [`Batch`] keeps.
+const MAX_FREE_BUFFERS: usize = 8;
+
+/// How many cells of a row have templates.
+const MAX_TEMPLATES: usize = 64;
+
+// Fields of a request, and of its entries.
+const ENTRIES: u8 = 2;
+const ROW_KEY: u8 = 1;
+const MUTATIONS: u8 = 2;
+
+// Kinds of mutations.
 const SET_CELL: u8 = 1;
 const DELETE_FROM_COLUMN: u8 = 2;
 const DELETE_FROM_FAMILY: u8 = 3;
-const DELETE_FROM_ROW: u8 = 4;
-const ADD_TO_CELL: u8 = 5;
-const MERGE_TO_CELL: u8 = 6;
 
-/// The name of the family in each of them, and the qualifier in each that has one.
+// Fields of a mutation.
 const FAMILY: u8 = 1;
 const QUALIFIER: u8 = 2;
-
-/// The others of a cell that is set.
 const TIMESTAMP: u8 = 3;
 const VALUE: u8 = 4;
 
-/// The greatest length that has one byte.
-const MOST_IN_ONE_BYTE: usize = 127;
+/// The greatest length whose varint takes one byte.
+const MAX_ONE_BYTE_LEN: usize = 127;
 
-/// Writes a mutation of an entry.
-pub(super) fn mutation(mutation: &Mutation, out: &mut Vec<u8>) {
-    match &mutation.0 {
-        Change::SetCell { family, qualifier, timestamp_micros, value } => {
-            set_cell(family, qualifier, *timestamp_micros, value, out);
+/// A row key and the changes to its row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) key: Vec<u8>,
+    pub(crate) mutations: Mutations,
+}
+
+/// What a [`Batch`] must know of an encoded entry.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EntryMeta {
+    mutations: u32,
+    replay: Replay,
+}
+
+impl Entry {
+    #[inline]
+    pub(crate) fn clear(&mut self) {
+        self.key.clear();
+        self.mutations.clear();
+    }
+
+    /// Its size in a request.
+    pub(crate) fn bytes(&self) -> usize {
+        entry_bytes(&self.key, &self.mutations)
+    }
+
+    /// Clears it for reuse, and frees its memory if that is large.
+    pub(crate) fn reset(&mut self) {
+        const MAX_KEPT: usize = 64 * 1024;
+        match self.key.capacity() + self.mutations.capacity() <= MAX_KEPT {
+            true => self.clear(),
+            false => *self = Self::default(),
         }
-        Change::AddToCell { family, qualifier, timestamp_micros, value } => {
-            aggregate(ADD_TO_CELL, family, qualifier, *timestamp_micros, &Value::Int(*value), out);
+    }
+
+    /// Fails if the entry is above a limit of Bigtable.
+    #[inline]
+    pub(crate) fn check(&self, table: &str) -> Result<(), Error> {
+        if is_far_from_limits(&self.key, &self.mutations) {
+            return Ok(());
         }
-        Change::MergeToCell { family, qualifier, timestamp_micros, state } => {
-            aggregate(MERGE_TO_CELL, family, qualifier, *timestamp_micros, &Value::Raw(state), out);
-        }
-        Change::DeleteColumn { family, qualifier, versions } => {
-            delete_column(family, qualifier, *versions, out);
-        }
-        Change::DeleteFamily { family } => delete_family(family, out),
-        Change::DeleteRow => begin_mutation(DELETE_FROM_ROW, 0, out),
+        check(table, &self.key, &[&self.mutations])
+    }
+
+    /// Appends it as a field of the request; returns the offset of its key in `out`.
+    pub(crate) fn encode(&self, out: &mut Vec<u8>) -> usize {
+        encode(&self.key, &self.mutations, out);
+        out.len() - self.mutations.bytes().len() - self.key.len()
+    }
+
+    pub(crate) fn meta(&self) -> EntryMeta {
+        let mutations = u32::try_from(self.mutations.count()).unwrap_or(u32::MAX);
+        EntryMeta { mutations, replay: self.mutations.replay() }
     }
 }
 
-pub(super) fn set_cell(
-    family: &str,
-    qualifier: &[u8],
-    timestamp_micros: i64,
-    value: &[u8],
-    out: &mut Vec<u8>,
-) {
-    let family = family.as_bytes();
-    let len = given_len(family) + given_len(qualifier) + number_len(timestamp_micros) + given_len(value);
-    begin_mutation(SET_CELL, len, out);
-    given(FAMILY, family, out);
-    given(QUALIFIER, qualifier, out);
-    number(TIMESTAMP, timestamp_micros, out);
-    given(VALUE, value, out);
+/// The size of an entry in a request.
+pub(super) fn entry_bytes(key: &[u8], mutations: &Mutations) -> usize {
+    bytes_len(bytes_len(key.len()) + mutations.bytes().len())
 }
 
-/// The mutation that sets a cell, up to the value, with lengths of one byte each.
+/// Appends an entry as a field of the request.
+fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
+    begin(ENTRIES, bytes_len(key.len()) + mutations.bytes().len(), out);
+    bytes(ROW_KEY, key, out);
+    out.extend_from_slice(mutations.bytes());
+}
+
+/// Splits an encoded entry into its row key, which is its first field, and its mutations.
+fn split(entry: &[u8]) -> (&[u8], &[u8]) {
+    let mut reader = Reader::new(entry, 0);
+    let mut key = || {
+        reader.field()?;
+        reader.varint()?;
+        reader.field()?;
+        reader.span()
+    };
+    let key = key().map_or(&[][..], |key| key.of(entry));
+    (key, entry.get(reader.at()..).unwrap_or(&[]))
+}
+
+/// The changes to one row, encoded as the field of an entry.
+#[derive(Clone, Default)]
+pub(crate) struct Mutations {
+    bytes: Vec<u8>,
+    count: usize,
+    /// Whether one of them has another effect when it is applied twice.
+    not_idempotent: bool,
+    /// Those that are too large, or larger than Bigtable advises.
+    large: Vec<Large>,
+    templates: CellTemplates,
+    /// The deletions of the change that is being written.
+    deletes: Vec<u8>,
+    own_times: Vec<OwnTime>,
+}
+
+/// The newest timestamp of a column whose cells have timestamps of their own, not the server's.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnTime {
+    pub(crate) family: String,
+    pub(crate) qualifier: Vec<u8>,
+    pub(crate) timestamp_micros: i64,
+}
+
+impl Mutations {
+    pub(crate) fn delete_row() -> Self {
+        Self::from([Mutation::delete_row()].as_slice())
+    }
+
+    /// Restores mutations that were encoded and checked before.
+    fn from_encoded(bytes: &[u8]) -> Self {
+        let (mut reader, mut count) = (Reader::new(bytes, 0), 0);
+        while let (Ok(Some(_)), Ok(_)) = (reader.field(), reader.span()) {
+            count += 1;
+        }
+        Self { bytes: bytes.to_vec(), count, ..Self::default() }
+    }
+
+    /// Encodes a change, with its deletions before its cells. After an error a part of it is encoded.
+    ///
+    /// It stays idempotent although its cells have the server's time: repeated, it stores one more version of the same value.
+    pub(crate) fn write(
+        &mut self,
+        change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        let start = self.bytes.len();
+        change(&mut DeletesFirst(self))?;
+        if !self.deletes.is_empty() {
+            self.bytes.extend_from_slice(&self.deletes);
+            self.bytes[start..].rotate_right(self.deletes.len());
+            self.deletes.clear();
+        }
+        Ok(())
+    }
+
+    /// Appends a mutation.
+    pub(crate) fn push(&mut self, mutation: &Mutation) {
+        self.count += 1;
+        self.not_idempotent |= !mutation.is_idempotent();
+        let is_accepted = match &mutation.0 {
+            Change::SetCell { family, qualifier, value, .. }
+            | Change::MergeToCell { family, qualifier, state: value, .. } => {
+                self.accept(family, qualifier, value)
+            }
+            Change::AddToCell { family, qualifier, .. } | Change::DeleteColumn { family, qualifier, .. } => {
+                self.accept(family, qualifier, b"")
+            }
+            Change::DeleteFamily { .. } | Change::DeleteRow => true,
+        };
+        if !is_accepted {
+            return;
+        }
+        match &mutation.0 {
+            Change::SetCell { family, qualifier, timestamp_micros, value } => {
+                set_cell(family, qualifier, *timestamp_micros, value, &mut self.bytes);
+            }
+            Change::DeleteColumn { family, qualifier, versions: None } => {
+                delete_column(family, qualifier, &mut self.bytes);
+            }
+            Change::DeleteFamily { family } => delete_family(family, &mut self.bytes),
+            change => bytes(MUTATIONS, &message(change).encode_to_vec(), &mut self.bytes),
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+        self.count = 0;
+        self.not_idempotent = false;
+        self.large.clear();
+        self.deletes.clear();
+        self.own_times.clear();
+        self.templates.next_row();
+    }
+
+    fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.deletes.capacity()
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The encoded field of an entry.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The encoded field of another message, where it has another number: only the tags change.
+    pub(super) fn into_field(self, field: u8) -> Bytes {
+        let mut bytes = self.bytes;
+        let mut at = 0;
+        while let Some(tag) = bytes.get_mut(at) {
+            *tag = field << 3 | LENGTH;
+            let mut reader = Reader::new(&bytes, at + 1);
+            // We encoded the length ourselves.
+            let Ok(length) = reader.varint() else { break };
+            at = reader.at().saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
+        }
+        bytes.into()
+    }
+
+    /// The columns whose cells have timestamps of their own.
+    #[inline]
+    pub(crate) fn own_times(&self) -> &[OwnTime] {
+        &self.own_times
+    }
+
+    #[cold]
+    fn note_own_time(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        match self.own_times.last_mut().filter(|last| last.family == family && last.qualifier == qualifier) {
+            Some(last) => last.timestamp_micros = last.timestamp_micros.max(timestamp_micros),
+            None => {
+                let (family, qualifier) = (family.to_owned(), qualifier.to_owned());
+                self.own_times.push(OwnTime { family, qualifier, timestamp_micros });
+            }
+        }
+    }
+
+    pub(super) fn large(&self) -> &[Large] {
+        &self.large
+    }
+
+    /// Whether a write of them may be retried after it may have been applied.
+    pub(super) fn replay(&self) -> Replay {
+        if self.not_idempotent { Replay::IfUnsent } else { Replay::Always }
+    }
+
+    /// Whether a change is within Bigtable's limits. A change larger than Bigtable advises is noted.
+    #[inline]
+    fn accept(&mut self, family: &str, qualifier: &[u8], value: &[u8]) -> bool {
+        if is_within_advice(qualifier, value) {
+            return true;
+        }
+        let large = Large::new(family, qualifier, value);
+        let is_allowed = large.is_allowed();
+        self.large.push(large);
+        is_allowed
+    }
+}
+
+impl From<&[Mutation]> for Mutations {
+    fn from(mutations: &[Mutation]) -> Self {
+        let mut all = Self::default();
+        mutations.iter().for_each(|mutation| all.push(mutation));
+        all
+    }
+}
+
+/// Idempotent, as [`Mutations::write`].
+impl From<MutationList> for Mutations {
+    fn from(list: MutationList) -> Self {
+        let mut mutations = Self { not_idempotent: false, ..list.as_slice().into() };
+        for Mutation(change) in list.as_slice() {
+            if let Change::SetCell { family, qualifier, timestamp_micros, .. } = change
+                && *timestamp_micros != SERVER_TIME
+            {
+                mutations.note_own_time(family, qualifier, *timestamp_micros);
+            }
+        }
+        mutations
+    }
+}
+
+impl From<Vec<Mutation>> for Mutations {
+    fn from(mutations: Vec<Mutation>) -> Self {
+        mutations.as_slice().into()
+    }
+}
+
+impl fmt::Debug for Mutations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Mutations")
+            .field("count", &self.count)
+            .field("bytes", &self.bytes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Collects the deletions of a change apart from its cells.
+struct DeletesFirst<'a>(&'a mut Mutations);
+
+impl Sink for DeletesFirst<'_> {
+    #[inline]
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
+        let Self(mutations) = self;
+        mutations.count += 1;
+        if timestamp_micros != SERVER_TIME {
+            mutations.note_own_time(family, qualifier, timestamp_micros);
+        }
+        if mutations.accept(family, qualifier, value) {
+            mutations.templates.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
+        }
+    }
+
+    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
+        let Self(mutations) = self;
+        mutations.count += 1;
+        if mutations.accept(family, qualifier, b"") {
+            delete_column(family, qualifier, &mut mutations.deletes);
+        }
+    }
+
+    fn delete_family(&mut self, family: &str) {
+        self.0.count += 1;
+        delete_family(family, &mut self.0.deletes);
+    }
+}
+
+/// Collects the entries of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    bytes: Vec<u8>,
+    offsets: Vec<EntryOffset>,
+    mutations: usize,
+    /// Buffers of batches that were answered.
+    free_buffers: Vec<(Vec<u8>, Vec<EntryOffset>)>,
+    /// The capacities for a new pair of buffers, after the batch before.
+    next_capacities: (usize, usize),
+}
+
+/// Where an entry begins, and whether it may be retried after it may have been applied.
+#[derive(Clone, Copy, Debug)]
+struct EntryOffset {
+    start: usize,
+    replay: Replay,
+}
+
+impl Batch {
+    pub(crate) fn with_capacity(bytes: usize, entries: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes), offsets: Vec::with_capacity(entries), ..Self::default() }
+    }
+
+    /// Whether another entry would make the request larger than `max_bytes` or than Bigtable accepts.
+    pub(crate) fn is_full_for(&self, key: &[u8], mutations: &Mutations, max_bytes: usize) -> bool {
+        self.is_full_with(entry_bytes(key, mutations), mutations.count(), max_bytes)
+    }
+
+    /// [`is_full_for`](Self::is_full_for) an encoded entry.
+    pub(crate) fn is_full_for_encoded(&self, entry: &[u8], meta: EntryMeta, max_bytes: usize) -> bool {
+        self.is_full_with(entry.len(), meta.mutations as usize, max_bytes)
+    }
+
+    #[inline]
+    fn is_full_with(&self, bytes: usize, mutations: usize, max_bytes: usize) -> bool {
+        let (bytes, mutations) = (self.bytes.len() + bytes, self.mutations.saturating_add(mutations));
+        !self.offsets.is_empty() && (bytes > max_bytes || mutations > MAX_MUTATIONS || bytes > MAX_BYTES)
+    }
+
+    pub(crate) fn add(&mut self, key: &[u8], mutations: &Mutations) {
+        if self.offsets.is_empty() {
+            self.begin();
+        }
+        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: mutations.replay() });
+        self.mutations += mutations.count();
+        encode(key, mutations, &mut self.bytes);
+    }
+
+    pub(crate) fn add_encoded(&mut self, entry: &[u8], meta: EntryMeta) {
+        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: meta.replay });
+        self.mutations = self.mutations.saturating_add(meta.mutations as usize);
+        self.bytes.extend_from_slice(entry);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// The row keys of its entries, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| split(entry(&self.bytes, &self.offsets, index)).0)
+    }
+
+    #[cfg(test)]
+    pub(super) fn free_buffers(&self) -> usize {
+        self.free_buffers.len()
+    }
+
+    #[cold]
+    fn begin(&mut self) {
+        if self.bytes.capacity() == 0 {
+            let (bytes, entries) = self.next_capacities;
+            let allocate = || (Vec::with_capacity(bytes), Vec::with_capacity(entries));
+            (self.bytes, self.offsets) = self.free_buffers.pop().unwrap_or_else(allocate);
+        }
+    }
+
+    /// Keeps the buffers of an answered request for later batches, up to the memory of one large request.
+    pub(crate) fn reuse(&mut self, Entries { bytes, mut offsets }: Entries) {
+        let kept: usize = self.free_buffers.iter().map(|(bytes, _)| bytes.capacity()).sum();
+        if self.free_buffers.len() < MAX_FREE_BUFFERS
+            && let Ok(mut bytes) = bytes.try_into_mut().map(Vec::from)
+            && kept + bytes.capacity() <= MAX_BYTES
+        {
+            bytes.clear();
+            offsets.clear();
+            self.free_buffers.push((bytes, offsets));
+        }
+    }
+
+    /// Takes the entries out, and begins the next batch.
+    pub(crate) fn take(&mut self) -> Entries {
+        self.mutations = 0;
+        let bytes = (self.bytes.len() + self.bytes.len() / 16).min(MAX_BYTES);
+        self.next_capacities = (bytes, self.offsets.len());
+        let (bytes, offsets) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.offsets));
+        Entries { bytes: bytes.into(), offsets }
+    }
+}
+
+/// The encoded entries of a request.
+#[derive(Debug, Default)]
+pub(crate) struct Entries {
+    bytes: Bytes,
+    offsets: Vec<EntryOffset>,
+}
+
+impl Entries {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.offsets.is_empty()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.offsets.len()
+    }
+
+    /// All of them, as fields of the request.
+    pub(super) fn bytes(&self) -> &Bytes {
+        &self.bytes
+    }
+
+    /// Some of them, as fields of the request.
+    pub(super) fn select(&self, indexes: impl Iterator<Item = usize>) -> Bytes {
+        let mut selected = Vec::new();
+        indexes.for_each(|index| selected.extend_from_slice(self.entry(index)));
+        selected.into()
+    }
+
+    pub(in crate::client) fn replay(&self, index: usize) -> Replay {
+        self.offsets[index].replay
+    }
+
+    /// The row key of an entry.
+    pub(crate) fn key(&self, index: usize) -> Bytes {
+        Bytes::copy_from_slice(split(self.entry(index)).0)
+    }
+
+    /// The row key and the mutations of an entry.
+    pub(super) fn decode(&self, index: usize) -> (Bytes, Mutations) {
+        let (key, mutations) = split(self.entry(index));
+        (Bytes::copy_from_slice(key), Mutations::from_encoded(mutations))
+    }
+
+    /// The row keys of all entries, in their order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &[u8]> {
+        (0..self.len()).map(|index| split(self.entry(index)).0)
+    }
+
+    /// An entry, as a field of the request.
+    pub(crate) fn entry(&self, index: usize) -> &[u8] {
+        entry(&self.bytes, &self.offsets, index)
+    }
+}
+
+/// An entry among those of a request.
+fn entry<'a>(bytes: &'a [u8], offsets: &[EntryOffset], index: usize) -> &'a [u8] {
+    let end = offsets.get(index + 1).map_or(bytes.len(), |next| next.start);
+    &bytes[offsets[index].start..end]
+}
+
+/// The cells of the row before, encoded but for their values. Successive rows mostly have the same columns in the same order,
+/// at the same time.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CellHead {
-    /// Empty where there is no such form.
+struct CellTemplates {
+    cells: Vec<CellTemplate>,
+    /// The index of the next cell in its row.
+    next: usize,
+    /// Whether a row came before: a single row needs no templates.
+    is_reused: bool,
+}
+
+impl CellTemplates {
+    fn next_row(&mut self) {
+        self.next = 0;
+        self.is_reused = true;
+    }
+
+    /// Appends the mutation that sets the next cell of the row.
+    #[inline]
+    fn set_cell(
+        &mut self,
+        family: &str,
+        qualifier: &[u8],
+        timestamp_micros: i64,
+        value: &[u8],
+        out: &mut Vec<u8>,
+    ) {
+        let index = self.next;
+        self.next += 1;
+        if let Some(template) = self.cells.get(index)
+            && template.matches(family, qualifier, timestamp_micros)
+            && template.fits(value)
+        {
+            return template.write(value, out);
+        }
+        if self.is_reused && index < MAX_TEMPLATES {
+            self.remember(index, family, qualifier, timestamp_micros);
+        }
+        set_cell(family, qualifier, timestamp_micros, value, out);
+    }
+
+    #[inline(never)]
+    fn remember(&mut self, index: usize, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        if self.cells.len() <= index {
+            self.cells.resize_with(index + 1, CellTemplate::default);
+        }
+        self.cells[index].set(family, qualifier, timestamp_micros);
+    }
+}
+
+/// A mutation that sets a cell, up to the value, with lengths of one byte each.
+#[derive(Clone, Debug, Default)]
+struct CellTemplate {
+    /// Empty if the cell does not fit this form.
     bytes: Vec<u8>,
     timestamp_micros: i64,
-    /// How long a value may be.
-    longest: usize,
+    max_value_len: usize,
 }
 
-impl CellHead {
-    /// Where the lengths are that depend on the value's, but for the value's own, which is the last byte.
+impl CellTemplate {
+    /// The offsets of the lengths that depend on the value's. The value's own length is the last byte.
     const MUTATION_LEN: usize = 1;
     const SET_CELL_LEN: usize = 3;
-    /// Where the family's name is.
+    /// The offset of the family's name.
     const FAMILY: usize = 6;
 
-    /// Makes it that of this cell.
-    pub(super) fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
         let bytes = &mut self.bytes;
         bytes.clear();
         begin_mutation(SET_CELL, 0, bytes);
-        given(FAMILY, family.as_bytes(), bytes);
-        given(QUALIFIER, qualifier, bytes);
-        number(TIMESTAMP, timestamp_micros, bytes);
+        bytes_unless_empty(FAMILY, family.as_bytes(), bytes);
+        bytes_unless_empty(QUALIFIER, qualifier, bytes);
+        int_unless_zero(TIMESTAMP, timestamp_micros, bytes);
         begin(VALUE, 0, bytes);
         self.timestamp_micros = timestamp_micros;
-        self.longest = (Self::MUTATION_LEN + 1 + MOST_IN_ONE_BYTE).saturating_sub(bytes.len());
+        self.max_value_len = (Self::MUTATION_LEN + 1 + MAX_ONE_BYTE_LEN).saturating_sub(bytes.len());
         if family.is_empty() || qualifier.is_empty() {
             bytes.clear();
         }
     }
 
-    /// Whether it is that of a cell in this column, with this time.
+    /// Whether it is the template of this column and timestamp.
     #[inline]
-    pub(super) fn is_of(&self, family: &str, qualifier: &[u8], timestamp_micros: i64) -> bool {
+    fn matches(&self, family: &str, qualifier: &[u8], timestamp_micros: i64) -> bool {
         let (family, after) = (family.as_bytes(), Self::FAMILY + family.len() + 2);
-        // Before each name is its length.
+        // Each name follows its length.
         self.timestamp_micros == timestamp_micros
             && self.bytes.len() > after + qualifier.len()
             && usize::from(self.bytes[Self::FAMILY - 1]) == family.len()
@@ -108,17 +625,17 @@ impl CellHead {
             && is_same_name(&self.bytes[after..][..qualifier.len()], qualifier)
     }
 
-    /// Whether all lengths have one byte with this value.
+    /// Whether every length takes one byte with this value.
     #[inline]
-    pub(super) fn takes(&self, value: &[u8]) -> bool {
-        (1..=self.longest).contains(&value.len())
+    fn fits(&self, value: &[u8]) -> bool {
+        (1..=self.max_value_len).contains(&value.len())
     }
 
-    /// Writes the mutation with a value that it takes.
+    /// Appends the mutation with a value that fits.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "it takes the value")]
-    pub(super) fn write(&self, value: &[u8], out: &mut Vec<u8>) {
-        /// What a number takes: a length that is known is copied without a call.
+    #[expect(clippy::cast_possible_truncation, reason = "the value fits")]
+    fn write(&self, value: &[u8], out: &mut Vec<u8>) {
+        /// The size of a number: a constant length is copied without a call.
         const NUMBER: usize = 8;
         let (start, len) = (out.len(), self.bytes.len() + value.len());
         out.extend_from_slice(&self.bytes);
@@ -134,109 +651,93 @@ impl CellHead {
     }
 }
 
-/// Of the versions from one timestamp to before another, or to the end; of all, where there is no such range.
-pub(super) fn delete_column(
-    family: &str,
-    qualifier: &[u8],
-    versions: Option<(i64, Option<i64>)>,
-    out: &mut Vec<u8>,
-) {
-    const TIME_RANGE: u8 = 3;
-    const START: u8 = 1;
-    const END: u8 = 2;
-    let range = versions.map(|(start, end)| (start, end.unwrap_or(0)));
-    let range_len = range.map(|(start, end)| number_len(start) + number_len(end));
-    let len = given_len(family.as_bytes()) + given_len(qualifier) + range_len.map_or(0, bytes_len);
-    begin_mutation(DELETE_FROM_COLUMN, len, out);
-    given(FAMILY, family.as_bytes(), out);
-    given(QUALIFIER, qualifier, out);
-    if let (Some((start, end)), Some(len)) = (range, range_len) {
-        begin(TIME_RANGE, len, out);
-        number(START, start, out);
-        number(END, end, out);
-    }
+fn set_cell(family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8], out: &mut Vec<u8>) {
+    let family = family.as_bytes();
+    let names = len_unless_empty(family) + len_unless_empty(qualifier);
+    let timestamp = if timestamp_micros == 0 { 0 } else { int_len(timestamp_micros) };
+    begin_mutation(SET_CELL, names + timestamp + len_unless_empty(value), out);
+    bytes_unless_empty(FAMILY, family, out);
+    bytes_unless_empty(QUALIFIER, qualifier, out);
+    int_unless_zero(TIMESTAMP, timestamp_micros, out);
+    bytes_unless_empty(VALUE, value, out);
 }
 
-pub(super) fn delete_family(family: &str, out: &mut Vec<u8>) {
-    begin_mutation(DELETE_FROM_FAMILY, given_len(family.as_bytes()), out);
-    given(FAMILY, family.as_bytes(), out);
+fn delete_column(family: &str, qualifier: &[u8], out: &mut Vec<u8>) {
+    let family = family.as_bytes();
+    begin_mutation(DELETE_FROM_COLUMN, len_unless_empty(family) + len_unless_empty(qualifier), out);
+    bytes_unless_empty(FAMILY, family, out);
+    bytes_unless_empty(QUALIFIER, qualifier, out);
 }
 
-/// A change to a cell of an aggregate family.
-fn aggregate(
-    kind: u8,
-    family: &str,
-    qualifier: &[u8],
-    timestamp_micros: i64,
-    input: &Value<'_>,
-    out: &mut Vec<u8>,
-) {
-    const INPUT: u8 = 4;
-    let (qualifier, timestamp) = (Value::Raw(qualifier), Value::Timestamp(timestamp_micros));
-    let values = [(QUALIFIER, &qualifier), (TIMESTAMP, &timestamp), (INPUT, input)];
-    let len: usize = values.iter().map(|(_, value)| bytes_len(value.len())).sum();
-    begin_mutation(kind, given_len(family.as_bytes()) + len, out);
-    given(FAMILY, family.as_bytes(), out);
-    for (field, value) in values {
-        begin(field, value.len(), out);
-        value.write(out);
-    }
+fn delete_family(family: &str, out: &mut Vec<u8>) {
+    begin_mutation(DELETE_FROM_FAMILY, len_unless_empty(family.as_bytes()), out);
+    bytes_unless_empty(FAMILY, family.as_bytes(), out);
 }
 
-/// A `Value`, which is a `oneof`.
-enum Value<'a> {
-    Raw(&'a [u8]),
-    Timestamp(i64),
-    Int(i64),
-}
-
-impl Value<'_> {
-    fn len(&self) -> usize {
-        match self {
-            Self::Raw(value) => bytes_len(value.len()),
-            Self::Timestamp(value) | Self::Int(value) => int_len(*value),
-        }
-    }
-
-    fn write(&self, out: &mut Vec<u8>) {
-        const RAW: u8 = 8;
-        const TIMESTAMP: u8 = 9;
-        const INT: u8 = 6;
-        match self {
-            Self::Raw(value) => bytes(RAW, value, out),
-            Self::Timestamp(value) => int(TIMESTAMP, *value, out),
-            Self::Int(value) => int(INT, *value, out),
-        }
-    }
-}
-
-/// Begins a mutation of this kind, of which so many bytes come next.
+/// Writes the tags and lengths of a mutation; the caller writes the `len` bytes of its fields.
 #[inline]
 fn begin_mutation(kind: u8, len: usize, out: &mut Vec<u8>) {
     begin(MUTATIONS, bytes_len(len), out);
     begin(kind, len, out);
 }
 
+// Protobuf leaves out fields with their default values.
+
 #[inline]
-fn given(field: u8, value: &[u8], out: &mut Vec<u8>) {
+fn bytes_unless_empty(field: u8, value: &[u8], out: &mut Vec<u8>) {
     if !value.is_empty() {
         bytes(field, value, out);
     }
 }
 
 #[inline]
-fn given_len(value: &[u8]) -> usize {
+fn len_unless_empty(value: &[u8]) -> usize {
     if value.is_empty() { 0 } else { bytes_len(value.len()) }
 }
 
 #[inline]
-fn number(field: u8, value: i64, out: &mut Vec<u8>) {
+fn int_unless_zero(field: u8, value: i64, out: &mut Vec<u8>) {
     if value != 0 {
         int(field, value, out);
     }
 }
 
-#[inline]
-fn number_len(value: i64) -> usize {
-    if value == 0 { 0 } else { int_len(value) }
+/// A change as the generated message.
+pub(super) fn message(change: &Change) -> data::Mutation {
+    let value = |kind| Some(data::Value { kind: Some(kind) });
+    let mutation = match change.clone() {
+        Change::SetCell { family, qualifier, timestamp_micros, value } => {
+            let (family_name, column_qualifier) = (family.to_string(), qualifier);
+            Message::SetCell(SetCell { family_name, column_qualifier, timestamp_micros, value })
+        }
+        Change::AddToCell { family, qualifier, timestamp_micros, value: input } => {
+            Message::AddToCell(AddToCell {
+                family_name: family.to_string(),
+                column_qualifier: value(Kind::RawValue(qualifier)),
+                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
+                input: value(Kind::IntValue(input)),
+            })
+        }
+        Change::MergeToCell { family, qualifier, timestamp_micros, state } => {
+            Message::MergeToCell(MergeToCell {
+                family_name: family.to_string(),
+                column_qualifier: value(Kind::RawValue(qualifier)),
+                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
+                input: value(Kind::RawValue(state)),
+            })
+        }
+        Change::DeleteColumn { family, qualifier, versions } => Message::DeleteFromColumn(DeleteFromColumn {
+            family_name: family.to_string(),
+            column_qualifier: qualifier,
+            time_range: versions.map(|(start, end)| TimestampRange {
+                start_timestamp_micros: start,
+                end_timestamp_micros: end.unwrap_or(0),
+            }),
+        }),
+        Change::DeleteFamily { family } => {
+            Message::DeleteFromFamily(DeleteFromFamily { family_name: family.to_string() })
+        }
+        Change::DeleteRow => Message::DeleteFromRow(DeleteFromRow {}),
+    };
+    data::Mutation { mutation: Some(mutation) }
 }

@@ -1,47 +1,56 @@
-//! `MutateRows`: one request, sent again for the entries that may and should be, until each has its outcome.
+//! `MutateRows`: a request for several rows, retried for the entries that failed, until each has its outcome.
 
-use keyderive_proto::data;
+use keyderive_proto::data::mutate_rows_response::Entry;
+use keyderive_proto::data::{self, RateLimitInfo};
+use prost::{DecodeError, Message as _};
 use tokio::time::{Instant, sleep_until};
-use tonic::Code;
 use tonic::metadata::MetadataMap;
+use tonic::{Code, Status};
 
-use super::answer::{self, EntryStatus};
-use super::batch::Entries;
-use super::request::{self, Encoded};
+use super::Entries;
+use super::{EncodedRequest, send_streaming};
 use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
+use crate::client::protobuf::{LENGTH, Reader, What, Wrong};
 use crate::client::{Client, call, headers, observe};
 
-/// An entry that has no outcome yet.
-struct Waiting {
-    place: usize,
+/// An entry without an outcome.
+struct Pending {
+    index: usize,
     /// Whether an attempt may have applied it.
     is_open: bool,
-    /// Why it is to be sent again.
+    /// Why it is retried.
     failure: Option<Box<Failure>>,
 }
 
+impl Pending {
+    /// If it may have been applied: whether it may be retried all the same.
+    fn open(&self, entries: &Entries) -> Option<Replay> {
+        self.is_open.then(|| entries.replay(self.index))
+    }
+}
+
 impl Client {
-    /// Sends entries that fit into one request; their outcomes, in their order.
+    /// Sends entries that fit into one request; returns their outcomes in their order.
     pub(crate) async fn send_entries(&self, table: &str, entries: &Entries) -> Vec<Result<(), Error>> {
         if entries.is_empty() {
             return Vec::new();
         }
         let mut outcomes: Vec<Result<(), Error>> = (0..entries.len()).map(|_| Ok(())).collect();
-        let mut waiting: Vec<Waiting> =
-            (0..entries.len()).map(|place| Waiting { place, is_open: false, failure: None }).collect();
+        let mut pending: Vec<Pending> =
+            (0..entries.len()).map(|index| Pending { index, is_open: false, failure: None }).collect();
         let operation = self.data_operation(Kind::MutateRows, table);
         let mut attempts = match Attempts::new(self, operation) {
             Ok(attempts) => attempts,
-            Err(error) => return spread(outcomes, &waiting, entries, &error),
+            Err(error) => return fail_all(outcomes, &pending, entries, &error),
         };
         if attempts.watch.is_wanted() {
-            attempts.watch.count(waiting.len(), entries.bytes().len());
+            attempts.watch.count(pending.len(), entries.bytes().len());
         }
-        let mut errors = Errors::default();
-        while !waiting.is_empty() {
+        let mut errors = SharedErrors::default();
+        while !pending.is_empty() {
             if let Some(throttle) = self.throttle() {
                 let turn = throttle.reserve().min(attempts.ends());
                 observe::throttled(
@@ -52,51 +61,51 @@ impl Client {
             }
             let attempt = match attempts.begin() {
                 Ok(attempt) => attempt,
-                Err(error) => return spread(outcomes, &waiting, entries, &error),
+                Err(error) => return fail_all(outcomes, &pending, entries, &error),
             };
-            let mut told = vec![EntryStatus::Nothing; waiting.len()];
-            let answer = self.send(&attempts, &attempt, entries, &waiting, &mut told).await;
+            let mut statuses = vec![EntryStatus::Missing; pending.len()];
+            let answer = self.send_attempt(&attempts, &attempt, entries, &pending, &mut statuses).await;
             let ended = answer.map(|metadata| attempts.learn(&metadata)).err();
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
             }
-            if ended.is_none() && told.iter().all(|told| matches!(told, EntryStatus::Applied)) {
+            if ended.is_none() && statuses.iter().all(|status| matches!(status, EntryStatus::Applied)) {
                 break;
             }
-            for (mut entry, told) in std::mem::take(&mut waiting).into_iter().zip(told) {
-                match verdict(told, ended.as_ref(), entries.replay(entry.place)) {
+            for (mut entry, status) in std::mem::take(&mut pending).into_iter().zip(statuses) {
+                match verdict(status, ended.as_ref(), entries.replay(entry.index)) {
                     Verdict::Applied => {}
-                    Verdict::Again(failure) => {
+                    Verdict::Retry(failure) => {
                         entry.is_open |= !failure.is_refused();
                         entry.failure = Some(failure);
-                        waiting.push(entry);
+                        pending.push(entry);
                     }
                     Verdict::Failed(failure) => {
                         entry.is_open |= !failure.is_refused();
-                        outcomes[entry.place] =
+                        outcomes[entry.index] =
                             Err(errors.of(&attempts, *failure, None, entry.open(entries)));
                     }
-                    Verdict::NotTold => {
-                        outcomes[entry.place] = Err(Error::protocol(attempts.operation(), NOT_TOLD));
+                    Verdict::NoStatus => {
+                        outcomes[entry.index] = Err(Error::protocol(attempts.operation(), NO_STATUS));
                     }
                 }
             }
-            let Some(failure) = ended.or_else(|| waiting.first()?.failure.as_deref().cloned()) else { break };
-            if waiting.is_empty() {
+            let Some(failure) = ended.or_else(|| pending.first()?.failure.as_deref().cloned()) else { break };
+            if pending.is_empty() {
                 attempts.learn(&failure.metadata);
                 break;
             }
             match attempts.decide(&attempt, &failure) {
-                Ok(again) => {
+                Ok(retry_at) => {
                     drop(attempt);
-                    sleep_until(again).await;
+                    sleep_until(retry_at).await;
                 }
                 Err(ended) => {
-                    for entry in waiting {
+                    for entry in pending {
                         let open = entry.open(entries);
                         let own = entry.failure.map_or_else(|| failure.clone(), |own| *own);
-                        outcomes[entry.place] = Err(errors.of(&attempts, own, ended, open));
+                        outcomes[entry.index] = Err(errors.of(&attempts, own, ended, open));
                     }
                     break;
                 }
@@ -107,35 +116,35 @@ impl Client {
         outcomes
     }
 
-    /// Makes one attempt. What the server says of the entries until it ends is in `told`; the metadata of an answer
-    /// that ends well.
-    async fn send(
+    /// Makes one attempt. Stores the statuses that the server sends in `statuses`, also if the answer breaks off, and
+    /// returns the metadata of an answer that ends well.
+    async fn send_attempt(
         &self,
         attempts: &Attempts,
         attempt: &Attempt,
         entries: &Entries,
-        waiting: &[Waiting],
-        told: &mut [EntryStatus],
+        pending: &[Pending],
+        statuses: &mut [EntryStatus],
     ) -> Result<MetadataMap, Failure> {
         let head = data::MutateRowsRequest {
             table_name: self.table_name(&attempts.operation().table),
             app_profile_id: self.app_profile().to_owned(),
             entries: Vec::new(),
         };
-        let body = match waiting.len() == entries.len() {
+        let body = match pending.len() == entries.len() {
             true => entries.bytes().clone(),
-            false => entries.select(waiting.iter().map(|waiting| waiting.place)),
+            false => entries.select(pending.iter().map(|pending| pending.index)),
         };
-        let request = attempts.request(attempt, Encoded::new(&head, body)).await?;
+        let request = attempts.request(attempt, EncodedRequest::new(&head, body)).await?;
         let answer = attempt.within(async {
             let path = "/google.bigtable.v2.Bigtable/MutateRows";
-            let response = request::streaming(attempt.transport(), path, request).await?;
+            let response = send_streaming(attempt.transport(), path, request).await?;
             attempts.answered(attempt);
             let (mut head, mut responses, _) = response.into_parts();
             loop {
                 match responses.message().await {
                     Ok(Some(response)) => {
-                        let info = match answer::read(&response, told) {
+                        let info = match read_statuses(&response, statuses) {
                             Ok(info) => info,
                             Err(status) => return Err(call::with_head(status, head)),
                         };
@@ -156,38 +165,38 @@ impl Client {
     }
 }
 
-const NOT_TOLD: &str = "it has no outcome for this entry";
+const NO_STATUS: &str = "it has no status for this entry";
 
 enum Verdict {
     Applied,
-    Again(Box<Failure>),
+    Retry(Box<Failure>),
     Failed(Box<Failure>),
-    /// The answer ended well, without a word on the entry.
-    NotTold,
+    /// The answer ended well, without a status for the entry.
+    NoStatus,
 }
 
-/// What becomes of an entry after an attempt, which ended with a failure or well.
-fn verdict(told: EntryStatus, ended: Option<&Failure>, replay: Replay) -> Verdict {
-    let failure = match (told, ended) {
+/// What to do with an entry after an attempt, which failed if there is a failure.
+fn verdict(status: EntryStatus, ended: Option<&Failure>, replay: Replay) -> Verdict {
+    let failure = match (status, ended) {
         (EntryStatus::Applied, _) => return Verdict::Applied,
         (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
-        (EntryStatus::Nothing, Some(failure)) => Box::new(failure.clone()),
-        (EntryStatus::Nothing, None) => return Verdict::NotTold,
+        (EntryStatus::Missing, Some(failure)) => Box::new(failure.clone()),
+        (EntryStatus::Missing, None) => return Verdict::NoStatus,
     };
     match failure.transient && (failure.is_refused() || replay == Replay::Always) {
-        true => Verdict::Again(failure),
+        true => Verdict::Retry(failure),
         false => Verdict::Failed(failure),
     }
 }
 
-/// The errors of entries. Those that failed alike share one.
+/// The errors of entries. Successive equal failures share one error.
 #[derive(Default)]
-struct Errors(Option<(Alike, Error)>);
+struct SharedErrors(Option<(FailureKey, Error)>);
 
-/// What errors that are shared have in common.
-type Alike = (Code, String, u32, Option<Ended>, Option<Replay>);
+/// What makes two failures equal.
+type FailureKey = (Code, String, u32, Option<Ended>, Option<Replay>);
 
-impl Errors {
+impl SharedErrors {
     fn of(
         &mut self,
         attempts: &Attempts,
@@ -195,34 +204,107 @@ impl Errors {
         ended: Option<Ended>,
         open: Option<Replay>,
     ) -> Error {
-        let alike = (failure.code, failure.message.clone(), attempts.made(), ended, open);
+        let key = (failure.code, failure.message.clone(), attempts.made(), ended, open);
         if let Some((last, error)) = &self.0
-            && *last == alike
+            && *last == key
         {
             return error.clone();
         }
         let error = attempts.error(failure, ended).with_open(open);
-        self.0 = Some((alike, error.clone()));
+        self.0 = Some((key, error.clone()));
         error
     }
 }
 
-/// The same error for each entry that has no outcome.
-fn spread(
+/// Fails every pending entry with the same error.
+fn fail_all(
     mut outcomes: Vec<Result<(), Error>>,
-    waiting: &[Waiting],
+    pending: &[Pending],
     entries: &Entries,
     error: &Error,
 ) -> Vec<Result<(), Error>> {
-    for waiting in waiting {
-        outcomes[waiting.place] = Err(error.clone().with_open(waiting.open(entries)));
+    for entry in pending {
+        outcomes[entry.index] = Err(error.clone().with_open(entry.open(entries)));
     }
     outcomes
 }
 
-impl Waiting {
-    /// Where it may have been applied: whether it may be sent again all the same.
-    fn open(&self, entries: &Entries) -> Option<Replay> {
-        self.is_open.then(|| entries.replay(self.place))
+/// The status of an entry in an answer.
+#[derive(Clone, Debug)]
+pub(super) enum EntryStatus {
+    Missing,
+    Applied,
+    Failed(Status),
+}
+
+/// Reads the statuses of a `MutateRowsResponse` and its rate limit. A status with an index out of range is ignored.
+///
+/// Bulk writes read a status for every row, so the response is walked by hand; only statuses other than "applied" are
+/// decoded into generated messages.
+pub(super) fn read_statuses(
+    response: &[u8],
+    statuses: &mut [EntryStatus],
+) -> Result<Option<RateLimitInfo>, Status> {
+    const ENTRIES: u32 = 1;
+    const RATE_LIMIT_INFO: u32 = 3;
+    let mut reader = Reader::new(response, 0);
+    let mut info = None;
+    while let Some(field) = reader.field().map_err(malformed)? {
+        match field {
+            (ENTRIES, LENGTH) => {
+                let entry = reader.span().map_err(malformed)?.of(response);
+                let (index, status) = match applied_index(entry) {
+                    Some(index) => (index, EntryStatus::Applied),
+                    None => decode_entry(entry).map_err(undecodable)?,
+                };
+                if let Some(slot) = usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) {
+                    *slot = status;
+                }
+            }
+            (RATE_LIMIT_INFO, LENGTH) => {
+                let bytes = reader.span().map_err(malformed)?.of(response);
+                let info: &mut RateLimitInfo = info.get_or_insert_default();
+                info.merge(bytes).map_err(undecodable)?;
+            }
+            (ENTRIES | RATE_LIMIT_INFO, _) => return Err(malformed(reader.wrong(What::Form))),
+            (number, form) => reader.skip(number, form).map_err(malformed)?,
+        }
     }
+    Ok(info)
+}
+
+/// The index of an applied entry, in the form in which servers write nearly all of them: an index of up to 14 bits, and an
+/// empty status.
+#[inline]
+fn applied_index(entry: &[u8]) -> Option<i64> {
+    const INDEX: u8 = 0x08;
+    const STATUS: u8 = 0x12;
+    match *entry {
+        [STATUS, 0] => Some(0),
+        [INDEX, index @ ..0x80, STATUS, 0] => Some(index.into()),
+        [INDEX, low, high @ ..0x80, STATUS, 0] if low >= 0x80 => {
+            Some(i64::from(low & 0x7f) | i64::from(high) << 7)
+        }
+        _ => None,
+    }
+}
+
+fn decode_entry(entry: &[u8]) -> Result<(i64, EntryStatus), DecodeError> {
+    let Entry { index, status } = Entry::decode(entry)?;
+    let status = status.unwrap_or_default();
+    let status = match Code::from_i32(status.code) {
+        Code::Ok => EntryStatus::Applied,
+        code => EntryStatus::Failed(Status::new(code, status.message)),
+    };
+    Ok((index, status))
+}
+
+#[cold]
+fn malformed(wrong: Wrong) -> Status {
+    Status::internal(wrong.into_text())
+}
+
+#[cold]
+fn undecodable(error: DecodeError) -> Status {
+    Status::internal(error.to_string())
 }

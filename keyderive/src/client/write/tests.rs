@@ -1,69 +1,30 @@
-//! What is written by hand, beside what the generated messages are.
+//! Protobuf by hand against the generated messages, and what batches and retries promise.
+
+use std::pin::Pin;
 
 use bytes::Bytes;
 use fastrand::Rng;
-use keyderive_proto::data::mutation::{
-    self, AddToCell, DeleteFromColumn, DeleteFromFamily, DeleteFromRow, MergeToCell, SetCell,
-};
-use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{
     self, MutateRowsRequest, MutateRowsResponse, RateLimitInfo, mutate_rows_response,
 };
 use keyderive_proto::values;
 use prost::Message as _;
-use tonic::Code;
+use tonic::body::Body;
+use tonic::{Code, Status};
 
-use super::answer::{self, EntryStatus};
-use super::batch::{Batch, entry_bytes};
-use super::{Entry, Mutations};
+use super::encode::{entry_bytes, message};
+use super::outcomes::{EntryStatus, read_statuses};
+use super::{Batch, Entry, MAX_COPIED, Mutations, TailedBody};
 use crate::client::operation::Replay;
 use crate::row::{self, Change, Mutation, Shape, Write};
 
 const ROUNDS: usize = 5_000;
 
-/// A mutation as the generated message.
 fn generated(mutation: &Mutation) -> data::Mutation {
-    let value = |kind| Some(data::Value { kind: Some(kind) });
-    let mutation = match mutation.0.clone() {
-        Change::SetCell { family, qualifier, timestamp_micros, value } => {
-            let (family_name, column_qualifier) = (family.to_string(), qualifier);
-            mutation::Mutation::SetCell(SetCell { family_name, column_qualifier, timestamp_micros, value })
-        }
-        Change::AddToCell { family, qualifier, timestamp_micros, value: input } => {
-            mutation::Mutation::AddToCell(AddToCell {
-                family_name: family.to_string(),
-                column_qualifier: value(Kind::RawValue(qualifier)),
-                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
-                input: value(Kind::IntValue(input)),
-            })
-        }
-        Change::MergeToCell { family, qualifier, timestamp_micros, state } => {
-            mutation::Mutation::MergeToCell(MergeToCell {
-                family_name: family.to_string(),
-                column_qualifier: value(Kind::RawValue(qualifier)),
-                timestamp: value(Kind::RawTimestampMicros(timestamp_micros)),
-                input: value(Kind::RawValue(state)),
-            })
-        }
-        Change::DeleteColumn { family, qualifier, versions } => {
-            mutation::Mutation::DeleteFromColumn(DeleteFromColumn {
-                family_name: family.to_string(),
-                column_qualifier: qualifier,
-                time_range: versions.map(|(start, end)| data::TimestampRange {
-                    start_timestamp_micros: start,
-                    end_timestamp_micros: end.unwrap_or(0),
-                }),
-            })
-        }
-        Change::DeleteFamily { family } => {
-            mutation::Mutation::DeleteFromFamily(DeleteFromFamily { family_name: family.to_string() })
-        }
-        Change::DeleteRow => mutation::Mutation::DeleteFromRow(DeleteFromRow {}),
-    };
-    data::Mutation { mutation: Some(mutation) }
+    message(&mutation.0)
 }
 
-/// Bytes of lengths on both sides of where their length takes another byte.
+/// Bytes whose length takes one, two or three bytes, just below and above each boundary.
 fn any_bytes(rng: &mut Rng) -> Vec<u8> {
     let len = *rng.choice(&[0, 1, 5, 126, 127, 128, 129, 300, 16_383, 16_384]).unwrap();
     (0..len).map(|_| rng.u8(..)).collect()
@@ -126,7 +87,7 @@ fn entries_are_those_of_the_generated_messages() {
             let mut encoded = Vec::new();
             let key = entry.encode(&mut encoded);
             assert_eq!(encoded[key..][..entry.key.len()], entry.key);
-            copied.add_encoded(&encoded, entry.traits());
+            copied.add_encoded(&encoded, entry.meta());
         }
         let sum: usize = all.iter().map(|(entry, _)| entry_bytes(&entry.key, &entry.mutations)).sum();
         assert_eq!((batch.len(), batch.bytes()), (all.len(), sum));
@@ -148,7 +109,7 @@ fn entries_are_those_of_the_generated_messages() {
 }
 
 #[test]
-fn memory_that_is_kept_is_bounded() {
+fn kept_buffers_are_bounded_and_reused() {
     let mutations = Mutations::delete_row();
     for (key_bytes, most) in [(10, 8), (3 << 20, 2)] {
         let mut batch = Batch::default();
@@ -159,11 +120,10 @@ fn memory_that_is_kept_is_bounded() {
             })
             .collect();
         answered.into_iter().for_each(|entries| batch.reuse(entries));
-        let kept = batch.spares();
+        let kept = batch.free_buffers();
         assert!((1..=most).contains(&kept), "{kept}");
-        // And is used.
         batch.add(b"key", &mutations);
-        assert_eq!((batch.spares(), batch.bytes()), (kept - 1, entry_bytes(b"key", &mutations)));
+        assert_eq!((batch.free_buffers(), batch.bytes()), (kept - 1, entry_bytes(b"key", &mutations)));
     }
 }
 
@@ -181,7 +141,7 @@ fn mutations_of_one_row_are_those_of_the_generated_messages() {
 }
 
 #[test]
-fn what_is_deleted_is_in_front_of_what_is_set() {
+fn deletions_come_before_cells() {
     #[derive(serde::Serialize)]
     struct Row {
         first: &'static str,
@@ -208,11 +168,11 @@ fn what_is_deleted_is_in_front_of_what_is_set() {
 }
 
 #[test]
-fn rows_behind_one_another_are_those_of_the_generated_messages() {
+fn successive_rows_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x6b6e_6f77);
     let mut mutations = Mutations::default();
     for _ in 0..ROUNDS {
-        // The columns of rows that follow on one another are mostly the same.
+        // Successive rows mostly have the same columns.
         let columns: Vec<_> = (0..rng.usize(1..5)).map(|_| (any_mutation(&mut rng), rng.u8(..8))).collect();
         for _ in 0..rng.usize(1..5) {
             mutations.clear();
@@ -254,33 +214,33 @@ fn mutations_that_add_are_applied_once() {
     assert_eq!(replay(Mutation::delete_row()), Replay::Always);
 }
 
-/// What has been said of an entry.
+/// The status of an entry: none if the answer has none.
 type Outcome = Option<(Code, String)>;
 
-/// What the generated message says of entries, as `answer::read` does.
-fn told_by(message: &MutateRowsResponse, entries: usize) -> Vec<Outcome> {
-    let mut told = vec![None; entries];
+/// The statuses in the generated message.
+fn generated_statuses(message: &MutateRowsResponse, entries: usize) -> Vec<Outcome> {
+    let mut outcomes = vec![None; entries];
     for mutate_rows_response::Entry { index, status } in message.entries.clone() {
         let status = status.unwrap_or_default();
-        if let Some(told) = usize::try_from(index).ok().and_then(|index| told.get_mut(index)) {
-            *told = Some(match Code::from_i32(status.code) {
+        if let Some(outcome) = usize::try_from(index).ok().and_then(|index| outcomes.get_mut(index)) {
+            *outcome = Some(match Code::from_i32(status.code) {
                 Code::Ok => (Code::Ok, String::new()),
                 code => (code, status.message),
             });
         }
     }
-    told
+    outcomes
 }
 
-fn told(answer: &[u8], entries: usize) -> Option<(Vec<Outcome>, Option<RateLimitInfo>)> {
-    let mut told = vec![EntryStatus::Nothing; entries];
-    let info = answer::read(answer, &mut told).ok()?;
-    let text = |told| match told {
-        EntryStatus::Nothing => None,
+fn statuses(answer: &[u8], entries: usize) -> Option<(Vec<Outcome>, Option<RateLimitInfo>)> {
+    let mut statuses = vec![EntryStatus::Missing; entries];
+    let info = read_statuses(answer, &mut statuses).ok()?;
+    let outcome = |status| match status {
+        EntryStatus::Missing => None,
         EntryStatus::Applied => Some((Code::Ok, String::new())),
         EntryStatus::Failed(status) => Some((status.code(), status.message().to_owned())),
     };
-    Some((told.into_iter().map(text).collect(), info))
+    Some((statuses.into_iter().map(outcome).collect(), info))
 }
 
 fn any_answer(rng: &mut Rng) -> MutateRowsResponse {
@@ -306,13 +266,13 @@ fn answers_are_read_as_the_generated_messages_are() {
     let mut rng = Rng::with_seed(0x616e_7377);
     for _ in 0..ROUNDS {
         let message = any_answer(&mut rng);
-        let expected = (told_by(&message, ENTRIES), message.rate_limit_info);
-        assert_eq!(told(&message.encode_to_vec(), ENTRIES), Some(expected));
+        let expected = (generated_statuses(&message, ENTRIES), message.rate_limit_info);
+        assert_eq!(statuses(&message.encode_to_vec(), ENTRIES), Some(expected));
     }
 }
 
 #[test]
-fn answers_of_any_bytes_are_no_panic() {
+fn damaged_answers_are_read_as_the_generated_messages_are() {
     let mut rng = Rng::with_seed(0x6162_6364);
     for _ in 0..20 * ROUNDS {
         let mut bytes = any_answer(&mut rng).encode_to_vec();
@@ -327,11 +287,9 @@ fn answers_of_any_bytes_are_no_panic() {
                 }
             }
         }
-        let message = MutateRowsResponse::decode(Bytes::from(bytes.clone()));
-        // The generated message refuses text that is not UTF-8, and what is in details.
-        if let (Ok(message), read) = (message, told(&bytes, 4)) {
-            assert_eq!(read, Some((told_by(&message, 4), message.rate_limit_info)), "{bytes:?}");
-        }
+        let message = MutateRowsResponse::decode(Bytes::from(bytes.clone())).ok();
+        let expected = message.map(|message| (generated_statuses(&message, 4), message.rate_limit_info));
+        assert_eq!(statuses(&bytes, 4), expected, "{bytes:?}");
     }
 }
 
@@ -350,4 +308,50 @@ async fn entries_that_fail_alike_share_their_error() {
         assert!(std::ptr::eq(errors[0], errors[1]));
         assert_eq!(std::ptr::eq(errors[0], errors[2]), table == "absent");
     }
+}
+
+async fn frames(mut body: TailedBody) -> Vec<Result<Bytes, Status>> {
+    let mut frames = Vec::new();
+    loop {
+        match std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context)).await
+        {
+            Some(frame) => frames.push(frame.map(|frame| frame.into_data().unwrap_or_default())),
+            None => {
+                assert!(http_body::Body::is_end_stream(&body));
+                return frames;
+            }
+        }
+    }
+}
+
+fn tailed(head: &str, tail: &[u8]) -> TailedBody {
+    let body = Body::new(head.to_owned());
+    TailedBody { body, tail: Some(Bytes::copy_from_slice(tail)), next_frame: None }
+}
+
+#[tokio::test]
+async fn the_length_prefix_covers_head_and_tail() {
+    for len in [0, 1, 300, MAX_COPIED, MAX_COPIED + 1, 1 << 20] {
+        let tail: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
+        let frames = frames(tailed("\0\0\0\0\u{4}head", &tail)).await;
+        assert_eq!(frames.len(), if len > MAX_COPIED { 2 } else { 1 });
+        let all = frames.into_iter().collect::<Result<Vec<_>, _>>().unwrap().concat();
+        let length = u32::try_from(4 + len).unwrap().to_be_bytes();
+        assert_eq!(all, [&[0], &length[..], b"head", &tail].concat());
+    }
+}
+
+#[tokio::test]
+async fn a_head_without_a_length_prefix_is_an_error() {
+    let frames = frames(tailed("\0\0", b"tail")).await;
+    assert!(matches!(&frames[..], [Err(status)] if status.message().contains("length")));
+}
+
+#[tokio::test]
+async fn a_long_tail_is_sent_without_a_copy() {
+    let tail = Bytes::from(vec![7; MAX_COPIED + 1]);
+    let body =
+        TailedBody { body: Body::new("\0\0\0\0\0".to_owned()), tail: Some(tail.clone()), next_frame: None };
+    let frames = frames(body).await;
+    assert_eq!(frames[1].as_ref().unwrap().as_ptr(), tail.as_ptr());
 }

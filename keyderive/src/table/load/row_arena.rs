@@ -1,6 +1,6 @@
 //! Rows in memory, encoded one after the other, and the order of their keys.
 
-use crate::client::{Entry, Traits};
+use crate::client::{Entry, EntryMeta};
 
 /// How much memory is taken at once, but for rows of more than an eighth of the most, which have what they need.
 const LEAST: usize = 4 * 1024;
@@ -37,7 +37,7 @@ struct Row {
     key_len: usize,
     /// What its key has after the bytes that are common.
     head: u64,
-    traits: Traits,
+    traits: EntryMeta,
 }
 
 /// A row, encoded as a field of the request.
@@ -63,7 +63,7 @@ impl<'a> HeldRow<'a> {
         &self.encoded[self.row.key_start..][..self.row.key_len]
     }
 
-    pub(super) fn traits(self) -> Traits {
+    pub(super) fn traits(self) -> EntryMeta {
         self.row.traits
     }
 }
@@ -79,7 +79,7 @@ impl RowArena {
         let len = entry.bytes();
         let (chunk, start) = self.room(len);
         let key_start = entry.encode(&mut self.chunks[chunk]) - start;
-        let (head, key_len, traits) = (self.head(&entry.key), entry.key.len(), entry.traits());
+        let (head, key_len, traits) = (self.head(&entry.key), entry.key.len(), entry.meta());
         self.rows.push(Row { index, chunk, start, len, key_start, key_len, head, traits });
     }
 
