@@ -1,26 +1,23 @@
-//! Writes of many rows in the background: gathered into batches, several at a time, within bounds.
-
-mod flow_control;
-mod outcome;
+//! Writes of many rows in the background, in batches, with bounded memory.
+//!
+//! [`WriterInner::take`] adds a row to the open batch. A full batch, or one that has lingered, is sent by a task of its own.
+//! [`FlowControl`] bounds the rows and bytes that are buffered or in flight.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::error::Error as StdError;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use keyderive_proto::code_name;
 use tokio::runtime::Handle;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
 
-use self::outcome::Outcome;
-pub use self::outcome::{FailedWrite, WriteErrors};
-use keyderive_proto::code_name;
-
-use self::flow_control::{FlowControl, Permit};
 use super::operation::Kind;
 use super::shutdown::InFlightGuard;
 use super::write::{Batch, Entries};
@@ -41,7 +38,7 @@ use crate::row::Mutation;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterSettings {
-    /// A batch is sent when it has so many rows, of which 0 counts as 1.
+    /// A batch with this many rows is sent. 0 counts as 1.
     pub batch_entries: usize,
     /// A batch is sent before it has more bytes than this. One row may have more.
     pub batch_bytes: usize,
@@ -69,7 +66,7 @@ impl Default for WriterSettings {
     }
 }
 
-/// Writes rows in the background, many with one request and several requests at a time.
+/// Writes rows in the background, many in a request and several requests at a time.
 ///
 /// ```
 /// # #[cfg(feature = "embedded")]
@@ -99,58 +96,9 @@ impl Default for WriterSettings {
 /// share a writer by an [`Arc`]; for them, `flush` stands for `close`.
 ///
 /// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
-/// written**, so close the writer, or await [`Client::close`]. Failures that nobody asked for are logged as a warning.
+/// written**, so close the writer, or await [`Client::close`]. The failures of a dropped writer are logged as a warning.
 pub struct RawWriter {
     inner: Arc<WriterInner>,
-}
-
-/// What a writer shares with its timers and with the batches in flight.
-struct WriterInner {
-    client: Client,
-    table: Arc<str>,
-    settings: WriterSettings,
-    /// Bounds the entries in flight, and their bytes.
-    entries: FlowControl,
-    bytes: FlowControl,
-    state: Mutex<State>,
-    /// Whether a full batch waits until the caller yields.
-    yield_requested: AtomicBool,
-    /// Notified when a batch has ended.
-    ended: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    batch: Batch,
-    /// What the batch's rows have taken of the room for entries, and of that for bytes.
-    entries: Permit,
-    bytes: Permit,
-    /// Sends the batch when it has waited for long enough; none while it is empty.
-    timer: Option<AbortHandle>,
-    /// Leave to send the batch, whenever the client is closed.
-    pass: Option<Arc<InFlightGuard>>,
-    /// How many batches have been sent.
-    sent: u64,
-    /// The numbers of those that have not ended, counted from 0.
-    on_the_way: BTreeSet<u64>,
-    outcome: Outcome,
-    /// Whether the writer was dropped, and nobody will ask for the outcome.
-    abandoned: bool,
-}
-
-/// A batch in flight. It has ended when this is dropped, whatever drops it.
-struct Sending {
-    inner: Arc<WriterInner>,
-    number: u64,
-    entries: Entries,
-    /// What there was taken of the room, in entries and in bytes.
-    taken: (usize, usize),
-    pass: Option<Arc<InFlightGuard>>,
-}
-
-/// The runtime in which a batch is sent.
-fn runtime() -> Result<Handle, Error> {
-    super::runtime::check_timers("a writer sends its rows")
 }
 
 impl RawWriter {
@@ -169,17 +117,16 @@ impl RawWriter {
         }
     }
 
-    /// Takes a write to one row; waits while too much is in flight, and once for the runtime's other tasks when a full
-    /// batch has been sent.
+    /// Buffers a write to one row; waits while too much is buffered or in flight, and yields once after a full batch.
     ///
-    /// Dropped while it waits, it has taken nothing.
+    /// Dropped while it waits, it has buffered nothing.
     ///
     /// # Errors
     /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
     /// the write itself are returned by [`flush`](Self::flush) and [`close`](Self::close).
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
         let key = key.into();
-        self.take(|entry| {
+        self.write_with(|entry| {
             entry.key.extend_from_slice(&key);
             mutations.iter().for_each(|mutation| entry.mutations.push(mutation));
             Ok(())
@@ -187,49 +134,50 @@ impl RawWriter {
         .await
     }
 
-    /// Takes a write that is encoded by `fill`, which is given an empty entry.
+    /// Buffers the write that `fill` encodes into an empty entry.
     #[inline]
-    pub(crate) async fn take(&self, fill: impl FnOnce(&mut Entry) -> Result<(), Error>) -> Result<(), Error> {
+    pub(crate) async fn write_with(
+        &self,
+        fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         if self.inner.take_yield_request() {
             yield_now().await;
         }
-        match self.take_now(fill)? {
+        match self.try_write(fill)? {
             None => Ok(()),
-            Some(entry) => Box::pin(self.take_later(entry)).await,
+            Some(entry) => Box::pin(self.wait_and_write(entry)).await,
         }
     }
 
-    /// Takes a write when there is room for it.
-    async fn take_later(&self, entry: Box<Entry>) -> Result<(), Error> {
+    async fn wait_and_write(&self, entry: Box<Entry>) -> Result<(), Error> {
         // Flush first: our own unsent batch may hold the permits that we are about to wait for.
         self.inner.send();
         let WriterInner { entries, bytes, .. } = &*self.inner;
-        let permits = (entries.permit(1).await, bytes.permit(entry.bytes()).await);
-        let room = |state: &mut State| {
-            state.entries.take_permit(permits.0);
-            state.bytes.take_permit(permits.1);
+        let permits = (entries.acquire(1).await, bytes.acquire(entry.bytes()).await);
+        let acquire = |state: &mut State| {
+            state.entries.add(permits.0);
+            state.bytes.add(permits.1);
             true
         };
-        self.inner.take(&entry, room).map(drop)
+        self.inner.take(&entry, acquire).map(drop)
     }
 
-    /// Takes a write if there is room for it now; what is to be taken, if there is none.
-    fn take_now(
+    /// Buffers a write if it need not wait; returns its entry if it must.
+    fn try_write(
         &self,
         fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
     ) -> Result<Option<Box<Entry>>, Error> {
         thread_local! {
-            /// Memory in which entries are encoded.
             static SCRATCH: RefCell<Entry> = RefCell::default();
         }
         SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-            Ok(mut entry) => self.take_filled(&mut entry, fill),
-            // A row that is being encoded writes another one.
-            Err(_) => self.take_filled(&mut Entry::default(), fill),
+            Ok(mut entry) => self.try_write_by(&mut entry, fill),
+            // A row's own `Serialize` writes another row.
+            Err(_) => self.try_write_by(&mut Entry::default(), fill),
         })
     }
 
-    fn take_filled(
+    fn try_write_by(
         &self,
         entry: &mut Entry,
         fill: impl FnOnce(&mut Entry) -> Result<(), Error>,
@@ -239,30 +187,29 @@ impl RawWriter {
         fill(entry)?;
         entry.check(table)?;
         let size = entry.bytes();
-        let room = |state: &mut State| {
-            let has_room = state.entries.take(entries, 1);
-            let is_taken = has_room && state.bytes.take(bytes, size);
-            if has_room && !is_taken {
-                state.entries.keep(1);
+        let acquire = |state: &mut State| {
+            let has_entry = state.entries.try_acquire(entries, 1);
+            let has_both = has_entry && state.bytes.try_acquire(bytes, size);
+            if has_entry && !has_both {
+                state.entries.return_to_reserve(1);
             }
-            is_taken
+            has_both
         };
-        let is_taken = self.inner.take(entry, room)?;
+        let is_taken = self.inner.take(entry, acquire)?;
         Ok((!is_taken).then(|| Box::new(std::mem::take(entry))))
     }
 
-    /// Waits until all rows that were taken before have been written or have failed; says how many were written
-    /// since the last flush.
+    /// Waits until every buffered row is written or has failed; returns how many were written since the last flush.
     ///
     /// # Errors
     /// The rows that failed since the last flush, each with its key.
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.inner.send();
-        self.inner.until_ended().await;
-        std::mem::take(&mut self.inner.state().outcome).into_result()
+        self.inner.wait_for_sent().await;
+        std::mem::take(&mut self.inner.state().outcomes).into_result()
     }
 
-    /// As [`flush`](Self::flush), for the last time.
+    /// [`flush`](Self::flush), for the last time.
     ///
     /// # Errors
     /// As `flush`.
@@ -271,12 +218,140 @@ impl RawWriter {
     }
 }
 
+impl fmt::Debug for RawWriter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RawWriter").field("table", &self.inner.table).finish_non_exhaustive()
+    }
+}
+
+/// A row that a writer did not write, or may not have written, and why.
+#[derive(Debug)]
+pub struct FailedWrite {
+    key: Bytes,
+    error: Error,
+}
+
+/// The rows that a writer did not write since its last flush, or may not have written.
+#[derive(Debug)]
+pub struct WriteErrors(Outcomes);
+
+impl FailedWrite {
+    /// The row key.
+    #[must_use]
+    pub fn key(&self) -> &Bytes {
+        &self.key
+    }
+
+    /// Why the row was not written, or may not have been. It names the row.
+    #[must_use]
+    pub fn error(&self) -> &Error {
+        &self.error
+    }
+}
+
+impl WriteErrors {
+    /// The first rows that were not written, up to [`failures_kept`](crate::client::WriterSettings::failures_kept).
+    #[must_use]
+    pub fn failed(&self) -> &[FailedWrite] {
+        &self.0.kept
+    }
+
+    /// How many rows were not written, kept or not.
+    #[must_use]
+    pub fn failed_count(&self) -> u64 {
+        self.0.failed
+    }
+
+    /// Whether some of these rows may have been written: [`is_outcome_unknown`](Error::is_outcome_unknown) of a row's error
+    /// says which.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        self.0.unknown > 0
+    }
+
+    /// The text without row keys and values, as [`Error::redacted`].
+    #[must_use = "it is a text, to be printed"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(|f| {
+            self.write_counts(f)?;
+            self.0.first_error().map_or(Ok(()), |error| write!(f, "; the first: {}", error.redacted()))
+        })
+    }
+
+    fn write_counts(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Outcomes { written, failed, unknown, .. } = &self.0;
+        let verb = if *unknown == 0 { "were not" } else { "may not have been" };
+        write!(f, "{failed} of {} rows {verb} written", failed + written)
+    }
+
+    /// How many rows were written.
+    #[must_use]
+    pub fn written(&self) -> u64 {
+        self.0.written
+    }
+}
+
+impl fmt::Display for WriteErrors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_counts(f)?;
+        self.0.first_error().map_or(Ok(()), |error| write!(f, "; the first: {error}"))
+    }
+}
+
+impl StdError for WriteErrors {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.0.first_error().map(|error| error as _)
+    }
+}
+
+/// What a writer shares with its timers and its batches in flight.
+struct WriterInner {
+    client: Client,
+    table: Arc<str>,
+    settings: WriterSettings,
+    entries: FlowControl,
+    bytes: FlowControl,
+    state: Mutex<State>,
+    /// Whether a spawned batch waits for the caller to yield.
+    yield_requested: AtomicBool,
+    /// Notified when a batch ends.
+    ended: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    batch: Batch,
+    /// The permits of the batch's rows.
+    entries: Permit,
+    bytes: Permit,
+    /// Sends the batch after `linger`; none while it is empty.
+    timer: Option<AbortHandle>,
+    /// Lets the batch be sent after the client is closed.
+    guard: Option<Arc<InFlightGuard>>,
+    /// The number of the open batch.
+    number: u64,
+    in_flight: BTreeSet<u64>,
+    outcomes: Outcomes,
+    /// Whether the writer was dropped, so that nobody will ask for the outcomes.
+    abandoned: bool,
+}
+
+/// A batch in flight. Dropping it ends the batch, also when the runtime drops it.
+struct InFlightBatch {
+    inner: Arc<WriterInner>,
+    number: u64,
+    entries: Entries,
+    /// The permits that it holds, for entries and for bytes.
+    permits: (usize, usize),
+    guard: Option<Arc<InFlightGuard>>,
+}
+
 impl Drop for RawWriter {
     fn drop(&mut self) {
         self.inner.send();
         let state = &mut *self.inner.state();
         state.abandoned = true;
-        self.inner.warn_of_failures(state);
+        self.inner.log_abandoned_failures(state);
     }
 }
 
@@ -296,18 +371,22 @@ impl WriterInner {
         yield_requested
     }
 
-    /// Puts a row into the batch where there is room for it, and sends what is full; whether there was room.
+    /// Adds a row to the batch if `acquire` gets its permits, and sends a full batch; returns whether it was added.
     ///
     /// # Errors
     /// When the client is closed, or no tokio runtime is running.
     #[inline]
-    fn take(self: &Arc<Self>, entry: &Entry, room: impl FnOnce(&mut State) -> bool) -> Result<bool, Error> {
-        let mut guard = self.state();
-        let state = &mut *guard;
+    fn take(
+        self: &Arc<Self>,
+        entry: &Entry,
+        acquire: impl FnOnce(&mut State) -> bool,
+    ) -> Result<bool, Error> {
+        let mut locked = self.state();
+        let state = &mut *locked;
         if self.begins_or_ends(state, entry) {
-            return self.take_first_or_last(guard, entry, room);
+            return self.take_first_or_last(locked, entry, acquire);
         }
-        let is_taken = room(state);
+        let is_taken = acquire(state);
         if is_taken {
             state.batch.add(&entry.key, &entry.mutations);
         }
@@ -318,187 +397,347 @@ impl WriterInner {
     #[inline]
     fn begins_or_ends(&self, state: &State, entry: &Entry) -> bool {
         let WriterSettings { batch_entries, batch_bytes, .. } = self.settings;
-        state.pass.is_none()
+        state.guard.is_none()
             || state.batch.is_empty()
             || state.batch.len() + 1 >= batch_entries
             || state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes)
             || self.client.inner.shutdown.is_closed()
     }
 
-    /// As [`take`](Self::take), of a row that may begin a batch or end one.
+    /// [`take`](Self::take) for a row that may begin a batch or end one.
     #[inline(never)]
     fn take_first_or_last(
         self: &Arc<Self>,
-        mut guard: MutexGuard<'_, State>,
+        mut locked: MutexGuard<'_, State>,
         entry: &Entry,
-        room: impl FnOnce(&mut State) -> bool,
+        acquire: impl FnOnce(&mut State) -> bool,
     ) -> Result<bool, Error> {
         let WriterSettings { batch_entries, batch_bytes, .. } = self.settings;
-        let runtime = runtime()?;
-        let state = &mut *guard;
-        let pass = self.pass(state, &entry.key)?;
+        let runtime = super::runtime::check_timers("a writer sends its rows")?;
+        let state = &mut *locked;
+        let guard = self.guard(state, &entry.key)?;
         let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
-        let before = if is_full { self.cut(state) } else { None };
+        let before = if is_full { self.take_batch(state) } else { None };
         let mut after = None;
-        let is_taken = room(state);
+        let is_taken = acquire(state);
         if is_taken {
-            let pass = || pass.or_else(|| before.as_ref()?.pass.clone());
-            state.pass = state.pass.take().or_else(pass);
+            let guard = || guard.or_else(|| before.as_ref()?.guard.clone());
+            state.guard = state.guard.take().or_else(guard);
             let begins = state.batch.is_empty();
             state.batch.add(&entry.key, &entry.mutations);
             match state.batch.len() >= batch_entries {
-                true => after = self.cut(state),
-                false if begins => state.timer = Some(self.begin_timer(&runtime, state.sent)),
+                true => after = self.take_batch(state),
+                false if begins => state.timer = Some(self.start_timer(&runtime, state.number)),
                 false => {}
             }
         }
-        drop(guard);
+        drop(locked);
         for full in [before, after].into_iter().flatten() {
-            full.send();
+            full.spawn();
             self.yield_requested.store(true, Ordering::Relaxed);
         }
         Ok(is_taken)
     }
 
-    /// Has the batch with this number sent when it has waited for long enough.
-    fn begin_timer(self: &Arc<Self>, runtime: &Handle, number: u64) -> AbortHandle {
+    /// Sends the batch with this number after `linger`.
+    fn start_timer(self: &Arc<Self>, runtime: &Handle, number: u64) -> AbortHandle {
         let linger = self.settings.linger;
         let (inner, shutdown) = (Arc::downgrade(self), Arc::clone(&self.client.inner.shutdown));
         let timer = runtime.spawn(async move {
-            // Who closes the client waits for the batch.
+            // `Client::close` waits for the batch, so it must not linger then.
             let _ = timeout(linger, shutdown.closing()).await;
             if let Some(inner) = inner.upgrade() {
-                // An abort may come too late to stop it.
-                inner.send_if(|state| state.sent == number);
+                // The batch may have been sent before the timer was aborted.
+                inner.send_if(|state| state.number == number);
             }
         });
         timer.abort_handle()
     }
 
-    /// Leave to send the batch for an entry with this key, where the batch has none.
+    /// A guard to send the batch of this entry, if the batch has none.
     ///
     /// # Errors
     /// When the client is closed.
-    fn pass(&self, state: &State, key: &[u8]) -> Result<Option<Arc<InFlightGuard>>, Error> {
-        if state.pass.is_some() && !self.client.inner.shutdown.is_closed() {
+    fn guard(&self, state: &State, key: &[u8]) -> Result<Option<Arc<InFlightGuard>>, Error> {
+        if state.guard.is_some() && !self.client.inner.shutdown.is_closed() {
             return Ok(None);
         }
-        let pass = self.client.pass_if_open().ok_or_else(|| {
+        let guard = self.client.pass_if_open().ok_or_else(|| {
             let operation = self.client.data_operation(Kind::MutateRows, &self.table);
             Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
         });
-        pass.map(Some)
+        guard.map(Some)
     }
 
-    /// Sends what is gathered.
+    /// Sends the batch.
     fn send(self: &Arc<Self>) {
         self.send_if(|_| true);
     }
 
     fn send_if(self: &Arc<Self>, condition: impl FnOnce(&State) -> bool) {
-        let cut = {
+        let batch = {
             let state = &mut *self.state();
-            condition(state).then(|| self.cut(state)).flatten()
+            condition(state).then(|| self.take_batch(state)).flatten()
         };
-        if let Some(cut) = cut {
-            cut.send();
+        if let Some(batch) = batch {
+            batch.spawn();
         }
     }
 
-    /// Ends the batch; it is to be sent when the state is not locked.
-    fn cut(self: &Arc<Self>, state: &mut State) -> Option<Sending> {
+    /// Takes the batch out, to be spawned once the state is unlocked.
+    fn take_batch(self: &Arc<Self>, state: &mut State) -> Option<InFlightBatch> {
         if state.batch.is_empty() {
-            state.entries.give_back_ahead(&self.entries);
-            state.bytes.give_back_ahead(&self.bytes);
+            state.entries.release_reserve(&self.entries);
+            state.bytes.release_reserve(&self.bytes);
             return None;
         }
         if let Some(timer) = state.timer.take() {
             timer.abort();
         }
-        let taken = (state.entries.end(&self.entries), state.bytes.end(&self.bytes));
+        let permits = (state.entries.take(&self.entries), state.bytes.take(&self.bytes));
         let entries = state.batch.take();
-        let number = state.sent;
-        state.sent += 1;
-        state.on_the_way.insert(number);
-        let (inner, pass) = (Arc::clone(self), state.pass.take());
-        Some(Sending { inner, number, entries, taken, pass })
+        let number = state.number;
+        state.number += 1;
+        state.in_flight.insert(number);
+        let (inner, guard) = (Arc::clone(self), state.guard.take());
+        Some(InFlightBatch { inner, number, entries, permits, guard })
     }
 
-    /// Waits until all batches that have been sent by now have ended.
-    async fn until_ended(&self) {
-        let sent = self.state().sent;
+    /// Waits until all batches sent so far have ended.
+    async fn wait_for_sent(&self) {
+        let open = self.state().number;
         loop {
             let ended = self.ended.notified();
-            if self.state().on_the_way.first().is_none_or(|number| *number >= sent) {
+            if self.state().in_flight.first().is_none_or(|number| *number >= open) {
                 return;
             }
             ended.await;
         }
     }
 
-    /// Where nobody will ask what became of rows, failures are logged here.
-    fn warn_of_failures(&self, state: &mut State) {
-        let outcome = match state.abandoned {
-            true => std::mem::take(&mut state.outcome),
+    /// Logs the failures of a dropped writer, which nobody will ask for.
+    fn log_abandoned_failures(&self, state: &mut State) {
+        let outcomes = match state.abandoned {
+            true => std::mem::take(&mut state.outcomes),
             false => return,
         };
-        if let Some(first) = outcome.first() {
+        if let Some(first) = outcomes.first_error() {
             tracing::warn!(
                 table = &*self.table,
-                rows = outcome.failed(),
+                rows = outcomes.failed,
                 code = first.code().map(code_name),
-                "a writer was dropped, and rows that it had taken were not written"
+                "a writer was dropped, and some of its rows were not written"
             );
         }
     }
 }
 
-impl Sending {
-    fn send(self) {
+impl InFlightBatch {
+    fn spawn(self) {
         match Handle::try_current() {
             Ok(runtime) => drop(runtime.spawn(self.run())),
             Err(_) => tracing::warn!(
                 table = &*self.inner.table,
                 rows = self.entries.len(),
-                "a writer was used outside of a tokio runtime, and the rows that it held are not written"
+                "a writer was flushed or dropped outside of a tokio runtime, and its buffered rows are not written"
             ),
         }
     }
 
     async fn run(mut self) {
         let WriterInner { client, table, settings, .. } = &*self.inner;
-        let client = client.passing(self.pass.clone());
+        let client = client.passing(self.guard.clone());
         let outcomes = client.send_entries(table, &self.entries).await;
         let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);
-        for (place, outcome) in outcomes.into_iter().enumerate() {
-            state.outcome.add(outcome, settings.failures_kept, || entries.key(place));
+        for (index, outcome) in outcomes.into_iter().enumerate() {
+            state.outcomes.add(outcome, settings.failures_kept, || entries.key(index));
         }
         state.batch.reuse(entries);
     }
 }
 
-impl Drop for Sending {
+impl Drop for InFlightBatch {
     fn drop(&mut self) {
-        let Self { inner, entries, taken, .. } = self;
-        inner.entries.give_back(taken.0);
-        inner.bytes.give_back(taken.1);
+        let Self { inner, entries, permits, .. } = self;
+        inner.entries.release(permits.0);
+        inner.bytes.release(permits.1);
         let state = &mut *inner.state();
-        // Entries are left where the runtime has ended before the request had.
-        if !entries.is_empty() {
-            for place in 0..entries.len() {
-                let outcome = Err(Error::runtime_ended(&inner.table, entries.replay(place)));
-                state.outcome.add(outcome, inner.settings.failures_kept, || entries.key(place));
-            }
+        // Entries are left if the runtime ended before the request did.
+        for index in 0..entries.len() {
+            let outcome = Err(Error::runtime_ended(&inner.table, entries.replay(index)));
+            state.outcomes.add(outcome, inner.settings.failures_kept, || entries.key(index));
         }
-        state.on_the_way.remove(&self.number);
-        inner.warn_of_failures(state);
+        state.in_flight.remove(&self.number);
+        inner.log_abandoned_failures(state);
         inner.ended.notify_waiters();
     }
 }
 
-impl fmt::Debug for RawWriter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RawWriter").field("table", &self.inner.table).finish_non_exhaustive()
+/// The outcomes of rows since the last flush.
+#[derive(Debug, Default)]
+struct Outcomes {
+    written: u64,
+    /// The first failures, up to `failures_kept`.
+    kept: Vec<FailedWrite>,
+    /// All failures, kept or not.
+    failed: u64,
+    /// The failures whose row may have been written.
+    unknown: u64,
+}
+
+impl Outcomes {
+    /// Adds the outcome of a row; a failure is kept up to `max_kept`.
+    fn add(&mut self, outcome: Result<(), Error>, max_kept: usize, key: impl FnOnce() -> Bytes) {
+        match outcome {
+            Ok(()) => self.written += 1,
+            Err(error) => {
+                self.failed += 1;
+                self.unknown += u64::from(error.is_outcome_unknown());
+                // The first is always kept, to say why.
+                if self.kept.len() < max_kept.max(1) {
+                    let key = key();
+                    let error = Error::entry(&key, error);
+                    self.kept.push(FailedWrite { key, error });
+                }
+            }
+        }
+    }
+
+    fn first_error(&self) -> Option<&Error> {
+        self.kept.first().map(FailedWrite::error)
+    }
+
+    fn into_result(self) -> Result<u64, WriteErrors> {
+        match self.failed {
+            0 => Ok(self.written),
+            _ => Err(WriteErrors(self)),
+        }
+    }
+}
+
+/// A bound on what is buffered or in flight.
+struct FlowControl {
+    limit: usize,
+    semaphore: Semaphore,
+    /// How many permits are reserved at a time, while there are as many.
+    step: usize,
+}
+
+impl FlowControl {
+    fn new(limit: usize, step: usize) -> Self {
+        let limit = limit.clamp(1, Semaphore::MAX_PERMITS.min(u32::MAX as usize));
+        Self { limit, semaphore: Semaphore::new(limit), step }
+    }
+
+    /// Waits for permits.
+    async fn acquire(&self, count: usize) -> Option<SemaphorePermit<'_>> {
+        // The semaphore is never closed.
+        self.semaphore.acquire_many(to_u32(self.clamp(count))).await.ok()
+    }
+
+    fn try_acquire(&self, count: usize) -> bool {
+        self.semaphore.try_acquire_many(to_u32(count)).map(SemaphorePermit::forget).is_ok()
+    }
+
+    fn release(&self, count: usize) {
+        self.semaphore.add_permits(count);
+    }
+
+    /// A row that is larger than the limit goes alone, with all permits.
+    fn clamp(&self, count: usize) -> usize {
+        count.min(self.limit)
+    }
+}
+
+/// Saturates: no semaphore has more permits than a `u32` holds.
+fn to_u32(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The permits of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+struct Permit {
+    used: usize,
+    /// Acquired for later rows, so that not every row locks the semaphore.
+    reserve: usize,
+}
+
+impl Permit {
+    /// Uses permits, if there are as many now.
+    #[inline]
+    fn try_acquire(&mut self, flow: &FlowControl, count: usize) -> bool {
+        let count = flow.clamp(count);
+        if self.reserve < count && !self.grow_reserve(flow, count - self.reserve) {
+            return false;
+        }
+        self.reserve -= count;
+        self.used += count;
+        true
+    }
+
+    fn grow_reserve(&mut self, flow: &FlowControl, missing: usize) -> bool {
+        let taken = [missing.max(flow.step), missing].into_iter().find(|count| flow.try_acquire(*count));
+        self.reserve += taken.unwrap_or(0);
+        taken.is_some()
+    }
+
+    /// Keeps for later rows what a row used that was not added.
+    fn return_to_reserve(&mut self, count: usize) {
+        self.used -= count;
+        self.reserve += count;
+    }
+
+    fn add(&mut self, permit: Option<SemaphorePermit<'_>>) {
+        if let Some(permit) = permit {
+            self.used += permit.num_permits();
+            permit.forget();
+        }
+    }
+
+    /// Takes the used permits, for the caller to release, and releases the reserve.
+    fn take(&mut self, flow: &FlowControl) -> usize {
+        let Self { used, reserve } = std::mem::take(self);
+        flow.release(reserve);
+        used
+    }
+
+    fn release_reserve(&mut self, flow: &FlowControl) {
+        flow.release(std::mem::take(&mut self.reserve));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reserve_is_released() {
+        let (flow, mut permit) = (FlowControl::new(100, 64), Permit::default());
+        let available = || flow.semaphore.available_permits();
+        assert!(permit.try_acquire(&flow, 10) && available() == 36);
+        assert!(permit.try_acquire(&flow, 54) && available() == 36);
+        // Too few are left for a step, but enough for this one.
+        assert!(permit.try_acquire(&flow, 30) && available() == 6);
+        assert!(!permit.try_acquire(&flow, 7));
+        assert!(permit.try_acquire(&flow, 6) && !permit.try_acquire(&flow, 1));
+        let used = permit.take(&flow);
+        assert_eq!((used, available()), (100, 0));
+        flow.release(used);
+        assert!(permit.try_acquire(&flow, 10));
+        permit.return_to_reserve(10);
+        permit.release_reserve(&flow);
+        assert_eq!(available(), 100);
+        // A row above the limit goes alone.
+        assert!(permit.try_acquire(&flow, 1000) && available() == 0);
+        assert_eq!(permit.take(&flow), 100);
+    }
+
+    #[tokio::test]
+    async fn a_released_reserve_can_be_acquired() {
+        let (flow, mut permit) = (FlowControl::new(100, 64), Permit::default());
+        assert!(permit.try_acquire(&flow, 1));
+        permit.release_reserve(&flow);
+        assert_eq!(flow.acquire(99).await.map(|permit| permit.num_permits()), Some(99));
     }
 }

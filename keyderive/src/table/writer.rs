@@ -78,7 +78,7 @@ impl<K: TableKey, R> Writer<K, R> {
         R: Serialize,
     {
         self.table.vouched().await?;
-        self.raw.take(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
+        self.raw.write_with(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
     }
 
     /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is in flight.
@@ -91,7 +91,7 @@ impl<K: TableKey, R> Writer<K, R> {
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.table.vouched().await?;
         self.raw
-            .take(|entry| {
+            .write_with(|entry| {
                 entry.mutations.push(&Mutation::delete_row());
                 self.table.encode_into(key, &mut entry.key)
             })

@@ -315,7 +315,7 @@ async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
         let told = listener.take();
         let warnings: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
         let fields = ["message", "table", "rows", "code"].map(|field| warnings[0].get(field));
-        let message = "a writer was dropped, and rows that it had taken were not written";
+        let message = "a writer was dropped, and some of its rows were not written";
         assert_eq!(fields, [message, "t", "2", "PERMISSION_DENIED"]);
         assert_eq!(warnings.len(), 1);
     }
