@@ -2,16 +2,12 @@
 
 mod admin;
 mod both;
-mod conditional;
 mod create;
-mod erase;
 mod export;
 pub mod load;
 mod marker;
-mod modify;
 mod read;
 mod scan;
-mod update;
 mod verify;
 mod vouch;
 mod write;
@@ -28,11 +24,10 @@ use serde::de::DeserializeOwned;
 pub use both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
-pub use modify::Modify;
 pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use scan::{KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
-pub use update::Update;
 pub use verify::{Verified, Verify};
+pub use write::{Modify, Update};
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};

@@ -1,84 +1,31 @@
-//! Writes: one row, many rows, and their deletion.
+//! Every way to write: whole rows, some columns, increments, conditional writes, deletions.
+//!
+//! A row is encoded into an [`Entry`], checked, and sent in one request; `put_all`, `merge_all` and `delete_rows` send many in
+//! a request. The writer and the loads, which run for long, are in `writer.rs` and `load.rs`.
 
 use std::borrow::Borrow;
+use std::fmt;
+use std::future::{Future, IntoFuture};
 use std::num::NonZeroU64;
+use std::ops::Not;
+use std::pin::Pin;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 use serde::Serialize;
 
-use super::Table;
+use super::{OnForeign, Table};
 use crate::client::{Batch, Entry, Error, Family, Mutations, OwnTime, REQUEST_BYTES};
 use crate::key::TableKey;
-use crate::row::{self, RowError, Write};
+use crate::plan::{IntoPlan, Plan};
+use crate::row::{
+    self, Condition, Mutation, MutationList, Path, ReadModifyWrite, Row, RowError, RowFilter, Sink, Write,
+};
 
-/// The keys of a batch, which has each once: the server applies the entries of a request in any order.
-///
-/// While keys ascend, each is compared with the one before. From the first that does not on, hashes are; two keys with one
-/// hash end a batch early.
-struct BatchKeys {
-    last: Vec<u8>,
-    /// A table of hashes with open addressing, at most half full. None are in it while keys ascend.
-    hashes: Vec<Option<NonZeroU64>>,
-    count: usize,
-    /// Random, so that nobody can choose keys whose hashes are neighbours.
-    secrets: RapidSecrets,
-}
-
-impl BatchKeys {
-    fn new() -> Self {
-        let secrets = RapidSecrets::seed(fastrand::u64(..));
-        Self { last: Vec::new(), hashes: Vec::new(), count: 0, secrets }
-    }
-
-    /// Adds a key; false where the batch may have it already.
-    #[inline]
-    fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
-        if self.count == 0 {
-            if key > &self.last[..] {
-                self.last.clear();
-                self.last.extend_from_slice(key);
-                return true;
-            }
-            batch.keys().for_each(|key| _ = self.insert_hash(self.hash(key)));
-        }
-        self.insert_hash(self.hash(key))
-    }
-
-    #[inline]
-    fn hash(&self, key: &[u8]) -> NonZeroU64 {
-        let hash = rapidhash_v3_nano_inline::<false, false>(key, &self.secrets);
-        NonZeroU64::new(hash).unwrap_or(NonZeroU64::MAX)
-    }
-
-    fn insert_hash(&mut self, hash: NonZeroU64) -> bool {
-        if self.count * 2 >= self.hashes.len() {
-            let larger = (self.hashes.len() * 2).max(1024);
-            let hashes = std::mem::replace(&mut self.hashes, vec![None; larger]);
-            self.count = 0;
-            hashes.into_iter().flatten().for_each(|hash| _ = self.insert_hash(hash));
-        }
-        // The length is a power of two.
-        let mask = self.hashes.len() - 1;
-        let mut place = usize::try_from(hash.get() & mask as u64).unwrap_or(0);
-        while let Some(known) = self.hashes[place] {
-            if known == hash {
-                return false;
-            }
-            place = (place + 1) & mask;
-        }
-        self.hashes[place] = Some(hash);
-        self.count += 1;
-        true
-    }
-
-    fn clear(&mut self) {
-        self.last.clear();
-        self.hashes.fill(None);
-        self.count = 0;
-    }
-}
+/// How many rows a request deletes.
+const DELETED_ROWS: usize = 5_000;
 
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one atomic request.
@@ -221,6 +168,331 @@ impl<K: TableKey, R> Table<K, R> {
         self.write_all(rows.into_iter(), true)
     }
 
+    /// Deletes the row with this key; a row that is not there is no error.
+    ///
+    /// When it returns the row is gone, with the columns of other types. A write that arrives later makes it again.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, or the write fails. After any failure the same call again makes it hold.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the row is deleted or not, perhaps later.
+    pub async fn delete(&self, key: &K) -> Result<(), Error> {
+        self.vouched().await?;
+        let key = self.encode(key)?;
+        self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
+    }
+
+    /// Deletes exactly the rows that a plan selects; says how many.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// let deleted = events.delete_rows(EventKey::scan().user_id("alice").at_range(..1426535612156)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Keys are read without their values, and rows deleted in batches. Rows whose keys are not of this key type are
+    /// left alone. After an error, call it again: what has been deleted is not found a second time. Rows that are
+    /// written meanwhile may be deleted or not.
+    ///
+    /// # Errors
+    /// When a value can be in no key, or a read or a write fails.
+    pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+        let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
+        let mut deleted = 0;
+        let (mut batch, deletion) = (Batch::default(), Mutations::delete_row());
+        while rows.next().await.transpose()?.is_some() {
+            if batch.len() == DELETED_ROWS || batch.is_full_for(rows.last_key(), &deletion, REQUEST_BYTES) {
+                deleted += self.delete_batch(&mut batch).await?;
+            }
+            batch.add(rows.last_key(), &deletion);
+        }
+        Ok(deleted + self.delete_batch(&mut batch).await?)
+    }
+
+    /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
+    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows that are written
+    /// meanwhile stay or go.
+    ///
+    /// Only for a plan whose rows are all those of exactly one byte prefix in each bucket, which is not empty: fields
+    /// fixed from the left, one value each, and nothing else; not all of them, which is one row for
+    /// [`delete`](Self::delete). Such a prefix ends on a delimiter or a width, so that rows of other values do not begin
+    /// with it.
+    ///
+    /// A salt or a tag is such a prefix by itself: the free scan `EventKey::scan()` of a key type that begins with one
+    /// drops all rows under every bucket or the tag. Without either it is the whole table, and an error.
+    ///
+    /// Every row under the prefixes goes, foreign ones too: where key types share a table, give each a tag, which is a
+    /// part of its prefixes. `delete_rows` leaves foreign rows alone.
+    ///
+    /// # Errors
+    /// When the plan is another one, or has an empty prefix, since it is of the whole table: the error says what to
+    /// write, and [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
+    pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
+        let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name, no_prefixes(&plan)))?;
+        self.vouched().await?;
+        for prefix in prefixes {
+            self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Columns of a row.
+impl<K: TableKey, R> Table<K, R> {
+    /// Changes some columns of a row, and leaves the others as they are.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # use std::collections::BTreeMap;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// struct User {
+    ///     name: String,
+    ///     email: Option<String>,
+    ///     visits: BTreeMap<String, u64>, // a family: a column for each day
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let (key, email) = (UserKey { id: 7 }, Some("corrie@example.com".to_owned()));
+    /// users.put(&key, &User { name: "Corrie".into(), email, visits: BTreeMap::new() }).await?;
+    ///
+    /// users.update(&key).set("name", "Cornelia").delete("email").set("visits:2026-05-01", &3).await?;
+    ///
+    /// let visits = BTreeMap::from([("2026-05-01".into(), 3)]);
+    /// assert_eq!(users.get(&key).await?, Some(User { name: "Cornelia".into(), email: None, visits }));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A missing row is made of these columns alone, unless [`only_if`](Update::only_if) asks for one that exists. A row that
+    /// loses its last cell is no more; one that was put without a present column has a marker cell, and exists until it is
+    /// deleted. Numbers are counted up by
+    /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
+    /// some columns and counts in others.
+    pub fn update(&self, key: &K) -> Update<K, R> {
+        Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
+    }
+
+    /// Adds to an integer column of a row, `name` or `family:name`; what it holds then. A column that the row does not
+    /// have counts as 0, and a row that is not there is made.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Page { visits: i64 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let home = PageKey { url: "/".into() };
+    /// assert_eq!(pages.increment(&home, "visits", 1).await?, 1);
+    /// assert_eq!(pages.increment(&home, "visits", 41).await?, 42);
+    /// assert_eq!(pages.get(&home).await?.map(|page| page.visits), Some(42));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// A call that succeeds was applied exactly once, and the answer is what the column held then. It is not sent again when
+    /// it may have been applied: after an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that is
+    /// too large wraps around.
+    ///
+    /// A row that is missing, or was deleted meanwhile, is made of this column alone; reads can
+    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of a row type that has the column sets it, whatever
+    /// was counted meanwhile: keep counters in a row type of their own, of the same table or of another.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes
+    /// are taken as an integer, those of a float too: Bigtable does not know what they stand for.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the amount is added or not, perhaps later.
+    pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
+        let (key, value) = self.modify(key).increment(column, amount).one().await?;
+        let value: Result<[u8; 8], _> = value.as_ref().try_into();
+        value
+            .map(i64::from_be_bytes)
+            .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
+    }
+
+    /// Puts bytes after what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
+    /// the row does not have counts as empty, and a row that is not there is made.
+    ///
+    /// It is applied once, and not sent again when it may have been: [`increment`](Self::increment) says what that means.
+    ///
+    /// # Errors
+    /// When the key cannot be encoded, or the write fails.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the bytes are there or not, perhaps later.
+    pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
+        self.modify(key).append(column, value).one().await.map(|(_, value)| value)
+    }
+
+    /// Counts up and appends to several columns of a row at once; [`increment`](Self::increment) and
+    /// [`append`](Self::append) are for one.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # use std::collections::BTreeMap;
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct Page {
+    ///     visits: i64,
+    ///     daily: BTreeMap<String, i64>, // a family: a column for each day
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let home = PageKey { url: "/".into() };
+    /// let changed = pages.modify(&home).increment("visits", 1).increment("daily:2026-05-01", 1).await?;
+    /// assert_eq!(changed.cells().len(), 2);
+    /// let page = pages.get(&home).await?.unwrap();
+    /// assert_eq!((page.visits, page.daily["2026-05-01"]), (1, 1));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn modify(&self, key: &K) -> Modify<K, R> {
+        Modify { table: self.clone(), key: self.encode(key), rules: Vec::new(), fault: None }
+    }
+}
+
+/// Conditional writes.
+impl<K: TableKey, R> Table<K, R> {
+    /// [`put`](Self::put), where the row is as the condition says; whether it was.
+    ///
+    /// ```
+    /// use keyderive::row::Condition;
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct JobKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Job { owner: String }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let jobs = Client::embedded().table::<JobKey, Job>("jobs");
+    /// jobs.create_if_absent().await?;
+    /// let (key, job) = (JobKey { id: 7 }, Job { owner: "alice".into() });
+    /// let unclaimed = || Condition::column_exists("owner").not();
+    /// assert!(jobs.put_if(&key, &job, unclaimed()).await?);
+    /// assert!(!jobs.put_if(&key, &job, unclaimed()).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// True: the condition held, the row was written in the same step, and it is what is read. False: nothing was written.
+    ///
+    /// It is not sent again when it may have been applied. After an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to know.
+    ///
+    /// # Errors
+    /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
+    /// fails.
+    ///
+    /// # Cancel safety
+    /// Dropped before it is done, the row is written or not, perhaps later; the condition still guards the write.
+    pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        self.write_if(key, row, self.writing(false), condition).await
+    }
+
+    /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
+    ///
+    /// True: the row is gone. After an unknown outcome, read it, as for [`put_if`](Self::put_if).
+    ///
+    /// # Errors
+    /// As [`put_if`](Self::put_if).
+    ///
+    /// # Cancel safety
+    /// As `put_if`.
+    pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
+        self.vouched().await?;
+        self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
+    }
+
+    /// [`put`](Self::put), where there is no row with this key; whether there was none.
+    ///
+    /// Any cell keeps the row, also one of a family that the row type does not have. True and false are as of
+    /// [`put_if`](Self::put_if), and so is an unknown outcome.
+    ///
+    /// # Errors
+    /// As [`put_if`](Self::put_if).
+    ///
+    /// # Cancel safety
+    /// As `put_if`.
+    pub async fn put_if_absent(&self, key: &K, row: &R) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        self.write_if(key, row, self.writing(true), Condition::row_exists().not()).await
+    }
+
+    async fn write_if(
+        &self,
+        key: &K,
+        row: &R,
+        writing: Write<'_>,
+        condition: Condition,
+    ) -> Result<bool, Error>
+    where
+        R: Serialize,
+    {
+        self.vouched().await?;
+        let (key, mut mutations) = (self.encode(key)?, MutationList::default());
+        let written = mutations.write(|sink| row::write_row(row, writing, sink));
+        written.map_err(|error| Error::row(&self.name, &key, error))?;
+        self.mutate_if(key, mutations, condition).await
+    }
+
+    pub(super) async fn mutate_if(
+        &self,
+        key: Bytes,
+        mut mutations: MutationList,
+        condition: Condition,
+    ) -> Result<bool, Error> {
+        let compared = condition.compared_version(&self.family);
+        let (filter, negated) = self.condition(&key, condition)?;
+        if let Some(compared) = compared {
+            mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
+        }
+        let mutations = Mutations::from(mutations);
+        self.check_own_times(&key, &mutations)?;
+        let (then, otherwise) =
+            if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
+        let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
+        Ok(if negated { matched.not() } else { matched })
+    }
+
+    /// Whether the row is as the condition says, where there is nothing to be written.
+    pub(super) async fn holds(&self, key: Bytes, condition: Condition) -> Result<bool, Error> {
+        let (filter, negated) = self.condition(&key, condition)?;
+        let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let row = self.client.read_row(&self.name, key, Some(RowFilter::chain(one))).await?;
+        Ok(row.is_some() != negated)
+    }
+
+    fn condition(&self, key: &Bytes, condition: Condition) -> Result<(Option<RowFilter>, bool), Error> {
+        let filter = condition.into_filter(&self.family, &self.shape);
+        filter.map_err(|error| Error::row(&self.name, key, error))
+    }
+}
+
+// How rows are encoded and sent.
+impl<K: TableKey, R> Table<K, R> {
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
         R: Serialize,
@@ -328,18 +600,299 @@ impl<K: TableKey, R> Table<K, R> {
         Write { family: &self.family, shape: &self.shape, merges }
     }
 
-    /// Deletes the row with this key; a row that is not there is no error.
+    async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
+        let rows = batch.len() as u64;
+        self.send(batch).await.map(|()| rows)
+    }
+}
+
+/// Why a plan cannot be dropped, and what to write instead.
+fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
+    if plan.is_point_read() {
+        return "the plan is one row by its whole key, and rows are dropped by prefixes of their keys; delete it with \
+                `table.delete(&key)`";
+    }
+    if plan.is_whole() {
+        return "the plan is of rows by their whole keys, and rows are dropped by prefixes of their keys; delete them \
+                with `table.delete_rows(plan)`";
+    }
+    if plan.is_full() {
+        return "the plan is of every row, and without a tag or a salt the keys of all rows have no prefix to drop \
+                them by; delete them with `table.delete_rows(plan)`, or the table with `client.delete_table(name)`";
+    }
+    "rows are dropped by prefixes of their keys, and these are not all rows of one prefix in each bucket; fix fields \
+     from the left, to one value each, and no more, or delete exactly these rows with `table.delete_rows(plan)`"
+}
+
+/// Changes to some columns of one row, all or none, from [`Table::update`].
+///
+/// Awaited, it is sent, in one request, in which changes apply in their order. Without a change nothing is written.
+///
+/// The changes apply together, and each changed column is read as set; others stay. Of concurrent updates of one column the
+/// one that the server applies last stays.
+///
+/// # Errors
+/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After a
+/// failure with [`is_outcome_unknown`](Error::is_outcome_unknown), the same update again makes it hold.
+///
+/// # Cancel safety
+/// Dropped before it is done, the changes are made together or not at all, perhaps later.
+#[must_use = "an update is made when it is awaited"]
+pub struct Update<K, R> {
+    table: Table<K, R>,
+    key: Result<Bytes, Error>,
+    mutations: MutationList,
+    /// The first fault of a change.
+    fault: Option<RowError>,
+}
+
+impl<K: TableKey, R> Update<K, R> {
+    /// Makes a field equal to `value`, as [`put`](Table::put) makes it: `name` is a field of the row, a column of the
+    /// table's family or, where the value is a struct or a map, a family; `family:name` is a column of another family.
+    /// `None` deletes it.
     ///
-    /// When it returns the row is gone, with the columns of other types. A write that arrives later makes it again.
+    /// The value is to be of the field's type, which is not checked: `&3` for an `f64` is stored as an integer, whose eight
+    /// bytes are read as another number. A family that is set to a value which is no struct and no map is an error, and
+    /// so is the other way round.
+    pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
+        let table = self.table.clone();
+        self.changed(|sink| {
+            let place = Path::new(path.to_owned());
+            let (family, column) = place.one(&table.family)?;
+            match place.is_own() {
+                true => row::write_field(path, value, table.writing(false), sink),
+                false => row::write_column(&family, &column, value, table.writing(false), sink),
+            }
+        })
+    }
+
+    /// Deletes a field of the row: `name` a column of the table's family, or a family that the row type has by this
+    /// name; `family:name` a column of another family; `family:` a family with all its columns.
+    pub fn delete(self, path: &str) -> Self {
+        let table = self.table.clone();
+        self.changed(|sink| {
+            let place = Path::new(path.to_owned());
+            place.has_family(&table.family)?;
+            let Some(column) = place.column() else {
+                sink.delete_family(place.family(&table.family));
+                return Ok(());
+            };
+            place.one(&table.family)?;
+            match place.is_own() {
+                true => row::write_field(path, &None::<()>, table.writing(false), sink),
+                false => {
+                    sink.delete_column(place.family(&table.family), column);
+                    Ok(())
+                }
+            }
+        })
+    }
+
+    fn changed(mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>) -> Self {
+        if let Err(error) = self.mutations.write(change) {
+            self.fault.get_or_insert(error);
+        }
+        self
+    }
+
+    /// Makes the changes where the row is as the condition says; whether it was.
+    ///
+    /// True: the changes were made in the same step, and are what is read. It is not sent again when it may have been
+    /// applied, as [`put_if`](Table::put_if). Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
-    /// When the key cannot be encoded, or the write fails. After any failure the same call again makes it hold.
+    /// As the update itself, and as `put_if`. After an unknown outcome, read the row, and decide anew.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the row is deleted or not, perhaps later.
-    pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        self.vouched().await?;
-        let key = self.encode(key)?;
-        self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
+    /// As `put_if`.
+    pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
+        self.table.vouched().await?;
+        let (table, key, mutations) = self.parts()?;
+        if mutations.is_empty() {
+            return table.holds(key, condition).await;
+        }
+        table.mutate_if(key, mutations, condition).await
+    }
+
+    async fn send(self) -> Result<(), Error> {
+        self.table.vouched().await?;
+        let (table, key, mutations) = self.parts()?;
+        if mutations.is_empty() {
+            return Ok(());
+        }
+        let mutations = Mutations::from(mutations);
+        table.check_own_times(&key, &mutations)?;
+        table.client.mutate_row(&table.name, key, mutations).await
+    }
+
+    fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
+        let Self { table, key, mutations, fault } = self;
+        let key = key?;
+        match fault {
+            Some(error) => Err(Error::row(&table.name, &key, error)),
+            None => Ok((table, key, mutations)),
+        }
+    }
+}
+
+impl<K: TableKey + 'static, R: 'static> IntoFuture for Update<K, R> {
+    type Output = Result<(), Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(self.send())
+    }
+}
+
+impl<K, R> fmt::Debug for Update<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Update")
+            .field("table", &self.table)
+            .field("mutations", &self.mutations)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Changes to columns of one row by what they hold, all or none, from [`Table::modify`].
+///
+/// Awaited, it is sent, and gives the cells that it changed, as they are then. It is not sent again when its outcome is
+/// unknown.
+///
+/// # Errors
+/// When the key or the name of a column cannot be encoded, or there is no change, before anything is sent; when a column
+/// to be counted up holds something else than an integer; when the write fails.
+#[must_use = "a modification is made when it is awaited"]
+pub struct Modify<K, R> {
+    table: Table<K, R>,
+    key: Result<Bytes, Error>,
+    rules: Vec<ReadModifyWrite>,
+    /// The first fault of a change.
+    fault: Option<RowError>,
+}
+
+impl<K: TableKey, R> Modify<K, R> {
+    /// Adds to an integer column; to 0 where there is none. A sum that is too large wraps around.
+    pub fn increment(self, column: &str, amount: i64) -> Self {
+        self.with(column, |family, column| ReadModifyWrite::increment(family, column, amount))
+    }
+
+    /// Appends bytes to what a column holds, or to nothing if there is none.
+    pub fn append(self, column: &str, value: impl Into<Bytes>) -> Self {
+        self.with(column, |family, column| ReadModifyWrite::append(family, column, value))
+    }
+
+    fn with(mut self, column: &str, rule: impl FnOnce(Arc<str>, Bytes) -> ReadModifyWrite) -> Self {
+        match Path::new(column.to_owned()).one_column(&self.table.family, &self.table.shape) {
+            Ok((family, column)) => self.rules.push(rule(family, column)),
+            Err(error) => _ = self.fault.get_or_insert(error),
+        }
+        self
+    }
+
+    /// Sends it, where it is one change; the row's key, and the value that the cell has then.
+    pub(super) async fn one(self) -> Result<(Bytes, Bytes), Error> {
+        let table = Arc::clone(&self.table.name);
+        let (key, row) = self.send().await?;
+        match row.cells().next() {
+            Some(cell) => Ok((key, Bytes::copy_from_slice(cell.value()))),
+            None => Err(Error::answer(&table, &key, "it has no cell")),
+        }
+    }
+
+    /// Sends it; the row's key, and the changed cells.
+    async fn send(self) -> Result<(Bytes, Row), Error> {
+        self.table.vouched().await?;
+        let Self { table, key, rules, fault } = self;
+        let key = key?;
+        if let Some(error) = fault {
+            return Err(Error::row(&table.name, &key, error));
+        }
+        let row = table.client.read_modify_write_row(&table.name, key.clone(), rules).await?;
+        Ok((key, row))
+    }
+}
+
+impl<K: TableKey + 'static, R: 'static> IntoFuture for Modify<K, R> {
+    type Output = Result<Row, Error>;
+    type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        Box::pin(async move { self.send().await.map(|(_, row)| row) })
+    }
+}
+
+impl<K, R> fmt::Debug for Modify<K, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Modify")
+            .field("table", &self.table)
+            .field("rules", &self.rules)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The keys of a batch, which has each once: the server applies the entries of a request in any order.
+///
+/// While keys ascend, each is compared with the one before. From the first that does not on, hashes are; two keys with one
+/// hash end a batch early.
+struct BatchKeys {
+    last: Vec<u8>,
+    /// A table of hashes with open addressing, at most half full. None are in it while keys ascend.
+    hashes: Vec<Option<NonZeroU64>>,
+    count: usize,
+    /// Random, so that nobody can choose keys whose hashes are neighbours.
+    secrets: RapidSecrets,
+}
+
+impl BatchKeys {
+    fn new() -> Self {
+        let secrets = RapidSecrets::seed(fastrand::u64(..));
+        Self { last: Vec::new(), hashes: Vec::new(), count: 0, secrets }
+    }
+
+    /// Adds a key; false where the batch may have it already.
+    #[inline]
+    fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
+        if self.count == 0 {
+            if key > &self.last[..] {
+                self.last.clear();
+                self.last.extend_from_slice(key);
+                return true;
+            }
+            batch.keys().for_each(|key| _ = self.insert_hash(self.hash(key)));
+        }
+        self.insert_hash(self.hash(key))
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> NonZeroU64 {
+        let hash = rapidhash_v3_nano_inline::<false, false>(key, &self.secrets);
+        NonZeroU64::new(hash).unwrap_or(NonZeroU64::MAX)
+    }
+
+    fn insert_hash(&mut self, hash: NonZeroU64) -> bool {
+        if self.count * 2 >= self.hashes.len() {
+            let larger = (self.hashes.len() * 2).max(1024);
+            let hashes = std::mem::replace(&mut self.hashes, vec![None; larger]);
+            self.count = 0;
+            hashes.into_iter().flatten().for_each(|hash| _ = self.insert_hash(hash));
+        }
+        // The length is a power of two.
+        let mask = self.hashes.len() - 1;
+        let mut place = usize::try_from(hash.get() & mask as u64).unwrap_or(0);
+        while let Some(known) = self.hashes[place] {
+            if known == hash {
+                return false;
+            }
+            place = (place + 1) & mask;
+        }
+        self.hashes[place] = Some(hash);
+        self.count += 1;
+        true
+    }
+
+    fn clear(&mut self) {
+        self.last.clear();
+        self.hashes.fill(None);
+        self.count = 0;
     }
 }
