@@ -42,10 +42,10 @@ use self::vouch::Check;
 /// Short, because the service stores a family's name with its data.
 pub const DEFAULT_FAMILY: &str = "cf";
 
-/// What a stream that can fail gives when it is polled.
+/// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;
 
-/// The versions of a column that are read and kept: a row is one value.
+/// How many versions of a column are read and kept: a row is one value.
 const VERSIONS: u32 = 1;
 
 /// A table whose row keys are `K` and whose rows are `R`, by serde.
@@ -82,27 +82,27 @@ const VERSIONS: u32 = 1;
 /// # }
 /// ```
 ///
-/// A table is a handle: making one sends nothing, and clones share the client.
+/// A table is a handle: creating one sends nothing, and clones share the client.
 ///
-/// A row's fields are columns of the table's family; a field that is a struct or a map is a family of its own. A
-/// column's newest version is what is read. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
-/// [`row`](crate::row) has all of it.
+/// A row's fields are columns of the table's family; a field that is a struct or a map is a family of its own. Reads take
+/// the newest version of a column. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
+/// [`row`](crate::row) describes the mapping in full.
 ///
-/// Where a call takes the name of a column, `name` is a column of the table's family, `family:name` one of another
-/// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. Where it takes several, `family:` is
-/// all columns of a family. The bare name of a family of the row type is an error, but in [`update`](Self::update), which
+/// In calls that take the name of a column, `name` is a column of the table's family, and `family:name` one of another
+/// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. In calls that take several, `family:` is
+/// all columns of a family. The bare name of a family of the row type is an error, except in [`update`](Self::update), which
 /// takes whole fields.
 pub struct Table<K, R> {
     client: Client,
     name: Arc<str>,
     family: Arc<str>,
-    /// What `R` is.
+    /// The columns and families of `R`.
     shape: Arc<Shape>,
     reads: Projection,
-    /// Whether every version of a column is read, or the newest alone.
+    /// Whether reads take every version of a column, or the newest alone.
     every_version: bool,
     check: Check,
-    /// What reads of several rows by their keys have left out, where they leave out what cannot be read.
+    /// Counts the rows that reads by several keys skip, if they skip unreadable rows.
     skipped: Option<Skipped>,
     types: PhantomData<fn() -> (K, R)>,
 }
@@ -110,14 +110,14 @@ pub struct Table<K, R> {
 impl Client {
     /// The table `name`, with row keys `K` and rows `R`.
     ///
-    /// Sends nothing: whether the table is there is seen at the first use. The row type is asked, by its `Deserialize`,
-    /// which of its fields are families.
+    /// Sends nothing: the first use finds out whether the table exists. The `Deserialize` of the row type tells which of its
+    /// fields are families.
     #[must_use]
     pub fn table<K: TableKey, R: DeserializeOwned>(&self, name: &str) -> Table<K, R> {
         self.table_of(name, Shape::of::<R>())
     }
 
-    /// The table `name`, with row keys `K` and rows `R` that are only written, as those with borrowed fields are.
+    /// The table `name`, with row keys `K` and rows `R` that are only written, for example because they borrow.
     ///
     /// ```
     /// use keyderive::{Client, RowKey};
@@ -141,9 +141,8 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// A type that is not deserialized does not say what its fields are before they have a value: an absent `Option` is
-    /// taken for a column, so that `put` leaves the columns of a family that is `None` where they are, and
-    /// [`Table::create`] declares the table's own family alone.
+    /// Without `Deserialize`, a field reveals that it is a family only once it has a value. So an absent `Option` counts as a
+    /// column: `put` does not delete a family that is `None`, and [`Table::create`] declares the table's own family alone.
     #[must_use]
     pub fn write_only_table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
         self.table_of(name, Shape::unknown())
@@ -165,14 +164,13 @@ impl Client {
 }
 
 impl<K: TableKey, R> Table<K, R> {
-    /// The same table with its columns in another family than [`DEFAULT_FAMILY`].
+    /// The same table with its columns in this family, not in [`DEFAULT_FAMILY`].
     #[must_use]
     pub fn family(self, name: &str) -> Self {
         Self { family: name.into(), check: self.check.again(), ..self }
     }
 
-    /// The same table, whose operations have other [settings](crate::client::Settings): for one kind of work, or for
-    /// one call.
+    /// The same table with other [settings](crate::client::Settings), for one kind of work or for one call.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -196,13 +194,13 @@ impl<K: TableKey, R> Table<K, R> {
         &self.name
     }
 
-    /// The same table, whose rows are made into something else; what is asked for stays the same.
+    /// The same table with another row type; requests stay the same.
     fn with_rows<S>(self) -> Table<K, S> {
         let Self { client, name, family, shape, reads, every_version, check, skipped, .. } = self;
         Table { client, name, family, shape, reads, every_version, check, skipped, types: PhantomData }
     }
 
-    /// Fails for a filter that the service does not take, before anything is sent.
+    /// Rejects a filter that the service would reject.
     fn check_filter(&self, filter: &RowFilter) -> Result<(), Error> {
         check_filter(filter).map_err(|error| Error::filter(&self.name, error))
     }

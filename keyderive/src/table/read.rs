@@ -171,6 +171,17 @@ impl<K: TableKey, R> Table<K, R> {
         Scan::new(self.clone(), plan.into_plan())
     }
 
+    /// How many rows a plan selects.
+    ///
+    /// It reads keys without values, in the ranges that [`explain`](crate::plan::Plan::explain) prints: with a salt, a row
+    /// outside of every bucket is neither counted nor an error. [`Scan::count`] counts the rows that pass a filter.
+    ///
+    /// # Errors
+    /// When no key can hold a value of the plan, or the read fails; for a row whose key is not of this key type.
+    pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
+        self.scan(plan).count().await
+    }
+
     /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
     ///
     /// ```

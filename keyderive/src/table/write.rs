@@ -30,28 +30,26 @@ const DELETED_ROWS: usize = 5_000;
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one atomic request.
     ///
-    /// When it returns, the type's columns have been made those of this value, whole, whatever clients' clocks say; of
+    /// When it returns, the stored columns of the type are those of this value, whole, whatever the clients' clocks say. Of
     /// concurrent puts the one that the server applies last stays, and no reader sees a mixture. A request that timed out can
-    /// arrive after the call has returned, and brings this value back, whole; use [`put_if`](Self::put_if) where that counts.
+    /// arrive after the call has returned and bring this value back, whole; use [`put_if`](Self::put_if) where that matters.
     ///
-    /// A struct owns the columns that its fields name: those of present fields are set at the server's time, those of absent
-    /// options deleted, and columns that it does not name are left alone, as a newer version of the program may have
-    /// written them. A map owns the whole family. A row without a present column still exists, by a marker cell.
+    /// A struct owns the columns that its fields name. Present fields are set at the server's time, and absent options are
+    /// deleted. Columns that the struct does not name stay, since a newer version of the program may have written them. A
+    /// map owns its whole family. A row without a present column still exists, by a marker cell.
     ///
-    /// This relies on two things. The server's clock does not step back under a row. And no program sets cells in the future,
-    /// by a raw write or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides what is put until its
-    /// time is over. Reads count cells that are more than a minute in the future, in a warning and in the metric
-    /// `keyderive.future_cells`.
+    /// This relies on two things. The server's clock never steps back. And no program sets cells in the future, by a raw write
+    /// or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides every put until its time has passed.
+    /// Reads report cells more than a minute in the future by a warning and the metric `keyderive.future_cells`.
     ///
-    /// A write is sent again after every transient failure; sent twice, it is one more version of the same value.
+    /// Every transient failure is retried: a put that is applied twice stores one more version of the same value.
     ///
     /// # Errors
-    /// When the key or the row cannot be encoded, or the write fails, as it does for a field that is a family which the
-    /// table does not have. After any failure that [`is_outcome_unknown`](Error::is_outcome_unknown), the same call again
-    /// makes it hold.
+    /// When the key or the row cannot be encoded, or the write fails, for example because the table lacks the family of a
+    /// field. After an error with [`is_outcome_unknown`](Error::is_outcome_unknown), put the row again.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the row is put whole or not at all, perhaps later.
+    /// If the future is dropped, the row is put whole or not at all, perhaps later.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -60,13 +58,13 @@ impl<K: TableKey, R> Table<K, R> {
         self.mutate(self.entry(key, row)?).await
     }
 
-    /// Writes a row whose key no row has, at the least cost: what is present is set, and nothing deleted.
+    /// Writes a row with a new key, at the least cost: sets what is present, and deletes nothing.
     ///
-    /// If there is such a row, the columns of both mix: [`put_if_absent`](Self::put_if_absent) looks first, and
-    /// [`put`](Self::put) replaces it. A time series whose keys are new by themselves is what this is for.
+    /// If the row exists, the columns of both mix: [`put_if_absent`](Self::put_if_absent) checks first, and
+    /// [`put`](Self::put) replaces it. Use it where keys are always new, as in a time series.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// Those of [`put`](Self::put).
     ///
     /// # Cancel safety
     /// As `put`.
@@ -79,7 +77,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
     ///
-    /// The changes apply together, and each changed column is read as set. A row that is not there is made of these alone.
+    /// The changes apply together, and reads see each changed column as set. A missing row is created with these columns alone.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -102,11 +100,11 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Nothing is deleted: a `None` and a skipped field leave what is stored, a map adds its entries to those that
-    /// are there, [`Versions`](crate::row::Versions) theirs. Beside a `put` of the row, columns of both may stay.
+    /// Nothing is deleted: a `None` or a skipped field leaves what is stored, a map adds its entries to the stored ones, and
+    /// [`Versions`](crate::row::Versions) theirs. After a concurrent `put` of the row, columns of both may stay.
     ///
     /// # Errors
-    /// As [`put`](Self::put).
+    /// Those of [`put`](Self::put).
     ///
     /// # Cancel safety
     /// As `put`.
@@ -116,15 +114,15 @@ impl<K: TableKey, R> Table<K, R> {
     {
         self.vouched().await?;
         let mut entry = Entry::default();
-        self.fill(&mut entry, key, row, self.writing(true))?;
+        self.encode_row(&mut entry, key, row, self.writing(true))?;
         self.mutate(entry).await
     }
 
     /// [`put`](Self::put) for many rows, in requests of about 1 MiB, one after the other.
     ///
-    /// Rows are stored request by request in the order given, each whole, and of one key the last given stays. After an error
-    /// earlier requests are stored, and rows of the failed one may be. A file or a stream with an end is better [loaded](Self::load), and
-    /// rows that come one by one go to a [`writer`](Self::writer).
+    /// Rows are stored whole, request by request in the order given; of two rows with one key the last stays. After an error
+    /// earlier requests are stored, and rows of the failed one may be. [Load](Self::load) a file or a finite stream instead, and
+    /// pass rows that arrive one by one to a [`writer`](Self::writer).
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -140,14 +138,14 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// The iterator is `Send`, and read as requests are made: the future can be spawned, also where its closures borrow.
+    /// The iterator is read while requests are built. It must be `Send`, so that the future can be spawned.
     ///
     /// # Errors
-    /// For the first row that cannot be encoded, naming its place in the input, after all rows before it; for the
-    /// first row that the server refuses, naming its key.
+    /// For the first row that cannot be encoded, with its place in the input, after the rows before it were sent; for the
+    /// first row that the server rejects, with its key.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, some of the rows are put, each whole or not at all, perhaps later.
+    /// If the future is dropped, some of the rows are put, each whole or not at all, perhaps later.
     pub fn put_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
@@ -159,7 +157,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`merge`](Self::merge) for many rows, as [`put_all`](Self::put_all) writes them.
     ///
     /// # Errors
-    /// As `put_all`.
+    /// Those of `put_all`.
     pub fn merge_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
@@ -168,22 +166,22 @@ impl<K: TableKey, R> Table<K, R> {
         self.write_all(rows.into_iter(), true)
     }
 
-    /// Deletes the row with this key; a row that is not there is no error.
+    /// Deletes the row with this key; a missing row is no error.
     ///
-    /// When it returns the row is gone, with the columns of other types. A write that arrives later makes it again.
+    /// When it returns the row is gone, with the columns of other types. A write that arrives later creates it again.
     ///
     /// # Errors
-    /// When the key cannot be encoded, or the write fails. After any failure the same call again makes it hold.
+    /// When the key cannot be encoded, or the write fails. After any failure, delete it again.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the row is deleted or not, perhaps later.
+    /// If the future is dropped, the row is deleted or not, perhaps later.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.vouched().await?;
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
     }
 
-    /// Deletes exactly the rows that a plan selects; says how many.
+    /// Deletes exactly the rows that a plan selects; returns how many.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -196,9 +194,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Keys are read without their values, and rows deleted in batches. Rows whose keys are not of this key type are
-    /// left alone. After an error, call it again: what has been deleted is not found a second time. Rows that are
-    /// written meanwhile may be deleted or not.
+    /// It reads keys without values, and deletes rows in batches. Foreign rows, whose keys are not of this key type, stay.
+    /// After an error, call it again: it does not find deleted rows a second time. Rows written meanwhile may be deleted or not.
     ///
     /// # Errors
     /// When a value can be in no key, or a read or a write fails.
@@ -216,23 +213,22 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// Drops all rows of a plan by the prefixes of their keys, with one request for each bucket: far cheaper than
-    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows that are written
-    /// meanwhile stay or go.
+    /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows written meanwhile may
+    /// be dropped or not.
     ///
-    /// Only for a plan whose rows are all those of exactly one byte prefix in each bucket, which is not empty: fields
-    /// fixed from the left, one value each, and nothing else; not all of them, which is one row for
-    /// [`delete`](Self::delete). Such a prefix ends on a delimiter or a width, so that rows of other values do not begin
-    /// with it.
+    /// The plan must select all rows under one byte prefix in each bucket: fix fields from the left, to one value each, and
+    /// nothing else. A plan that fixes all fields is one row, for [`delete`](Self::delete). The prefix ends on a delimiter or
+    /// a fixed width, so rows with other values do not begin with it.
     ///
     /// A salt or a tag is such a prefix by itself: the free scan `EventKey::scan()` of a key type that begins with one
-    /// drops all rows under every bucket or the tag. Without either it is the whole table, and an error.
+    /// drops all rows of every bucket, or of the tag. Without either it selects the whole table, which is an error.
     ///
-    /// Every row under the prefixes goes, foreign ones too: where key types share a table, give each a tag, which is a
-    /// part of its prefixes. `delete_rows` leaves foreign rows alone.
+    /// **Every row under the prefixes is dropped, foreign ones too.** Where key types share a table, give each a tag, which
+    /// becomes part of its prefixes. `delete_rows` keeps foreign rows.
     ///
     /// # Errors
-    /// When the plan is another one, or has an empty prefix, since it is of the whole table: the error says what to
-    /// write, and [`delete_rows`](Self::delete_rows) takes every plan. When the request fails.
+    /// When the plan is not of this form, or its prefix is empty: the error says what to write instead, and
+    /// [`delete_rows`](Self::delete_rows) accepts every plan. When a request fails.
     pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
         if plan.is_empty() {
@@ -247,7 +243,6 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-/// Columns of a row.
 impl<K: TableKey, R> Table<K, R> {
     /// Changes some columns of a row, and leaves the others as they are.
     ///
@@ -277,17 +272,16 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A missing row is made of these columns alone, unless [`only_if`](Update::only_if) asks for one that exists. A row that
-    /// loses its last cell is no more; one that was put without a present column has a marker cell, and exists until it is
-    /// deleted. Numbers are counted up by
-    /// [`increment`](Self::increment), or several at once by [`modify`](Self::modify): Bigtable has no request that sets
-    /// some columns and counts in others.
+    /// A missing row is created with these columns alone, unless [`only_if`](Update::only_if) requires that it exists. A row
+    /// that loses its last cell is gone; a row that was put without a present column has a marker cell, and exists until it
+    /// is deleted. Use [`increment`](Self::increment) for counters, or [`modify`](Self::modify) for several at once: Bigtable
+    /// has no request that both sets columns and increments others.
     pub fn update(&self, key: &K) -> Update<K, R> {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
 
-    /// Adds to an integer column of a row, `name` or `family:name`; what it holds then. A column that the row does not
-    /// have counts as 0, and a row that is not there is made.
+    /// Adds to an integer column of a row, `name` or `family:name`; returns the sum. A missing column counts as 0, and a
+    /// missing row is created.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -305,43 +299,42 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A call that succeeds was applied exactly once, and the answer is what the column held then. It is not sent again when
-    /// it may have been applied: after an error with [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that is
-    /// too large wraps around.
+    /// A call that succeeds was applied exactly once. It is not retried when it may have been applied: after an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that overflows wraps around.
     ///
-    /// A row that is missing, or was deleted meanwhile, is made of this column alone; reads can
-    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of a row type that has the column sets it, whatever
-    /// was counted meanwhile: keep counters in a row type of their own, of the same table or of another.
+    /// A row that is missing, or was deleted meanwhile, is created with this column alone; reads can
+    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of a row type with this column overwrites the count:
+    /// keep counters in a row type of their own, in the same table or in another.
     ///
     /// # Errors
-    /// When the key cannot be encoded, the column holds something else than 8 bytes, or the write fails. Any 8 bytes
-    /// are taken as an integer, those of a float too: Bigtable does not know what they stand for.
+    /// When the key cannot be encoded, the column does not hold 8 bytes, or the write fails. Bigtable takes any 8 bytes as an
+    /// integer, also those of a float.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the amount is added or not, perhaps later.
+    /// If the future is dropped, the amount is added or not, perhaps later.
     pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
-        let (key, value) = self.modify(key).increment(column, amount).one().await?;
+        let (key, value) = self.modify(key).increment(column, amount).send_one().await?;
         let value: Result<[u8; 8], _> = value.as_ref().try_into();
         value
             .map(i64::from_be_bytes)
             .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
     }
 
-    /// Puts bytes after what a column of a row, `name` or `family:name`, holds; all that it holds then. A column that
-    /// the row does not have counts as empty, and a row that is not there is made.
+    /// Appends bytes to a column of a row, `name` or `family:name`; returns the new value. A missing column counts as empty,
+    /// and a missing row is created.
     ///
-    /// It is applied once, and not sent again when it may have been: [`increment`](Self::increment) says what that means.
+    /// As [`increment`](Self::increment), it is not retried when it may have been applied.
     ///
     /// # Errors
     /// When the key cannot be encoded, or the write fails.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the bytes are there or not, perhaps later.
+    /// If the future is dropped, the bytes are appended or not, perhaps later.
     pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
-        self.modify(key).append(column, value).one().await.map(|(_, value)| value)
+        self.modify(key).append(column, value).send_one().await.map(|(_, value)| value)
     }
 
-    /// Counts up and appends to several columns of a row at once; [`increment`](Self::increment) and
+    /// Increments and appends to several columns of a row at once; [`increment`](Self::increment) and
     /// [`append`](Self::append) are for one.
     ///
     /// ```
@@ -371,9 +364,8 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-/// Conditional writes.
 impl<K: TableKey, R> Table<K, R> {
-    /// [`put`](Self::put), where the row is as the condition says; whether it was.
+    /// [`put`](Self::put), if the row meets a condition; returns whether it did.
     ///
     /// ```
     /// use keyderive::row::Condition;
@@ -392,17 +384,17 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// True: the condition held, the row was written in the same step, and it is what is read. False: nothing was written.
+    /// True: the condition held, and the row was written in the same atomic step. False: nothing was written.
     ///
-    /// It is not sent again when it may have been applied. After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to know.
+    /// It is not retried when it may have been applied. After an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to find out.
     ///
     /// # Errors
     /// When the key, the row or the condition's value cannot be encoded, the condition names no column, or the write
     /// fails.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, the row is written or not, perhaps later; the condition still guards the write.
+    /// If the future is dropped, the row is written or not, perhaps later; the condition still guards the write.
     pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
     where
         R: Serialize,
@@ -410,12 +402,12 @@ impl<K: TableKey, R> Table<K, R> {
         self.write_if(key, row, self.writing(false), condition).await
     }
 
-    /// [`delete`](Self::delete), where the row is as the condition says; whether it was.
+    /// [`delete`](Self::delete), if the row meets a condition; returns whether it did.
     ///
-    /// True: the row is gone. After an unknown outcome, read it, as for [`put_if`](Self::put_if).
+    /// True: the row is gone. After an unknown outcome, read it, as after [`put_if`](Self::put_if).
     ///
     /// # Errors
-    /// As [`put_if`](Self::put_if).
+    /// Those of [`put_if`](Self::put_if).
     ///
     /// # Cancel safety
     /// As `put_if`.
@@ -424,13 +416,13 @@ impl<K: TableKey, R> Table<K, R> {
         self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
 
-    /// [`put`](Self::put), where there is no row with this key; whether there was none.
+    /// [`put`](Self::put), if no row has this key; returns whether none had.
     ///
-    /// Any cell keeps the row, also one of a family that the row type does not have. True and false are as of
-    /// [`put_if`](Self::put_if), and so is an unknown outcome.
+    /// A row with any cell exists, also with one in a family that the row type does not have. The result and unknown outcomes
+    /// are those of [`put_if`](Self::put_if).
     ///
     /// # Errors
-    /// As [`put_if`](Self::put_if).
+    /// Those of [`put_if`](Self::put_if).
     ///
     /// # Cancel safety
     /// As `put_if`.
@@ -458,7 +450,7 @@ impl<K: TableKey, R> Table<K, R> {
         self.mutate_if(key, mutations, condition).await
     }
 
-    pub(super) async fn mutate_if(
+    async fn mutate_if(
         &self,
         key: Bytes,
         mut mutations: MutationList,
@@ -477,8 +469,8 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(if negated { matched.not() } else { matched })
     }
 
-    /// Whether the row is as the condition says, where there is nothing to be written.
-    pub(super) async fn holds(&self, key: Bytes, condition: Condition) -> Result<bool, Error> {
+    /// Whether the row meets a condition, for an update without changes.
+    async fn meets(&self, key: Bytes, condition: Condition) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
         let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let row = self.client.read_row(&self.name, key, Some(RowFilter::chain(one))).await?;
@@ -491,7 +483,6 @@ impl<K: TableKey, R> Table<K, R> {
     }
 }
 
-// How rows are encoded and sent.
 impl<K: TableKey, R> Table<K, R> {
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
@@ -501,12 +492,12 @@ impl<K: TableKey, R> Table<K, R> {
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
         let mut keys = BatchKeys::new();
         let mut rows = rows.enumerate();
-        // Each is read by a call of its own, so that none is held while a request is waited for.
+        // A row is encoded within one call of this closure, so that none is held across an await.
         let writing = self.writing(merges);
         let mut next = |entry: &mut Entry| {
             let (index, pair) = rows.next()?;
             let (key, row): &(K, R) = Borrow::borrow(&pair);
-            Some(self.fill(entry, key, row, writing).map_err(|error| Error::input(index, error)))
+            Some(self.encode_row(entry, key, row, writing).map_err(|error| Error::input(index, error)))
         };
         while let Some(filled) = next(&mut entry) {
             let filled = filled.and_then(|()| {
@@ -514,27 +505,27 @@ impl<K: TableKey, R> Table<K, R> {
                 checked.map_err(|error| Error::entry(&Bytes::copy_from_slice(&entry.key), error))
             });
             if let Err(error) = filled {
-                self.send(&mut batch).await?;
+                self.send_batch(&mut batch).await?;
                 return Err(error);
             }
             let is_full = batch.is_full_for(&entry.key, &entry.mutations, REQUEST_BYTES);
             if is_full || !keys.insert(&entry.key, &batch) {
-                // The rows before are stored before this one is sent, which may have the key of one of them.
-                self.send(&mut batch).await?;
+                // Earlier rows must be stored first: one of them may have the key of this row.
+                self.send_batch(&mut batch).await?;
                 keys.clear();
                 keys.insert(&entry.key, &batch);
             }
             batch.add(&entry.key, &entry.mutations);
         }
-        self.send(&mut batch).await
+        self.send_batch(&mut batch).await
     }
 
-    /// Sends what a batch has; fails for the first entry that fails.
-    pub(super) async fn send(&self, batch: &mut Batch) -> Result<(), Error> {
+    /// Sends a batch; fails with the error of the first entry that failed.
+    async fn send_batch(&self, batch: &mut Batch) -> Result<(), Error> {
         let entries = batch.take();
         let outcomes = self.client.send_entries(&self.name, &entries).await;
-        match outcomes.into_iter().enumerate().find_map(|(place, outcome)| Some((place, outcome.err()?))) {
-            Some((place, error)) => Err(Error::entry(&entries.key(place), error)),
+        match outcomes.into_iter().enumerate().find_map(|(index, outcome)| Some((index, outcome.err()?))) {
+            Some((index, error)) => Err(Error::entry(&entries.key(index), error)),
             None => {
                 batch.reuse(entries);
                 Ok(())
@@ -546,18 +537,24 @@ impl<K: TableKey, R> Table<K, R> {
         self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
-    /// What [`put`](Self::put) writes.
+    /// The entry that [`put`](Self::put) writes.
     pub(super) fn entry(&self, key: &K, row: &R) -> Result<Entry, Error>
     where
         R: Serialize,
     {
         let mut entry = Entry::default();
-        self.fill(&mut entry, key, row, self.writing(false))?;
+        self.encode_row(&mut entry, key, row, self.writing(false))?;
         Ok(entry)
     }
 
-    /// Makes an entry that of this row. After an error it has the key, where the key could be encoded.
-    pub(super) fn fill(&self, entry: &mut Entry, key: &K, row: &R, writing: Write<'_>) -> Result<(), Error>
+    /// Encodes a row into an entry. If only the row fails, the entry holds the key.
+    pub(super) fn encode_row(
+        &self,
+        entry: &mut Entry,
+        key: &K,
+        row: &R,
+        writing: Write<'_>,
+    ) -> Result<(), Error>
     where
         R: Serialize,
     {
@@ -568,16 +565,17 @@ impl<K: TableKey, R> Table<K, R> {
         self.check_own_times(&entry.key, &entry.mutations)
     }
 
-    /// Fails for a value whose own time is so long ago that the family's rule removes it at once, by this machine's clock.
+    /// Rejects a value with a timestamp of its own that is so old, by this machine's clock, that the family's GC rule would
+    /// remove it at once.
     #[inline]
-    pub(super) fn check_own_times(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
+    fn check_own_times(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
         match mutations.own_times() {
             [] => Ok(()),
-            own_times => self.are_kept(key, own_times),
+            own_times => self.check_gc_rules(key, own_times),
         }
     }
 
-    fn are_kept(&self, key: &[u8], own_times: &[OwnTime]) -> Result<(), Error> {
+    fn check_gc_rules(&self, key: &[u8], own_times: &[OwnTime]) -> Result<(), Error> {
         let Some(info) = self.client.known_info(&self.name) else { return Ok(()) };
         let now = row::now_micros();
         for OwnTime { family, qualifier, timestamp_micros: at } in own_times {
@@ -595,18 +593,18 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(())
     }
 
-    /// How values are written: with what is absent deleted, or left as it is.
+    /// How rows are written: absent fields are deleted, or left as they are if it merges.
     pub(super) fn writing(&self, merges: bool) -> Write<'_> {
         Write { family: &self.family, shape: &self.shape, merges }
     }
 
     async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
         let rows = batch.len() as u64;
-        self.send(batch).await.map(|()| rows)
+        self.send_batch(batch).await.map(|()| rows)
     }
 }
 
-/// Why a plan cannot be dropped, and what to write instead.
+/// Why the rows of a plan cannot be dropped, and what to write instead.
 fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
     if plan.is_point_read() {
         return "the plan is one row by its whole key, and rows are dropped by prefixes of their keys; delete it with \
@@ -626,34 +624,33 @@ fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
-/// Awaited, it is sent, in one request, in which changes apply in their order. Without a change nothing is written.
+/// Await it to send it, in one request that applies the changes in their order. Without a change nothing is written.
 ///
-/// The changes apply together, and each changed column is read as set; others stay. Of concurrent updates of one column the
+/// The changes apply together, and reads see each changed column as set; others stay. Of concurrent updates of one column the
 /// one that the server applies last stays.
 ///
 /// # Errors
-/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After a
-/// failure with [`is_outcome_unknown`](Error::is_outcome_unknown), the same update again makes it hold.
+/// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After an
+/// error with [`is_outcome_unknown`](Error::is_outcome_unknown), send the same update again.
 ///
 /// # Cancel safety
-/// Dropped before it is done, the changes are made together or not at all, perhaps later.
-#[must_use = "an update is made when it is awaited"]
+/// If the future is dropped, the changes are made together or not at all, perhaps later.
+#[must_use = "an update does nothing until it is awaited"]
 pub struct Update<K, R> {
     table: Table<K, R>,
     key: Result<Bytes, Error>,
     mutations: MutationList,
-    /// The first fault of a change.
+    /// The first error of a change.
     fault: Option<RowError>,
 }
 
 impl<K: TableKey, R> Update<K, R> {
-    /// Makes a field equal to `value`, as [`put`](Table::put) makes it: `name` is a field of the row, a column of the
-    /// table's family or, where the value is a struct or a map, a family; `family:name` is a column of another family.
-    /// `None` deletes it.
+    /// Sets a field, as [`put`](Table::put) does: `name` is a field of the row, a column of the table's family or, if the value
+    /// is a struct or a map, a family; `family:name` is a column of another family. `None` deletes it.
     ///
-    /// The value is to be of the field's type, which is not checked: `&3` for an `f64` is stored as an integer, whose eight
-    /// bytes are read as another number. A family that is set to a value which is no struct and no map is an error, and
-    /// so is the other way round.
+    /// The value must have the field's type, which is not checked: `&3` for an `f64` is stored as an integer, whose eight
+    /// bytes are read as another number. Setting a family to a value that is neither struct nor map is an error, and so is
+    /// setting a column to one.
     pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
         let table = self.table.clone();
         self.changed(|sink| {
@@ -666,8 +663,8 @@ impl<K: TableKey, R> Update<K, R> {
         })
     }
 
-    /// Deletes a field of the row: `name` a column of the table's family, or a family that the row type has by this
-    /// name; `family:name` a column of another family; `family:` a family with all its columns.
+    /// Deletes a field of the row: `name` is a column of the table's family, or a family of the row type; `family:name` is a
+    /// column of another family; `family:` is a family with all its columns.
     pub fn delete(self, path: &str) -> Self {
         let table = self.table.clone();
         self.changed(|sink| {
@@ -695,13 +692,13 @@ impl<K: TableKey, R> Update<K, R> {
         self
     }
 
-    /// Makes the changes where the row is as the condition says; whether it was.
+    /// Makes the changes if the row meets a condition; returns whether it did.
     ///
-    /// True: the changes were made in the same step, and are what is read. It is not sent again when it may have been
-    /// applied, as [`put_if`](Table::put_if). Without a change nothing is written, and the row is only read.
+    /// True: the changes were made in the same atomic step. As [`put_if`](Table::put_if), it is not retried when it may have
+    /// been applied. Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
-    /// As the update itself, and as `put_if`. After an unknown outcome, read the row, and decide anew.
+    /// Those of the update itself, and of `put_if`. After an unknown outcome, read the row and decide again.
     ///
     /// # Cancel safety
     /// As `put_if`.
@@ -709,7 +706,7 @@ impl<K: TableKey, R> Update<K, R> {
         self.table.vouched().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
-            return table.holds(key, condition).await;
+            return table.meets(key, condition).await;
         }
         table.mutate_if(key, mutations, condition).await
     }
@@ -753,25 +750,24 @@ impl<K, R> fmt::Debug for Update<K, R> {
     }
 }
 
-/// Changes to columns of one row by what they hold, all or none, from [`Table::modify`].
+/// Increments and appends to columns of one row, all or none, from [`Table::modify`].
 ///
-/// Awaited, it is sent, and gives the cells that it changed, as they are then. It is not sent again when its outcome is
-/// unknown.
+/// Await it to send it; it returns the changed cells. It is not retried when its outcome is unknown.
 ///
 /// # Errors
-/// When the key or the name of a column cannot be encoded, or there is no change, before anything is sent; when a column
-/// to be counted up holds something else than an integer; when the write fails.
-#[must_use = "a modification is made when it is awaited"]
+/// When the key or the name of a column cannot be encoded, or there is no change, before anything is sent; when a column to
+/// increment does not hold 8 bytes; when the write fails.
+#[must_use = "a modification does nothing until it is awaited"]
 pub struct Modify<K, R> {
     table: Table<K, R>,
     key: Result<Bytes, Error>,
     rules: Vec<ReadModifyWrite>,
-    /// The first fault of a change.
+    /// The first error of a change.
     fault: Option<RowError>,
 }
 
 impl<K: TableKey, R> Modify<K, R> {
-    /// Adds to an integer column; to 0 where there is none. A sum that is too large wraps around.
+    /// Adds to an integer column, or to 0 if there is none. A sum that overflows wraps around.
     pub fn increment(self, column: &str, amount: i64) -> Self {
         self.with(column, |family, column| ReadModifyWrite::increment(family, column, amount))
     }
@@ -789,8 +785,8 @@ impl<K: TableKey, R> Modify<K, R> {
         self
     }
 
-    /// Sends it, where it is one change; the row's key, and the value that the cell has then.
-    pub(super) async fn one(self) -> Result<(Bytes, Bytes), Error> {
+    /// Sends a single change; returns the row's key and the new value.
+    async fn send_one(self) -> Result<(Bytes, Bytes), Error> {
         let table = Arc::clone(&self.table.name);
         let (key, row) = self.send().await?;
         match row.cells().next() {
@@ -799,7 +795,7 @@ impl<K: TableKey, R> Modify<K, R> {
         }
     }
 
-    /// Sends it; the row's key, and the changed cells.
+    /// Sends it; returns the row's key and the changed cells.
     async fn send(self) -> Result<(Bytes, Row), Error> {
         self.table.vouched().await?;
         let Self { table, key, rules, fault } = self;
@@ -830,16 +826,16 @@ impl<K, R> fmt::Debug for Modify<K, R> {
     }
 }
 
-/// The keys of a batch, which has each once: the server applies the entries of a request in any order.
+/// The keys of a batch, to keep them distinct: the server applies the entries of a request in any order.
 ///
-/// While keys ascend, each is compared with the one before. From the first that does not on, hashes are; two keys with one
-/// hash end a batch early.
+/// While keys ascend, each is compared with the last one. After that, a hash set finds duplicates; a collision only ends a
+/// batch early.
 struct BatchKeys {
     last: Vec<u8>,
-    /// A table of hashes with open addressing, at most half full. None are in it while keys ascend.
+    /// A hash table with open addressing, at most half full; empty while keys ascend.
     hashes: Vec<Option<NonZeroU64>>,
     count: usize,
-    /// Random, so that nobody can choose keys whose hashes are neighbours.
+    /// Random, so that nobody can choose keys whose hashes collide.
     secrets: RapidSecrets,
 }
 
@@ -849,7 +845,7 @@ impl BatchKeys {
         Self { last: Vec::new(), hashes: Vec::new(), count: 0, secrets }
     }
 
-    /// Adds a key; false where the batch may have it already.
+    /// Adds a key; false if the batch may have it already.
     #[inline]
     fn insert(&mut self, key: &[u8], batch: &Batch) -> bool {
         if self.count == 0 {
@@ -878,14 +874,14 @@ impl BatchKeys {
         }
         // The length is a power of two.
         let mask = self.hashes.len() - 1;
-        let mut place = usize::try_from(hash.get() & mask as u64).unwrap_or(0);
-        while let Some(known) = self.hashes[place] {
+        let mut slot = usize::try_from(hash.get() & mask as u64).unwrap_or(0);
+        while let Some(known) = self.hashes[slot] {
             if known == hash {
                 return false;
             }
-            place = (place + 1) & mask;
+            slot = (slot + 1) & mask;
         }
-        self.hashes[place] = Some(hash);
+        self.hashes[slot] = Some(hash);
         self.count += 1;
         true
     }

@@ -78,7 +78,7 @@ impl<K: TableKey, R> Writer<K, R> {
         R: Serialize,
     {
         self.table.vouched().await?;
-        self.raw.write_with(|entry| self.table.fill(entry, key, row, self.table.writing(false))).await
+        self.raw.write_with(|entry| self.table.encode_row(entry, key, row, self.table.writing(false))).await
     }
 
     /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is in flight.

@@ -305,10 +305,12 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     fn encode(&mut self, key: &K, row: &R) -> Encoded<()> {
         let Self { table, settings, scratch, .. } = self;
         let writing = table.writing(settings.form != Form::Put);
-        table.fill(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(|error| {
-            let key = Bytes::copy_from_slice(&scratch.key);
-            (Some(key).filter(|key| !key.is_empty()), error)
-        })
+        table.encode_row(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(
+            |error| {
+                let key = Bytes::copy_from_slice(&scratch.key);
+                (Some(key).filter(|key| !key.is_empty()), error)
+            },
+        )
     }
 
     fn fail(&mut self, index: u64, key: Option<Bytes>, error: Error) {
