@@ -212,7 +212,7 @@ impl RawWriter {
     /// [`flush`](Self::flush), for the last time.
     ///
     /// # Errors
-    /// As `flush`.
+    /// Those of `flush`.
     pub async fn close(self) -> Result<u64, WriteErrors> {
         self.flush().await
     }

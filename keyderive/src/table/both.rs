@@ -1,4 +1,4 @@
-//! One record in two tables, under two key types.
+//! `put_both`: one record in two tables, under two key types.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::Table;
 use crate::client::{Entry, Error};
 use crate::key::{ShownKey, TableKey};
 
-/// Writes a record to two tables, as [`Table::put`] does to each: to the first one, and then to the second.
+/// Writes a record to two tables, by a [`Table::put`] to the first and then one to the second.
 ///
 /// ```
 /// use keyderive::{Client, RowKey, put_both};
@@ -54,22 +54,22 @@ use crate::key::{ShownKey, TableKey};
 /// # }
 /// ```
 ///
-/// It is not atomic: Bigtable has no write of two rows, and a reader in between sees the first without the second. Each
-/// write is tried again for as long as the settings of its table for `mutate_row` allow. Both rows are encoded
-/// before anything is sent, so that a value which one of the keys cannot hold leaves both tables as they are.
+/// It is not atomic: Bigtable cannot write two rows at once, and a reader in between sees the first without the second. Each
+/// write is retried as the settings of its table for `mutate_row` allow. Both rows are encoded before anything is sent, so
+/// a value that one of the keys cannot hold leaves both tables as they are.
 ///
-/// The first table is to be the one that the second can be made from: the history, before what is current. It is
-/// written first and alone, so that the second never has a record that the first will not have. A reader that finds the
-/// second behind, or empty, repairs it: it reads the newest record of the first, one row by a scan with a limit of 1,
-/// and puts it to the second.
+/// The first table must be the one that the second can be rebuilt from: the history, not the current values. The second row is
+/// written only after the first, so the second table never has a record that the first lacks. A reader that finds the
+/// second outdated or empty repairs it: it reads the newest record of the first, by a scan with a limit of 1, and puts it to
+/// the second.
 ///
-/// It is idempotent: after an error, the same call again makes both hold.
+/// It is idempotent: after an error, make the same call again.
 ///
-/// Two calls with the same second key at the same time have no order, and the older record may be written last. Where
-/// several writers share a key, put the second row with [`Table::put_if`] in place of this.
+/// Two concurrent calls with the same second key have no order, and the older record may be written last. Where several
+/// writers share a key, put the second row with [`Table::put_if`] instead.
 ///
 /// # Errors
-/// A [`PutBothError`], which says of each of the rows whether it is written.
+/// A [`PutBothError`], which says for each row whether it is written.
 pub async fn put_both<K, R, L, S>(
     first: (&Table<K, R>, &K, &R),
     second: (&Table<L, S>, &L, &S),
@@ -92,7 +92,7 @@ where
     Err(PutBothError { sides: Box::new([one, other]) })
 }
 
-/// That a record is not known to be in both tables of a [`put_both`].
+/// Why a record may be missing in one of the tables of a [`put_both`].
 #[derive(Debug)]
 pub struct PutBothError {
     sides: Box<[PutSide; 2]>,
@@ -107,15 +107,15 @@ pub struct PutSide {
     error: Option<Error>,
 }
 
-/// Whether a row holds what was put to it.
+/// Whether a row was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WriteOutcome {
-    /// It does.
+    /// It was.
     Written,
-    /// It does not: nothing was sent, or the server has refused it.
+    /// It was not: nothing was sent, or the server rejected it.
     NotWritten,
-    /// It may or may not: [`is_outcome_unknown`](Error::is_outcome_unknown) of the error is true.
+    /// It may have been: [`is_outcome_unknown`](Error::is_outcome_unknown) of the error is true.
     Unknown,
 }
 
@@ -126,19 +126,19 @@ impl PutSide {
         &self.table
     }
 
-    /// The row key as it is stored; none where it could not be encoded.
+    /// The stored row key; none if it could not be encoded.
     #[must_use]
     pub fn key(&self) -> Option<&Bytes> {
         self.key.as_ref()
     }
 
-    /// Whether the row holds what was put to it.
+    /// Whether the row was written.
     #[must_use]
     pub fn outcome(&self) -> WriteOutcome {
         self.outcome
     }
 
-    /// Why it may not. None for a row that was not tried, since the other one failed.
+    /// Why the row may be missing; none for a row that was not tried, since the other one failed.
     #[must_use]
     pub fn error(&self) -> Option<&Error> {
         self.error.as_ref()
@@ -148,7 +148,7 @@ impl PutSide {
         Self { table: Arc::clone(&table.name), key: None, outcome: WriteOutcome::NotWritten, error: None }
     }
 
-    /// What is to be written, where it can be.
+    /// Encodes the row, or notes the error.
     fn encode<K: TableKey, R: Serialize>(
         &mut self,
         (table, key, row): (&Table<K, R>, &K, &R),
@@ -160,13 +160,13 @@ impl PutSide {
         encoded.map_err(|error| self.error = Some(error)).ok()
     }
 
-    /// Checks the layout of the table; says whether the row may be written.
+    /// Checks the layout of the table; returns whether the row may be written.
     async fn vouched<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
         self.error = table.vouched().await.err();
         self.error.is_none()
     }
 
-    /// Writes the row; says whether it is written.
+    /// Writes the row; returns whether it is written.
     async fn put<K: TableKey, R>(&mut self, table: &Table<K, R>, Entry { key, mutations }: Entry) -> bool {
         match table.client.mutate_row(&table.name, key.into(), mutations).await {
             Ok(()) => self.outcome = WriteOutcome::Written,
@@ -179,6 +179,18 @@ impl PutSide {
             }
         }
         self.outcome == WriteOutcome::Written
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
+        match self.key.as_ref().filter(|_| !is_redacted) {
+            Some(key) => write!(f, "row {} of table `{}` ", ShownKey(key), self.table)?,
+            None => write!(f, "the row of table `{}` ", self.table)?,
+        }
+        f.write_str(match self.outcome {
+            WriteOutcome::Written => "is written",
+            WriteOutcome::NotWritten => "is not written",
+            WriteOutcome::Unknown => "may be written or not",
+        })
     }
 }
 
@@ -195,13 +207,13 @@ impl PutBothError {
         &self.sides[1]
     }
 
-    /// Whether the failure is one that passes, so that the same call may succeed later.
+    /// Whether the failure is transient, so that the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         self.errors().all(Error::is_retryable)
     }
 
-    /// Whether one of the rows may have been written, or not: what [`PutSide::outcome`] says of each.
+    /// Whether it is unknown if one of the rows was written; [`PutSide::outcome`] tells them apart.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.errors().any(Error::is_outcome_unknown)
@@ -216,29 +228,7 @@ impl PutBothError {
     fn errors(&self) -> impl Iterator<Item = &Error> {
         self.sides.iter().filter_map(PutSide::error)
     }
-}
 
-impl PutSide {
-    fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
-        match self.key.as_ref().filter(|_| !is_redacted) {
-            Some(key) => write!(f, "row {} of table `{}` ", ShownKey(key), self.table)?,
-            None => write!(f, "the row of table `{}` ", self.table)?,
-        }
-        f.write_str(match self.outcome {
-            WriteOutcome::Written => "is written",
-            WriteOutcome::NotWritten => "is not written",
-            WriteOutcome::Unknown => "may be written or not",
-        })
-    }
-}
-
-impl fmt::Display for PutSide {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write(f, false)
-    }
-}
-
-impl PutBothError {
     fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
         let [first, second] = &*self.sides;
         first.write(f, is_redacted)?;
@@ -252,6 +242,12 @@ impl PutBothError {
             true => f.write_str("; the same call again makes both hold"),
             false => f.write_str("; when that is mended, the same call again makes both hold"),
         }
+    }
+}
+
+impl fmt::Display for PutSide {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, false)
     }
 }
 

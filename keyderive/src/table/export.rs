@@ -1,4 +1,4 @@
-//! All rows of a plan, read by several scans side by side.
+//! Exports: all rows of a plan, read by concurrent scans of the table's partitions.
 
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -18,10 +18,10 @@ use crate::client::{Client, Error, StreamGuard};
 use crate::key::TableKey;
 use crate::plan::{Explain, IntoPlan, KeyRange, Plan};
 
-/// How many partitions are read at a time, unless it is said.
+/// The default number of partitions that are read at a time.
 const PARALLEL: usize = 8;
 
-/// How many partitions are printed before the rest is counted.
+/// How many partitions an explanation lists.
 const SHOWN: usize = 8;
 
 impl<K: TableKey, R: 'static> Table<K, R> {
@@ -41,15 +41,15 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// The partitions are those of [`partitions_of`](Self::partitions_of), asked for when the stream is first polled, and
-    /// together they have every row exactly once.
+    /// The partitions are those of [`partitions_of`](Self::partitions_of), requested when the stream is first polled. Together
+    /// they have every row exactly once.
     pub fn export(&self, plan: impl IntoPlan<K>) -> Export<K, R> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error));
-        Export::new(self, plan.map(|plan| Parts::Of(Box::new(plan))))
+        Export::new(self, plan.map(|plan| Parts::Plan(Box::new(plan))))
     }
 
-    /// [`export`](Self::export) of some partitions, which [`partitions_of`](Self::partitions_of) has made: the share of
-    /// one process of several.
+    /// [`export`](Self::export) of some of the partitions that [`partitions_of`](Self::partitions_of) returned: the share
+    /// of one of several processes.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -58,10 +58,10 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// # type Event = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
     /// let events = client.table::<EventKey, Event>("events");
-    /// // One process cuts the table, and deals the parts out as data of serde.
+    /// // One process partitions the table, and hands out the parts as serialized plans.
     /// let parts = events.partitions().await?;
     /// let shares: Vec<String> = parts.chunks(4).map(serde_json::to_string).collect::<Result<_, _>>()?;
-    /// // Another one reads its share.
+    /// // Another process reads its share.
     /// let share: Vec<Plan<EventKey>> = serde_json::from_str(&shares[0])?;
     /// let mut rows = events.export_parts(share).stream();
     /// while let Some(row) = rows.next().await {
@@ -71,7 +71,7 @@ impl<K: TableKey, R: 'static> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Each process that cut the table itself might cut it elsewhere, and rows would come twice or not at all.
+    /// Partition the table in one process alone: another one may get other partitions, so that rows come twice or not at all.
     pub fn export_parts(&self, parts: impl IntoIterator<Item = Plan<K>>) -> Export<K, R> {
         Export::new(self, Ok(Parts::Given(parts.into_iter().collect())))
     }
@@ -84,15 +84,14 @@ pub struct Export<K: TableKey, R> {
     parts: Result<Parts<K>, Error>,
     parallel: usize,
     scan: MakeScan<K, R>,
-    /// What the scans of all partitions leave out.
+    /// Counts and logs the rows that the scans of all partitions skip.
     log: Arc<LogSkipped>,
 }
 
 type MakeScan<K, R> = Arc<dyn Fn(Plan<K>) -> Scan<K, R> + Send + Sync>;
 
-/// What is exported.
 enum Parts<K> {
-    Of(Box<Plan<K>>),
+    Plan(Box<Plan<K>>),
     Given(Vec<Plan<K>>),
 }
 
@@ -108,12 +107,12 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         }
     }
 
-    /// How many partitions are read at a time; 8 unless said. 0 counts as 1.
+    /// How many partitions are read at a time: 8 by default. 0 counts as 1.
     pub fn parallel(self, partitions: usize) -> Self {
         Self { parallel: partitions.max(1), ..self }
     }
 
-    /// Changes the scan of each partition: which columns it reads, what it does with foreign and unreadable rows.
+    /// Changes the scan of each partition: the columns it reads, what it does with foreign and unreadable rows.
     ///
     /// ```
     /// # use keyderive::{Client, OnForeign, RowKey};
@@ -130,7 +129,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     /// # }
     /// ```
     ///
-    /// A limit is one of each partition.
+    /// A limit applies to each partition.
     pub fn with<S: 'static>(
         self,
         change: impl Fn(Scan<K, R>) -> Scan<K, S> + Send + Sync + 'static,
@@ -139,7 +138,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         Export { table, parts, parallel, scan: Arc::new(move |part| change(scan(part))), log }
     }
 
-    /// Tells which rows the scans of all partitions leave out, while the export runs and after it.
+    /// The rows that the scans of all partitions skip, while the export runs and after it.
     ///
     /// ```
     /// # use keyderive::{Client, OnUnreadable, RowKey};
@@ -162,8 +161,8 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         self.log.skipped.clone()
     }
 
-    /// What the export will read, in words: its scan, and the partitions that it is cut into. The service is asked for
-    /// the samples; no row is read.
+    /// Explains what the export will read: its scan and its partitions. Requests row key samples from the service, and reads no
+    /// row.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -186,13 +185,13 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     /// # }
     /// ```
     ///
-    /// Another export may be cut elsewhere, as tablets are split and merged.
+    /// Another export may have other partitions, as tablets are split and merged.
     ///
     /// # Errors
-    /// As those of the [`stream`](Self::stream) before its first row.
+    /// Those of the [`stream`](Self::stream) before its first row.
     pub async fn explain(&self) -> Result<ExplainExport, Error> {
         let (scan, parts) = match &self.parts {
-            Ok(Parts::Of(plan)) => {
+            Ok(Parts::Plan(plan)) => {
                 let scan = (self.scan)(Plan::clone(plan)).explain()?;
                 (Some(scan), self.table.partitions_of(Plan::clone(plan)).await?)
             }
@@ -203,38 +202,46 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         Ok(ExplainExport { key_type: K::SCHEMA.key_type(), scan, windows, parallel: self.parallel })
     }
 
-    /// Runs the export. Nothing is sent before the stream is first polled; dropping it cancels what runs.
+    /// Runs the export. Nothing is sent before the stream is first polled; dropping it cancels its requests.
     ///
-    /// An error is the stream's last item: of the plan, of the request for the partitions, or of the scan of one.
+    /// An error is the stream's last item: of the plan, of the request for the partitions, or of a partition's scan.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Exported<K, R>
     where
         R: ReadRow<K>,
     {
         let Self { mut table, parts, parallel, scan, log } = self;
-        // What an export still has to send goes on when the client is closed meanwhile.
-        let (client, pass) = table.client.streaming();
+        // The export may still send its requests after the client is closed.
+        let (client, guard) = table.client.streaming();
         table.client = client.clone();
         let name = Arc::clone(&table.name);
-        let cut = async move {
+        let partitions = async move {
             match parts? {
-                Parts::Of(plan) => table.partitions_of(*plan).await,
+                Parts::Plan(plan) => table.partitions_of(*plan).await,
                 Parts::Given(parts) => Ok(parts),
             }
         };
-        Exported { table: name, client, pass, parallel, scan, log, state: State::Cutting(Box::pin(cut)) }
+        Exported {
+            table: name,
+            client,
+            guard,
+            parallel,
+            scan,
+            log,
+            state: State::Partitioning(Box::pin(partitions)),
+        }
     }
 }
 
-/// An export in words, from [`Export::explain`]; print it with `{}`.
+/// An explanation of an export, from [`Export::explain`]; print it with `{}`.
 ///
 /// The text is for people: its wording may change in any release.
 #[derive(Clone, Debug)]
 pub struct ExplainExport {
     key_type: &'static str,
-    /// The scan that is cut, where it is cut here.
+    /// The scan, if the export partitions it itself.
     scan: Option<Explain>,
-    /// The stored keys that each partition looks at; none where that is all of them.
+    /// The range of stored keys of each partition; none if it is the whole table.
     windows: Vec<Option<KeyRange>>,
     parallel: usize,
 }
@@ -269,43 +276,43 @@ impl fmt::Display for ExplainExport {
 
 /// The rows of an export, in no order: a [`Stream`], and [`next`](Self::next) without it.
 ///
-/// Memory is bounded, whatever the number of rows: a slow consumer stops the server. Dropping the stream cancels its
-/// requests. After an error the stream has ended.
+/// Memory is bounded, whatever the number of rows: a slow consumer holds the server back. Dropping the stream cancels its
+/// requests. An error ends the stream.
 ///
 /// [`Stream`]: https://docs.rs/futures-core/0.3/futures_core/stream/trait.Stream.html
 #[must_use = "a stream reads nothing until it is polled"]
 pub struct Exported<K: TableKey, R> {
     table: Arc<str>,
-    /// By which all partitions are read.
     client: Client,
-    pass: StreamGuard,
+    guard: StreamGuard,
     parallel: usize,
     scan: MakeScan<K, R>,
     log: Arc<LogSkipped>,
     state: State<K, R>,
 }
 
-/// The partitions, when the service has sampled them.
-type Cutting<K> = Pin<Box<dyn Future<Output = Result<Vec<Plan<K>>, Error>> + Send>>;
+/// The request for the partitions.
+type Partitioning<K> = Pin<Box<dyn Future<Output = Result<Vec<Plan<K>>, Error>> + Send>>;
 
 enum State<K: TableKey, R> {
-    Cutting(Cutting<K>),
+    Partitioning(Partitioning<K>),
     Reading { parts: vec::IntoIter<Plan<K>>, open: SelectAll<Rows<K, R>> },
     Ended,
 }
 
-/// Nothing in it is pinned in place: what is polled is in boxes.
+/// The futures and streams in it are boxed.
 impl<K: TableKey, R> Unpin for Exported<K, R> {}
 
 impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
-    /// Cancel safe: a future that is dropped has taken no row.
+    /// # Cancel safety
+    /// A future that is dropped has taken no row.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 
-    /// Tells which rows have been left out so far.
+    /// The rows skipped so far.
     #[must_use]
     pub fn skipped(&self) -> Skipped {
         self.log.skipped.clone()
@@ -314,8 +321,8 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
             match &mut self.state {
-                State::Cutting(cut) => {
-                    let parts = ready!(cut.as_mut().poll(cx))?.into_iter();
+                State::Partitioning(partitions) => {
+                    let parts = ready!(partitions.as_mut().poll(cx))?.into_iter();
                     self.state = State::Reading { parts, open: SelectAll::new() };
                 }
                 State::Reading { parts, open } => {
@@ -327,7 +334,7 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
                     let polled = Pin::new(&mut *open).poll_next(cx);
                     let has_room = open.len() < self.parallel && parts.len() > 0;
                     match polled {
-                        // A partition has ended, and made room for the next one.
+                        // A partition ended: open the next one.
                         Poll::Pending | Poll::Ready(None) if has_room => {}
                         polled => return polled,
                     }
@@ -342,16 +349,16 @@ impl<K: TableKey, R: ReadRow<K>> Stream for Exported<K, R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = match self.pass.is_polled() {
+        let polled = match self.guard.is_polled() {
             true => self.poll_row(cx),
             false => Poll::Ready(Some(Err(Error::closed_scan(&self.table)))),
         };
         match &polled {
-            Poll::Pending => self.pass.waits(cx),
+            Poll::Pending => self.guard.waits(cx),
             Poll::Ready(Some(Ok(_))) => {}
             Poll::Ready(_) => {
                 self.state = State::Ended;
-                self.pass.end();
+                self.guard.end();
             }
         }
         polled

@@ -1,4 +1,4 @@
-//! Rows written in the background.
+//! A writer of typed rows in the background, over the raw one of `client/bulk.rs`.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,7 +10,7 @@ use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
 use crate::key::TableKey;
 use crate::row::Mutation;
 
-/// Writes rows in the background, many with one request and several requests at a time.
+/// Writes rows in the background, many in a request and several requests at a time.
 ///
 /// ```
 /// # use keyderive::{Client, RowKey};
@@ -38,8 +38,8 @@ use crate::row::Mutation;
 /// [`Arc`](std::sync::Arc); for them, `flush` stands for `close`.
 ///
 /// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
-/// written**, so close the writer, or await [`Client::close`](crate::Client::close). Failures that nobody asked for are logged
-/// as a warning.
+/// written**, so close the writer, or await [`Client::close`](crate::Client::close). The failures of a dropped writer are
+/// logged as a warning.
 pub struct Writer<K, R> {
     raw: RawWriter,
     table: Table<K, R>,
@@ -49,7 +49,7 @@ pub struct Writer<K, R> {
 impl<K: TableKey, R> Table<K, R> {
     /// A writer of many rows in the background.
     ///
-    /// For rows that come one by one, for as long as the program runs. What has an end is better [loaded](Self::load).
+    /// For rows that arrive one by one, for as long as the program runs. [Load](Self::load) an input that ends.
     #[must_use]
     pub fn writer(&self) -> Writer<K, R> {
         self.writer_with(|_| ())
@@ -64,15 +64,15 @@ impl<K: TableKey, R> Table<K, R> {
 }
 
 impl<K: TableKey, R> Writer<K, R> {
-    /// Takes a row into the writer, to be written as by [`Table::put`]; waits while too much is in flight. That it is stored
-    /// [`flush`](Self::flush) or [`close`](Self::close) tells.
+    /// Buffers a row, to be written as by [`Table::put`]; waits while too much is buffered or in flight. The row is stored
+    /// once [`flush`](Self::flush) or [`close`](Self::close) succeeds.
     ///
     /// # Errors
     /// When the key or the row cannot be encoded, or is above a limit of Bigtable; when the client is closed, or no
     /// tokio runtime is running.
     ///
     /// # Cancel safety
-    /// Dropped while it waits, it has taken nothing. What it has taken is sent, whatever is dropped then.
+    /// If the future is dropped while it waits, the row is not buffered. A buffered row is sent whatever is dropped.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
@@ -81,13 +81,13 @@ impl<K: TableKey, R> Writer<K, R> {
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, self.table.writing(false))).await
     }
 
-    /// Takes the deletion of a row, as [`Table::delete`]; waits while too much is in flight.
+    /// Buffers the deletion of a row, as [`Table::delete`]; waits while too much is buffered or in flight.
     ///
     /// # Errors
     /// When the key cannot be encoded, the client is closed, or no tokio runtime is running.
     ///
     /// # Cancel safety
-    /// As [`put`](Self::put).
+    /// That of [`put`](Self::put).
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
         self.table.vouched().await?;
         self.raw
@@ -98,8 +98,7 @@ impl<K: TableKey, R> Writer<K, R> {
             .await
     }
 
-    /// Waits until all rows that were taken before have been written or have failed; says how many were written
-    /// since the last flush.
+    /// Waits until every buffered row is written or has failed; returns how many were written since the last flush.
     ///
     /// # Errors
     /// The rows that failed since the last flush, each with its key.
@@ -107,10 +106,10 @@ impl<K: TableKey, R> Writer<K, R> {
         self.raw.flush().await
     }
 
-    /// As [`flush`](Self::flush), for the last time.
+    /// [`flush`](Self::flush), for the last time.
     ///
     /// # Errors
-    /// As `flush`.
+    /// Those of `flush`.
     pub async fn close(self) -> Result<u64, WriteErrors> {
         self.raw.close().await
     }
