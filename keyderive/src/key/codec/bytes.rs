@@ -1,4 +1,4 @@
-//! Bytes: lower-case hexadecimal in text, as they are in the ordered layout.
+//! Bytes: lower-case hexadecimal in text, unchanged in the ordered layout.
 
 use std::borrow::Cow;
 
@@ -33,7 +33,7 @@ pub(crate) fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
 pub trait BytesCodec {
     /// What is written, for the schema.
     const FORMAT: Format;
-    /// How many bytes each byte is written in.
+    /// How many bytes are written for each byte.
     const WIDTH_OF_BYTE: usize;
 
     /// Appends the encoding of `value`.

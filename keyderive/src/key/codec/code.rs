@@ -1,26 +1,149 @@
-//! Field-less enums: the code of a variant, in digits.
+//! `bool`, and field-less enums by the codes of their variants.
 //!
-//! A codec writes and reads codes; an enum says which ones it has. The derive of
-//! [`KeyField`](crate::KeyField) brings the two together, for every codec that is a [`CodeCodec`].
+//! The derive of [`KeyField`](crate::KeyField) makes an enum a field in every format that is a [`CodeCodec`].
 
 use std::borrow::Cow;
 
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::field::{Cut, KeyField, RangeField, Side};
-use super::super::format::{Format, Width};
+use super::super::format::{FieldOrder, Format, Width};
+use super::super::ordered::{read_int, write_int};
 use super::super::show::Readable;
-use super::{Ordered, Text};
+use super::{Desc, Ordered, Text};
+
+/// A format for a `bool`.
+pub trait BoolCodec {
+    /// What is written, for the schema.
+    const FORMAT: Format;
+    /// How many bytes are written.
+    const WIDTH: Width;
+    /// How the bytes are ordered.
+    const ORDER: FieldOrder;
+
+    /// Appends the encoding of `value`.
+    fn write(value: bool, out: &mut Vec<u8>);
+
+    /// Reads a value back; `None` for bytes that `write` does not write.
+    #[must_use]
+    fn read(bytes: &[u8]) -> Option<bool>;
+}
+
+impl BoolCodec for Text {
+    const FORMAT: Format = Format::Bool;
+    const WIDTH: Width = Width::Fixed(1);
+    const ORDER: FieldOrder = FieldOrder::Ascending;
+
+    fn write(value: bool, out: &mut Vec<u8>) {
+        out.push(if value { b'1' } else { b'0' });
+    }
+
+    fn read(bytes: &[u8]) -> Option<bool> {
+        match bytes {
+            b"0" => Some(false),
+            b"1" => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl BoolCodec for Ordered {
+    const FORMAT: Format = Format::BoolInt64;
+    const WIDTH: Width = Width::Fixed(1);
+    const ORDER: FieldOrder = FieldOrder::Ascending;
+
+    fn write(value: bool, out: &mut Vec<u8>) {
+        write_int(value.into(), out);
+    }
+
+    fn read(bytes: &[u8]) -> Option<bool> {
+        match read_int(bytes)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+impl BoolCodec for Desc<Text> {
+    const FORMAT: Format = Format::Bool;
+    const WIDTH: Width = Width::Fixed(1);
+    const ORDER: FieldOrder = FieldOrder::Descending;
+
+    fn write(value: bool, out: &mut Vec<u8>) {
+        <Text as BoolCodec>::write(!value, out);
+    }
+
+    fn read(bytes: &[u8]) -> Option<bool> {
+        <Text as BoolCodec>::read(bytes).map(|value| !value)
+    }
+}
+
+/// The Int64 of `!0` and `!1`.
+impl BoolCodec for Desc<Ordered> {
+    const FORMAT: Format = Format::BoolInt64;
+    const WIDTH: Width = Width::Fixed(1);
+    const ORDER: FieldOrder = FieldOrder::Descending;
+
+    fn write(value: bool, out: &mut Vec<u8>) {
+        write_int(!i64::from(value), out);
+    }
+
+    fn read(bytes: &[u8]) -> Option<bool> {
+        match !read_int(bytes)? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: BoolCodec> KeyField<C> for bool {
+    by_value!();
+    const FORMAT: Format = C::FORMAT;
+    const WIDTH: Width = C::WIDTH;
+    const ORDER: FieldOrder = C::ORDER;
+
+    fn write(value: bool, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        C::write(value, out);
+        Ok(())
+    }
+
+    fn read(bytes: Cow<'_, [u8]>) -> Result<bool, FieldError> {
+        C::read(&bytes).ok_or_else(|| FieldError::new(format_args!("`{}` is no `bool`", Readable(&bytes))))
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: BoolCodec> RangeField<C> for bool {
+    fn cut(bound: bool, side: Side) -> Cut {
+        // The first value after the cut, in the order of the bytes.
+        let first = match (C::ORDER.is_reversed(), side, bound) {
+            (false, Side::Before, value) | (true, Side::After, value) => Some(value),
+            (false, Side::After, false) => Some(true),
+            (true, Side::Before, true) => Some(false),
+            (false, Side::After, true) | (true, Side::Before, false) => None,
+        };
+        first.map_or(Cut::Last, encoded::<C>)
+    }
+}
+
+fn encoded<C: BoolCodec>(value: bool) -> Cut {
+    let mut out = Vec::with_capacity(1);
+    C::write(value, &mut out);
+    Cut::Before(out)
+}
 
 /// The most codes that an error lists.
-const LISTED: usize = 8;
+const MAX_LISTED_CODES: usize = 8;
 
 /// A field-less enum whose variants have explicit codes; derived with [`KeyField`](crate::KeyField).
 pub trait Code: Sized + 'static {
     /// The enum's name.
     const NAME: &'static str;
 
-    /// Every variant with its code and its name, the least code first.
+    /// Every variant with its code and its name, by ascending code.
     const VARIANTS: &'static [(u64, &'static str, Self)];
 
     /// The code of this variant.
@@ -50,8 +173,8 @@ pub trait CodeCodec<T: Code> {
     fn cut(bound: T, side: Side) -> Cut;
 }
 
-/// How many digits the greatest code of `T` has.
-const fn digits<T: Code>() -> usize {
+/// The digits of the greatest code of `T`.
+const fn width<T: Code>() -> usize {
     // The codes ascend.
     match T::VARIANTS {
         [.., (greatest, ..)] => decimal::width(*greatest as u128),
@@ -59,10 +182,10 @@ const fn digits<T: Code>() -> usize {
     }
 }
 
-/// Writes a code of `T`, or a neighbour of one with as many digits.
+/// Writes a number of as many digits as a code of `T` has.
 fn write_digits<T: Code>(code: u64, out: &mut Vec<u8>) {
     let start = out.len();
-    out.resize(start + digits::<T>(), b'0');
+    out.resize(start + width::<T>(), b'0');
     decimal::fill(&mut out[start..], code);
 }
 
@@ -74,7 +197,7 @@ fn from_code<T: Code + Copy>(code: u64) -> Option<T> {
 
 impl<T: Code + Copy> CodeCodec<T> for Text {
     const FORMAT: Format = Format::Decimal;
-    const WIDTH: Width = Width::Fixed(digits::<T>());
+    const WIDTH: Width = Width::Fixed(width::<T>());
 
     #[inline]
     fn write(value: T, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -84,19 +207,19 @@ impl<T: Code + Copy> CodeCodec<T> for Text {
 
     #[inline]
     fn read(bytes: Cow<'_, [u8]>) -> Result<T, FieldError> {
-        let code = decimal::parse(&bytes).filter(|_| bytes.len() == digits::<T>());
+        let code = decimal::parse(&bytes).filter(|_| bytes.len() == width::<T>());
         code.and_then(from_code).ok_or_else(|| unknown_code::<T>(&bytes))
     }
 
     fn cut(bound: T, side: Side) -> Cut {
-        // Between two neighbours there is only one cut, so that an empty range is seen to be empty.
+        // Using the next code gives one cut between two neighbours, so an empty range is recognized as empty.
         let code = match side {
             Side::Before => Some(bound.code()),
             Side::After => bound.code().checked_add(1),
         };
-        match code.filter(|code| decimal::width(u128::from(*code)) <= digits::<T>()) {
+        match code.filter(|code| decimal::width(u128::from(*code)) <= width::<T>()) {
             Some(code) => {
-                let mut encoding = Vec::with_capacity(digits::<T>());
+                let mut encoding = Vec::with_capacity(width::<T>());
                 write_digits::<T>(code, &mut encoding);
                 Cut::Before(encoding)
             }
@@ -124,16 +247,15 @@ impl<T: Code + Copy> CodeCodec<T> for Ordered {
     }
 }
 
-/// The error for bytes that are no code of `T`.
 #[cold]
 fn unknown_code<T: Code>(bytes: &[u8]) -> FieldError {
-    let (name, digits) = (T::NAME, digits::<T>());
+    let (name, width) = (T::NAME, width::<T>());
     let codes = match T::VARIANTS.len() {
-        ..=LISTED => {
-            let codes = T::VARIANTS.iter().map(|(code, variant, _)| format!("{code:0digits$} `{variant}`"));
+        ..=MAX_LISTED_CODES => {
+            let codes = T::VARIANTS.iter().map(|(code, variant, _)| format!("{code:0width$} `{variant}`"));
             format!("its codes are {}", codes.collect::<Vec<_>>().join(", "))
         }
-        count => format!("it has {count} codes of {digits} digits"),
+        count => format!("it has {count} codes of {width} digits"),
     };
     FieldError::new(format_args!("`{}` is not the code of a `{name}`: {codes}", Readable(bytes)))
 }

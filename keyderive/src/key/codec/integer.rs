@@ -1,37 +1,21 @@
-//! Integers in text: fixed digits, signed digits, padded, reversed.
+//! Integers: decimal digits in text, `OrderedCodeBytes` in the ordered layout; padded, reversed and bit-reversed.
 
 use std::borrow::Cow;
+use std::fmt::Display;
 
 use super::super::decimal;
 use super::super::error::FieldError;
 use super::super::fast::{KeyBuf, append_to};
 use super::super::field::{Cut, KeyField, RangeField, Side};
 use super::super::format::{FieldOrder, Format, Width};
-use super::super::show::Readable;
-use super::{Pad, ReverseTs, Text};
+use super::super::ordered::{read_int, write_int};
+use super::super::show::{Hex, Readable};
+use super::{BitReverse, Desc, Ordered, Pad, ReverseTs, Text};
 
-/// The cut just before the bytes that `write` gives; at an end where it has none to give.
-pub(super) fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherwise: Cut) -> Cut {
-    let mut encoding = Vec::with_capacity(40);
-    match write(&mut encoding) {
-        Ok(()) => Cut::Before(encoding),
-        Err(_) => otherwise,
-    }
-}
-
-/// What `read` says of bytes that are not the digits it expects.
-#[cold]
-pub(super) fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
-    FieldError::new(format_args!(
-        "`{}` is not the {} decimal digits of a `{type_name}` in its range",
-        Readable(bytes),
-        bytes.len(),
-    ))
-}
-
-/// The first integer after a cut; none where the type has none. Between two neighbours there is only
-/// one cut, so that an empty range is seen to be empty.
-macro_rules! first_behind {
+/// The first integer after a bound, if the type has one.
+///
+/// Using the next integer gives one cut between two neighbours, so an empty range is recognized as empty.
+macro_rules! first_after {
     ($bound:ident, $side:ident) => {
         match $side {
             Side::Before => Some($bound),
@@ -40,24 +24,26 @@ macro_rules! first_behind {
     };
 }
 
-pub(super) use first_behind;
+/// The last integer before a bound, if the type has one: in reversed bytes the cut is just before this one.
+macro_rules! last_before {
+    ($bound:ident, $side:ident) => {
+        match $side {
+            Side::After => Some($bound),
+            Side::Before => $bound.checked_sub(1),
+        }
+    };
+}
 
-/// The parts that every integer type shares: how it goes into digits and comes back.
+/// The text formats that every integer type shares.
 ///
-/// `$fill` and `$parse` are the functions of [`decimal`] that work on `$wide`, which holds every value.
+/// `$wide` holds every value that is not negative; `$fill` and `$parse` are the functions of [`decimal`] for it.
 macro_rules! integer {
     ($type:ident, $wide:ident, $fill:ident, $parse:ident) => {
         #[diagnostic::do_not_recommend]
         impl<const N: usize> KeyField<Pad<N>> for $type {
-            type Arg<'a> = $type;
-            type Decoded<'a> = $type;
+            by_value!();
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(N);
-
-            #[inline]
-            fn arg(&self) -> $type {
-                *self
-            }
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -67,7 +53,7 @@ macro_rules! integer {
             #[inline(always)]
             fn append(value: $type, _delimiter: u8, out: &mut KeyBuf<'_>) -> Result<bool, FieldError> {
                 let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
-                // Where 10^N is over the type's range, every value has N digits at most.
+                // If the type cannot hold 10^N, every value has at most N digits.
                 if const { $wide::checked_pow(10, N as u32) }.is_some_and(|limit| digits >= limit) {
                     return Err(too_many_digits(value, N));
                 }
@@ -88,28 +74,21 @@ macro_rules! integer {
         #[diagnostic::do_not_recommend]
         impl<const N: usize> RangeField<Pad<N>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                let Some(next) = first_behind!(bound, side) else {
+                let Some(next) = first_after!(bound, side) else {
                     return Cut::Last;
                 };
-                // What is refused is below all values for its sign, or above them for its digits.
+                // A rejected bound is negative, below all values, or has too many digits, above all.
                 let otherwise = if $wide::try_from(next).is_err() { Cut::First } else { Cut::Last };
                 cut_before(|out| <$type as KeyField<Pad<N>>>::write(next, out), otherwise)
             }
         }
 
         #[diagnostic::do_not_recommend]
-
         impl<const MAX: u64> KeyField<ReverseTs<MAX>> for $type {
-            type Arg<'a> = $type;
-            type Decoded<'a> = $type;
+            by_value!();
             const FORMAT: Format = Format::Decimal;
             const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
             const WIDTH: Width = Width::Fixed(decimal::width(MAX as u128));
-
-            #[inline]
-            fn arg(&self) -> $type {
-                *self
-            }
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -141,27 +120,97 @@ macro_rules! integer {
         #[diagnostic::do_not_recommend]
         impl<const MAX: u64> RangeField<ReverseTs<MAX>> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                // The bytes run the other way: they begin with the last value before the cut.
-                let previous = match side {
-                    Side::After => Some(bound),
-                    Side::Before => bound.checked_sub(1),
-                };
-                let Some(previous) = previous else {
+                let Some(last) = last_before!(bound, side) else {
                     return Cut::Last;
                 };
-                // Before all times is after them in the bytes; later than all is in front.
-                let otherwise = if $wide::try_from(previous).is_err() { Cut::Last } else { Cut::First };
-                cut_before(|out| <$type as KeyField<ReverseTs<MAX>>>::write(previous, out), otherwise)
+                // The bytes are in reverse: a negative bound is after all values, a bound above `MAX` before them.
+                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| <$type as KeyField<ReverseTs<MAX>>>::write(last, out), otherwise)
             }
         }
 
         #[diagnostic::do_not_recommend]
         impl RangeField<Text> for $type {
             fn cut(bound: $type, side: Side) -> Cut {
-                match first_behind!(bound, side) {
+                match first_after!(bound, side) {
                     Some(next) => cut_before(|out| <$type as KeyField<Text>>::write(next, out), Cut::Last),
                     None => Cut::Last,
                 }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl KeyField<Desc<Text>> for $type {
+            by_value!();
+            const FORMAT: Format = <$type as KeyField<Text>>::FORMAT;
+            const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
+            // For an unsigned number, `!v` is `MAX - v`.
+            const ORDER: FieldOrder = match $type::MIN {
+                0 => FieldOrder::ReversedFrom { max: $type::MAX as u128 },
+                _ => FieldOrder::Descending,
+            };
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                <$type as KeyField<Text>>::write(!value, out)
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                <$type as KeyField<Text>>::read(bytes).map(|value| !value)
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl RangeField<Desc<Text>> for $type {
+            fn cut(bound: $type, side: Side) -> Cut {
+                match last_before!(bound, side) {
+                    Some(last) => {
+                        cut_before(|out| <$type as KeyField<Desc<Text>>>::write(last, out), Cut::Last)
+                    }
+                    None => Cut::Last,
+                }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<const N: usize> KeyField<Desc<Pad<N>>> for $type {
+            by_value!();
+            const FORMAT: Format = Format::Decimal;
+            const WIDTH: Width = Width::Fixed(N);
+            const ORDER: FieldOrder = match 10_u128.checked_pow(N as u32) {
+                Some(limit) => FieldOrder::ReversedFrom { max: limit - 1 },
+                None => FieldOrder::Descending,
+            };
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let digits = $wide::try_from(value).map_err(|_| negative_padded(value, N))?;
+                if $wide::checked_pow(10, N as u32).is_some_and(|limit| digits >= limit) {
+                    return Err(too_many_digits(value, N));
+                }
+                let mut buffer = [b'0'; N];
+                decimal::$fill(&mut buffer, digits);
+                complement(&mut buffer);
+                out.extend_from_slice(&buffer);
+                Ok(())
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                let mut digits = bytes.to_vec();
+                complement(&mut digits);
+                decimal::$parse(&digits)
+                    .and_then(|value| $type::try_from(value).ok())
+                    .ok_or_else(|| not_digits(&bytes, stringify!($type)))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<const N: usize> RangeField<Desc<Pad<N>>> for $type {
+            fn cut(bound: $type, side: Side) -> Cut {
+                let Some(last) = last_before!(bound, side) else {
+                    return Cut::Last;
+                };
+                // The bytes are in reverse: a negative bound is after all values, one with too many digits before them.
+                let otherwise = if $wide::try_from(last).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| <$type as KeyField<Desc<Pad<N>>>>::write(last, out), otherwise)
             }
         }
     };
@@ -172,17 +221,10 @@ macro_rules! unsigned {
         integer!($type, $wide, $fill, $parse);
 
         #[diagnostic::do_not_recommend]
-
         impl KeyField<Text> for $type {
-            type Arg<'a> = $type;
-            type Decoded<'a> = $type;
+            by_value!();
             const FORMAT: Format = Format::Decimal;
             const WIDTH: Width = Width::Fixed(decimal::width($type::MAX as u128));
-
-            #[inline]
-            fn arg(&self) -> $type {
-                *self
-            }
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -212,17 +254,10 @@ macro_rules! signed {
         integer!($type, $wide, $fill, $parse);
 
         #[diagnostic::do_not_recommend]
-
         impl KeyField<Text> for $type {
-            type Arg<'a> = $type;
-            type Decoded<'a> = $type;
+            by_value!();
             const FORMAT: Format = Format::SignedDecimal;
             const WIDTH: Width = Width::Fixed(1 + decimal::width($type::MAX as u128));
-
-            #[inline]
-            fn arg(&self) -> $type {
-                *self
-            }
 
             #[inline]
             fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -236,7 +271,7 @@ macro_rules! signed {
                 let magnitude = if value < 0 { !value } else { value };
                 decimal::$fill(&mut buffer[1..], magnitude.unsigned_abs().into());
                 if value < 0 {
-                    complement(&mut buffer);
+                    complement_signed(&mut buffer);
                 }
                 out.put(&buffer);
                 Ok(false)
@@ -250,7 +285,7 @@ macro_rules! signed {
                         let mut buffer = [b'0'; const { 1 + decimal::width($type::MAX as u128) }];
                         (bytes.len() == buffer.len()).then(|| {
                             buffer.copy_from_slice(&bytes);
-                            complement(&mut buffer);
+                            complement_signed(&mut buffer);
                             decimal::$parse(&buffer[1..]).and_then(|v| $type::try_from(v).ok()).map(|v| !v)
                         }).flatten()
                     }
@@ -260,17 +295,6 @@ macro_rules! signed {
             }
         }
     )*};
-}
-
-/// Turns the digits of `-v - 1` after their sign into those of `10^w + v`, and back: each digit
-/// becomes its difference from 9. Other bytes never become digits.
-fn complement(signed: &mut [u8]) {
-    if let Some((sign, digits)) = signed.split_first_mut() {
-        *sign = b'-';
-        for digit in digits {
-            *digit = (b'0' + b'9').wrapping_sub(*digit);
-        }
-    }
 }
 
 unsigned! {
@@ -289,15 +313,196 @@ signed! {
     i128 u128 fill_wide parse_wide;
 }
 
+macro_rules! bit_reversed {
+    ($($type:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl KeyField<BitReverse<Text>> for $type {
+            by_value!();
+            const FORMAT: Format = Format::Decimal;
+            const WIDTH: Width = <$type as KeyField<Text>>::WIDTH;
+            const ORDER: FieldOrder = FieldOrder::BitReversed;
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                <$type as KeyField<Text>>::write(value.reverse_bits(), out)
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                <$type as KeyField<Text>>::read(bytes).map($type::reverse_bits)
+            }
+        }
+    )*};
+}
+
+bit_reversed!(u32 u64);
+
+/// The width of an Int64 of the ordered layout.
+const INT: Width = Width::Between(1, 10);
+
+macro_rules! ordered_integers {
+    ($($type:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl KeyField<Ordered> for $type {
+            by_value!();
+            const FORMAT: Format = Format::Int64;
+            const WIDTH: Width = INT;
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                write_number(value, |number| number, out)
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                read_number(&bytes, Some, stringify!($type))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl RangeField<Ordered> for $type {
+            fn cut(bound: $type, side: Side) -> Cut {
+                match first_after!(bound, side) {
+                    // A rejected bound is above all values.
+                    Some(next) => cut_before(|out| <$type as KeyField<Ordered>>::write(next, out), Cut::Last),
+                    None => Cut::Last,
+                }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl KeyField<Desc<Ordered>> for $type {
+            by_value!();
+            const FORMAT: Format = Format::Int64;
+            const WIDTH: Width = INT;
+            const ORDER: FieldOrder = FieldOrder::Descending;
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                write_number(value, |number| !number, out)
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                read_number(&bytes, |number| Some(!number), stringify!($type))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl RangeField<Desc<Ordered>> for $type {
+            fn cut(bound: $type, side: Side) -> Cut {
+                match last_before!(bound, side) {
+                    // A rejected bound is above all values, so before them in the reversed bytes.
+                    Some(last) => cut_before(|out| <$type as KeyField<Desc<Ordered>>>::write(last, out), Cut::First),
+                    None => Cut::Last,
+                }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<const MAX: u64> KeyField<ReverseTs<MAX, Ordered>> for $type {
+            by_value!();
+            const FORMAT: Format = Format::Int64;
+            const WIDTH: Width = INT;
+            const ORDER: FieldOrder = FieldOrder::ReversedFrom { max: MAX as u128 };
+
+            fn write(value: $type, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                let reversed = u64::try_from(value).ok().and_then(|value| MAX.checked_sub(value));
+                match reversed {
+                    Some(reversed) => write_number(reversed, |number| number, out),
+                    None => Err(not_reversible(value, MAX)),
+                }
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<$type, FieldError> {
+                let unreversed = |number| MAX.checked_sub(u64::try_from(number).ok()?)?.try_into().ok();
+                read_number(&bytes, unreversed, stringify!($type))
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl<const MAX: u64> RangeField<ReverseTs<MAX, Ordered>> for $type {
+            fn cut(bound: $type, side: Side) -> Cut {
+                let Some(last) = last_before!(bound, side) else {
+                    return Cut::Last;
+                };
+                // The bytes are in reverse: a negative bound is after all values, a bound above `MAX` before them.
+                let otherwise = if u64::try_from(last).is_err() { Cut::Last } else { Cut::First };
+                cut_before(|out| <$type as KeyField<ReverseTs<MAX, Ordered>>>::write(last, out), otherwise)
+            }
+        }
+    )*};
+}
+
+ordered_integers!(u8 u16 u32 u64 i8 i16 i32 i64);
+
+/// Writes `of(value)` as an Int64, or rejects a value above the greatest one.
+fn write_number<T: Copy + TryInto<i64> + Display>(
+    value: T,
+    of: impl FnOnce(i64) -> i64,
+    out: &mut Vec<u8>,
+) -> Result<(), FieldError> {
+    match value.try_into() {
+        Ok(number) => {
+            write_int(of(number), out);
+            Ok(())
+        }
+        Err(_) => Err(FieldError::new(format_args!(
+            "{value} is above {}, the greatest Int64 of the ordered layout: store it as text or bytes",
+            i64::MAX
+        ))),
+    }
+}
+
+fn read_number<T: TryFrom<i64>>(
+    bytes: &[u8],
+    of: impl FnOnce(i64) -> Option<i64>,
+    type_name: &str,
+) -> Result<T, FieldError> {
+    read_int(bytes).and_then(of).and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
+        FieldError::new(format_args!(
+            "hex {} is not the shortest OrderedCode of an Int64 that is a `{type_name}`",
+            Hex(bytes)
+        ))
+    })
+}
+
+/// The cut just before the bytes that `write` appends, or `otherwise` if it rejects the value.
+fn cut_before(write: impl FnOnce(&mut Vec<u8>) -> Result<(), FieldError>, otherwise: Cut) -> Cut {
+    let mut encoding = Vec::with_capacity(40);
+    match write(&mut encoding) {
+        Ok(()) => Cut::Before(encoding),
+        Err(_) => otherwise,
+    }
+}
+
+/// Replaces each digit by its difference from 9. Bytes that are not digits never become digits.
+fn complement(digits: &mut [u8]) {
+    for digit in digits {
+        *digit = (b'0' + b'9').wrapping_sub(*digit);
+    }
+}
+
+/// Converts between the digits of `-v - 1` and those of `10^w + v`, and sets the sign to `-`.
+fn complement_signed(signed: &mut [u8]) {
+    if let Some((sign, digits)) = signed.split_first_mut() {
+        *sign = b'-';
+        complement(digits);
+    }
+}
+
 #[cold]
-pub(super) fn negative_padded(value: impl std::fmt::Display, width: usize) -> FieldError {
+fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
+    FieldError::new(format_args!(
+        "`{}` is not the {} decimal digits of a `{type_name}` in its range",
+        Readable(bytes),
+        bytes.len(),
+    ))
+}
+
+#[cold]
+fn negative_padded(value: impl Display, width: usize) -> FieldError {
     FieldError::new(format_args!(
         "{value} is negative; `#[pad({width})]` writes digits only: leave `pad` out to store a sign",
     ))
 }
 
 #[cold]
-pub(super) fn too_many_digits(value: impl std::fmt::Display, width: usize) -> FieldError {
+fn too_many_digits(value: impl Display, width: usize) -> FieldError {
     FieldError::new(format_args!(
         "{value} does not fit; `#[pad({width})]` holds {width} digits, at most {}",
         "9".repeat(width),
@@ -305,7 +510,7 @@ pub(super) fn too_many_digits(value: impl std::fmt::Display, width: usize) -> Fi
 }
 
 #[cold]
-pub(super) fn not_reversible(value: impl std::fmt::Display, max: u64) -> FieldError {
+fn not_reversible(value: impl Display, max: u64) -> FieldError {
     FieldError::new(format_args!("{value} cannot be reversed; `#[reverse_ts]` holds 0 to {max}"))
 }
 

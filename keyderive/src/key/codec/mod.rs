@@ -1,18 +1,27 @@
 //! The codecs: marker types that name the format a field is stored in.
 //!
-//! The derive picks one for each field, by its attributes and the key's layout. What each writes for each type is
-//! said by the page of the key format, which follows.
+//! The derive picks one for each field, by its attributes and the key's layout. The page of the key format, which
+//! follows, has the bytes of each codec for each type.
 //!
 #![doc = include_str!("../../../FORMAT.md")]
 
+/// The items of [`KeyField`](crate::KeyField) for a `Copy` type that is its own argument and has no lifetime.
+macro_rules! by_value {
+    () => {
+        type Arg<'a> = Self;
+        type Decoded<'a> = Self;
+
+        #[inline]
+        fn arg(&self) -> Self {
+            *self
+        }
+    };
+}
+
 mod bytes;
 mod code;
-mod escape;
 mod integer;
 mod list;
-mod ordered;
-mod reversed;
-mod single;
 mod string;
 mod time;
 #[cfg(feature = "uuid")]
@@ -20,10 +29,8 @@ mod uuid;
 
 pub use bytes::BytesCodec;
 pub(crate) use bytes::{read_hex, write_hex};
-pub use code::{Code, CodeCodec};
-pub(crate) use escape::ESCAPED;
-pub use single::BoolCodec;
-
+pub use code::{BoolCodec, Code, CodeCodec};
+pub(crate) use string::ESCAPED;
 pub use string::{LentStr, StrCodec};
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec};
 #[cfg(feature = "uuid")]
@@ -43,11 +50,11 @@ pub enum Ordered {}
 #[derive(Clone, Copy, Debug)]
 pub enum Pad<const N: usize> {}
 
-/// `#[reverse_ts(max = MAX)]`: `MAX - t`, so that the newest comes first, of the number that `C` writes.
+/// `#[reverse_ts(max = MAX)]`: `MAX - t` in place of the number `t` that `C` writes, so that the newest comes first.
 #[derive(Clone, Copy, Debug)]
 pub struct ReverseTs<const MAX: u64, C = Text>(PhantomData<C>);
 
-/// `#[row_key(desc)]`: greatest first, of what `C` writes.
+/// `#[row_key(desc)]`: what `C` writes, the greatest first.
 #[derive(Clone, Copy, Debug)]
 pub struct Desc<C = Text>(PhantomData<C>);
 
@@ -58,6 +65,7 @@ pub struct BitReverse<C = Text>(PhantomData<C>);
 /// `#[row_key(escape)]`: any string in a delimited field, with every byte up to `%` written `%XX`.
 #[derive(Clone, Copy, Debug)]
 pub enum Escape {}
+
 /// `#[row_key(ts(unit = "millis"))]`: a time as the count of the unit `U` since 1970.
 #[derive(Clone, Copy, Debug)]
 pub struct Ts<U, C = Text>(PhantomData<(U, C)>);
@@ -78,7 +86,7 @@ pub enum Micros {}
 #[derive(Clone, Copy, Debug)]
 pub enum Nanos {}
 
-/// `ts(exact)`: a time that is finer than the unit `U` is refused, and not rounded down to it.
+/// `ts(exact)`: rejects a time that is finer than the unit `U`, instead of rounding it down.
 #[derive(Clone, Copy, Debug)]
 pub struct Exact<U>(PhantomData<U>);
 

@@ -1,100 +1,17 @@
-//! Strings: as they are, padded with spaces, or escaped.
+//! Strings and characters: as they are, padded with spaces, or escaped.
 //!
-//! The string types are one type to the key. A codec writes and reads `str`; a string type says how it lends one
-//! and takes one back.
+//! A codec reads and writes `str`; the string types differ only in how they borrow one and take one back. A character
+//! is a string of one.
 
 use std::borrow::Cow;
+use std::ops::RangeInclusive;
 
 use super::super::error::FieldError;
 use super::super::fast::{self, KeyBuf, holds_forbidden};
 use super::super::field::{Cut, KeyField, PrefixField, RangeField, Side};
 use super::super::format::{Format, Width};
 use super::super::show::{Byte, Readable};
-use super::{Pad, Text};
-
-/// The bytes that end a padded string and so cannot be its last ones.
-const PADDING: u8 = b' ';
-
-/// Reads UTF-8, or says where it is not.
-#[inline(always)]
-fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
-    fast::utf8(bytes).ok_or_else(|| not_utf8(bytes))
-}
-
-#[cold]
-fn not_utf8(bytes: &[u8]) -> FieldError {
-    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
-    FieldError::new(format_args!("`{}` is not UTF-8 from byte {valid} of the field on", Readable(bytes)))
-}
-
-/// Checks a string against `#[pad(width)]`.
-fn check_padded(value: &str, width: usize) -> Result<(), FieldError> {
-    if value.len() > width {
-        return Err(FieldError::new(format_args!(
-            "{value:?} is {} bytes long; `#[pad({width})]` holds {width}",
-            value.len(),
-        )));
-    }
-    if value.as_bytes().last() == Some(&PADDING) {
-        return Err(FieldError::new(format_args!(
-            "{value:?} ends in a space; `#[pad({width})]` pads with spaces and would lose it: trim it",
-        )));
-    }
-    match value.bytes().find(|byte| *byte < PADDING) {
-        Some(byte) => Err(FieldError::new(format_args!(
-            "{value:?} holds {}; `#[pad({width})]` pads with spaces, and a byte below them would sort wrong",
-            Byte(byte),
-        ))),
-        None => Ok(()),
-    }
-}
-
-/// Writes a string that `check_padded` has passed.
-fn write_padded(value: &str, width: usize, out: &mut Vec<u8>) -> Result<(), FieldError> {
-    check_padded(value, width)?;
-    let end = out.len() + width;
-    out.extend_from_slice(value.as_bytes());
-    out.resize(end, PADDING);
-    Ok(())
-}
-
-fn read_padded(bytes: &[u8]) -> Result<&str, FieldError> {
-    let value = utf8(trim_padding(bytes))?;
-    check_padded(value, bytes.len())?;
-    Ok(value)
-}
-
-/// The cut beside a string that the padded field may not be able to hold.
-///
-/// Below, `stored` are the bytes of the longest string that is a prefix of `bound` and that the field
-/// can compare: cut at the width, at the first byte that the field never holds, and at trailing spaces.
-/// Where that left something of `bound` out, `bound` itself comes right after it.
-fn cut_padded(bound: &str, width: usize, side: Side) -> Cut {
-    let bytes = bound.as_bytes();
-    let bytes = &bytes[..bytes.iter().position(|byte| *byte < PADDING).unwrap_or(bytes.len())];
-    let bytes = &bytes[..bytes.len().min(width)];
-    let mut stored = trim_padding(bytes).to_vec();
-    let whole = stored.len() == bound.len();
-    stored.resize(width, PADDING);
-    match side {
-        Side::Before if whole => Cut::Before(stored),
-        Side::Before | Side::After => Cut::After(stored),
-    }
-}
-
-/// The cuts around the padded strings that begin with `prefix`.
-fn padded_prefix_cuts(prefix: &str, width: usize) -> (Cut, Cut) {
-    let held = prefix.len() <= width && prefix.bytes().all(|byte| byte >= PADDING);
-    let start = cut_padded(prefix, width, Side::Before);
-    let end = if held { Cut::AfterPrefix(prefix.as_bytes().to_vec()) } else { start.clone() };
-    (start, end)
-}
-
-/// `bytes` without the spaces at their end.
-fn trim_padding(bytes: &[u8]) -> &[u8] {
-    let len = bytes.iter().rposition(|byte| *byte != PADDING).map_or(0, |last| last + 1);
-    &bytes[..len]
-}
+use super::{Escape, Ordered, Pad, Text};
 
 /// A format for strings.
 pub trait StrCodec {
@@ -117,7 +34,7 @@ pub trait StrCodec {
         value.len()
     }
 
-    /// Appends as `write` does; whether a byte at or below the delimiter is among what was appended.
+    /// Appends as `write` does, and returns whether it appended a byte at or below the delimiter.
     ///
     /// # Errors
     /// Those of `write`.
@@ -155,10 +72,12 @@ pub trait StrCodec {
     fn prefix_cuts(prefix: &str) -> (Cut, Cut);
 }
 
-/// A format whose strings stand in the key as they are, so that they can be borrowed from it.
+/// A format that stores strings unchanged, so that a `&str` can be borrowed from the key.
 pub trait LentStr: StrCodec {
+    /// Rejects strings that cannot be borrowed.
+    ///
     /// # Errors
-    /// For a string that the key's layout would write in other bytes.
+    /// For a string whose bytes the key's layout changes.
     fn check_lent(_value: &str) -> Result<(), FieldError> {
         Ok(())
     }
@@ -214,6 +133,54 @@ impl StrCodec for Text {
 
 impl LentStr for Text {}
 
+#[inline(always)]
+fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
+    fast::utf8(bytes).ok_or_else(|| not_utf8(bytes))
+}
+
+#[cold]
+fn not_utf8(bytes: &[u8]) -> FieldError {
+    let valid = str::from_utf8(bytes).map_or_else(|error| error.valid_up_to(), str::len);
+    FieldError::new(format_args!("`{}` is not UTF-8 from byte {valid} of the field on", Readable(bytes)))
+}
+
+/// The same bytes as in text; the layout escapes zero bytes.
+impl StrCodec for Ordered {
+    const FORMAT: Format = Format::Utf8;
+    const WIDTH: Width = Width::Delimited;
+
+    fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        <Text as StrCodec>::write(value, out)
+    }
+
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
+        <Text as StrCodec>::read(bytes)
+    }
+
+    fn cut(bound: &str, side: Side) -> Cut {
+        <Text as StrCodec>::cut(bound, side)
+    }
+
+    fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
+        <Text as StrCodec>::prefix_cuts(prefix)
+    }
+}
+
+impl LentStr for Ordered {
+    fn check_lent(value: &str) -> Result<(), FieldError> {
+        if value.bytes().any(|byte| byte == 0) {
+            return Err(FieldError::new(format_args!(
+                "{value:?} holds a zero byte, which is written as two bytes, so a `&str` cannot be borrowed from \
+                 the key: use `String` or `Cow<str>`"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// What a padded string ends in, so the last byte of its value cannot be one.
+const PADDING: u8 = b' ';
+
 impl<const N: usize> StrCodec for Pad<N> {
     const FORMAT: Format = Format::PaddedUtf8;
     const WIDTH: Width = Width::Fixed(N);
@@ -241,6 +208,163 @@ impl<const N: usize> StrCodec for Pad<N> {
 }
 
 impl<const N: usize> LentStr for Pad<N> {}
+
+/// Rejects what `#[pad(width)]` cannot hold.
+fn check_padded(value: &str, width: usize) -> Result<(), FieldError> {
+    if value.len() > width {
+        return Err(FieldError::new(format_args!(
+            "{value:?} is {} bytes long; `#[pad({width})]` holds {width}",
+            value.len(),
+        )));
+    }
+    if value.as_bytes().last() == Some(&PADDING) {
+        return Err(FieldError::new(format_args!(
+            "{value:?} ends in a space; `#[pad({width})]` pads with spaces and would lose it: trim it",
+        )));
+    }
+    match value.bytes().find(|byte| *byte < PADDING) {
+        Some(byte) => Err(FieldError::new(format_args!(
+            "{value:?} holds {}; `#[pad({width})]` pads with spaces, and a byte below them would sort wrong",
+            Byte(byte),
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn write_padded(value: &str, width: usize, out: &mut Vec<u8>) -> Result<(), FieldError> {
+    check_padded(value, width)?;
+    let end = out.len() + width;
+    out.extend_from_slice(value.as_bytes());
+    out.resize(end, PADDING);
+    Ok(())
+}
+
+fn read_padded(bytes: &[u8]) -> Result<&str, FieldError> {
+    let value = utf8(trim_padding(bytes))?;
+    check_padded(value, bytes.len())?;
+    Ok(value)
+}
+
+/// The cut on one side of a string, which the padded field need not be able to hold.
+///
+/// `stored` is the longest prefix of `bound` that the field can hold: truncated at the width, at the first byte below
+/// a space, and without trailing spaces. If that truncates `bound`, `bound` sorts right after `stored`.
+fn cut_padded(bound: &str, width: usize, side: Side) -> Cut {
+    let bytes = bound.as_bytes();
+    let bytes = &bytes[..bytes.iter().position(|byte| *byte < PADDING).unwrap_or(bytes.len())];
+    let bytes = &bytes[..bytes.len().min(width)];
+    let mut stored = trim_padding(bytes).to_vec();
+    let whole = stored.len() == bound.len();
+    stored.resize(width, PADDING);
+    match side {
+        Side::Before if whole => Cut::Before(stored),
+        Side::Before | Side::After => Cut::After(stored),
+    }
+}
+
+/// The cuts around the padded strings that begin with `prefix`.
+fn padded_prefix_cuts(prefix: &str, width: usize) -> (Cut, Cut) {
+    let held = prefix.len() <= width && prefix.bytes().all(|byte| byte >= PADDING);
+    let start = cut_padded(prefix, width, Side::Before);
+    let end = if held { Cut::AfterPrefix(prefix.as_bytes().to_vec()) } else { start.clone() };
+    (start, end)
+}
+
+fn trim_padding(bytes: &[u8]) -> &[u8] {
+    let len = bytes.iter().rposition(|byte| *byte != PADDING).map_or(0, |last| last + 1);
+    &bytes[..len]
+}
+
+/// The greatest escaped byte, and the first byte of every escape: so escapes sort as the bytes they stand for, before
+/// all other bytes.
+const ESCAPE: u8 = b'%';
+/// The bytes that are escaped.
+pub(crate) const ESCAPED: RangeInclusive<u8> = 0..=ESCAPE;
+const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+
+impl StrCodec for Escape {
+    const FORMAT: Format = Format::EscapedUtf8;
+    const WIDTH: Width = Width::Delimited;
+
+    fn write(value: &str, out: &mut Vec<u8>) -> Result<(), FieldError> {
+        write_escaped(value, out);
+        Ok(())
+    }
+
+    fn written_len(value: &str) -> usize {
+        value.len() + 2 * value.bytes().filter(|byte| *byte <= ESCAPE).count()
+    }
+
+    fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError> {
+        if !bytes.iter().any(|byte| *byte <= ESCAPE) {
+            return <Text as StrCodec>::read(bytes);
+        }
+        match unescaped(&bytes) {
+            Some(raw) => <Text as StrCodec>::read(Cow::Owned(raw)),
+            None => Err(FieldError::new(format_args!(
+                "`{}` is not escaped as `#[row_key(escape)]` does: each byte up to `%`, and no other, as `%` and two \
+                 upper-case hexadecimal digits",
+                Readable(&bytes)
+            ))),
+        }
+    }
+
+    fn cut(bound: &str, side: Side) -> Cut {
+        match side {
+            Side::Before => Cut::Before(escaped(bound)),
+            Side::After => Cut::After(escaped(bound)),
+        }
+    }
+
+    fn prefix_cuts(prefix: &str) -> (Cut, Cut) {
+        (Cut::Before(escaped(prefix)), Cut::AfterPrefix(escaped(prefix)))
+    }
+}
+
+fn escaped(value: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    write_escaped(value, &mut out);
+    out
+}
+
+fn write_escaped(value: &str, out: &mut Vec<u8>) {
+    for byte in value.bytes() {
+        match byte {
+            ..=ESCAPE => {
+                out.extend_from_slice(&[
+                    ESCAPE,
+                    DIGITS[usize::from(byte >> 4)],
+                    DIGITS[usize::from(byte & 15)],
+                ]);
+            }
+            byte => out.push(byte),
+        }
+    }
+}
+
+/// The bytes without escapes; `None` if a byte lacks its escape, or an escape stands for a byte that needs none.
+fn unescaped(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes.iter();
+    while let Some(byte) = rest.next() {
+        match *byte {
+            ESCAPE => {
+                let mut digit = || {
+                    let digit = *rest.next()?;
+                    u8::try_from(DIGITS.iter().position(|known| *known == digit)?).ok()
+                };
+                let value = digit()? << 4 | digit()?;
+                if value > ESCAPE {
+                    return None;
+                }
+                out.push(value);
+            }
+            byte if byte < ESCAPE => return None,
+            byte => out.push(byte),
+        }
+    }
+    Some(out)
+}
 
 macro_rules! string_type {
     ([$($lifetime:lifetime)?] $type:ty => $decoded:ty, $codec:ident, |$value:ident| $check:expr, |$read:ident| $take:expr) => {
@@ -318,3 +442,36 @@ string_type!(['s] &'s str => &'a str, LentStr, |value| C::check_lent(value), |re
     Cow::Borrowed(value) => Ok(value),
     Cow::Owned(_) => Err(FieldError::new("it is written with escapes, so it cannot be borrowed: use `Cow<str>`")),
 });
+
+macro_rules! char_codec {
+    ($($codec:ident)*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl KeyField<$codec> for char {
+            by_value!();
+            const FORMAT: Format = <$codec as StrCodec>::FORMAT;
+            const WIDTH: Width = <$codec as StrCodec>::WIDTH;
+
+            fn write(value: char, out: &mut Vec<u8>) -> Result<(), FieldError> {
+                <$codec as StrCodec>::write(value.encode_utf8(&mut [0; 4]), out)
+            }
+
+            fn read(bytes: Cow<'_, [u8]>) -> Result<char, FieldError> {
+                let text = <$codec as StrCodec>::read(bytes)?;
+                let mut chars = text.chars();
+                match (chars.next(), chars.next()) {
+                    (Some(value), None) => Ok(value),
+                    _ => Err(FieldError::new(format_args!("{text:?} is not one character"))),
+                }
+            }
+        }
+
+        #[diagnostic::do_not_recommend]
+        impl RangeField<$codec> for char {
+            fn cut(bound: char, side: Side) -> Cut {
+                <$codec as StrCodec>::cut(bound.encode_utf8(&mut [0; 4]), side)
+            }
+        }
+    )*};
+}
+
+char_codec!(Text Ordered Escape);

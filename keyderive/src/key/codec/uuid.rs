@@ -1,4 +1,4 @@
-//! `Uuid`: in text hyphenated or not, ordered as its 16 bytes; of any version or random ones only.
+//! `Uuid`: hexadecimal with or without hyphens in text, 16 bytes in the ordered layout; of any version or of version 4.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ use super::super::format::{Format, Width};
 use super::super::show::Readable;
 use super::{Ordered, Simple, Text, V4};
 
-/// A format for UUIDs. The order of each is that of the 16 bytes.
+/// A format for UUIDs. Every format sorts as the 16 bytes do.
 pub trait UuidCodec {
     /// What is written, for the schema.
     const FORMAT: Format;
     /// How many bytes are written.
     const WIDTH: usize;
-    /// Whether UUIDs that are not of version 4 are errors.
+    /// Whether UUIDs of other versions than 4 are rejected.
     const V4: bool = false;
 
     /// Appends the encoding of any UUID.
@@ -64,7 +64,7 @@ impl<C: UuidCodec> UuidCodec for V4<C> {
     }
 }
 
-/// The UUID that these bytes, of a length that a codec writes, may be an encoding of.
+/// Accepts every form that a codec writes, and others: the caller compares the UUID's encoding with the bytes.
 fn parse(bytes: &[u8]) -> Option<Uuid> {
     match bytes.try_into() {
         Ok(bytes) => Some(Uuid::from_bytes(bytes)),
@@ -72,7 +72,7 @@ fn parse(bytes: &[u8]) -> Option<Uuid> {
     }
 }
 
-/// Version 4 of the variant that has versions, that of RFC 9562.
+/// Accepts version 4 of the variant of RFC 9562, the one that has versions.
 fn check_v4(value: &Uuid) -> Result<(), FieldError> {
     let bytes = value.as_bytes();
     if bytes[6] >> 4 == 4 && bytes[8] >> 6 == 0b10 {
@@ -100,15 +100,9 @@ impl std::fmt::Display for Version<'_> {
 
 #[diagnostic::do_not_recommend]
 impl<C: UuidCodec> KeyField<C> for Uuid {
-    type Arg<'a> = Uuid;
-    type Decoded<'a> = Uuid;
+    by_value!();
     const FORMAT: Format = C::FORMAT;
     const WIDTH: Width = Width::Fixed(C::WIDTH);
-
-    #[inline]
-    fn arg(&self) -> Uuid {
-        *self
-    }
 
     #[inline]
     fn write(value: Uuid, out: &mut Vec<u8>) -> Result<(), FieldError> {
@@ -137,7 +131,7 @@ impl<C: UuidCodec> KeyField<C> for Uuid {
 #[diagnostic::do_not_recommend]
 impl<C: UuidCodec> RangeField<C> for Uuid {
     fn cut(bound: Uuid, side: Side) -> Cut {
-        // Between two neighbours there is only one cut, so that an empty range is seen to be empty.
+        // Using the next UUID gives one cut between two neighbours, so an empty range is recognized as empty.
         let next = match side {
             Side::Before => Some(bound),
             Side::After => bound.as_u128().checked_add(1).map(Uuid::from_u128),
@@ -162,4 +156,55 @@ fn not_a_uuid<C: UuidCodec>(bytes: &[u8]) -> FieldError {
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+
+    const RANDOM: Uuid = Uuid::from_u128(0x67e5_5044_10b1_426f_9247_bb68_0e5f_e0c8);
+    const OF_TIME: Uuid = Uuid::from_u128(0x0190_5c2e_8d7a_7b3c_9247_bb68_0e5f_e0c8);
+
+    fn write<C: UuidCodec>(value: Uuid) -> Result<String, String> {
+        let mut out = Vec::new();
+        <Uuid as KeyField<C>>::write(value, &mut out).map_err(|error| error.to_string())?;
+        Ok(String::from_utf8(out).unwrap())
+    }
+
+    fn read<C: UuidCodec>(text: &str) -> Result<Uuid, String> {
+        <Uuid as KeyField<C>>::read(Cow::Borrowed(text.as_bytes())).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn bytes() {
+        assert_eq!(write::<Text>(RANDOM).unwrap(), "67e55044-10b1-426f-9247-bb680e5fe0c8");
+        assert_eq!(write::<V4>(RANDOM).unwrap(), "67e55044-10b1-426f-9247-bb680e5fe0c8");
+        assert_eq!(write::<Simple>(RANDOM).unwrap(), "67e5504410b1426f9247bb680e5fe0c8");
+        assert_eq!(write::<V4<Simple>>(RANDOM).unwrap(), "67e5504410b1426f9247bb680e5fe0c8");
+    }
+
+    #[test]
+    fn other_versions_are_rejected_by_write_and_read() {
+        let text = write::<Text>(OF_TIME).unwrap();
+        for error in [write::<V4>(OF_TIME).unwrap_err(), read::<V4>(&text).unwrap_err()] {
+            assert!(
+                error.contains(&text) && error.contains("version 7") && error.contains("version 4"),
+                "{error}"
+            );
+        }
+        assert!(write::<V4>(Uuid::nil()).unwrap_err().contains("a variant without versions"));
+    }
+
+    #[test]
+    fn only_the_written_form_is_read() {
+        for text in [
+            "67E55044-10B1-426F-9247-BB680E5FE0C8",
+            "67e5504410b1426f9247bb680e5fe0c8",
+            "{67e55044-10b1-426f-9247-bb680e5fe0c8}",
+            "urn:uuid:67e55044-10b1-426f-9247-bb680e5fe0c8",
+            "67e55044-10b1-426f-9247-bb680e5fe0cg",
+            "",
+        ] {
+            let error = read::<Text>(text).unwrap_err();
+            assert!(error.contains(text) && error.contains("with hyphens, 36 bytes"), "{error}");
+        }
+        assert!(read::<Simple>("67e55044-10b1-426f-9247-bb680e5fe0c8").is_err());
+    }
+}

@@ -1,9 +1,8 @@
-//! The bytes of each format, its refusals, and cuts between values that it does not hold.
-
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::super::{DateTime17, Desc, Exact, Micros, Millis, Nanos, Ordered, ReverseTs, Secs, Text, Ts};
+use super::{Civil, DAY, DisplayUtc, SECOND};
 use crate::key::{Cut, FieldOrder, KeyField, RangeField, Side};
 
 const MAX: u64 = i64::MAX as u64;
@@ -51,7 +50,7 @@ fn the_bytes_of_every_unit_and_order() {
 }
 
 #[test]
-fn what_is_refused_says_why() {
+fn errors_say_why_and_what_to_do() {
     for (written, parts) in [
         (
             write::<Ts<Exact<Millis>>, _>(at(1_426_535_612_156_000_001)),
@@ -87,12 +86,12 @@ fn what_is_refused_says_why() {
             write::<DateTime17, _>(at(253_402_300_800_000_000_000)),
             &["10000-01-01T00:00:00Z is too late", "layout = \"ordered\""],
         ),
-        // What the calendar has no digits for, `datetime17` does not hold.
+        // The remedy is not `datetime17`, which ends with the year 9999.
         (
             write::<Ts<Secs>, _>(at(253_402_300_800_000_000_000)),
             &["2286-11-20T17:46:39Z; `row_key(layout = \"ordered\")` on the struct"],
         ),
-        // A greater `max` would not reach further back.
+        // The remedy is not a greater `max`.
         (
             write::<ReverseTs<MAX>, _>(at(-1_000)),
             &[
@@ -117,7 +116,7 @@ fn what_is_refused_says_why() {
 }
 
 #[test]
-fn only_what_is_written_is_read() {
+fn read_accepts_only_what_write_writes() {
     for text in [
         "20150229000000000",
         "20150301240000000",
@@ -143,15 +142,53 @@ fn orders_are_declared() {
     assert_eq!(<SystemTime as KeyField<ReverseTs<10>>>::ORDER, FieldOrder::ReversedFrom { max: 10 });
 }
 
-/// No time lies between two neighbours, so the cuts between them are one.
+/// No time lies between two neighbours, so there is one cut between them.
 #[test]
-fn empty_ranges_are_seen_to_be_empty() {
+fn empty_ranges_are_recognized() {
     let cut = |nanos, side| <SystemTime as RangeField<Ts<Millis>>>::cut(at(nanos), side);
     assert_eq!(cut(1_000_000, Side::After), cut(2_000_000, Side::Before));
     assert_eq!(cut(1_000_001, Side::Before), cut(1_999_999, Side::After));
     assert_eq!(cut(-1, Side::After), Cut::Before(b"0000000000000".to_vec()));
     assert_eq!(cut(-1, Side::Before), Cut::Before(b"0000000000000".to_vec()));
     assert_eq!(cut(-1_000_001, Side::Before), Cut::First);
+}
+
+#[test]
+fn every_day_of_the_years_1_to_9999_round_trips() {
+    let first = Civil { year: 1, month: 1, day: 1 };
+    let last = Civil { year: 9999, month: 12, day: 31 };
+    let mut previous = Civil::from_days(first.days() - 1);
+    for days in first.days()..=last.days() {
+        let civil = Civil::from_days(days);
+        assert_eq!(civil.days(), days);
+        let key = |civil: Civil| (civil.year, civil.month, civil.day);
+        assert!(key(previous) < key(civil));
+        previous = civil;
+    }
+    assert_eq!(previous, last);
+}
+
+#[test]
+fn known_days() {
+    for (days, shown) in
+        [(0, "1970-01-01"), (16_495, "2015-03-01"), (11_016, "2000-02-29"), (-1, "1969-12-31")]
+    {
+        assert_eq!(format!("{:#}", DisplayUtc(i128::from(days) * DAY)), shown);
+    }
+}
+
+#[test]
+fn instants_print_without_trailing_zeros() {
+    for (nanos, shown) in [
+        (0, "1970-01-01T00:00:00Z"),
+        (1_426_535_612_156_000_000, "2015-03-16T19:53:32.156Z"),
+        (-1, "1969-12-31T23:59:59.999999999Z"),
+    ] {
+        assert_eq!(DisplayUtc(nanos).to_string(), shown);
+    }
+    // The extremes of a time in 64 bits of seconds.
+    DisplayUtc(i128::from(i64::MIN) * SECOND).to_string();
+    DisplayUtc(i128::from(i64::MAX) * SECOND).to_string();
 }
 
 #[cfg(feature = "chrono")]
