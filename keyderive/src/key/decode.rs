@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 
 use super::codec::{Ordered, Text};
 use super::error::{DecodeError, DecodeKind, FieldError};
-use super::fast::Marked;
+use super::fast::MaskedKey;
 use super::field::KeyField;
 use super::format::Width;
 use super::ordered::Malformed;
@@ -27,7 +27,7 @@ type Md5 = [u8; 16];
 #[derive(Debug)]
 pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
-    marked: Marked<'a>,
+    masked: MaskedKey<'a>,
     /// The bucket that the key says it is in.
     bucket: Option<i32>,
     spans: [Span; N],
@@ -48,7 +48,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     fn new(key: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Self {
             key,
-            marked: Marked::without(key),
+            masked: MaskedKey::without(key),
             bucket: None,
             spans: [Span::default(); N],
             at: 0,
@@ -62,7 +62,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
             return reader.ordered_head();
         }
         if const { K::SCHEMA.has_delimited_field() } {
-            reader.marked = Marked::new(key, Self::DELIMITER);
+            reader.masked = MaskedKey::new(key, Self::DELIMITER);
         }
         reader.salt_if_at(SaltPlace::Front)?;
         if let Some(tag) = K::SCHEMA.tag() {
@@ -170,7 +170,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     fn text_field<C, T: KeyField<C>>(&mut self, at: usize) -> Result<T::Decoded<'a>, DecodeError> {
         let last = at + 1 == N;
         let read = self.take_field(T::WIDTH, last).and_then(|bytes| {
-            let text = self.marked.ascii(self.at, self.at + bytes.len());
+            let text = self.masked.ascii(self.at, self.at + bytes.len());
             Ok((bytes.len(), T::read_lent(bytes, text)?))
         });
         match read {
@@ -204,7 +204,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
             }
             return Ok(bytes);
         }
-        let end = self.marked.find_forbidden(self.at, delimiter);
+        let end = self.masked.find_forbidden(self.at, delimiter);
         let Some(bytes) = self.key.get(self.at..end) else {
             return Err(unended(rest, delimiter));
         };

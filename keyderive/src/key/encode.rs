@@ -78,7 +78,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         };
         let bucket = bucket_of(salt, out, &spans, K::SCHEMA);
         if salt.is_padded() {
-            Salt::patch(bucket, &mut out[salt_at..salt_at + salt.width()]);
+            Salt::fill_digits(bucket, &mut out[salt_at..salt_at + salt.width()]);
         } else {
             let len = out.len();
             K::SCHEMA.write_salt(salt, bucket, out);

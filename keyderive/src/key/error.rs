@@ -267,7 +267,7 @@ fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(salt) = schema.salt() else {
         return Ok(());
     };
-    match salt.fields_left().checked_sub(1).and_then(|left| schema.fields().get(left)) {
+    match salt.fields_before().checked_sub(1).and_then(|left| schema.fields().get(left)) {
         Some(field) => write!(f, "after `{}` it does not have", field.name())?,
         None => f.write_str("it does not begin with")?,
     }

@@ -1,4 +1,4 @@
-//! What a type must know to be a field of a row key.
+//! The traits of a field of a row key, and the checks of fields that a user's module reads and writes.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -6,15 +6,16 @@ use std::fmt;
 use super::error::FieldError;
 use super::fast::{KeyBuf, holds_forbidden};
 use super::format::{FieldOrder, Format, Width};
+use super::show::Readable;
 
 /// A type that can be stored as a field of a row key, in the format that the codec `C` names.
 ///
-/// The derive of row keys picks `C` from the field's attributes: [`Text`](super::codec::Text) where there are none.
+/// The derive of row keys picks `C` from the field's attributes: [`Text`](super::codec::Text) without any.
 /// For newtypes and enums of codes [there is a derive](derive@crate::KeyField), for a foreign type
 /// `#[row_key(with = "module")]`.
 ///
 /// # By hand
-/// A type that is neither implements the trait, and [`RangeField`] where its bytes are in the order of its values:
+/// Any other type implements the trait, and [`RangeField`] if its bytes sort as its values do:
 ///
 /// ```
 /// use std::borrow::Cow;
@@ -70,7 +71,7 @@ use super::format::{FieldOrder, Format, Width};
 ///         match (Self::write(bound, &mut encoding), side) {
 ///             (Ok(()), Side::Before) => Cut::Before(encoding),
 ///             (Ok(()), Side::After) => Cut::After(encoding),
-///             // A major or minor number over all that are stored: a bound is a cut, and need not fit.
+///             // A bound need not fit: one that no key can hold is after those that a key can.
 ///             (Err(_), _) if bound.major > 999 => Cut::Last,
 ///             (Err(_), _) => Cut::AfterPrefix(format!("{:03}.", bound.major).into_bytes()),
 ///         }
@@ -108,7 +109,7 @@ pub trait KeyField<C> {
     /// The value as scans and encoders take it: by copy or borrowed.
     type Arg<'a>: Copy + fmt::Debug;
 
-    /// The value as read out of `'a` bytes: `Self`, with what it borrows borrowed from them.
+    /// The value as read from bytes of the lifetime `'a`: `Self`, borrowing from them what it borrows.
     type Decoded<'a>;
 
     /// What is written, for the schema.
@@ -116,7 +117,7 @@ pub trait KeyField<C> {
 
     /// How many bytes are written.
     ///
-    /// Where it is delimited, the key checks that no byte is at or below the delimiter.
+    /// If it is delimited, the key rejects bytes at or below the delimiter.
     const WIDTH: Width;
 
     /// How the order of the bytes follows from the order of the values.
@@ -128,13 +129,11 @@ pub trait KeyField<C> {
     /// Appends the encoding of `value` to `out`.
     ///
     /// # Errors
-    /// When the format cannot hold the value; nothing is truncated, wrapped or defaulted. What has been
-    /// appended by then is the caller's to remove.
+    /// When the format cannot hold the value; nothing is truncated, wrapped or defaulted. The caller removes what was
+    /// appended before the error.
     fn write(value: Self::Arg<'_>, out: &mut Vec<u8>) -> Result<(), FieldError>;
 
-    /// How many bytes [`write`](Self::write) appends for `value`, or about as many.
-    ///
-    /// Here so that the room for a whole key is made once.
+    /// An estimate of how many bytes [`write`](Self::write) appends for `value`, so that a key is allocated once.
     #[doc(hidden)]
     #[inline(always)]
     fn written_len(_value: Self::Arg<'_>) -> usize {
@@ -144,10 +143,8 @@ pub trait KeyField<C> {
         }
     }
 
-    /// Appends as [`write`](Self::write) does; whether a byte at or below the delimiter is among what was appended,
-    /// where that is what ends the field.
-    ///
-    /// Here so that a format that appends bytes as they are can look at them on the way.
+    /// Appends as [`write`](Self::write) does, and returns whether a field that the delimiter ends holds a byte at or
+    /// below it. A format that copies bytes can check them while copying.
     ///
     /// # Errors
     /// Those of `write`.
@@ -164,15 +161,14 @@ pub trait KeyField<C> {
 
     /// Reads a value back from exactly the bytes of its encoding.
     ///
-    /// The bytes are borrowed from the key, but where a layout had to take an escape out of them.
+    /// The bytes are borrowed from the key, unless the ordered layout had escaped some.
     ///
     /// # Errors
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
 
-    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes`, where it is known to be ASCII.
-    ///
-    /// Here so that strings need not be checked again.
+    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes` if they are known to be ASCII, so that strings
+    /// need no second check.
     ///
     /// # Errors
     /// Those of `read`.
@@ -194,14 +190,14 @@ pub enum Side {
 
 /// A place between two encodings of a field, in the order of the bytes.
 ///
-/// A bound of a range is a cut and not a value, so it need not be a value that the field can hold.
+/// Range bounds need not be storable: a bound is a cut, not a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Before every encoding.
     First,
-    /// Just before the field that is encoded as these bytes, and all that extend them.
+    /// Just before the encoding of these bytes, and all that extend it.
     Before(Vec<u8>),
-    /// Just after the field that is encoded as exactly these bytes, before those that extend them.
+    /// Just after the encoding of exactly these bytes, before those that extend it.
     After(Vec<u8>),
     /// After every encoding that begins with these bytes.
     AfterPrefix(Vec<u8>),
@@ -209,14 +205,13 @@ pub enum Cut {
     Last,
 }
 
-/// A field with an order that a scan can cut a range from.
+/// A field whose values have an order, so that a scan can take a range of them.
 #[diagnostic::on_unimplemented(
     message = "a field of type `{Self}` stored as `{C}` has no range",
     label = "this field can be fixed, not ranged over"
 )]
 pub trait RangeField<C>: KeyField<C> {
-    /// The cut on the given side of `bound`, a value of the field's argument type that the field
-    /// need not be able to hold.
+    /// The cut on the given side of `bound`, which the field need not be able to hold.
     fn cut(bound: Self::Arg<'_>, side: Side) -> Cut;
 }
 
@@ -229,4 +224,56 @@ pub trait RangeField<C>: KeyField<C> {
 pub trait PrefixField<C>: KeyField<C> {
     /// The cuts around all values that begin with `prefix`.
     fn prefix_cuts(prefix: Self::Arg<'_>) -> (Cut, Cut);
+}
+
+/// Appends what a user's `write` writes for `value`, and checks its width, so that a wrong format fails here and not in
+/// stored keys.
+///
+/// # Errors
+/// Those of `write`, and when it does not keep to its width.
+pub fn write_custom<C, T: KeyField<C>>(
+    value: T::Arg<'_>,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(T::Arg<'_>, &mut Vec<u8>) -> Result<(), FieldError>,
+) -> Result<(), FieldError> {
+    let start = out.len();
+    write(value, out)?;
+    match (T::WIDTH, out.len().checked_sub(start)) {
+        (Width::Fixed(width), Some(len)) if len != width => Err(FieldError::new(format_args!(
+            "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {width}: \
+             write as many, or use `Width::Delimited`",
+        ))),
+        (Width::Between(min, max), Some(len)) if !(min..=max).contains(&len) => {
+            Err(FieldError::new(format_args!(
+                "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {min} to {max}: \
+                 write as many, or use `Width::Delimited`",
+            )))
+        }
+        (_, Some(_)) => Ok(()),
+        (_, None) => Err(FieldError::new(format_args!(
+            "the module that writes {value:?} took bytes of the fields before it; append to `out`",
+        ))),
+    }
+}
+
+/// Reads with a user's `read`, and checks that the value is written as the same bytes.
+///
+/// # Errors
+/// Those of `read`, and for a second form of a value.
+pub fn read_custom<C, T: KeyField<C>>(
+    bytes: &[u8],
+    read: impl FnOnce(&[u8]) -> Result<T, FieldError>,
+) -> Result<T, FieldError> {
+    let value = read(bytes)?;
+    let mut written = Vec::with_capacity(bytes.len());
+    T::write(value.arg(), &mut written)?;
+    if written != bytes {
+        return Err(FieldError::new(format_args!(
+            "`{}` is read as {:?}, which is written as `{}`",
+            Readable(bytes),
+            value.arg(),
+            Readable(&written),
+        )));
+    }
+    Ok(value)
 }

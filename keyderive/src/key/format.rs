@@ -8,8 +8,8 @@ use super::schema::Layout;
 
 /// One field of a key: its name, what is written and how wide it is.
 ///
-/// Two are equal where all of that is and the Rust type has the same text; what is stored does not depend on that
-/// text, and neither does the [`Fingerprint`](super::Fingerprint).
+/// Two fields are equal if all of that and the text of the Rust type are equal. Stored bytes and the
+/// [`Fingerprint`](super::Fingerprint) do not depend on the Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
     name: &'static str,
@@ -73,7 +73,7 @@ impl Field {
         self.order
     }
 
-    /// What is written in words: the format, and what the order makes of the value `v`.
+    /// What is written in words: the format, and how the order changes the value `v`.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -93,7 +93,7 @@ impl Field {
                 (Format::Date, Width::Between(..)) => write!(f, "date as `YYYYMMDD`, {}", Format::Int64)?,
                 (Format::Uuid, Width::Fixed(16)) => f.write_str("the bytes of the UUID")?,
                 (Format::Md5, Width::Fixed(16)) => f.write_str("the bytes of the MD5 of the field")?,
-                // The sign stands before the digits.
+                // A signed decimal has a sign before its digits.
                 (format, Width::Fixed(width)) => format.write_words(f, &width.saturating_sub(1))?,
                 (format, _) => write!(f, "{format}")?,
             }
@@ -132,7 +132,7 @@ pub enum Format {
     Int64,
     /// `OrderedCodeBytes` of 0 or 1.
     BoolInt64,
-    /// The bytes as they are.
+    /// The bytes, unchanged.
     Bytes,
     /// UTF-8 with every byte up to `%` written `%XX`.
     EscapedUtf8,
@@ -142,8 +142,8 @@ pub enum Format {
     Bool,
     /// The MD5 of what the field's own format writes.
     Md5,
-    /// What the module of this path writes, by `#[row_key(with = "…")]`, or the type of this name by its own
-    /// [`KeyField`](crate::KeyField).
+    /// What the module of this path writes, for `#[row_key(with = "…")]`, or the type of this name that implements
+    /// [`KeyField`](crate::KeyField) by hand.
     Custom(&'static str),
     /// The count of a unit since 1970-01-01T00:00:00Z: zero padded digits in text, an Int64 in the ordered layout.
     UnixTime(TimeUnit),
@@ -159,7 +159,34 @@ pub enum Format {
 }
 
 impl Format {
-    /// What is written in words, with `w` for the number of a signed decimal's digits.
+    /// The format's name, which is part of the fingerprint.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Decimal => "decimal",
+            Self::SignedDecimal => "signed decimal",
+            Self::Utf8 => "utf-8",
+            Self::PaddedUtf8 => "padded utf-8",
+            Self::Int64 => "int64",
+            Self::BoolInt64 => "bool int64",
+            Self::Bytes => "bytes",
+            Self::EscapedUtf8 => "escaped utf-8",
+            Self::Hex => "hex",
+            Self::Bool => "bool",
+            Self::Md5 => "md5",
+            Self::Custom(name) => name,
+            Self::UnixTime(TimeUnit::Secs) => "unix seconds",
+            Self::UnixTime(TimeUnit::Millis) => "unix milliseconds",
+            Self::UnixTime(TimeUnit::Micros) => "unix microseconds",
+            Self::UnixTime(TimeUnit::Nanos) => "unix nanoseconds",
+            Self::DateTime17 => "datetime17",
+            Self::Date => "date",
+            Self::Uuid => "uuid",
+            Self::UuidSimple => "uuid simple",
+        }
+    }
+
+    /// The format in words; `w` is the number of digits of a signed decimal.
     fn write_words(self, f: &mut fmt::Formatter<'_>, w: &dyn fmt::Display) -> fmt::Result {
         f.write_str(match self {
             Self::SignedDecimal => {
@@ -185,8 +212,7 @@ impl Format {
     }
 }
 
-/// What is written in words, for people: the wording may change in any release, unlike that of
-/// [`name`](Format::name).
+/// The format in words, for people: unlike [`name`](Format::name), the wording may change in any release.
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.write_words(f, &"w")
@@ -237,12 +263,12 @@ impl TimeUnit {
 pub enum FieldOrder {
     /// Least first.
     Ascending,
-    /// Greatest first. Of the value `v` is written `1 - v` for a `bool` in text; `10^w - 1 - v` in the `w` digits of a
-    /// time or a date in text; `-1 - v` for a signed number, and for all that is an Int64 of the ordered layout.
+    /// Greatest first. The value `v` is written as `1 - v` for a `bool` in text, as `10^w - 1 - v` for a time or a date of
+    /// `w` digits in text, and as `-1 - v` for a signed number and for every Int64 of the ordered layout.
     Descending,
-    /// The order of the number with its bits reversed, which is none for a reader.
+    /// The order of the number with its bits reversed: unordered for a reader.
     BitReversed,
-    /// The order of a hash, which is none.
+    /// The order of a hash: unordered.
     Hashed,
     /// Greatest first: what is written is `max - v`.
     ReversedFrom {
@@ -252,12 +278,24 @@ pub enum FieldOrder {
     },
 }
 
-/// A number as text: many readers of JSON hold numbers as floats, in which `i64::MAX` is another one.
+/// A number as text, since many readers of JSON hold numbers as floats, which round `i64::MAX`.
 fn as_text<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(number)
 }
 
 impl FieldOrder {
+    /// The order's name, which is part of the fingerprint.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ascending => "ascending",
+            Self::Descending => "descending",
+            Self::BitReversed => "bit-reversed",
+            Self::Hashed => "hashed",
+            Self::ReversedFrom { .. } => "reversed from",
+        }
+    }
+
     /// Whether greater values come first.
     #[must_use]
     pub const fn is_reversed(self) -> bool {
@@ -270,12 +308,12 @@ impl FieldOrder {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Width {
-    /// This many, always.
+    /// Always this many.
     Fixed(usize),
-    /// As many as the value has; the delimiter or the end of the key ends it.
+    /// As many as the value has, up to the delimiter or the end of the key.
     Delimited,
-    /// From the first to the second number: a number of the ordered layout, before its zero bytes are escaped; in
-    /// text, what the delimiter or the end of the key ends.
+    /// At least the first number and at most the second. In the ordered layout, of a number before its zero bytes are
+    /// escaped; in text, up to the delimiter or the end of the key.
     Between(usize, usize),
 }
 

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
-use super::fingerprint::Fingerprint;
-use super::schema::{Layout, Schema};
+
+use super::schema::{Fingerprint, Layout, Schema};
 use super::show::Readable;
 use super::sql::{RowKeySchema, Sql, SqlError};
 

@@ -1,4 +1,4 @@
-//! The salt: which bucket a key is in, how that is written, and where.
+//! The salt: how a key's bucket is chosen, written and read.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,20 +6,18 @@ use std::ops::Range;
 use keyderive_farmhash::fingerprint64;
 use serde::Serialize;
 
-use super::java::hash_code;
 use super::schema::{Layout, Schema};
 use super::{decimal, ordered};
 
-/// The salt of a key type: how many buckets, what chooses one, and where it stands in the key.
+/// The salt of a key type: its buckets, the fields that choose one, and its place in the key.
 ///
 /// Unless [`hash`](Self::hash) says otherwise, the bucket is the FarmHash fingerprint of the encoded fields
-/// that the salt is over, in key order and joined by the delimiter, without tag and salt. It is taken as a
-/// signed number and reduced by `rem_euclid`, so that it is in `0..range` for every input. In BigQuery and
-/// Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
+/// that the salt is over, in key order and joined by the delimiter, without tag and salt; as a signed number,
+/// reduced by `rem_euclid` to `0..range`. In BigQuery and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
-    /// Kept, so that it is not counted again for each key.
+    /// The digits of the greatest bucket, counted once.
     width: u8,
     over: &'static [usize],
     sep: Option<&'static str>,
@@ -31,12 +29,12 @@ pub struct Salt {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SaltPlace {
-    /// Before all, a tag too.
+    /// First in the key, before a tag.
     Front,
-    /// Before the fields, after the tag where there is one.
+    /// Before the fields, after a tag.
     #[default]
     BeforeFields,
-    /// Behind a field that is not the last one.
+    /// After a field that is not the last one.
     After {
         /// The index of the field.
         field: usize,
@@ -83,8 +81,8 @@ impl Salt {
         Self { hash, ..self }
     }
 
-    /// What the hash is reduced by: the number of buckets, but with [`SaltHash::Java`], which has buckets
-    /// on both sides of 0.
+    /// The modulus of the hash. It is the number of buckets, except with [`SaltHash::Java`], which has negative buckets
+    /// too.
     #[must_use]
     pub const fn range(&self) -> u32 {
         self.range as u32
@@ -96,13 +94,13 @@ impl Salt {
         self.over
     }
 
-    /// What stands after the salt in place of the delimiter; none where the delimiter does.
+    /// What separates the salt from the next part, if that is not the delimiter.
     #[must_use]
     pub const fn sep(&self) -> Option<&'static str> {
         self.sep
     }
 
-    /// Where the salt stands.
+    /// The place of the salt in the key.
     #[must_use]
     pub const fn place(&self) -> SaltPlace {
         self.place
@@ -114,7 +112,7 @@ impl Salt {
         self.hash
     }
 
-    /// All buckets, the least one first.
+    /// All buckets, in ascending order.
     #[must_use]
     pub const fn buckets(&self) -> Range<i32> {
         let end = self.range as i32;
@@ -124,13 +122,13 @@ impl Salt {
         }
     }
 
-    /// The least and the greatest bucket, as a person writes them: `0 to 3`.
+    /// The least and the greatest bucket as text: `0 to 3`.
     pub(crate) fn bounds(&self) -> impl fmt::Display {
         let Range { start, end } = self.buckets();
         fmt::from_fn(move |f| write!(f, "{start} to {}", end - 1))
     }
 
-    /// How many digits the greatest bucket has. Smaller ones are zero padded to them, but with
+    /// How many digits the greatest bucket has. Smaller ones are zero padded to this width, except with
     /// [`SaltHash::Java`].
     #[must_use]
     pub const fn width(&self) -> usize {
@@ -151,20 +149,20 @@ impl Salt {
     #[inline]
     fn farm_bucket(&self, hash: u64) -> i32 {
         if self.range.is_power_of_two() {
-            // The same without a division, for a signed number too.
+            // The same as below without a division, also for a negative number.
             return (hash & u64::from(self.range - 1)) as i32;
         }
-        // A remainder by a u16 is below it.
+        // The remainder is below a u16.
         hash.cast_signed().rem_euclid(i64::from(self.range)) as i32
     }
 
-    /// The remainder of a hash code with its sign, as Java's `%` and Rust's both are.
+    /// The signed remainder, which `%` is both in Java and in Rust.
     #[inline]
     fn java_bucket(&self, hash_code: i32) -> i32 {
         hash_code % i32::from(self.range)
     }
 
-    /// Whether a bucket is padded, so that its length is known before it is.
+    /// Whether buckets are padded, so that all have the same length.
     #[inline]
     pub(crate) const fn is_padded(&self) -> bool {
         matches!(self.hash, SaltHash::Farm)
@@ -176,7 +174,7 @@ impl Salt {
         if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
     }
 
-    /// How many bytes a bucket is written in; without one, the least number of them.
+    /// The length of a bucket in bytes; the least length without one.
     pub(crate) const fn len(&self, bucket: Option<i32>) -> usize {
         match bucket {
             Some(bucket) => self.digits(bucket) + (bucket < 0) as usize,
@@ -194,13 +192,13 @@ impl Salt {
         for _ in 0..self.digits(bucket) {
             out.push(b'0');
         }
-        Self::patch(bucket, &mut out[start..]);
+        Self::fill_digits(bucket, &mut out[start..]);
     }
 
-    /// Overwrites the digits of a bucket.
+    /// Fills `digits` with those of a bucket.
     #[inline]
-    pub(crate) fn patch(bucket: i32, digits: &mut [u8]) {
-        // Most often a single digit, for which `decimal::fill` is too much.
+    pub(crate) fn fill_digits(bucket: i32, digits: &mut [u8]) {
+        // Faster than `decimal::fill` for the usual single digit.
         let mut bucket = bucket.unsigned_abs();
         for digit in digits.iter_mut().rev() {
             *digit = b'0' + (bucket % 10) as u8;
@@ -208,7 +206,7 @@ impl Salt {
         }
     }
 
-    /// The bucket that `bytes` begin with, and its length; none where encode would not have written it.
+    /// The bucket that `bytes` begin with, and its length; `None` if encode would not have written it so.
     #[inline(always)]
     pub(crate) fn read(&self, bytes: &[u8]) -> Option<(i32, usize)> {
         match self.hash {
@@ -225,7 +223,7 @@ impl Salt {
             if digit > 9 {
                 return None;
             }
-            // Four digits at most: those of the greatest bucket.
+            // A bucket has five digits at most.
             bucket = bucket * 10 + i32::from(digit);
         }
         (bucket < i32::from(self.range)).then_some((bucket, self.width()))
@@ -238,33 +236,32 @@ impl Salt {
         let magnitude = i32::try_from(decimal::parse(&rest[..len])?).ok()?;
         let bucket = if negative { -magnitude } else { magnitude };
         let len = len + usize::from(negative);
-        // A second form of a bucket, such as `-0` or `02`, is longer than the one that is written.
+        // Another form of a bucket, such as `-0` or `02`, is longer than the form that `write` writes.
         (self.buckets().contains(&bucket) && self.len(Some(bucket)) == len).then_some((bucket, len))
     }
 
-    /// How many fields stand left of the salt.
+    /// How many fields stand before the salt.
     #[inline]
-    pub(crate) const fn fields_left(&self) -> usize {
+    pub(crate) const fn fields_before(&self) -> usize {
         match self.place {
             SaltPlace::After { field } => field + 1,
             SaltPlace::Front | SaltPlace::BeforeFields => 0,
         }
     }
 
-    /// Whether the salted fields stand side by side without the salt among them, so that their joined bytes
-    /// are one piece of the key.
+    /// The first and the last salted field, if they are one contiguous piece of the key.
     #[inline]
-    fn contiguous(&self) -> Option<(usize, usize)> {
+    fn contiguous_fields(&self) -> Option<(usize, usize)> {
         let (first, last) = (*self.over.first()?, *self.over.last()?);
-        let left = self.fields_left();
-        let parted = first < left && left <= last;
-        (last - first + 1 == self.over.len() && !parted).then_some((first, last))
+        let left = self.fields_before();
+        let salt_is_between = first < left && left <= last;
+        (last - first + 1 == self.over.len() && !salt_is_between).then_some((first, last))
     }
 }
 
 /// The bucket of a key whose fields lie at `spans` of `key`.
 ///
-/// Fields that stand side by side are hashed where they are; others are copied together first.
+/// Contiguous fields are hashed in place; others are copied together first.
 #[inline(always)]
 pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema) -> i32 {
     if let SaltHash::Java = salt.hash {
@@ -277,9 +274,9 @@ pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema
         );
     }
     let ordered = matches!(schema.layout(), Layout::OrderedCode);
-    // Of an ordered key, empty fields at the end are dropped.
+    // An ordered key drops empty fields at the end.
     let dropped = |field: usize| ordered && spans[field].start == spans[field].end;
-    if let Some((first, last)) = salt.contiguous()
+    if let Some((first, last)) = salt.contiguous_fields()
         && !dropped(last)
     {
         return salt.bucket(&key[spans[first].start..spans[last].end]);
@@ -297,7 +294,23 @@ pub(crate) fn bucket_of(salt: &Salt, key: &[u8], spans: &[Span], schema: &Schema
     salt.bucket(&joined)
 }
 
-/// Where a field's bytes lie in its key.
+/// Continues a Java `String.hashCode` with more of the same string, given as UTF-8.
+///
+/// It is `s[0]*31^(n-1) + … + s[n-1]` over the UTF-16 units, in wrapping 32 bits. Bytes that are not UTF-8 count as
+/// U+FFFD, as Java decodes them.
+#[inline]
+fn hash_code(start: i32, text: &[u8]) -> i32 {
+    let step = |hash: i32, unit: u16| hash.wrapping_mul(31).wrapping_add(i32::from(unit));
+    if text.is_ascii() {
+        return text.iter().fold(start, |hash, byte| step(hash, u16::from(*byte)));
+    }
+    text.utf8_chunks().fold(start, |hash, chunk| {
+        let hash = chunk.valid().encode_utf16().fold(hash, step);
+        if chunk.invalid().is_empty() { hash } else { step(hash, 0xfffd) }
+    })
+}
+
+/// The byte range of a field in its key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -310,7 +323,7 @@ mod tests {
 
     const JAVA: Salt = Salt::new(12, &[]).with_hash(SaltHash::Java);
 
-    /// Every bucket is read back from what is written, and has no second form.
+    /// Each bucket has one form, which is read back.
     #[test]
     fn buckets_have_one_form() {
         for salt in [JAVA, Salt::new(12, &[])] {
@@ -330,11 +343,38 @@ mod tests {
         }
     }
 
-    /// The least hash code has no absolute value, which is where others lost rows.
+    /// The least hash code has no absolute value in 32 bits.
     #[test]
     fn the_least_hash_code_has_a_bucket() {
         assert_eq!(hash_code(0, b"polygenelubricants"), i32::MIN);
         assert_eq!(JAVA.bucket(b"polygenelubricants"), -8);
         assert_eq!(JAVA.buckets(), -11..12);
+    }
+
+    /// Values that a Java platform prints.
+    #[test]
+    fn hash_codes_are_those_of_java() {
+        for (text, expected) in [
+            ("", 0),
+            ("a", 97),
+            ("ab", 3105),
+            ("hello", 99_162_322),
+            ("polygenelubricants", i32::MIN),
+            ("é", 233),
+            // Two units, d83d and de00.
+            ("😀", 1_772_899),
+        ] {
+            assert_eq!(hash_code(0, text.as_bytes()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_string_can_be_hashed_in_pieces() {
+        let text = "phone#é#😀#20190501";
+        let whole = hash_code(0, text.as_bytes());
+        for (at, _) in text.char_indices() {
+            let (left, right) = text.as_bytes().split_at(at);
+            assert_eq!(hash_code(hash_code(0, left), right), whole);
+        }
     }
 }

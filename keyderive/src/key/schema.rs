@@ -1,14 +1,13 @@
-//! The schema of a key type: its parts in order, as constant data.
+//! The schema of a key type: its parts in order, their lengths and its fingerprint, as constant data.
 
-mod data;
-mod len;
-mod salt_place;
-mod table;
+mod show;
 
-use serde::Serialize;
+use std::fmt;
 
-use super::format::{Field, Format, Width};
-use super::salt::{Salt, SaltPlace};
+use serde::{Serialize, Serializer};
+
+use super::format::{Field, FieldOrder, Format, Width};
+use super::salt::{Salt, SaltHash, SaltPlace};
 use super::{MAX_KEY_LEN, ordered};
 
 /// How the parts of a key type are laid out in its bytes; a constant that the derive makes.
@@ -42,11 +41,11 @@ use super::{MAX_KEY_LEN, ordered};
 /// assert_eq!(format!("\n{schema}"), table);
 /// ```
 ///
-/// Printed with `{}`, it has a line for each part: the name, the Rust type, where the part begins, its width and what
-/// is written. `v` is the field's value. The text is for people: its wording may change in any release.
+/// Printed with `{}`, it has a line for each part: its name, Rust type, start, width and format. `v` is the field's
+/// value. The text is for people: its wording may change in any release.
 ///
 /// # As data
-/// It is [`serde::Serialize`], for programs in other languages that read or write the same keys. In JSON:
+/// A schema is [`serde::Serialize`], for programs in other languages that read or write the same keys. In JSON:
 ///
 /// | name | value |
 /// |---|---|
@@ -54,29 +53,28 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `format_version` | [`Schema::FORMAT_VERSION`] |
 /// | `layout` | `"delimited"` or `"ordered_code"` |
 /// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
-/// | `tag` | the constant in front, or `null` |
+/// | `tag` | the constant that keys begin with, or `null` |
 /// | `salt` | `null`, or an object of the five below |
-/// | `salt.range` | what the hash is reduced by |
+/// | `salt.range` | the modulus of the hash |
 /// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
-/// | `salt.place` | `"before_fields"`, `"front"` where a tag stands after it, or `{"after": "…"}` with the name of a field |
+/// | `salt.place` | `"before_fields"`, `"front"` before a tag, or `{"after": "…"}` with the name of a field |
 /// | `salt.sep` | the text after the salt; `null` in the ordered layout |
 /// | `salt.over` | the names of the fields that choose the bucket; with `"java"` the tag does too |
-/// | `fields` | an object of the six below for each field, from left to right |
+/// | `fields` | for each field from left to right, an object of the six below |
 /// | `name`, `type` | the field's name, and its Rust type |
 /// | `format` | a [`Format`] in snake case: `"decimal"`, `{"unix_time": "millis"}`, `{"custom": "…"}` |
 /// | `order` | a [`FieldOrder`](super::FieldOrder): `"ascending"`, `{"reversed_from": {"max": "9223372036854775807"}}`, whose number is text |
 /// | `width` | a [`Width`]: `{"fixed": 6}`, `"delimited"`, `{"between": [1, 10]}` |
-/// | `offset` | the byte that the field begins at, or `null` where that differs from key to key |
+/// | `offset` | the byte that the field begins at, or `null` if it differs from key to key |
 /// | `fingerprint` | the [`Fingerprint`](super::Fingerprint), 16 hexadecimal digits |
 /// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
 /// | `template` | the text of [`Schema::template`] |
 ///
-/// All names are always there. A salt by itself refers to its fields by index, so it is data only as a part of its
-/// schema. Releases add names, and a change of what one means is another `format_version`.
+/// All names are always present. New releases may add names; a change of what one means is another `format_version`.
 ///
 /// # Equality
-/// Two schemas are equal where all of this is, names of Rust types too. Whether two key types store the same bytes is
-/// asked of [`fingerprint`](Schema::fingerprint).
+/// Two schemas are equal if all of this is equal, the names of Rust types too. To see whether two key types store the
+/// same bytes, compare their [`fingerprint`](Schema::fingerprint)s.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Schema {
     key_type: &'static str,
@@ -94,7 +92,7 @@ pub struct Schema {
 pub enum Layout {
     /// Readable text, joined by a delimiter.
     Delimited,
-    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields SQL can see as typed columns.
+    /// Bigtable's `Struct.OrderedCodeBytes`, whose fields are typed columns in SQL.
     OrderedCode,
 }
 
@@ -157,15 +155,15 @@ impl Schema {
         [salt(SaltPlace::Front), tag, salt(SaltPlace::BeforeFields)].into_iter().chain(fields).flatten()
     }
 
-    /// What stands after a part that is not the last one.
-    fn separator_behind(&self, part: Part) -> &[u8] {
+    /// What follows a part that is not the last one.
+    fn separator_after(&self, part: Part) -> &[u8] {
         match part {
             Part::Salt(salt) => self.salt_end(&salt),
             Part::Tag(_) | Part::Field(_) => self.separator(),
         }
     }
 
-    /// What stands between two parts.
+    /// What separates two parts.
     #[inline]
     pub(crate) const fn separator(&self) -> &[u8] {
         match self.layout {
@@ -192,8 +190,7 @@ impl Schema {
         self.fields
     }
 
-    /// How many bytes are not of the fields: the tag and the salt, each with what stands after it. Without a
-    /// bucket, the least number.
+    /// The length of the tag and the salt, each with its separator; the least length without a bucket.
     pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
             Some(tag) => tag.len() + 1,
@@ -206,7 +203,7 @@ impl Schema {
         tag + salt
     }
 
-    /// What stands after the salt.
+    /// What separates the salt from the next part.
     #[inline(always)]
     pub(crate) const fn salt_end<'a>(&'a self, salt: &Salt) -> &'a [u8] {
         match salt.sep() {
@@ -223,18 +220,18 @@ impl Schema {
         }
     }
 
-    /// Writes a bucket with what stands after it.
+    /// Writes a bucket and its separator.
     #[inline(always)]
     pub(crate) fn write_salt(&self, salt: &Salt, bucket: i32, out: &mut Vec<u8>) {
         salt.write(bucket, out);
         out.extend_from_slice(self.salt_end(salt));
     }
 
-    /// Writes what the keys of a bucket begin with whose fields left of the salt are `left`, each with its
-    /// delimiter. Without a bucket, what they begin with left of it.
+    /// Writes the head of a bucket's keys: the tag, the salt and `left`, the fields left of the salt, each with its
+    /// delimiter. Without a bucket, the head leaves out the salt.
     ///
-    /// In the text layout it ends with what stands after the last part, in the ordered layout without a separator:
-    /// there a key whose fields are all empty goes no further.
+    /// In the text layout the head ends with a separator. In the ordered layout it does not, since a key whose fields are
+    /// all empty ends there.
     pub(crate) fn write_head(&self, bucket: Option<i32>, left: &[u8], out: &mut Vec<u8>) {
         if let Layout::OrderedCode = self.layout {
             return self.write_ordered_head(bucket.unwrap_or(0), out);
@@ -255,14 +252,13 @@ impl Schema {
         }
     }
 
-    /// The row keys at which a new table is best split: the first of each bucket but the first one, in
-    /// order.
+    /// The row keys to split a new table at: the start of each bucket but the first, in order.
     ///
-    /// Empty for a key type without a salt, and for a salt after a field, since its buckets begin anew with
-    /// each value of that field.
+    /// Empty for a key type without a salt, and for a salt after a field, whose buckets repeat for each value of that
+    /// field.
     #[must_use]
     pub fn bucket_splits(&self) -> Vec<Vec<u8>> {
-        let Some(salt) = self.salt.as_ref().filter(|salt| salt.fields_left() == 0) else {
+        let Some(salt) = self.salt.as_ref().filter(|salt| salt.fields_before() == 0) else {
             return Vec::new();
         };
         let mut starts: Vec<_> = salt.buckets().map(|bucket| self.bucket_start(salt, bucket)).collect();
@@ -270,7 +266,7 @@ impl Schema {
         starts.into_iter().skip(1).collect()
     }
 
-    /// What all keys of a bucket begin with. Before a tag, key types with other tags share it.
+    /// What all keys of a bucket begin with. If the salt stands before the tag, key types with other tags share it.
     fn bucket_start(&self, salt: &Salt, bucket: i32) -> Vec<u8> {
         let mut start = Vec::with_capacity(64);
         if let Layout::OrderedCode = self.layout {
@@ -309,7 +305,7 @@ impl Schema {
         false
     }
 
-    /// Whether some field is text that ends at the delimiter.
+    /// Whether some field has no fixed width, so that the delimiter ends it.
     #[must_use]
     pub const fn has_delimited_field(&self) -> bool {
         if let Layout::OrderedCode = self.layout {
@@ -324,8 +320,416 @@ impl Schema {
         }
         false
     }
+}
 
-    /// Fails the build of a key type whose least length is over Bigtable's limit.
+/// Lengths.
+impl Schema {
+    /// The length of the shortest key, in bytes: its fixed widths and delimiters, with empty strings, and at least 1.
+    ///
+    /// In the ordered layout an empty string before other fields is two bytes, and empty ones at the end are dropped.
+    #[must_use]
+    pub const fn min_len(&self) -> usize {
+        if let Layout::OrderedCode = self.layout {
+            return self.ordered_min_len();
+        }
+        let mut len = self.head_len(None) + self.fields.len().saturating_sub(1);
+        let mut at = 0;
+        while at < self.fields.len() {
+            len += self.fields[at].width().min();
+            at += 1;
+        }
+        if len == 0 { 1 } else { len }
+    }
+
+    /// The key may end after the last field that is never empty, since empty fields at the end are dropped.
+    const fn ordered_min_len(&self) -> usize {
+        let mut len = match self.tag {
+            Some(tag) => tag.len(),
+            None => 0,
+        };
+        let mut parts = self.tag.is_some() as usize;
+        if self.salt.is_some() {
+            len += 1;
+            parts += 1;
+        }
+        let mut needed = len;
+        let mut needed_parts = parts;
+        let mut at = 0;
+        while at < self.fields.len() {
+            parts += 1;
+            let least = self.fields[at].width().min();
+            // An empty part between others takes two bytes, so a part of one byte is the shortest.
+            len += if least == 0 { 1 } else { least };
+            if least > 0 {
+                (needed, needed_parts) = (len, parts);
+            }
+            at += 1;
+        }
+        if needed_parts == 0 { 1 } else { needed + 2 * (needed_parts - 1) }
+    }
+
+    /// The length of the longest key, in bytes: Bigtable's limit of 4096 if some field is text or bytes of any length.
+    ///
+    /// ```
+    /// # use keyderive::RowKey;
+    /// #[derive(RowKey)]
+    /// #[row_key(tag = "BATTERY")]
+    /// struct BatteryKey {
+    ///     level: u8,
+    ///     #[reverse_ts]
+    ///     at: u64,
+    /// }
+    ///
+    /// let schema = BatteryKey::SCHEMA;
+    /// assert_eq!((schema.min_len(), schema.max_len()), (31, 31));
+    /// ```
+    ///
+    /// In the ordered layout each byte that can be zero counts twice, since zero bytes are written as two.
+    #[must_use]
+    pub const fn max_len(&self) -> usize {
+        let separator = self.separator().len();
+        let mut len = match self.tag {
+            Some(tag) => self.tag_len(tag) + separator,
+            None => 0,
+        };
+        if let Some(salt) = &self.salt {
+            len += self.salt_len_bounds(salt).max + self.salt_end(salt).len();
+        }
+        let mut at = 0;
+        while at < self.fields.len() {
+            let after = if at + 1 < self.fields.len() { separator } else { 0 };
+            len = len.saturating_add(self.field_len_bounds(at).max).saturating_add(after);
+            at += 1;
+        }
+        if len < MAX_KEY_LEN { len } else { MAX_KEY_LEN }
+    }
+
+    /// The index of the byte that a field begins at, by the index of the field; `None` if it differs from key to key,
+    /// since a part left of the field has no fixed width.
+    #[must_use]
+    pub fn offset(&self, field: usize) -> Option<usize> {
+        self.offsets().find(|(part, _)| matches!(part, Part::Field(at) if *at == field))?.1
+    }
+
+    /// Every part, with the byte that it begins at if that is the same in all keys.
+    fn offsets(&self) -> impl Iterator<Item = (Part, Option<usize>)> {
+        let mut next = Some(0);
+        self.parts().map(move |part| {
+            let offset = next;
+            next = offset
+                .zip(self.len_bounds(part).exact())
+                .map(|(offset, len)| offset + len + self.separator_after(part).len());
+            (part, offset)
+        })
+    }
+
+    fn len_bounds(&self, part: Part) -> LenBounds {
+        match part {
+            Part::Tag(tag) => LenBounds::exactly(self.tag_len(tag)),
+            Part::Salt(salt) => self.salt_len_bounds(&salt),
+            Part::Field(at) => self.field_len_bounds(at),
+        }
+    }
+
+    const fn tag_len(&self, tag: &str) -> usize {
+        let bytes = tag.as_bytes();
+        let (mut zeros, mut at) = (0, 0);
+        while at < bytes.len() {
+            zeros += (bytes[at] == 0) as usize;
+            at += 1;
+        }
+        match self.layout {
+            Layout::Delimited => tag.len(),
+            Layout::OrderedCode => tag.len() + zeros,
+        }
+    }
+
+    const fn salt_len_bounds(&self, salt: &Salt) -> LenBounds {
+        match (self.layout, salt.hash()) {
+            (Layout::Delimited, SaltHash::Farm) => LenBounds::exactly(salt.width()),
+            // The least bucket is the longest, since it has a sign.
+            (Layout::Delimited, SaltHash::Java) => {
+                LenBounds { min: salt.len(None), max: salt.len(Some(salt.buckets().start)) }
+            }
+            // An Int64 below 64 takes one byte, below 8192 two, of which the second is zero for 256.
+            (Layout::OrderedCode, _) => LenBounds {
+                min: 1,
+                max: match salt.range() {
+                    ..=64 => 1,
+                    65..=256 => 2,
+                    _ => 3,
+                },
+            },
+        }
+    }
+
+    const fn field_len_bounds(&self, at: usize) -> LenBounds {
+        let field = &self.fields[at];
+        let (min, raw) = match field.width() {
+            Width::Fixed(width) => (width, width),
+            Width::Between(min, max) => (min, max),
+            Width::Delimited => return LenBounds { min: 0, max: MAX_KEY_LEN },
+        };
+        let max = match (self.layout, field.format()) {
+            (Layout::Delimited, _) => raw,
+            (Layout::OrderedCode, Format::Int64) => max_escaped_int_len(raw),
+            // The Int64 of 0, 1, -1 or -2 has one byte, and none that is zero.
+            (Layout::OrderedCode, Format::BoolInt64) => raw,
+            // An empty part is written in two bytes.
+            (Layout::OrderedCode, _) if raw == 0 => 2,
+            (Layout::OrderedCode, _) => raw.saturating_mul(2),
+        };
+        LenBounds { min, max }
+    }
+}
+
+/// The least and the greatest length of a part in a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct LenBounds {
+    min: usize,
+    max: usize,
+}
+
+impl LenBounds {
+    const fn exactly(len: usize) -> Self {
+        Self { min: len, max: len }
+    }
+
+    /// The length, if there is only one.
+    const fn exact(self) -> Option<usize> {
+        if self.min == self.max { Some(self.min) } else { None }
+    }
+}
+
+/// The most bytes that an Int64 of up to `len` bytes takes once its zero bytes are escaped.
+///
+/// Up to a length of 8 the first byte is not zero; beyond, one or two of the bytes that hold the length are not. So at
+/// most eight are zero.
+const fn max_escaped_int_len(len: usize) -> usize {
+    let zeros = len.saturating_sub(1);
+    len + if zeros < 8 { zeros } else { 8 }
+}
+
+/// The salt in stored keys.
+impl Schema {
+    /// Splits a stored key into the parts before and after its salt: keys of one key type compare by their fields as
+    /// these two parts do.
+    ///
+    /// The second part is empty if the key type has no salt, or the key is not of this key type.
+    pub(crate) fn split_at_salt<'a>(&self, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let split = self.salt().and_then(|salt| {
+            let start = self.salt_start(salt, key)?;
+            let (front, rest) = key.split_at_checked(start)?;
+            Some((front, rest.get(self.salt_len(salt, rest)?..)?))
+        });
+        split.unwrap_or((key, &[]))
+    }
+
+    /// The bucket in the salt of a key of this key type; `None` without a salt.
+    pub(crate) fn bucket_of(&self, key: &[u8]) -> Option<i32> {
+        let salt = self.salt()?;
+        let rest = key.get(self.salt_start(salt, key)?..)?;
+        match self.layout() {
+            Layout::Delimited => Some(salt.read(rest)?.0),
+            Layout::OrderedCode => {
+                let (raw, _) = ordered::take_part(rest).ok()?;
+                ordered::read_int(&raw)?.try_into().ok()
+            }
+        }
+    }
+
+    /// Joins the parts of [`split_at_salt`](Self::split_at_salt) with another bucket between them.
+    pub(crate) fn join_at_salt(&self, bucket: Option<i32>, (front, after): (&[u8], &[u8])) -> Vec<u8> {
+        let mut key = front.to_vec();
+        if let (Some(salt), Some(bucket)) = (self.salt(), bucket) {
+            match self.layout() {
+                Layout::Delimited => self.write_salt(salt, bucket, &mut key),
+                Layout::OrderedCode => {
+                    key.clear();
+                    self.write_head(Some(bucket), &[], &mut key);
+                    if !after.is_empty() {
+                        key.extend_from_slice(&ordered::SEPARATOR);
+                    }
+                }
+            }
+        }
+        key.extend_from_slice(after);
+        key
+    }
+
+    /// Where the salt begins.
+    fn salt_start(&self, salt: &Salt, key: &[u8]) -> Option<usize> {
+        let tag = match (self.tag(), self.layout()) {
+            (None, _) => 0,
+            (Some(tag), Layout::Delimited) => tag.len() + 1,
+            (Some(tag), Layout::OrderedCode) => {
+                ordered::escaped(tag.as_bytes()).len() + ordered::SEPARATOR.len()
+            }
+        };
+        match salt.place() {
+            SaltPlace::Front => Some(0),
+            SaltPlace::BeforeFields => Some(tag),
+            SaltPlace::After { field } => {
+                self.fields()[..=field].iter().try_fold(tag, |at, field| match field.width() {
+                    Width::Fixed(width) => Some(at + width + 1),
+                    _ => {
+                        let len = key.get(at..)?.iter().position(|byte| *byte <= self.delimiter())?;
+                        Some(at + len + 1)
+                    }
+                })
+            }
+        }
+    }
+
+    /// The length of the salt with its separator.
+    fn salt_len(&self, salt: &Salt, rest: &[u8]) -> Option<usize> {
+        match self.layout() {
+            Layout::Delimited => Some(salt.read(rest)?.1 + self.salt_end(salt).len()),
+            Layout::OrderedCode => {
+                let (_, len) = ordered::take_part(rest).ok()?;
+                let separator = if rest.len() > len { ordered::SEPARATOR.len() } else { 0 };
+                Some(len + separator)
+            }
+        }
+    }
+}
+
+/// A hash of the layout of a key type.
+///
+/// ```
+/// use keyderive::RowKey;
+///
+/// #[derive(RowKey)]
+/// #[row_key(fingerprint = "687086bb1b4da610")]
+/// struct EventKey {
+///     user_id: String,
+///     #[pad(6)]
+///     seq: u32,
+/// }
+///
+/// assert_eq!(EventKey::SCHEMA.fingerprint().to_string(), "687086bb1b4da610");
+/// ```
+///
+/// It covers the names, formats, widths and orders of the fields from left to right, the salt, the delimiter,
+/// the tag and the layout, and not the Rust types: key types of equal fingerprint may share a table. With
+/// `#[row_key(fingerprint = "…")]` a change of the layout fails the build, because stored rows would no longer be
+/// found. The hash is FNV-1a of 64 bits, the same on every machine and in every release.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Fingerprint(u64);
+
+impl Fingerprint {
+    #[cfg(feature = "client")]
+    pub(crate) const fn to_u64(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+/// As text of 16 hexadecimal digits.
+impl Serialize for Fingerprint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl fmt::Debug for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fingerprint({self})")
+    }
+}
+
+impl Schema {
+    /// The hash of the layout.
+    #[must_use]
+    pub const fn fingerprint(&self) -> Fingerprint {
+        const START: u64 = 0xcbf2_9ce4_8422_2325;
+        // A change of what a format writes is another `FORMAT_VERSION`, and so another fingerprint.
+        let mut hasher = Fnv(START).text("keyderive key format 1");
+        hasher = match self.layout() {
+            Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),
+            Layout::OrderedCode => hasher.text("ordered"),
+        };
+        if let Some(tag) = self.tag() {
+            hasher = hasher.text("tag").text(tag);
+        }
+        if let Some(salt) = self.salt() {
+            hasher = hasher.text("salt").number(salt.range() as u64);
+            // Defaults are left out, so that writing one out does not change the fingerprint.
+            if let Some(sep) = salt.sep() {
+                hasher = hasher.text("sep").text(sep);
+            }
+            hasher = match salt.place() {
+                SaltPlace::BeforeFields => hasher,
+                SaltPlace::Front => hasher.text("front"),
+                SaltPlace::After { field } => hasher.text("after").number(field as u64),
+            };
+            if let SaltHash::Java = salt.hash() {
+                hasher = hasher.text("java");
+            }
+            let mut at = 0;
+            while at < salt.over().len() {
+                hasher = hasher.number(salt.over()[at] as u64);
+                at += 1;
+            }
+        }
+        let mut at = 0;
+        while at < self.fields().len() {
+            let field = &self.fields()[at];
+            hasher = hasher.text("field").text(field.name());
+            if let Format::Custom(_) = field.format() {
+                hasher = hasher.text("custom");
+            }
+            hasher = hasher.text(field.format().name());
+            hasher = match field.width() {
+                Width::Fixed(width) => hasher.text("fixed").number(width as u64),
+                Width::Delimited => hasher.text("delimited"),
+                Width::Between(min, max) => hasher.text("between").number(min as u64).number(max as u64),
+            };
+            hasher = hasher.text(field.order().name());
+            if let FieldOrder::ReversedFrom { max } = field.order() {
+                hasher = hasher.number(max as u64);
+                if max > u64::MAX as u128 {
+                    hasher = hasher.number((max >> u64::BITS) as u64);
+                }
+            }
+            at += 1;
+        }
+        Fingerprint(hasher.0)
+    }
+}
+
+/// FNV-1a over the parts of a schema. A zero byte ends each part, so that parts do not run together.
+struct Fnv(u64);
+
+impl Fnv {
+    const fn bytes(mut self, bytes: &[u8]) -> Self {
+        const PRIME: u64 = 0x0100_0000_01b3;
+        let mut at = 0;
+        while at < bytes.len() {
+            self.0 = (self.0 ^ bytes[at] as u64).wrapping_mul(PRIME);
+            at += 1;
+        }
+        self.0 = self.0.wrapping_mul(PRIME);
+        self
+    }
+
+    const fn text(self, text: &str) -> Self {
+        self.bytes(text.as_bytes())
+    }
+
+    const fn number(self, number: u64) -> Self {
+        self.bytes(&number.to_be_bytes())
+    }
+}
+
+/// Checks at compile time.
+impl Schema {
+    /// Fails the build if the least length of the key is over Bigtable's limit.
     #[doc(hidden)]
     #[allow(clippy::panic)] // Evaluated at compile time only.
     #[track_caller]
@@ -337,7 +741,7 @@ impl Schema {
         );
     }
 
-    /// Fails the build of a key type whose delimiter would forbid digits in its strings.
+    /// Fails the build if the delimiter forbids escapes or digits in strings.
     #[doc(hidden)]
     #[allow(clippy::panic)] // Evaluated at compile time only.
     #[track_caller]
@@ -351,6 +755,65 @@ impl Schema {
             "this delimiter is not below `0`, and a delimited string holds no byte at or below its \
              delimiter, so it could not hold digits; choose one below `0`, such as '#' or '-'"
         );
+    }
+
+    /// Fails the build if the layout is not the pinned one.
+    #[doc(hidden)]
+    #[track_caller]
+    #[allow(clippy::panic)] // Evaluated at compile time only.
+    pub const fn assert_fingerprint(&self, pinned: u64) {
+        let now = self.fingerprint().0;
+        if now != pinned {
+            let text = MismatchText::new(pinned, now);
+            panic!("{}", text.as_str());
+        }
+    }
+}
+
+/// The error text for a layout that is not the pinned one, built at compile time.
+struct MismatchText {
+    text: [u8; Self::CAPACITY],
+    len: usize,
+}
+
+impl MismatchText {
+    const CAPACITY: usize = 256;
+
+    const fn new(pinned: u64, now: u64) -> Self {
+        Self { text: [0; Self::CAPACITY], len: 0 }
+            .text("the layout of this row key has changed: its fingerprint was `")
+            .hex(pinned)
+            .text("` and is `")
+            .hex(now)
+            .text("`, so stored rows would no longer be found; undo the change, or pin the new value for a new table")
+    }
+
+    const fn text(mut self, text: &str) -> Self {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() && self.len < Self::CAPACITY {
+            self.text[self.len] = bytes[at];
+            self.len += 1;
+            at += 1;
+        }
+        self
+    }
+
+    const fn hex(mut self, number: u64) -> Self {
+        let mut shift = 64;
+        while shift > 0 && self.len < Self::CAPACITY {
+            shift -= 4;
+            self.text[self.len] = b"0123456789abcdef"[(number >> shift) as usize & 15];
+            self.len += 1;
+        }
+        self
+    }
+
+    const fn as_str(&self) -> &str {
+        match str::from_utf8(self.text.split_at(self.len).0) {
+            Ok(text) => text,
+            Err(_) => "the layout of this row key has changed",
+        }
     }
 }
 

@@ -1,15 +1,30 @@
-//! How bytes of a key are shown to a person.
+//! Keys and their bytes for people.
 
 use std::fmt::{self, Write as _};
 
-/// Bytes as text where they are text, with everything else escaped as `\xNN`.
+use super::row_key::RowKey;
+
+/// Writes the text of a key, in the width and alignment of `f`; the derived `Display` calls it.
 ///
-/// A back-slash is shown doubled, so that what is printed stands for one sequence of bytes only.
+/// Instead of a key that cannot be encoded it writes the error, since a `Display` that fails makes `to_string` panic.
+///
+/// # Errors
+/// Those of `f`.
+pub fn display_key<K: RowKey>(key: &K, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    match key.to_text() {
+        Ok(text) => f.pad(&text),
+        Err(error) => write!(f, "<{} cannot be written: {error}>", K::SCHEMA.key_type()),
+    }
+}
+
+/// Bytes as text; bytes that are not UTF-8 and control characters are escaped as `\xNN`.
+///
+/// A backslash is doubled, so that each text stands for one sequence of bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Readable<'a>(pub(crate) &'a [u8]);
 
 impl Readable<'_> {
-    /// Whether nothing is escaped, so that the text is the bytes.
+    /// Whether nothing is escaped.
     pub(crate) fn is_verbatim(self) -> bool {
         str::from_utf8(self.0)
             .is_ok_and(|text| !text.contains(|char: char| char == '\\' || char.is_control()))
@@ -45,17 +60,17 @@ impl fmt::Display for Hex<'_> {
     }
 }
 
-/// How many bytes of a key an error shows: enough to find it, short enough to read.
-const SHOWN: usize = 160;
+/// How many bytes of a key an error shows at most: enough to find it, short enough to read.
+const MAX_SHOWN_LEN: usize = 160;
 
-/// A row key as errors show it: as text, in hexadecimal too where the text has escapes, cut where it is long.
+/// A row key as errors show it: as text, also in hexadecimal if the text has escapes, truncated if it is long.
 #[derive(Clone, Copy)]
 pub(crate) struct ShownKey<'a>(pub(crate) &'a [u8]);
 
 impl fmt::Display for ShownKey<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(key) = self;
-        let Some(start) = beginning(key) else {
+        let Some(start) = shown_start(key) else {
             write!(f, "`{}`", Readable(key))?;
             return if Readable(key).is_verbatim() { Ok(()) } else { write!(f, " (hex {})", Hex(key)) };
         };
@@ -67,16 +82,16 @@ impl fmt::Display for ShownKey<'_> {
     }
 }
 
-/// As much of a long key as is shown, without a character that the cut is in.
-fn beginning(key: &[u8]) -> Option<&[u8]> {
-    let start = key.get(..SHOWN).filter(|start| start.len() < key.len())?;
+/// The start of a long key that is shown, without a truncated character at its end.
+fn shown_start(key: &[u8]) -> Option<&[u8]> {
+    let start = key.get(..MAX_SHOWN_LEN).filter(|start| start.len() < key.len())?;
     Some(match str::from_utf8(start) {
         Err(cut) if cut.error_len().is_none() => &start[..cut.valid_up_to()],
         _ => start,
     })
 }
 
-/// One byte as a reader knows it: the character where it has one, and its number always.
+/// One byte as its character, if it has one, and its number.
 pub(crate) struct Byte(pub(crate) u8);
 
 impl fmt::Display for Byte {
@@ -102,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn verbatim_is_what_is_not_escaped() {
+    fn bytes_without_escapes_are_verbatim() {
         for bytes in ["a#ü".as_bytes(), b"", b"a\\", b"\x00", b"\xff", "\u{85}".as_bytes()] {
             assert_eq!(Readable(bytes).is_verbatim(), Readable(bytes).to_string().as_bytes() == bytes);
         }
@@ -119,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn long_keys_are_cut() {
+    fn long_keys_are_truncated() {
         let long = ShownKey(&[b'a'; 4097]).to_string();
         assert_eq!(long, format!("`{}…` (the first 160 of 4097 bytes)", "a".repeat(160)));
         let key = "üüü".repeat(40);

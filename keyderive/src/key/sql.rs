@@ -1,19 +1,15 @@
-//! The key as SQL sees it: the row key schema of its table, and the expressions over its columns.
-
-mod expressions;
-mod numbers;
-
-pub use expressions::Sql;
+//! The key in SQL: the row key schema of its table, and expressions over its columns.
 
 use std::error::Error;
 use std::fmt;
 
-use super::format::{Field, Format};
+use super::codec::ESCAPED;
+use super::format::{Field, FieldOrder, Format, TimeUnit, Width};
 use super::salt::{Salt, SaltHash, SaltPlace};
 use super::schema::{Layout, Schema};
 use super::show::Byte;
 
-/// The names that SQL reserves in a table.
+/// Column names that SQL reserves.
 const RESERVED: [&str; 2] = ["_key", "_timestamp"];
 
 /// Why a key type cannot be declared as a row key schema.
@@ -37,7 +33,7 @@ impl fmt::Debug for SqlError {
 
 impl Error for SqlError {}
 
-/// The row key schema of a table: what makes the parts of its row keys columns of SQL.
+/// The row key schema of a table, which makes the parts of its row keys columns in SQL.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -56,13 +52,13 @@ impl Error for SqlError {}
 /// # Ok::<(), keyderive::key::SqlError>(())
 /// ```
 ///
-/// The forms are those of the message `google.bigtable.admin.v2.Type.Struct`: protobuf JSON, and the YAML that
-/// `gcloud bigtable tables update --row-key-schema-definition-file` takes, with the delimiter in base64
-/// (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; numbers are cast by
-/// [`Schema::sql`].
+/// [`to_json`](Self::to_json) gives the message `google.bigtable.admin.v2.Type.Struct` as protobuf JSON,
+/// [`to_yaml`](Self::to_yaml) the file for `gcloud bigtable tables update --row-key-schema-definition-file`, with the
+/// delimiter in base64 (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; the expressions
+/// of [`Schema::sql`] cast the numbers.
 ///
-/// Fields have the names of the schema. The tag and the salt are called `tag` and `salt`, with as many `_` after it as
-/// no field has: `salt_` where a field is called `salt`.
+/// Columns have the names of the fields. The tag and the salt are called `tag` and `salt`, followed by `_` if a field has
+/// that name: `salt_` beside a field `salt`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RowKeySchema {
     columns: Vec<Column>,
@@ -75,7 +71,7 @@ struct Column {
     kind: Kind,
 }
 
-/// What a column holds. Its encoding is the one that SQL has for it in row keys.
+/// The type of a column, which also decides its encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     String,
@@ -83,7 +79,7 @@ pub(crate) enum Kind {
     Int64,
 }
 
-/// How the columns become one key.
+/// How the columns are joined to a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Singleton,
@@ -92,7 +88,7 @@ pub(crate) enum Encoding {
 }
 
 impl Kind {
-    /// The type and its encoding, by the names of the message.
+    /// The names of the type and its encoding in the message.
     fn message(self) -> (&'static str, &'static str) {
         match self {
             Self::String => ("stringType", "utf8Bytes"),
@@ -171,17 +167,17 @@ impl Schema {
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
         let place_salt = |columns: &mut Vec<Column>, place| {
             if self.salt().is_some_and(|salt| salt.place() == place) {
-                columns.push(Column { name: self.free_name("salt"), kind: self.kind_of_salt()? });
+                columns.push(Column { name: self.unused_name("salt"), kind: self.salt_column_kind()? });
             }
             Ok(())
         };
         place_salt(&mut columns, SaltPlace::Front)?;
         if self.tag().is_some() {
-            columns.push(Column { name: self.free_name("tag"), kind: Kind::String });
+            columns.push(Column { name: self.unused_name("tag"), kind: Kind::String });
         }
         place_salt(&mut columns, SaltPlace::BeforeFields)?;
         for (at, field) in self.fields().iter().enumerate() {
-            columns.push(Column { name: field.name().to_owned(), kind: self.kind_of(field)? });
+            columns.push(Column { name: field.name().to_owned(), kind: self.column_kind(field)? });
             place_salt(&mut columns, SaltPlace::After { field: at })?;
         }
         let encoding = match self.layout() {
@@ -192,8 +188,8 @@ impl Schema {
         Ok(RowKeySchema { columns, encoding })
     }
 
-    /// `name`, or the next one that no field has.
-    fn free_name(&self, name: &str) -> String {
+    /// `name`, followed by `_` as long as a field has that name.
+    fn unused_name(&self, name: &str) -> String {
         let mut name = name.to_owned();
         while self.fields().iter().any(|field| field.name() == name) {
             name.push('_');
@@ -201,8 +197,8 @@ impl Schema {
         name
     }
 
-    /// The salt is a part as the fields are, so it must end as they do, and hold no byte that they may not.
-    fn kind_of_salt(&self) -> Result<Kind, SqlError> {
+    /// The salt is a column too: the delimiter must end it, and it must not hold a byte at or below the delimiter.
+    fn salt_column_kind(&self) -> Result<Kind, SqlError> {
         let fault = |reason: String| SqlError(format!("the salt of `{}` {reason}", self.key_type()));
         if let Layout::OrderedCode = self.layout() {
             return Ok(Kind::Int64);
@@ -224,7 +220,7 @@ impl Schema {
         }
     }
 
-    fn kind_of(&self, field: &Field) -> Result<Kind, SqlError> {
+    fn column_kind(&self, field: &Field) -> Result<Kind, SqlError> {
         let fault =
             |reason: String| SqlError(format!("field `{}` of `{}` {reason}", field.name(), self.key_type()));
         if RESERVED.contains(&field.name()) {
@@ -245,7 +241,7 @@ impl Schema {
         }
         if let Format::Custom(name) = field.format() {
             return Err(fault(format!(
-                "is written by `{name}`, of whose bytes nothing is known, and a delimited row key schema takes none \
+                "is written by `{name}`, which may write any byte, and a delimited row key schema takes none \
                  at or below its delimiter; `layout = \"ordered\"` takes any for a new table"
             )));
         }
@@ -257,8 +253,8 @@ impl Schema {
     }
 }
 
-/// The least byte that a format of the text layout is known to write; none for text that is checked against the
-/// delimiter by itself.
+/// The least byte that a format of the text layout can write; `None` for text, which the key checks against the
+/// delimiter.
 fn least_byte(format: Format) -> Option<u8> {
     match format {
         Format::Decimal
@@ -280,7 +276,7 @@ fn least_byte(format: Format) -> Option<u8> {
     }
 }
 
-/// Why a part with this byte cannot be declared.
+/// The error for a part that can hold this byte.
 fn below_delimiter(byte: u8, delimiter: u8) -> String {
     format!(
         "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}; choose a \
@@ -289,6 +285,298 @@ fn below_delimiter(byte: u8, delimiter: u8) -> String {
         Byte(delimiter),
         Byte(byte),
     )
+}
+
+/// The typed fields of a key, and its salt, as SQL expressions.
+///
+/// ```
+/// use keyderive::RowKey;
+///
+/// #[derive(RowKey)]
+/// struct EventKey {
+///     user_id: String,
+///     #[reverse_ts]
+///     at: u64,
+/// }
+///
+/// assert_eq!(EventKey::sql()?.field("at"), Some("9223372036854775807 - CAST(`at` AS INT64)"));
+/// # Ok::<(), keyderive::key::SqlError>(())
+/// ```
+///
+/// Printed, it is a `SELECT` list over the columns of the row key schema. Each expression has the name of its field, and
+/// the recomputed bucket the name of the salt's column.
+///
+/// | stored as | expression of |
+/// |---|---|
+/// | a number, a code | `INT64` |
+/// | a `bool` | `BOOL` |
+/// | a time | `TIMESTAMP`, whose nanoseconds are rounded down to microseconds |
+/// | a date | `DATE` |
+/// | bytes | `BYTES` |
+/// | a string | `STRING`, without its padding and its escapes |
+/// | a UUID, a hash | what is stored: `STRING` in the text layout, `BYTES` in the ordered one |
+///
+/// # Limits
+/// The expressions use functions and types of GoogleSQL that BigQuery, Spanner and Bigtable document; they have not been
+/// run on any of them. `FARM_FINGERPRINT`, which recomputes the bucket, is documented for BigQuery and Spanner, and not
+/// verified in Bigtable's own SQL.
+///
+/// Numbers are computed as `INT64`. A value above 9223372036854775807 fails the query that reads it; a `u64` can be above
+/// it, also with `#[pad(n)]`, `desc` or a `#[reverse_ts]` with a greater `max`, and so can the nanoseconds of times after
+/// 2262-04-11. A time that the engine's `TIMESTAMP` cannot hold fails the query too.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Sql {
+    columns: Vec<(&'static str, String)>,
+    salt: Option<SaltColumn>,
+}
+
+/// The recomputed bucket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct SaltColumn {
+    name: String,
+    expression: String,
+}
+
+impl Sql {
+    /// The expression that recomputes the bucket of a row from its salted columns.
+    #[must_use]
+    pub fn salt(&self) -> Option<&str> {
+        self.salt.as_ref().map(|salt| salt.expression.as_str())
+    }
+
+    /// The expression of a field's value, by the field's name.
+    #[must_use]
+    pub fn field(&self, name: &str) -> Option<&str> {
+        self.columns.iter().find(|(known, _)| *known == name).map(|(_, expression)| expression.as_str())
+    }
+}
+
+impl fmt::Display for Sql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(SaltColumn { name, expression }) = &self.salt {
+            writeln!(f, "{expression} AS {name},")?;
+        }
+        for (at, (name, expression)) in self.columns.iter().enumerate() {
+            let comma = if at + 1 == self.columns.len() { "" } else { "," };
+            writeln!(f, "{expression} AS {}{comma}", quoted(name))?;
+        }
+        Ok(())
+    }
+}
+
+impl Schema {
+    /// The expressions that give the typed fields and the salt over the columns of the row key schema.
+    ///
+    /// # Errors
+    /// Those of [`row_key_schema`](Self::row_key_schema); for a field whose numbers can have more than 20 digits, whose
+    /// values are all above an `INT64`, or whose bits are reversed; for a salt with `hash = "java"`, or over numbers,
+    /// times and dates of the ordered layout, which SQL cannot encode.
+    pub fn sql(&self) -> Result<Sql, SqlError> {
+        self.row_key_schema()?;
+        let mut columns = Vec::with_capacity(self.fields().len());
+        for field in self.fields() {
+            columns.push((field.name(), self.typed(field)?));
+        }
+        let salt = match self.salt() {
+            Some(_) => {
+                Some(SaltColumn { name: self.unused_name("salt"), expression: self.salt_expression()? })
+            }
+            None => None,
+        };
+        Ok(Sql { columns, salt })
+    }
+
+    fn typed(&self, field: &Field) -> Result<String, SqlError> {
+        let name = quoted(field.name());
+        Ok(match field.format() {
+            Format::Decimal | Format::SignedDecimal | Format::Int64 => self.number(field)?,
+            Format::UnixTime(unit) => self.timestamp(unit, &self.number(field)?),
+            Format::Date => format!("PARSE_DATE('%Y%m%d', {})", self.digits(field, 8)?),
+            Format::DateTime17 => date_time(&self.digits(field, 17)?),
+            Format::Bool if field.order().is_reversed() => format!("{name} = '0'"),
+            Format::Bool => format!("{name} = '1'"),
+            // The Int64 of `!1`.
+            Format::BoolInt64 if field.order().is_reversed() => format!("{name} = -2"),
+            Format::BoolInt64 => format!("{name} = 1"),
+            Format::Hex => format!("FROM_HEX({name})"),
+            Format::PaddedUtf8 => format!("RTRIM({name}, ' ')"),
+            Format::EscapedUtf8 => unescaped(&name),
+            _ => name,
+        })
+    }
+
+    /// The digits of a date or time, with the leading zeros of years before 1000.
+    fn digits(&self, field: &Field, width: usize) -> Result<String, SqlError> {
+        match (field.order().is_reversed(), field.width()) {
+            (false, Width::Fixed(_)) => Ok(quoted(field.name())),
+            _ => Ok(format!("LPAD(CAST({} AS STRING), {width}, '0')", self.number(field)?)),
+        }
+    }
+
+    /// A count of a unit since the epoch as a `TIMESTAMP`, which holds microseconds.
+    fn timestamp(&self, unit: TimeUnit, count: &str) -> String {
+        match (unit, self.layout()) {
+            (TimeUnit::Secs, _) => format!("TIMESTAMP_SECONDS({count})"),
+            (TimeUnit::Millis, _) => format!("TIMESTAMP_MILLIS({count})"),
+            (TimeUnit::Micros, _) => format!("TIMESTAMP_MICROS({count})"),
+            (TimeUnit::Nanos, Layout::Delimited) => format!("TIMESTAMP_MICROS(DIV({count}, 1000))"),
+            // Rounded down, also before the epoch.
+            (TimeUnit::Nanos, Layout::OrderedCode) => {
+                format!("TIMESTAMP_MICROS(DIV({count} - MOD(MOD({count}, 1000) + 1000, 1000), 1000))")
+            }
+        }
+    }
+
+    fn salt_expression(&self) -> Result<String, SqlError> {
+        let Some(salt) = self.salt() else {
+            return Ok(String::new());
+        };
+        if let SaltHash::Java = salt.hash() {
+            return Err(SqlError(format!(
+                "the salt of `{}` is Java's `String.hashCode`, which SQL has no function for; select the columns \
+                 of the row key schema as they are, or leave `hash` out for a new table",
+                self.key_type()
+            )));
+        }
+        let mut parts = Vec::with_capacity(salt.over().len());
+        for at in salt.over() {
+            let field = &self.fields()[*at];
+            let name = quoted(field.name());
+            parts.push(match (self.layout(), self.column_kind(field)?) {
+                (Layout::Delimited, _) => name,
+                (Layout::OrderedCode, Kind::String) => ordered_part(&format!("CAST({name} AS BYTES)")),
+                (Layout::OrderedCode, Kind::Bytes) => ordered_part(&name),
+                (Layout::OrderedCode, Kind::Int64) => {
+                    return Err(SqlError(format!(
+                        "the salt of `{}` is over `{}`, whose ordered code SQL has no function for; \
+                         salt over text or bytes",
+                        self.key_type(),
+                        field.name()
+                    )));
+                }
+            });
+        }
+        let separator = match self.layout() {
+            // A quote or a control character needs an escape.
+            Layout::Delimited if !self.delimiter().is_ascii_graphic() || self.delimiter() == b'\'' => {
+                format!(r"'\x{:02x}'", self.delimiter())
+            }
+            Layout::Delimited => format!("'{}'", char::from(self.delimiter())),
+            Layout::OrderedCode => r"b'\x00\x01'".to_owned(),
+        };
+        let bytes = match &parts[..] {
+            [one] => one.clone(),
+            all => format!("CONCAT({})", all.join(&format!(", {separator}, "))),
+        };
+        let range = salt.range();
+        Ok(format!("MOD(MOD(FARM_FINGERPRINT({bytes}), {range}) + {range}, {range})"))
+    }
+}
+
+/// Bytes, encoded as a part of the ordered layout.
+fn ordered_part(bytes: &str) -> String {
+    format!(r"IF({bytes} = b'', b'\x00\x00', REPLACE({bytes}, b'\x00', b'\x00\xff'))")
+}
+
+/// A string without its escapes. `%25` is replaced last, so that its `%` does not begin another escape.
+fn unescaped(name: &str) -> String {
+    ESCAPED.fold(name.to_owned(), |text, byte| format!(r"REPLACE({text}, '%{byte:02X}', '\x{byte:02x}')"))
+}
+
+/// `YYYYMMDDHHMMSSmmm` as a `TIMESTAMP`.
+fn date_time(digits: &str) -> String {
+    format!(
+        "TIMESTAMP_ADD(PARSE_TIMESTAMP('%Y%m%d%H%M%S', SUBSTR({digits}, 1, 14)), \
+         INTERVAL CAST(SUBSTR({digits}, 15) AS INT64) MILLISECOND)"
+    )
+}
+
+/// A name quoted for SQL.
+fn quoted(name: &str) -> String {
+    format!("`{name}`")
+}
+
+/// The greatest `INT64`.
+const INT64_MAX: u128 = i64::MAX as u128;
+/// Numbers that may exceed an `INT64` are computed in two parts; the low one has this many digits.
+const LOW_DIGITS: usize = 10;
+/// `10^LOW_DIGITS`.
+const LOW_POWER: u128 = 10_000_000_000;
+
+impl Schema {
+    /// The number in a field, as an `INT64`: the only type of exact numbers that all engines have.
+    fn number(&self, field: &Field) -> Result<String, SqlError> {
+        let name = quoted(field.name());
+        let fault = |reason: &str| {
+            SqlError(format!(
+                "field `{}` of `{}` {reason}, so SQL cannot give its number; select the columns of the row key \
+                 schema as they are",
+                field.name(),
+                self.key_type()
+            ))
+        };
+        Ok(match (field.format(), field.order(), field.width()) {
+            (_, FieldOrder::BitReversed, _) => {
+                return Err(fault("has its bits reversed, which no engine undoes"));
+            }
+            (_, FieldOrder::Descending, Width::Between(..)) => format!("-1 - {name}"),
+            (_, FieldOrder::ReversedFrom { max }, Width::Between(..)) => {
+                subtracted_int64(max, &name).ok_or_else(|| fault("holds numbers above an `INT64` only"))?
+            }
+            (_, _, Width::Between(..)) => name,
+            (Format::SignedDecimal, order, Width::Fixed(width @ ..=20)) => match order {
+                FieldOrder::Descending => format!("-1 - {}", signed(&name, width - 1)),
+                _ => signed(&name, width - 1),
+            },
+            (_, FieldOrder::ReversedFrom { max }, Width::Fixed(width @ ..=20)) => {
+                subtracted_digits(max, &name, width)
+            }
+            (_, FieldOrder::Descending, Width::Fixed(width @ ..=20)) => {
+                subtracted_digits(10_u128.pow(width as u32) - 1, &name, width)
+            }
+            (_, FieldOrder::Ascending, Width::Fixed(..=20)) => format!("CAST({name} AS INT64)"),
+            _ => return Err(fault("can be wider than an `INT64`")),
+        })
+    }
+}
+
+/// `max` minus an `INT64` that is not negative; `None` if the difference is never an `INT64`.
+fn subtracted_int64(max: u128, name: &str) -> Option<String> {
+    match max.checked_sub(INT64_MAX) {
+        None | Some(0) => Some(format!("{max} - {name}")),
+        Some(rest @ ..=INT64_MAX) => Some(format!("({INT64_MAX} - {name}) + {rest}")),
+        Some(_) => None,
+    }
+}
+
+/// `max` minus the number in digits. No step overflows if the difference is an `INT64`.
+fn subtracted_digits(max: u128, name: &str, width: usize) -> String {
+    if max <= INT64_MAX {
+        return format!("{max} - CAST({name} AS INT64)");
+    }
+    let high = width - LOW_DIGITS;
+    // The low part borrows one from the high part, so that it is not negative.
+    format!(
+        "({} - CAST(SUBSTR({name}, 1, {high}) AS INT64)) * {LOW_POWER} + ({} - CAST(SUBSTR({name}, {}) AS INT64))",
+        (max / LOW_POWER).cast_signed() - 1,
+        max % LOW_POWER + LOW_POWER,
+        high + 1,
+    )
+}
+
+/// The number of a signed field in text: its digits, minus a power of ten after a `-`.
+fn signed(name: &str, digits: usize) -> String {
+    let negative = match digits {
+        ..=18 => format!("CAST(SUBSTR({name}, 2) AS INT64) - 1{}", "0".repeat(digits)),
+        // The subtrahend of the high part is one less, so that it is an `INT64`, and the low part is negative.
+        _ => format!(
+            "(CAST(SUBSTR({name}, 2, {}) AS INT64) - {}) * {LOW_POWER} + (CAST(SUBSTR({name}, {}) AS INT64) - {LOW_POWER})",
+            digits - LOW_DIGITS,
+            "9".repeat(digits - LOW_DIGITS),
+            digits - LOW_DIGITS + 2,
+        ),
+    };
+    format!("IF(STARTS_WITH({name}, '-'), {negative}, CAST({name} AS INT64))")
 }
 
 #[cfg(test)]

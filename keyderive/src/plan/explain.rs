@@ -244,7 +244,7 @@ impl Words<'_> {
 
     /// Which fields left of the salt keep its buckets apart.
     fn free_left(&self, salt: &Salt) -> String {
-        let left: Vec<_> = (0..salt.fields_left()).collect();
+        let left: Vec<_> = (0..salt.fields_before()).collect();
         let free = left.get(self.selection.fixed()..).unwrap_or_default();
         format!("the salt stands after {}; not fixed: {}", self.names(&left), self.names(free))
     }

@@ -102,7 +102,7 @@ impl FixedFields {
         let Some(salt) = self.schema.salt() else {
             return Buckets::Unsalted;
         };
-        if self.spans.len() < salt.fields_left() {
+        if self.spans.len() < salt.fields_before() {
             return Buckets::Interleaved;
         }
         if salt.over().iter().any(|field| *field >= self.spans.len()) {
@@ -113,7 +113,7 @@ impl FixedFields {
 
     /// The fields left of the salt as they stand in a key, where all of them are fixed.
     pub(super) fn left(&self) -> &[u8] {
-        let fields = self.schema.salt().map_or(0, Salt::fields_left);
+        let fields = self.schema.salt().map_or(0, Salt::fields_before);
         let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
         // The salt is never after the last field, so a delimiter is there.
         last.and_then(|last| self.bytes.get(..=last.end)).unwrap_or_default()

@@ -87,7 +87,7 @@ impl<'s> RequestBatches<'s> {
         };
         // Numbers in a width of digits, and those of the ordered layout, have the order of their bytes.
         let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
-        let is_first_part = salt.fields_left() == 0;
+        let is_first_part = salt.fields_before() == 0;
         if is_ascending && !is_first_part {
             return Some((all.start, all.end - 1));
         }

@@ -119,7 +119,7 @@ impl Selection {
     /// Whether rows come in the order of their fields. Where a field left of the salt is not fixed, there is only the
     /// order of the stored keys.
     pub(super) fn is_ordered(&self) -> bool {
-        self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_left())
+        self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_before())
     }
 
     /// Whether the constraints exclude each other, whatever the fixed values are.

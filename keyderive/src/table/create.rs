@@ -370,7 +370,7 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
         match schema.salt() {
             // What begins after its bucket does so in each; after a field, it may end before the salt.
-            Some(salt) if salt.fields_left() == 0 => {
+            Some(salt) if salt.fields_before() == 0 => {
                 starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
             }
             _ => starts.extend(of_request.map(Bytes::from)),

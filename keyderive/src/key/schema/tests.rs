@@ -3,8 +3,10 @@ use std::time::SystemTime;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use super::*;
 use crate::RowKey;
-use crate::key::{Field, Format, Schema, TimeUnit};
+use crate::key::TimeUnit;
+use crate::key::ordered::{escaped, write_int};
 
 /// Fields of most formats, after a tag and around the salt.
 #[derive(RowKey)]
@@ -146,7 +148,7 @@ fn a_salt_without_a_width_as_a_table() {
 #[test]
 fn text_keys_as_json() {
     let field = |name: &str, ty: &str, format: Value, order: &str, width: Value, offset: Option<usize>| {
-        // A number is the greatest one, which values are subtracted from.
+        // Digits are the `max` of `reversed_from`.
         let order = match order.starts_with('9') {
             true => json!({ "reversed_from": { "max": order } }),
             false => json!(order),
@@ -192,7 +194,7 @@ fn text_keys_as_json() {
     assert_eq!(serde_json::to_value(TradeKey::SCHEMA).unwrap(), expected);
 }
 
-/// What only some keys have is there in all, and the order of the names is that of the documentation.
+/// All names are present, in the order of the documentation.
 #[test]
 fn ordered_keys_as_json() {
     let expected = concat!(
@@ -212,7 +214,7 @@ fn ordered_keys_as_json() {
     assert_eq!(serde_json::to_string(OrderedKey::SCHEMA).unwrap(), expected);
 }
 
-/// A format of each kind by its name, which programs in other languages compare.
+/// Programs in other languages compare the names of formats.
 #[test]
 fn names_in_json() {
     let name = |value| serde_json::to_string(&value).unwrap();
@@ -244,7 +246,7 @@ fn names_in_json() {
     );
 }
 
-/// The names of the Rust types are shown, and are no part of the layout.
+/// The names of Rust types are shown, but are no part of the fingerprint.
 #[test]
 fn rust_types_are_not_the_layout() {
     #[derive(RowKey)]
@@ -284,7 +286,7 @@ fn offsets_end_where_widths_vary() {
     assert_eq!(offsets(FixedKey::SCHEMA), [Some(5), Some(9), Some(14), None, None]);
     assert_eq!(offsets(PhoneKey::SCHEMA), [None, None]);
 
-    /// A `bool` has no zero byte, and so no escape; other bytes of a fixed number may have.
+    /// A `bool` has no zero byte, so no escape; other fields of a fixed width may have one.
     #[derive(RowKey)]
     #[row_key(layout = "ordered", tag = "T")]
     #[salt(range = 64)]
@@ -311,7 +313,7 @@ fn the_greatest_length() {
     assert_eq!(len(FixedKey::SCHEMA), (24, 24));
 }
 
-/// All parts bounded, and none of them by the limit of Bigtable.
+/// All parts are bounded below Bigtable's limit.
 #[derive(RowKey, Debug)]
 #[row_key(layout = "ordered", tag = "T")]
 struct BoundedKey {
@@ -340,7 +342,7 @@ proptest! {
     }
 }
 
-/// An empty key is refused, so that a lone string has a byte.
+/// An empty key is rejected, so a key of one string has a byte at least.
 #[test]
 fn the_shortest_key_is_not_empty() {
     #[derive(RowKey)]
@@ -358,4 +360,38 @@ fn the_shortest_and_the_longest_ordered_key() {
     let len = |pair, number| BoundedKey { open: true, pair, number }.encode().unwrap().len();
     assert_eq!(BoundedKey::SCHEMA.min_len(), len([1; 2], 0));
     assert_eq!(BoundedKey::SCHEMA.max_len(), len([0; 2], i64::MIN));
+}
+
+fn escaped_int(value: i64) -> (usize, usize) {
+    let mut raw = Vec::new();
+    write_int(value, &mut raw);
+    (raw.len(), escaped(&raw).len())
+}
+
+/// The bound is the greatest length of all numbers, for each length before escaping.
+#[test]
+fn numbers_with_zero_bytes() {
+    let powers = (0..63).map(|bit| 1_i64 << bit).flat_map(|power| [power, power - 1]);
+    let longest = powers.chain([i64::MAX]).flat_map(|number| [number, !number]).map(escaped_int).fold(
+        [0; 11],
+        |mut longest, (len, escaped)| {
+            longest[len] = longest[len].max(escaped);
+            longest
+        },
+    );
+    assert_eq!(longest[1..], [1, 3, 5, 7, 9, 11, 13, 15, 17, 18]);
+    for (len, longest) in longest.into_iter().enumerate().skip(1) {
+        assert_eq!(max_escaped_int_len(len), longest, "{len}");
+    }
+}
+
+#[test]
+fn ordered_salts_of_every_range() {
+    for range in 2..=4096_u16 {
+        let schema = Schema::new("Key", b'#', None, Some(Salt::new(range, &[])), &[]);
+        let schema = schema.with_layout(Layout::OrderedCode);
+        let salt = schema.salt().unwrap();
+        let longest = salt.buckets().map(|bucket| escaped_int(bucket.into()).1).max().unwrap();
+        assert_eq!(schema.salt_len_bounds(salt), LenBounds { min: 1, max: longest }, "{range}");
+    }
 }

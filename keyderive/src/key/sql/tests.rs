@@ -1,4 +1,6 @@
-mod numbers;
+use std::cell::Cell;
+
+use proptest::prelude::*;
 
 use crate::RowKey;
 
@@ -146,7 +148,7 @@ struct OrderedFlagKey {
     ok: bool,
 }
 
-/// As they are stored: `true` as 1, with the greatest first as 0 and as the Int64 of -2.
+/// `true` is stored as 1; descending, as 0 and as the Int64 of -2.
 #[test]
 fn flags_are_bool_in_each_layout() {
     let sql = FlagKey::sql().unwrap();
@@ -166,26 +168,26 @@ struct TextKey {
     note: String,
 }
 
-/// Runs the innermost of nested `REPLACE`s first, as SQL does.
-fn replaced(expression: &str, text: &str) -> String {
+/// Evaluates nested `REPLACE`s, the innermost first.
+fn evaluate_replace(expression: &str, text: &str) -> String {
     let Some(call) = expression.strip_prefix("REPLACE(").and_then(|call| call.strip_suffix("')")) else {
         return text.to_owned();
     };
     let (inner, pair) = call.split_at(call.rfind(", '%").unwrap());
     let (from, to) = pair.strip_prefix(", '").unwrap().split_once("', '\\x").unwrap();
     let to = char::from(u8::from_str_radix(to, 16).unwrap());
-    replaced(inner, text).replace(from, &to.to_string())
+    evaluate_replace(inner, text).replace(from, &to.to_string())
 }
 
 #[test]
-fn text_is_without_padding_and_escapes() {
+fn expressions_remove_padding_and_escapes() {
     let sql = TextKey::sql().unwrap();
     assert_eq!(sql.field("exchange"), Some("RTRIM(`exchange`, ' ')"));
     let expression = sql.field("note").unwrap();
     assert!(expression.contains(r"REPLACE(`note`, '%00', '\x00')"), "{expression}");
     for note in ["", "50%", "%23", "%2523", "a b#c\0\t%\"$", "%%25%"] {
         let key = TextKey { exchange: "NYSE".into(), note: note.into() }.to_text().unwrap();
-        assert_eq!(replaced(expression, key.strip_prefix("NYSE  \t").unwrap()), note);
+        assert_eq!(evaluate_replace(expression, key.strip_prefix("NYSE  \t").unwrap()), note);
     }
 }
 
@@ -326,13 +328,156 @@ struct LateKey {
 }
 
 #[test]
-fn what_is_never_a_number_of_sql_is_named() {
+fn errors_name_a_field_above_int64() {
     let error = LateKey::sql().unwrap_err().to_string();
     assert!(error.contains("field `at` of `LateKey` holds numbers above an `INT64` only"), "{error}");
 }
 
 #[test]
-fn what_sql_cannot_undo_is_named() {
+fn errors_name_a_bit_reversed_field() {
     let error = SpreadKey::SCHEMA.sql().unwrap_err().to_string();
     assert!(error.contains("field `id` of `SpreadKey` has its bits reversed"), "{error}");
+}
+
+/// Evaluates an expression over the column `n`, from the left; `None` if SQL would fail.
+struct Evaluator<'a> {
+    rest: Cell<&'a str>,
+    column: &'a str,
+}
+
+impl<'a> Evaluator<'a> {
+    fn take(&self, word: &str) -> bool {
+        let rest = self.rest.get().strip_prefix(word);
+        self.rest.set(rest.unwrap_or(self.rest.get()));
+        rest.is_some()
+    }
+
+    fn expect(&self, word: &str) {
+        assert!(self.take(word), "`{word}` does not come next in `{}`", self.rest.get());
+    }
+
+    fn literal(&self) -> Option<i64> {
+        let rest = self.rest.get();
+        let end = rest.find(|char: char| !char.is_ascii_digit() && char != '-').unwrap_or(rest.len());
+        self.rest.set(&rest[end..]);
+        rest[..end].parse().ok()
+    }
+
+    fn text(&self) -> &'a str {
+        if !self.take("SUBSTR(") {
+            self.expect("`n`");
+            return self.column;
+        }
+        self.expect("`n`, ");
+        let from = self.literal().unwrap() as usize - 1;
+        let len = if self.take(", ") { self.literal().unwrap() as usize } else { self.column.len() - from };
+        self.expect(")");
+        &self.column[from..from + len]
+    }
+
+    fn term(&self) -> Option<i64> {
+        if self.take("CAST(") {
+            let text = self.text();
+            self.expect(" AS INT64)");
+            text.parse().ok()
+        } else if self.take("IF(STARTS_WITH(`n`, '-'), ") {
+            let negative = self.sum();
+            self.expect(", ");
+            let other = self.sum();
+            self.expect(")");
+            if self.column.starts_with('-') { negative } else { other }
+        } else if self.take("(") {
+            let sum = self.sum();
+            self.expect(")");
+            sum
+        } else {
+            self.literal()
+        }
+    }
+
+    fn sum(&self) -> Option<i64> {
+        let mut sum = self.product();
+        loop {
+            let subtracts = self.take(" - ");
+            if !subtracts && !self.take(" + ") {
+                return sum;
+            }
+            let next = self.product();
+            sum =
+                sum.zip(next).and_then(
+                    |(sum, next)| {
+                        if subtracts { sum.checked_sub(next) } else { sum.checked_add(next) }
+                    },
+                );
+        }
+    }
+
+    fn product(&self) -> Option<i64> {
+        let mut product = self.term();
+        while self.take(" * ") {
+            let next = self.term();
+            product = product.zip(next).and_then(|(product, next)| product.checked_mul(next));
+        }
+        product
+    }
+}
+
+fn evaluate(expression: &str, column: &str) -> Option<i64> {
+    let evaluator = Evaluator { rest: Cell::new(expression), column };
+    let value = evaluator.sum();
+    assert_eq!(evaluator.rest.get(), "", "not read to its end");
+    value
+}
+
+/// Each expression gives the value that was encoded; it fails for a value that is not an `INT64`.
+macro_rules! number_tests {
+    ($($test:ident $(#[$attr:meta])* $type:ident;)*) => {$(
+        #[test]
+        fn $test() {
+            #[derive(RowKey)]
+            struct Key {
+                first: bool,
+                $(#[$attr])*
+                n: $type,
+            }
+            let sql = Key::sql().unwrap();
+            let expression = sql.field("n").unwrap();
+            let near = |anchor: $type| (0..4 as $type).prop_map(move |step| anchor.wrapping_add(step).wrapping_sub(2));
+            let values = prop_oneof![
+                any::<$type>(),
+                near(0),
+                near($type::MAX),
+                near($type::MIN),
+                near(i64::MAX as $type),
+                near(999_999_999_999_999_999_u64 as $type),
+                near(9_223_372_030_000_000_000_u64 as $type),
+            ];
+            proptest!(|(n in values)| {
+                if let Ok(column) = (Key { first: true, n }).to_text() {
+                    let column = column.strip_prefix("1#").unwrap();
+                    prop_assert_eq!(evaluate(expression, column), i64::try_from(n).ok(), "{} of {}", expression, column);
+                }
+            });
+        }
+    )*};
+}
+
+number_tests! {
+    of_u32 u32;
+    of_u64 u64;
+    of_i16 i16;
+    of_i32 i32;
+    of_i64 i64;
+    of_u64_padded #[pad(19)] u64;
+    of_u32_descending #[row_key(desc)] u32;
+    of_u64_descending #[row_key(desc)] u64;
+    of_i32_descending #[row_key(desc)] i32;
+    of_i64_descending #[row_key(desc)] i64;
+    of_u64_padded_descending #[row_key(desc)] #[pad(19)] u64;
+    of_u64_padded_in_20_descending #[row_key(desc)] #[pad(20)] u64;
+    of_u64_reversed #[reverse_ts] u64;
+    of_i64_reversed #[reverse_ts] i64;
+    of_u64_reversed_from_13_digits #[reverse_ts(max = 9999999999999)] u64;
+    of_u64_reversed_from_the_greatest #[reverse_ts(max = 18446744073709551615)] u64;
+    of_u64_reversed_from_19_digits #[reverse_ts(max = 9999999999999999999)] u64;
 }

@@ -1,16 +1,44 @@
-//! The schema for people: in one line, and as a table.
+//! The schema for people, in one line and as a table, and for programs as data of serde.
 
 use std::fmt;
 
-use super::super::format::{Field, Width};
-use super::super::salt::{Salt, SaltHash};
+use serde::{Serialize, Serializer};
+
+use super::super::format::{Field, FieldOrder, Format, Width};
+use super::super::salt::{Salt, SaltHash, SaltPlace};
 use super::super::show::{Byte, Readable};
-use super::len::Bounds;
-use super::{Layout, Part, Schema};
+use super::{Fingerprint, Layout, LenBounds, Part, Schema};
+
+/// The layout as a table, with a line for each part.
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.key_type)?;
+        match self.layout {
+            Layout::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
+            Layout::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
+        }
+        write!(f, ", {}, fingerprint {}", Bytes(self.min_len(), self.max_len()), self.fingerprint())?;
+        let lines = self.lines();
+        let mut widths = [0; 4];
+        for line in &lines {
+            for (width, text) in widths.iter_mut().zip(line.columns()) {
+                *width = text.chars().count().max(*width);
+            }
+        }
+        for line in &lines {
+            f.write_str("\n")?;
+            for (width, text) in widths.iter().zip(line.columns()) {
+                write!(f, "  {text:<width$}")?;
+            }
+            write!(f, "  {}", line.written)?;
+        }
+        Ok(())
+    }
+}
 
 impl Schema {
-    /// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; with ` | ` for the separator of the
-    /// ordered layout.
+    /// The layout in one line, such as `BATTERY#<salt 0 to 3>#<user>#<at>`; the ordered layout's separator is shown as
+    /// ` | `.
     #[must_use]
     pub fn template(&self) -> impl fmt::Display {
         fmt::from_fn(|f| {
@@ -22,7 +50,7 @@ impl Schema {
                     Part::Field(at) => write!(f, "<{}>", self.fields[at].name())?,
                 }
                 if parts.peek().is_some() {
-                    self.write_separator(f, self.separator_behind(part))?;
+                    self.write_separator(f, self.separator_after(part))?;
                 }
             }
             Ok(())
@@ -47,7 +75,7 @@ impl Schema {
                 }
                 (None, _) => format!("after {}", self.separator_name()),
             };
-            let bounds = self.bounds(part);
+            let bounds = self.len_bounds(part);
             match part {
                 Part::Tag(tag) => Line {
                     name: "tag",
@@ -85,7 +113,7 @@ impl Schema {
         }
     }
 
-    fn width_words(&self, field: &Field, bounds: Bounds, last: bool) -> String {
+    fn width_words(&self, field: &Field, bounds: LenBounds, last: bool) -> String {
         let (min, max) = match field.width() {
             Width::Delimited if last => return "to the end".to_owned(),
             Width::Delimited => return format!("up to the {}", self.separator_name()),
@@ -96,7 +124,7 @@ impl Schema {
         format!("{}{escaped}", Bytes(min, max))
     }
 
-    /// The buckets as they are written, and what chooses one.
+    /// The buckets, and what chooses one.
     fn salt_written(&self, salt: &Salt) -> String {
         let buckets = salt.buckets();
         let (first, last) = (buckets.start, buckets.end - 1);
@@ -136,13 +164,13 @@ struct Line {
 }
 
 impl Line {
-    /// The columns that are padded; what is written comes last.
+    /// The columns that are padded; `written` comes last, unpadded.
     fn columns(&self) -> [&str; 4] {
         [self.name, self.rust_type, &self.begins, &self.width]
     }
 }
 
-/// A number of bytes, or the least and the greatest.
+/// The least and the greatest number of bytes.
 struct Bytes(usize, usize);
 
 impl fmt::Display for Bytes {
@@ -155,29 +183,91 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// The layout as a table, with a line for each part.
-impl fmt::Display for Schema {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: ", self.key_type)?;
-        match self.layout {
-            Layout::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
-            Layout::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let text = matches!(self.layout, Layout::Delimited);
+        let fields = self.fields.iter().enumerate().map(|(at, field)| FieldData {
+            name: field.name(),
+            r#type: field.rust_type(),
+            format: field.format(),
+            order: field.order(),
+            width: field.width(),
+            offset: self.offset(at),
+        });
+        SchemaData {
+            key_type: self.key_type,
+            format_version: Self::FORMAT_VERSION,
+            layout: self.layout,
+            delimiter: text.then(|| self.delimiter().into()),
+            tag: self.tag,
+            salt: self.salt.as_ref().map(|salt| self.salt_data(salt)),
+            fields: fields.collect(),
+            fingerprint: self.fingerprint(),
+            min_len: self.min_len(),
+            max_len: self.max_len(),
+            template: self.template().to_string(),
         }
-        write!(f, ", {}, fingerprint {}", Bytes(self.min_len(), self.max_len()), self.fingerprint())?;
-        let lines = self.lines();
-        let mut widths = [0; 4];
-        for line in &lines {
-            for (width, text) in widths.iter_mut().zip(line.columns()) {
-                *width = text.chars().count().max(*width);
-            }
-        }
-        for line in &lines {
-            f.write_str("\n")?;
-            for (width, text) in widths.iter().zip(line.columns()) {
-                write!(f, "  {text:<width$}")?;
-            }
-            write!(f, "  {}", line.written)?;
-        }
-        Ok(())
+        .serialize(serializer)
     }
+}
+
+impl Schema {
+    fn salt_data(&self, salt: &Salt) -> SaltData {
+        let text = matches!(self.layout, Layout::Delimited);
+        SaltData {
+            range: salt.range(),
+            hash: salt.hash(),
+            place: match salt.place() {
+                SaltPlace::Front => PlaceData::Front,
+                SaltPlace::BeforeFields => PlaceData::BeforeFields,
+                SaltPlace::After { field } => PlaceData::After(self.fields[field].name()),
+            },
+            // The separator is an ASCII delimiter or text.
+            sep: text.then(|| String::from_utf8_lossy(self.salt_end(salt)).into_owned()),
+            over: salt.over().iter().map(|at| self.fields[*at].name()).collect(),
+        }
+    }
+}
+
+/// The documentation of [`Schema`] lists these names.
+#[derive(Serialize)]
+struct SchemaData {
+    key_type: &'static str,
+    format_version: u32,
+    layout: Layout,
+    delimiter: Option<char>,
+    tag: Option<&'static str>,
+    salt: Option<SaltData>,
+    fields: Vec<FieldData>,
+    fingerprint: Fingerprint,
+    min_len: usize,
+    max_len: usize,
+    template: String,
+}
+
+#[derive(Serialize)]
+struct SaltData {
+    range: u32,
+    hash: SaltHash,
+    place: PlaceData,
+    sep: Option<String>,
+    over: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum PlaceData {
+    Front,
+    BeforeFields,
+    After(&'static str),
+}
+
+#[derive(Serialize)]
+struct FieldData {
+    name: &'static str,
+    r#type: &'static str,
+    format: Format,
+    order: FieldOrder,
+    width: Width,
+    offset: Option<usize>,
 }
