@@ -1,20 +1,19 @@
 //! Decimal digits of a fixed width: written, read and counted.
 
-/// The value that `u64::MAX` and its neighbours need past 19 digits: the split point of `u128`s.
+/// `u128`s are split at this power of ten: every number of 19 digits fits in a `u64`.
 const TEN_TO_19: u128 = 10_u128.pow(19);
 
 const TEN_TO_8: u64 = 10_u64.pow(8);
 
 /// Eight digits `0`.
-const ZEROS: u64 = 0x3030_3030_3030_3030;
+const EIGHT_ZEROS: u64 = 0x3030_3030_3030_3030;
 
-/// Every pair of digits, so that two are written for one division.
+/// All pairs of digits: one division writes two digits.
 const PAIRS: &[u8; 200] = b"00010203040506070809101112131415161718192021222324252627282930313233343536373839\
 40414243444546474849505152535455565758596061626364656667686970717273747576777879\
 8081828384858687888990919293949596979899";
 
-/// Fills `digits` with `value`, zero padded on the left. What does not fit is cut off on the left:
-/// callers check the width first.
+/// Fills `digits` with `value`, zero padded on the left. Callers check that it fits; excess digits on the left are lost.
 #[inline]
 pub(crate) fn fill(digits: &mut [u8], mut value: u64) {
     let (digits, eights) = digits.as_rchunks_mut::<8>();
@@ -33,10 +32,10 @@ pub(crate) fn fill(digits: &mut [u8], mut value: u64) {
     }
 }
 
-/// The digits of a number below 10^8: a division of all lanes at once gives 2 numbers of 4 digits, then 4 of 2,
-/// then 8 of 1.
+/// The digits of a number below 10^8: split into 2 numbers of 4 digits, then 4 of 2, then 8 of 1, each step for all lanes
+/// of the word at once.
 ///
-/// The divisions are by multiplication and shift, exact for what their lanes hold.
+/// Multiplication and shift replace the divisions, exact for the numbers in their lanes.
 #[inline]
 fn eight_digits(value: u64) -> [u8; 8] {
     let fours = ((value / 10_000) << 32) | (value % 10_000);
@@ -44,7 +43,7 @@ fn eight_digits(value: u64) -> [u8; 8] {
     let twos = (hundreds << 16) | (fours - 100 * hundreds);
     let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
     let ones = (tens << 8) | (twos - 10 * tens);
-    (ones | ZEROS).to_be_bytes()
+    (ones | EIGHT_ZEROS).to_be_bytes()
 }
 
 /// [`fill`] for 128 bits, 19 digits at a time.
@@ -66,7 +65,7 @@ pub(crate) const fn width(value: u128) -> usize {
     }
 }
 
-/// Reads digits, or nothing: for a byte that is no digit, no bytes at all, or a value over 64 bits.
+/// Reads digits; `None` if a byte is not a digit, there are no bytes, or the value exceeds 64 bits.
 #[inline]
 pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     if digits.len() > 19 {
@@ -74,32 +73,32 @@ pub(crate) fn parse(digits: &[u8]) -> Option<u64> {
     }
     let (head, eights) = digits.as_rchunks::<8>();
     let mut value = 0_u64;
-    let mut others = 0;
+    let mut invalid = 0;
     if !head.is_empty() {
         let mut eight = [b'0'; 8];
         eight[8 - head.len()..].copy_from_slice(head);
-        (value, others) = read_eight_digits(eight);
+        (value, invalid) = read_eight_digits(eight);
     }
     for eight in eights {
-        let (eight, others_of_eight) = read_eight_digits(*eight);
-        others |= others_of_eight;
-        // 19 digits stay below 2^64; bytes that are no digits may wrap, and are refused below.
+        let (eight, invalid_of_eight) = read_eight_digits(*eight);
+        invalid |= invalid_of_eight;
+        // 19 digits stay below 2^64; other bytes may wrap, and are rejected below.
         value = value.wrapping_mul(TEN_TO_8).wrapping_add(eight);
     }
-    (others == 0 && !digits.is_empty()).then_some(value)
+    (invalid == 0 && !digits.is_empty()).then_some(value)
 }
 
-/// [`eight_digits`] backwards, and a bit for each byte that is no digit; with such a byte the value means nothing.
+/// The inverse of [`eight_digits`], and a bit for each byte that is not a digit; with such a byte the value is garbage.
 #[inline]
 fn read_eight_digits(digits: [u8; 8]) -> (u64, u64) {
     let word = u64::from_be_bytes(digits);
-    let ones = word.wrapping_sub(ZEROS);
+    let ones = word.wrapping_sub(EIGHT_ZEROS);
     // A byte above `9` carries into its high bit, one below `0` borrows from it.
     let above = word.wrapping_add(0x4646_4646_4646_4646);
-    let others = (ones | above) & 0x8080_8080_8080_8080;
+    let invalid = (ones | above) & 0x8080_8080_8080_8080;
     let twos = (ones >> 8).wrapping_mul(10).wrapping_add(ones) & 0x00ff_00ff_00ff_00ff;
     let fours = (twos >> 16).wrapping_mul(100).wrapping_add(twos) & 0x0000_ffff_0000_ffff;
-    ((fours >> 32).wrapping_mul(10_000).wrapping_add(fours) & 0xffff_ffff, others)
+    ((fours >> 32).wrapping_mul(10_000).wrapping_add(fours) & 0xffff_ffff, invalid)
 }
 
 /// [`parse`] for 128 bits.
@@ -119,7 +118,7 @@ pub(crate) fn parse_wide(digits: &[u8]) -> Option<u128> {
 mod tests {
     use super::*;
 
-    fn filled(width: usize, value: u128) -> String {
+    fn fill_text(width: usize, value: u128) -> String {
         let mut digits = vec![b'x'; width];
         fill_wide(&mut digits, value);
         String::from_utf8(digits).unwrap()
@@ -136,7 +135,7 @@ mod tests {
             (39, u128::MAX, "340282366920938463463374607431768211455"),
             (45, 1, "000000000000000000000000000000000000000000001"),
         ] {
-            assert_eq!(filled(width, value), expected);
+            assert_eq!(fill_text(width, value), expected);
             assert_eq!(parse_wide(expected.as_bytes()), Some(value));
             assert_eq!(parse(expected.as_bytes()), u64::try_from(value).ok());
         }

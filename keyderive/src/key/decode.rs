@@ -1,6 +1,6 @@
-//! Reading a key: exactly the bytes that encode would write, and no others.
+//! Decoding a key: exactly the bytes that encode writes are accepted.
 //!
-//! What runs for each field is inlined always, for the reason given in `encode`.
+//! The code for each field is `inline(always)`, for the reason given in `encode`.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -17,23 +17,22 @@ use super::schema::Layout;
 use super::show::{Byte, Readable};
 use super::{MAX_KEY_LEN, ordered};
 
-/// An MD5 as a field.
 type Md5 = [u8; 16];
 
-/// The bytes of a key of type `K` on their way into its fields; `N` is how many there are.
+/// Decodes the `N` fields of a key of type `K`; the derived code calls it field by field, from the left.
 ///
-/// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`; the derive says which field it is at, so that this is known to the compiler too.
+/// The compiler knows the schema of `K`, and the index of each field from the derived call, so what depends on them is
+/// decided at compile time.
 #[derive(Debug)]
 pub struct KeyReader<'a, K, const N: usize> {
     key: &'a [u8],
     masked: MaskedKey<'a>,
-    /// The bucket that the key says it is in.
+    /// The bucket in the salt.
     bucket: Option<i32>,
     spans: [Span; N],
-    /// Where the unread bytes begin.
+    /// The start of the unread bytes.
     at: usize,
-    /// Whether a separator of the ordered layout has just been read, so that a part must follow.
+    /// Whether the last byte read belongs to a separator of the ordered layout, so that a part must follow.
     separated: bool,
     key_type: PhantomData<K>,
 }
@@ -64,7 +63,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         if const { K::SCHEMA.has_delimited_field() } {
             reader.masked = MaskedKey::new(key, Self::DELIMITER);
         }
-        reader.salt_if_at(SaltPlace::Front)?;
+        reader.read_salt_at(SaltPlace::Front)?;
         if let Some(tag) = K::SCHEMA.tag() {
             let rest = &key[reader.at..];
             if !(rest.starts_with(tag.as_bytes()) && rest.get(tag.len()) == Some(&Self::DELIMITER)) {
@@ -72,7 +71,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
             }
             reader.at += tag.len() + 1;
         }
-        reader.salt_if_at(SaltPlace::BeforeFields)?;
+        reader.read_salt_at(SaltPlace::BeforeFields)?;
         Ok(reader)
     }
 
@@ -95,8 +94,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(self)
     }
 
-    /// The next part of an ordered key, and a step over it and the separator after it; an empty one where the
-    /// key has ended.
+    /// Reads the next part of an ordered key and the separator after it; the part is empty at the end of the key.
     fn take_part(&mut self) -> Result<Cow<'a, [u8]>, Malformed> {
         if self.at == self.key.len() && !self.separated {
             return Ok(Cow::Borrowed(&[]));
@@ -121,9 +119,9 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         T::read(part)
     }
 
-    /// Reads the salt, where this is its place.
+    /// Reads the salt, if this is its place.
     #[inline(always)]
-    fn salt_if_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
+    fn read_salt_at(&mut self, place: SaltPlace) -> Result<(), DecodeError> {
         let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
             return Ok(());
         };
@@ -154,10 +152,10 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
     }
 
-    /// Checks the field at this index, the next one, which is a hash and so gives no value back.
+    /// Checks the field at this index, the next one, which is stored as a hash and so cannot be read back.
     ///
     /// # Errors
-    /// When the bytes are no hash.
+    /// When the bytes are not a hash.
     pub fn hashed_field(&mut self, at: usize) -> Result<(), DecodeError> {
         match Self::LAYOUT {
             Layout::Delimited => self.field::<Text, Md5>(at),
@@ -178,7 +176,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
                 self.spans[at] = Span { start: self.at, end: self.at + len };
                 // `take_field` found a delimiter after each field but the last.
                 self.at += len + usize::from(!last);
-                self.salt_if_at(SaltPlace::After { field: at })?;
+                self.read_salt_at(SaltPlace::After { field: at })?;
                 Ok(value)
             }
             Err(error) => {
@@ -190,8 +188,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
 
     /// The bytes of the next field.
     ///
-    /// A field but the last has a delimiter after it; the last one may have anything after a fixed width,
-    /// which [`finish`](Self::finish) refuses.
+    /// A delimiter must follow each field but the last. After the last one, [`finish`](Self::finish) rejects any byte.
     #[inline(always)]
     fn take_field(&self, width: Width, last: bool) -> Result<&'a [u8], FieldError> {
         let (rest, delimiter) = (&self.key[self.at..], Self::DELIMITER);
@@ -217,7 +214,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
     }
 
-    /// Checks what can only be seen at the end: that nothing is left, and that the bucket is right.
+    /// Rejects unread bytes and a bucket that is not that of the fields.
     #[inline(always)]
     fn finish(self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
@@ -274,7 +271,7 @@ fn unended(rest: &[u8], delimiter: u8) -> FieldError {
     ))
 }
 
-/// Reads the key that `fields` reads the fields of, and checks all that encode would have written.
+/// Decodes a key whose fields `fields` reads.
 ///
 /// # Errors
 /// For every key that encode would not have written.

@@ -1,7 +1,7 @@
-//! Writing a key: the parts in order, then the salt into its place.
+//! Encoding a key: its parts in order, then the salt in its reserved place.
 //!
-//! What runs for each field is inlined always: where a program has several key types, the optimizer would share it
-//! among them, and a key would cost a fifth more.
+//! The code for each field is `inline(always)`: otherwise key types share it in programs that have several, and encoding
+//! takes a fifth longer.
 
 use std::marker::PhantomData;
 
@@ -17,15 +17,15 @@ use super::schema::{Layout, Schema};
 use super::show::Byte;
 use super::{MAX_KEY_LEN, ordered};
 
-/// The fields of a key of type `K` on their way into its bytes; `N` is how many there are.
+/// Encodes the `N` fields of a key of type `K`; the derived code calls it field by field, from the left.
 ///
-/// What the derive calls, field by field from the left. What the schema decides is decided when this is compiled for
-/// `K`; the derive says which field it is at, so that this is known to the compiler too.
+/// The compiler knows the schema of `K`, and the index of each field from the derived call, so what depends on them is
+/// decided at compile time.
 #[derive(Debug)]
 pub struct KeyWriter<'a, K, const N: usize> {
     out: KeyBuf<'a>,
     spans: [Span; N],
-    /// Where the salt stands in `out`.
+    /// The start of the salt in `out`.
     salt_at: usize,
     key_type: PhantomData<K>,
 }
@@ -35,27 +35,27 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     const SALT: Option<&'static Salt> = K::SCHEMA.salt();
 
     #[inline(always)]
-    fn new(out: &'a mut Vec<u8>, room: usize) -> Self {
+    fn new(out: &'a mut Vec<u8>, capacity: usize) -> Self {
         let salt_at = out.len();
-        let out = KeyBuf::new(out, room);
+        let out = KeyBuf::new(out, capacity);
         Self { out, spans: [Span::default(); N], salt_at, key_type: PhantomData }
     }
 
-    /// Writes what stands before the fields.
+    /// Writes the tag, and reserves the salt's place before the fields.
     #[inline(always)]
     fn head(&mut self) {
-        self.salt_if_at(SaltPlace::Front);
+        self.reserve_salt_at(SaltPlace::Front);
         if let Some(tag) = K::SCHEMA.tag() {
             self.out.put(tag.as_bytes());
             self.out.push(const { K::SCHEMA.delimiter() });
         }
-        self.salt_if_at(SaltPlace::BeforeFields);
+        self.reserve_salt_at(SaltPlace::BeforeFields);
     }
 
-    /// Keeps the salt's place, where this is it: the bucket is known once the fields are written. One that
-    /// is not padded is inserted then, since its length is not known either.
+    /// Reserves the salt's place, if this is it: the bucket is known only after the fields. A salt without padding is
+    /// inserted then, since its length is not known either.
     #[inline(always)]
-    fn salt_if_at(&mut self, place: SaltPlace) {
+    fn reserve_salt_at(&mut self, place: SaltPlace) {
         let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
             return;
         };
@@ -68,7 +68,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         }
     }
 
-    /// Writes the bucket into its place.
+    /// Writes the bucket in its place.
     #[inline(always)]
     fn finish(self) {
         let Self { out, spans, salt_at, .. } = self;
@@ -90,7 +90,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// Writes the field at this index, the next one.
     ///
     /// # Errors
-    /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
+    /// When the field's format cannot hold the value, or a delimited one holds a forbidden_byte byte.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
         let start = self.begin_field(at);
@@ -108,7 +108,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         self.end_field(at, start, written)
     }
 
-    /// Writes what stands before the next field; where that begins.
+    /// Writes what separates the next field from the previous one; returns where it begins.
     #[inline(always)]
     fn begin_field(&mut self, at: usize) -> usize {
         if at > 0 {
@@ -116,7 +116,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
                 Layout::Delimited => self.out.push(const { K::SCHEMA.delimiter() }),
                 Layout::OrderedCode => self.out.put(&ordered::SEPARATOR),
             }
-            self.salt_if_at(SaltPlace::After { field: at - 1 });
+            self.reserve_salt_at(SaltPlace::After { field: at - 1 });
         }
         self.out.len()
     }
@@ -141,7 +141,7 @@ fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError 
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
-/// Appends the hash of one field as it stands in a key.
+/// Appends the hash of a field, encoded as a part of a key.
 pub(crate) fn write_hashed<C, T: KeyField<C>>(
     value: T::Arg<'_>,
     schema: &Schema,
@@ -161,8 +161,7 @@ pub(crate) fn write_hashed<C, T: KeyField<C>>(
     Ok(())
 }
 
-/// Appends one field as it stands in a key: checked against the delimiter where that is what ends it, escaped
-/// in the ordered layout.
+/// Appends a field, encoded as a part of a key: checked for the delimiter if that ends it, escaped in the ordered layout.
 pub(crate) fn write_field<C, T: KeyField<C>>(
     value: T::Arg<'_>,
     schema: &Schema,
@@ -187,42 +186,42 @@ fn append_field<C, T: KeyField<C>>(
         Layout::Delimited => {
             let delimiter = schema.delimiter();
             if T::append(value, delimiter, out)? {
-                return out
-                    .with_vec(|out| Err(forbidden(format_args!("{value:?}"), &out[start..], delimiter)));
+                return out.with_vec(|out| {
+                    Err(forbidden_byte(format_args!("{value:?}"), &out[start..], delimiter))
+                });
             }
             Ok(())
         }
     }
 }
 
-/// The error for a delimited field that holds a byte at or below the delimiter.
 #[cold]
-fn forbidden(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
+fn forbidden_byte(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -> FieldError {
     let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
     let remedy = match byte {
         b' '.. => ", or give the field a width with `#[pad(n)]`",
         _ => "",
     };
     FieldError::new(format_args!(
-        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, which is what \
+        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, which \
          keeps keys in order: write text with `#[row_key(escape)]`{remedy}",
         Byte(byte),
         Byte(delimiter),
     ))
 }
 
-/// How many bytes a field takes, for [`encode`].
+/// The length of a field in bytes, for [`encode`].
 #[inline(always)]
 pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
     T::written_len(value.arg())
 }
 
-/// Appends the key that `fields` writes to `out`; on an error `out` is as it was.
+/// Appends the key whose fields `fields` writes; on an error `out` is unchanged.
 ///
-/// The `lens` are those of its fields, so that `out` grows once at most.
+/// `lens` are the lengths of the fields, so that `out` is reallocated once at most.
 ///
 /// # Errors
-/// Those of the fields; a key that is empty or too long.
+/// Those of the fields, and for a key that is empty or too long.
 #[inline]
 pub fn encode<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
@@ -247,17 +246,17 @@ fn encode_text<K: RowKey, const N: usize>(
     lens: [usize; N],
     fields: impl FnOnce(&mut KeyWriter<'_, K, N>) -> Result<(), EncodeError>,
 ) -> Result<(), EncodeError> {
-    // A sum over the limit is refused with the key, so it need not be exact.
-    let beside = const { K::SCHEMA.head_len(None) + N.saturating_sub(1) };
-    let room = lens.iter().fold(beside, |room, len| room.saturating_add(*len));
-    let mut writer = KeyWriter::new(out, room.min(MAX_KEY_LEN));
+    // A key over the limit fails later, so the sum need not be exact.
+    let head_and_delimiters = const { K::SCHEMA.head_len(None) + N.saturating_sub(1) };
+    let capacity = lens.iter().fold(head_and_delimiters, |capacity, len| capacity.saturating_add(*len));
+    let mut writer = KeyWriter::new(out, capacity.min(MAX_KEY_LEN));
     writer.head();
     fields(&mut writer)?;
     writer.finish();
     Ok(())
 }
 
-/// The salt of an ordered key has no fixed width, so the head is put before the fields at the end.
+/// The salt of an ordered key has no fixed width, so the head is inserted after the fields are written.
 fn encode_ordered<K: RowKey, const N: usize>(
     out: &mut Vec<u8>,
     base: usize,
@@ -285,13 +284,13 @@ fn encode_ordered<K: RowKey, const N: usize>(
     Ok(())
 }
 
-/// Where the last field ends that is not empty: those after it are dropped.
+/// The end of the last field that is not empty; the empty ones after it are dropped.
 pub(crate) fn ordered_end(key: &[u8], spans: &[Span]) -> Option<usize> {
     let full = |span: &&Span| key[span.start..span.end] != ordered::EMPTY;
     spans.iter().rev().find(full).map(|span| span.end)
 }
 
-/// Refuses the lengths that Bigtable does.
+/// Rejects lengths that Bigtable rejects.
 #[inline]
 pub(crate) fn check_len(schema: &Schema, len: usize) -> Result<(), EncodeError> {
     match len {

@@ -1,4 +1,4 @@
-//! What can be wrong with a key: its values on the way in, its bytes on the way out.
+//! The errors of encoding and decoding keys.
 
 use std::error::Error;
 use std::fmt;
@@ -7,10 +7,10 @@ use super::MAX_KEY_LEN;
 use super::schema::{Layout, Schema};
 use super::show::{Readable, ShownKey};
 
-/// Why one field's value cannot be written, or its bytes not be read.
+/// Why a field's value cannot be encoded, or its bytes cannot be decoded.
 ///
-/// A codec returns it; the key adds which field and which key it was. The text is the fault, then the
-/// limit or the remedy, in lower case without a full stop.
+/// A codec returns it; the key adds the field and the key. The text is the fault, then the limit or the remedy, in lower
+/// case without a full stop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FieldError(Box<str>);
 
@@ -28,7 +28,7 @@ impl fmt::Display for FieldError {
     }
 }
 
-/// The text, since that is what `unwrap` and a `main` that returns an error print.
+/// The text, since `unwrap` and a `main` that returns an error print `Debug`.
 impl fmt::Debug for FieldError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("FieldError").field(&format_args!("{self}")).finish()
@@ -37,10 +37,9 @@ impl fmt::Debug for FieldError {
 
 impl Error for FieldError {}
 
-/// A key that cannot be written: a field refuses its value, or the whole is empty or too long.
+/// A key that cannot be encoded: a field rejects its value, or the key is empty or too long.
 ///
-/// The text names the key type, the field, the value and the limit. Nothing is truncated, wrapped or
-/// defaulted instead.
+/// The text names the key type, the field, the value and the limit. Values are never truncated, wrapped or defaulted.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncodeError(Box<EncodeFault>);
 
@@ -87,7 +86,7 @@ impl EncodeError {
         Self(Box::new(EncodeFault { key_type, kind }))
     }
 
-    /// The field that refused its value; none where the key as a whole is at fault.
+    /// The field that rejected its value; `None` if the whole key is at fault.
     #[must_use]
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {
@@ -102,7 +101,7 @@ impl EncodeError {
         matches!(self.0.kind, EncodeKind::TooLong { .. })
     }
 
-    /// Whether the encoded key is empty, which Bigtable refuses.
+    /// Whether the encoded key is empty, which Bigtable rejects.
     #[must_use]
     pub fn is_empty_key(&self) -> bool {
         matches!(self.0.kind, EncodeKind::Empty)
@@ -110,8 +109,8 @@ impl EncodeError {
 }
 
 impl EncodeError {
-    /// The text without the value, for logs that are not to have it.
-    #[must_use = "it is a text, to be printed"]
+    /// The text without the value, for logs.
+    #[must_use = "it is the text to print"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, true))
     }
@@ -146,7 +145,7 @@ impl fmt::Display for EncodeError {
     }
 }
 
-/// The text, as that of [`FieldError`].
+/// The text, as for [`FieldError`].
 impl fmt::Debug for EncodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("EncodeError").field(&format_args!("{self}")).finish()
@@ -157,9 +156,9 @@ impl Error for EncodeError {}
 
 /// A row key that is not one of this key type.
 ///
-/// The text shows the key, in hexadecimal too where it is no plain text, and says where it departs from the key type.
-/// Decode accepts exactly what encode writes: a wrong bucket, a byte that encode would refuse or a
-/// second form of the same value is an error too.
+/// The text shows the key, also in hexadecimal if it is not plain text, and says how it differs from the key type. Decode
+/// accepts exactly what encode writes: a wrong bucket, a byte that encode rejects and a second form of a value are errors
+/// too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DecodeError(Box<DecodeFault>);
 
@@ -170,20 +169,20 @@ struct DecodeFault {
     kind: DecodeKind,
 }
 
-/// Where a key departs from its type.
+/// How a key differs from its type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum DecodeKind {
     /// The bytes of one field.
     Field { name: &'static str, error: FieldError },
-    /// The constant part in front.
+    /// The tag.
     Tag { expected: &'static str },
-    /// The salt is not one of its buckets as it is written, or has something else after it.
+    /// The salt is not a bucket, or its separator does not follow.
     Salt { schema: &'static Schema },
-    /// The salt is a bucket, but not that of the fields it is taken over.
+    /// The salt is a bucket, but not that of the salted fields.
     Bucket { stored: i32, expected: i32 },
-    /// More bytes after the last field.
+    /// There are bytes after the last field.
     Trailing,
-    /// No length that Bigtable allows.
+    /// Bigtable does not allow the length.
     Length,
 }
 
@@ -193,13 +192,13 @@ impl DecodeError {
         Self(Box::new(DecodeFault { key_type, key: key.into(), kind }))
     }
 
-    /// The row key that was read.
+    /// The row key.
     #[must_use]
     pub fn key(&self) -> &[u8] {
         &self.0.key
     }
 
-    /// The field whose bytes are at fault; none where it is the tag, the salt or the length.
+    /// The field whose bytes are at fault; `None` for the tag, the salt and the length.
     #[must_use]
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {
@@ -208,15 +207,13 @@ impl DecodeError {
         }
     }
 
-    /// Whether the key lacks the constant tag of its type: it may be of another key type that shares
-    /// the table.
+    /// Whether the key lacks the tag of its type: another key type that shares the table may have written it.
     #[must_use]
     pub fn is_other_tag(&self) -> bool {
         matches!(self.0.kind, DecodeKind::Tag { .. })
     }
 
-    /// Whether the key's salt is not the bucket of its fields, or no bucket at all: it was written by other
-    /// code, or with another salt range.
+    /// Whether the key's salt is not the bucket of its fields: other code wrote it, or it has another salt range.
     #[must_use]
     pub fn is_wrong_bucket(&self) -> bool {
         matches!(self.0.kind, DecodeKind::Bucket { .. } | DecodeKind::Salt { .. })
@@ -224,8 +221,8 @@ impl DecodeError {
 }
 
 impl DecodeError {
-    /// The text without the key, for logs that are not to have it.
-    #[must_use = "it is a text, to be printed"]
+    /// The text without the key, for logs.
+    #[must_use = "it is the text to print"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, true))
     }
@@ -242,7 +239,7 @@ impl DecodeError {
             }
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
             DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
-            DecodeKind::Salt { schema } => no_salt(schema, f),
+            DecodeKind::Salt { schema } => write_missing_salt(schema, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
                 "its salt says bucket {stored}, its fields hash to bucket {expected}; \
@@ -262,8 +259,8 @@ impl fmt::Display for DecodeError {
     }
 }
 
-/// That a key has no salt, where it should be and what it looks like.
-fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Writes where the salt should be, and what it looks like.
+fn write_missing_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let Some(salt) = schema.salt() else {
         return Ok(());
     };
@@ -275,7 +272,7 @@ fn no_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, " a salt of {}, {padding}, and `{}` after it", salt.bounds(), Readable(schema.salt_end(salt)))
 }
 
-/// The text, as that of [`FieldError`].
+/// The text, as for [`FieldError`].
 impl fmt::Debug for DecodeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("DecodeError").field(&format_args!("{self}")).finish()

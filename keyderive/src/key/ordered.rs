@@ -1,7 +1,7 @@
-//! The ordered layout: byte for byte Bigtable's `Struct.OrderedCodeBytes`.
+//! The ordered layout: the bytes of Bigtable's `Struct.OrderedCodeBytes`.
 //!
-//! Parts are separated by `00 01`; a zero byte in a part is written `00 ff`, an empty part `00 00`; empty parts
-//! at the end of the key are dropped, and a key of empty parts only is `00 00`. Integers are `OrderedCodeBytes`:
+//! `00 01` separates parts; a zero byte in a part is written `00 ff`, an empty part `00 00`. Empty parts at the end of
+//! the key are dropped, and a key of only empty parts is `00 00`. Integers are `OrderedCodeBytes`:
 //! 1 to 10 bytes, shorter near zero, whose bytes sort as the numbers do. The rules are those of
 //! `google/bigtable/admin/v2/types.proto`.
 
@@ -9,16 +9,16 @@ use std::borrow::Cow;
 
 use super::error::FieldError;
 
-/// What separates two parts.
+/// Separates two parts.
 pub(crate) const SEPARATOR: [u8; 2] = [0, 1];
-/// What stands for an empty part.
+/// An empty part.
 pub(crate) const EMPTY: [u8; 2] = [0, 0];
-/// What a zero byte of a part is written as.
+/// A zero byte of a part.
 const ZERO: [u8; 2] = [0, 0xff];
-/// Right after every key that goes on with a separator.
-pub(crate) const BEHIND: [u8; 2] = [0, 2];
+/// Sorts right after all bytes that begin with a separator.
+pub(crate) const AFTER_SEPARATOR: [u8; 2] = [0, 2];
 
-/// Writes the part that stands unescaped at `start` of `out` as it stands in a key.
+/// Escapes the part from `start` to the end of `out`, in place.
 #[inline]
 pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
     if out.len() == start {
@@ -34,21 +34,21 @@ pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
     }
 }
 
-/// A part as it stands in a key.
+/// An escaped part.
 pub(crate) fn escaped(raw: &[u8]) -> Vec<u8> {
     let mut out = raw.to_vec();
     escape_from(&mut out, 0);
     out
 }
 
-/// Why bytes are no sequence of parts.
+/// Why bytes are not a sequence of parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Malformed {
-    /// A zero byte that begins no escape.
+    /// A zero byte does not begin an escape.
     Escape,
-    /// An empty part that is not written as one.
-    Unwritten,
-    /// An empty part at the end that is written.
+    /// An empty part is not written as `00 00`.
+    MissingEmpty,
+    /// An empty part at the end is not dropped.
     TrailingEmpty,
 }
 
@@ -57,13 +57,13 @@ impl Malformed {
     pub(crate) fn into_error(self) -> FieldError {
         FieldError::new(match self {
             Self::Escape => "a zero byte in it begins no escape of the ordered layout",
-            Self::Unwritten => "it is empty, and an empty field is written `00 00`",
+            Self::MissingEmpty => "it is empty, and an empty field is written `00 00`",
             Self::TrailingEmpty => "it is empty at the end of the key, where empty fields are dropped",
         })
     }
 }
 
-/// The part that `rest` begins with, unescaped, and how many bytes it stands in.
+/// The part that `rest` begins with, unescaped, and its length in `rest`.
 pub(crate) fn take_part(rest: &[u8]) -> Result<(Cow<'_, [u8]>, usize), Malformed> {
     if rest.starts_with(&EMPTY) {
         return match rest.get(2..) {
@@ -81,15 +81,15 @@ pub(crate) fn take_part(rest: &[u8]) -> Result<(Cow<'_, [u8]>, usize), Malformed
                 raw.extend_from_slice(&rest[at..=zero]);
                 at = zero + 2;
             }
-            Some(1) => return part(rest, at, zero, unescaped),
+            Some(1) => return finish_part(rest, at, zero, unescaped),
             _ => return Err(Malformed::Escape),
         }
     }
-    part(rest, at, rest.len(), unescaped)
+    finish_part(rest, at, rest.len(), unescaped)
 }
 
-/// The part that ends at `end`, of which what lies before `at` is in `unescaped`.
-fn part(
+/// The part that ends at `end`; `unescaped` holds what precedes `at`, if it had escapes.
+fn finish_part(
     rest: &[u8],
     at: usize,
     end: usize,
@@ -100,13 +100,13 @@ fn part(
             raw.extend_from_slice(&rest[at..end]);
             Ok((Cow::Owned(raw), end))
         }
-        None if end == 0 => Err(Malformed::Unwritten),
+        None if end == 0 => Err(Malformed::MissingEmpty),
         None => Ok((Cow::Borrowed(&rest[..end]), end)),
     }
 }
 
-/// Appends an integer: as many leading one bits as bytes, then a zero bit, then the number; all bits are
-/// inverted for a negative one.
+/// Appends an integer: as many one bits as it has bytes, a zero bit, then the number; all bits are inverted if it is
+/// negative.
 pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
     let magnitude = if value < 0 { !value } else { value }.unsigned_abs();
     let len = int_len(magnitude);
@@ -117,14 +117,13 @@ pub(crate) fn write_int(value: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&bits.to_be_bytes()[..len]);
 }
 
-/// How many bytes a magnitude takes: the least `n` of 1 to 10 whose `7n - 1` bits hold it.
+/// The length of a magnitude: the least `n` from 1 to 10 whose `7n - 1` bits hold it.
 fn int_len(magnitude: u64) -> usize {
     let bits = (u64::BITS - magnitude.leading_zeros()) as usize;
     (bits + 1).div_ceil(7).clamp(1, 10)
 }
 
-/// Reads an integer; none for bytes that `write_int` does not write: cut short, too long, or not the
-/// shortest form.
+/// Reads an integer; `None` for bytes that `write_int` does not write: truncated, too long, or not the shortest form.
 pub(crate) fn read_int(bytes: &[u8]) -> Option<i64> {
     let negative = bytes.first()? & 0x80 == 0;
     let len = bytes.len();
@@ -154,7 +153,7 @@ mod tests {
         crate::key::Hex(&out).to_string()
     }
 
-    /// The figures of the format's definition, on both sides of each change of length.
+    /// Values on both sides of each change of length.
     #[test]
     fn integers() {
         for (value, hex) in [
@@ -208,7 +207,7 @@ mod tests {
         {
             assert_eq!(taken(broken), Err(Malformed::Escape), "{broken:x?}");
         }
-        assert_eq!(taken(b""), Err(Malformed::Unwritten));
-        assert_eq!(taken(b"\x00\x01A"), Err(Malformed::Unwritten));
+        assert_eq!(taken(b""), Err(Malformed::MissingEmpty));
+        assert_eq!(taken(b"\x00\x01A"), Err(Malformed::MissingEmpty));
     }
 }

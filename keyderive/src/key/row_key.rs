@@ -36,28 +36,28 @@ use super::sql::{RowKeySchema, Sql, SqlError};
 ///   `encode(decode(bytes)) == bytes` for all bytes that decode accepts.
 /// - Within a bucket, the order of the bytes is the declared order: field by field from the left.
 /// - The bucket is a function of the encoded fields, the same on every machine and in every release.
-/// - A key is 1 to 4096 bytes; a value that the key cannot hold is an error.
+/// - A key has 1 to 4096 bytes; a value that the key cannot hold is an error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a row key",
     note = "write `#[derive(keyderive::RowKey)]` on its struct"
 )]
 pub trait RowKey {
-    /// The key as read out of `'a` bytes: `Self`, with its borrowed fields borrowed from them.
+    /// The key as read from bytes of the lifetime `'a`: `Self`, with its borrowed fields borrowed from them.
     type Decoded<'a>;
 
     /// The scan builder before any field is constrained.
     type Scan;
 
-    /// The parts of the key and how they are laid out.
+    /// The layout of the key.
     const SCHEMA: &'static Schema;
 
-    /// Appends the row key to `out`; on an error `out` is as it was.
+    /// Appends the row key to `out`; on an error `out` is unchanged.
     ///
     /// # Errors
     /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
     fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// The row key as bytes of its own; in the text layout one allocation, of its length.
+    /// The row key as bytes; in the text layout with a single allocation, of its length.
     ///
     /// # Errors
     /// Those of [`encode_into`](Self::encode_into).
@@ -70,7 +70,7 @@ pub trait RowKey {
         Ok(out)
     }
 
-    /// The salt bucket that the key is in; none where the key type has no salt.
+    /// The salt bucket of the key; `None` if the key type has no salt.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -87,7 +87,7 @@ pub trait RowKey {
     /// # Ok::<(), keyderive::key::EncodeError>(())
     /// ```
     ///
-    /// The key is encoded for it. Buckets are below 0 with [`SaltHash::Java`](super::SaltHash::Java) alone.
+    /// This encodes the key. Only [`SaltHash::Java`](super::SaltHash::Java) has buckets below 0.
     ///
     /// # Errors
     /// Those of [`encode_into`](Self::encode_into).
@@ -113,8 +113,8 @@ pub trait RowKey {
     /// ```
     ///
     /// # Errors
-    /// Those of [`encode_into`](Self::encode_into), and where a format of the user's own wrote other bytes. A key of
-    /// the ordered layout is never text.
+    /// Those of [`encode_into`](Self::encode_into), and when a format of the user's own wrote bytes that are not UTF-8. A key
+    /// of the ordered layout is never text.
     fn to_text(&self) -> Result<String, EncodeError> {
         let schema = Self::SCHEMA;
         let text = match schema.layout() {
@@ -132,7 +132,7 @@ pub trait RowKey {
         Self::decode(text.as_bytes())
     }
 
-    /// A scan of the whole table, to be constrained field by field from the left.
+    /// A scan of the whole table; constrain it field by field, from the left.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -142,50 +142,50 @@ pub trait RowKey {
     /// ```
     fn scan() -> Self::Scan;
 
-    /// The number that stands for the layout of the key type.
+    /// The hash of the key type's layout.
     #[must_use]
     fn fingerprint() -> Fingerprint {
         Self::SCHEMA.fingerprint()
     }
 
-    /// The row key schema that makes the key's parts columns of SQL.
+    /// The row key schema, which makes the key's parts columns in SQL.
     ///
     /// # Errors
-    /// Those of [`Schema::row_key_schema`]: a name that is no column's, or in the text layout a part whose bytes a
-    /// delimited schema cannot hold, such as a padded string. The text names the part.
+    /// Those of [`Schema::row_key_schema`]: for a name that no column can have, and in the text layout for a part whose
+    /// bytes a delimited schema cannot hold, such as a padded string. The text names the part.
     fn row_key_schema() -> Result<RowKeySchema, SqlError> {
         Self::SCHEMA.row_key_schema()
     }
 
-    /// The SQL expressions that give the typed fields and recompute the salt.
+    /// The SQL expressions of the typed fields and the salt.
     ///
     /// # Errors
-    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), a number that is wider than SQL's,
-    /// `bit_reverse`, and a salt that SQL cannot recompute.
+    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), and for numbers that are wider than
+    /// SQL's, `bit_reverse`, and a salt that SQL cannot recompute.
     fn sql() -> Result<Sql, SqlError> {
         Self::SCHEMA.sql()
     }
 }
 
-/// A row key that owns what it holds, so that decode gives back the whole of it.
+/// A row key that owns its fields, so that decode returns the same type.
 ///
-/// Derived with [`RowKey`] for every key type without borrowed and hashed fields.
+/// The derive of [`RowKey`] implements it for every key type without borrowed and hashed fields.
 pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + Sync + 'static {}
 
-/// A row key that a table can have.
+/// The type of a table's row keys.
 ///
-/// Derived with [`RowKey`] for every key type without borrowed fields. A key type with a hashed field cannot be
-/// read back, so its tables hand out [`RawKey`]s.
+/// The derive of [`RowKey`] implements it for every key type without borrowed fields. A key with a hashed field cannot be
+/// read back, so its tables return [`RawKey`]s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
     label = "not a row key that owns its fields",
     note = "a table hands out keys that own their fields: derive `RowKey` on a struct with `String` in place of `&str`"
 )]
 pub trait TableKey: RowKey + Send + Sync + 'static {
-    /// What a table hands out for a stored key: the key type itself, or its bytes.
+    /// What a table returns for a stored key: the key itself, or its bytes.
     type Stored: Send + 'static;
 
-    /// Reads a stored key, and checks all that can be checked of it.
+    /// Reads a stored key, with every check that is possible.
     ///
     /// # Errors
     /// For a key that is not of this type.
@@ -203,7 +203,7 @@ impl<K: OwnedRowKey> TableKey for K {
 
 /// The bytes of a row key that cannot be read back, because a field of it is a hash.
 ///
-/// Its tag, salt, widths and the fields beside the hash have been checked.
+/// Its tag, salt, widths and other fields have been checked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RawKey(Box<[u8]>);
 
@@ -221,7 +221,7 @@ impl RawKey {
     }
 }
 
-/// The key as text; bytes that are none are escaped as `\xNN`.
+/// The key as text; bytes that are not UTF-8 are escaped as `\xNN`.
 impl fmt::Display for RawKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Readable(&self.0).fmt(f)

@@ -1,16 +1,15 @@
-//! Plans as data, for other processes and programs.
+//! Plans as data of serde, for other processes.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::Plan;
-use super::encodings::Encodings;
 use super::position::Position;
-use super::range::KeyRange;
-use super::selection::{Constraint, Selection};
+use super::request::KeyRange;
+use super::selection::{Constraint, Encodings, Selection};
 use crate::key::{Cut, Field, Hex, Layout, RowKey, Schema, Width, ordered};
 
-/// Bytes in lower-case hexadecimal, which every format of serde holds.
+/// Bytes in lower-case hexadecimal, which every format of serde can hold.
 pub(super) mod hex {
     use serde::de::Error as _;
     use serde::{Deserialize as _, Deserializer, Serializer};
@@ -28,7 +27,6 @@ pub(super) mod hex {
         read_hex(String::deserialize(deserializer)?.as_bytes()).map_err(D::Error::custom)
     }
 
-    /// One, or none.
     pub(in super::super) mod option {
         use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 
@@ -48,7 +46,6 @@ pub(super) mod hex {
         }
     }
 
-    /// Several.
     pub(in super::super) mod list {
         use serde::{Deserialize, Deserializer, Serializer};
 
@@ -69,14 +66,14 @@ pub(super) mod hex {
     }
 }
 
-/// A plan as it is sent: what its key type is follows from the fingerprint.
+/// A plan as data; the fingerprint stands for its key type.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Sent {
+struct PlanData {
     fingerprint: String,
     /// For each fixed field, its encodings.
-    fixed: Vec<Values>,
-    cuts: Option<(Place, Place)>,
+    fixed: Vec<HexList>,
+    cuts: Option<(CutData, CutData)>,
     /// Each constraint's field and words.
     constraints: Vec<(usize, String)>,
     window: Option<KeyRange>,
@@ -84,12 +81,11 @@ struct Sent {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Values(#[serde(with = "hex::list")] Vec<Vec<u8>>);
+struct HexList(#[serde(with = "hex::list")] Vec<Vec<u8>>);
 
-/// A cut.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Place {
+enum CutData {
     First,
     Before(#[serde(with = "hex")] Vec<u8>),
     After(#[serde(with = "hex")] Vec<u8>),
@@ -97,7 +93,7 @@ enum Place {
     Last,
 }
 
-impl From<&Cut> for Place {
+impl From<&Cut> for CutData {
     fn from(cut: &Cut) -> Self {
         match cut {
             Cut::First => Self::First,
@@ -109,22 +105,22 @@ impl From<&Cut> for Place {
     }
 }
 
-impl From<Place> for Cut {
-    fn from(place: Place) -> Self {
-        match place {
-            Place::First => Self::First,
-            Place::Before(bytes) => Self::Before(bytes),
-            Place::After(bytes) => Self::After(bytes),
-            Place::AfterPrefix(bytes) => Self::AfterPrefix(bytes),
-            Place::Last => Self::Last,
+impl From<CutData> for Cut {
+    fn from(cut: CutData) -> Self {
+        match cut {
+            CutData::First => Self::First,
+            CutData::Before(bytes) => Self::Before(bytes),
+            CutData::After(bytes) => Self::After(bytes),
+            CutData::AfterPrefix(bytes) => Self::AfterPrefix(bytes),
+            CutData::Last => Self::Last,
         }
     }
 }
 
-impl From<&Selection> for Sent {
+impl From<&Selection> for PlanData {
     fn from(selection: &Selection) -> Self {
         let Selection { schema, encodings, cuts, constraints, window, after } = selection;
-        let values = |field| Values(encodings.all(field).map(<[u8]>::to_vec).collect());
+        let values = |field| HexList(encodings.all(field).map(<[u8]>::to_vec).collect());
         Self {
             fingerprint: schema.fingerprint().to_string(),
             fixed: (0..encodings.fields()).map(values).collect(),
@@ -138,13 +134,13 @@ impl From<&Selection> for Sent {
 
 impl<K: ?Sized> Serialize for Plan<K> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Sent::from(&self.selection).serialize(serializer)
+        PlanData::from(&self.selection).serialize(serializer)
     }
 }
 
-/// Whether these bytes can be a field of a key. Others would not end where the field does, and so select the rows of
-/// other values.
-fn can_stand(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
+/// Whether these bytes can be a field of a key. Other bytes would not end where the field does, and select rows of other
+/// values.
+fn is_field_encoding(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
     match (schema.layout(), field.width()) {
         (Layout::OrderedCode, _) => ordered::take_part(bytes).is_ok_and(|(_, len)| len == bytes.len()),
         (Layout::Delimited, Width::Fixed(width)) => bytes.len() == width,
@@ -152,10 +148,11 @@ fn can_stand(schema: &Schema, field: &Field, bytes: &[u8]) -> bool {
     }
 }
 
-/// Refuses plans of key types with another fingerprint, and what no plan of this one is.
+/// Rejects plans of key types with another fingerprint, and data that is not a plan of this one.
 impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Sent { fingerprint, fixed, cuts, constraints, window, after } = Sent::deserialize(deserializer)?;
+        let PlanData { fingerprint, fixed, cuts, constraints, window, after } =
+            PlanData::deserialize(deserializer)?;
         let schema = K::SCHEMA;
         if fingerprint != schema.fingerprint().to_string() {
             return Err(D::Error::custom(format_args!(
@@ -173,8 +170,8 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
             )));
         }
         let mut encodings = Encodings::default();
-        for (field, Values(values)) in schema.fields().iter().zip(fixed) {
-            if let Some(value) = values.iter().find(|value| !can_stand(schema, field, value)) {
+        for (field, HexList(values)) in schema.fields().iter().zip(fixed) {
+            if let Some(value) = values.iter().find(|value| !is_field_encoding(schema, field, value)) {
                 return Err(D::Error::custom(format_args!(
                     "the plan fixes the field `{}` of `{}` to the bytes `{}`, which the field never holds",
                     field.name(),
@@ -189,7 +186,7 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
         let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
         let selection = Selection { schema, encodings, cuts, constraints, window, after };
         selection.check().map_err(D::Error::custom)?;
-        // Words of a field that decides nothing, or none of one that does, would be taken for what is read.
+        // Each constraint needs words, and no other field may have some: `explain` would show other constraints than are read.
         if !selection.constraints.iter().map(|constraint| constraint.field).eq(0..ends) {
             return Err(D::Error::custom(format_args!(
                 "the plan of `{}` has constraints in words of other fields than it has in bytes",

@@ -1,24 +1,29 @@
-//! A scan while it is being constrained: what the derived builders collect.
+//! The runtime half of the derived scan builders: constraints, lists of values, and the stages of a builder.
+//!
+//! The stages carry the compiler's messages for a call out of order: the derive cannot print `#[diagnostic::…]`, which
+//! cannot be named in a module with `#![no_implicit_prelude]`. The messages name fields by types, since the derive
+//! declares a type of each field's name.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use super::error::PlanError;
+use super::PlanError;
 use super::explain::{Explain, ExplainOptions};
-use super::listed::{Listed, WriteListed};
 use super::selection::{Constraint, Selection};
 use crate::key::{
     Cut, EncodeError, FieldError, KeyField, PrefixField, RangeField, Schema, Side, write_field, write_hashed,
 };
 
-/// How many values of an `any_of` are shown before the rest is counted.
-const SHOWN_VALUES: usize = 8;
+/// How many values of an `any_of` are shown; the rest is counted.
+const MAX_SHOWN_VALUES: usize = 8;
 
-/// The constraints given so far, from the left; the runtime half of every derived scan builder.
+/// The constraints so far, from the left.
 #[derive(Clone, Debug)]
 pub struct Draft {
     selection: Selection,
-    /// The first value that a key cannot hold.
+    /// The error of the first value that a key cannot hold.
     error: Option<EncodeError>,
 }
 
@@ -32,16 +37,16 @@ impl Draft {
     /// Fixes the next field to one value.
     #[must_use]
     pub fn fix<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
-        self.fix_part(&value, |schema, out| write_field::<C, T>(value, schema, out))
+        self.fix_with(&value, |schema, out| write_field::<C, T>(value, schema, out))
     }
 
     /// Fixes the next field, which is stored as a hash, to one value.
     #[must_use]
     pub fn fix_hashed<C, T: KeyField<C>>(self, value: T::Arg<'_>) -> Self {
-        self.fix_part(&value, |schema, out| write_hashed::<C, T>(value, schema, out))
+        self.fix_with(&value, |schema, out| write_hashed::<C, T>(value, schema, out))
     }
 
-    fn fix_part(
+    fn fix_with(
         mut self,
         value: &dyn fmt::Debug,
         write: impl FnOnce(&Schema, &mut Vec<u8>) -> Result<(), FieldError>,
@@ -58,7 +63,7 @@ impl Draft {
     /// Fixes the next field to each of several values.
     #[must_use]
     pub fn any_of<C, T: KeyField<C>, How>(self, values: impl IntoIterator<Item: Listed<C, T, How>>) -> Self {
-        self.any_of_parts(values, |value, words, schema, out| {
+        self.any_of_with(values, |value, words, schema, out| {
             value.write_by(PartWriter::<false> { words, schema, out })
         })
     }
@@ -69,12 +74,12 @@ impl Draft {
         self,
         values: impl IntoIterator<Item: Listed<C, T, How>>,
     ) -> Self {
-        self.any_of_parts(values, |value, words, schema, out| {
+        self.any_of_with(values, |value, words, schema, out| {
             value.write_by(PartWriter::<true> { words, schema, out })
         })
     }
 
-    fn any_of_parts<V>(
+    fn any_of_with<V>(
         mut self,
         values: impl IntoIterator<Item = V>,
         write: impl Fn(V, &mut ListWords, &Schema, &mut Vec<u8>) -> Result<(), FieldError>,
@@ -107,7 +112,7 @@ impl Draft {
             Bound::Excluded(value) => Some(T::cut(*value, Side::Before)),
             Bound::Unbounded => None,
         };
-        // What is least in the field's order comes last in reversed bytes.
+        // In reversed bytes the upper bound comes first.
         let (start, end) = if T::ORDER.is_reversed() { (upper, lower) } else { (lower, upper) };
         self.selection.cuts = Some((start.unwrap_or(Cut::First), end.unwrap_or(Cut::Last)));
         self.constrain(range_words(range), self.selection.fixed());
@@ -134,7 +139,7 @@ impl Draft {
         Ok(Explain::of(&self.clone().finish()?, ExplainOptions::default()))
     }
 
-    /// Turns the constraints into what is asked of the table.
+    /// Checks the constraints.
     pub(super) fn finish(self) -> Result<Selection, PlanError> {
         match self.error {
             Some(error) => Err(error.into()),
@@ -148,7 +153,7 @@ fn field_error(schema: &Schema, field: usize, error: FieldError) -> EncodeError 
     EncodeError::field(schema.key_type(), schema.fields()[field].name(), error)
 }
 
-/// A list as a person writes it: `in [1, 2 and 7 more]`.
+/// A list in words: `in [1, 2 and 7 more]`.
 #[derive(Default)]
 struct ListWords {
     values: String,
@@ -157,7 +162,7 @@ struct ListWords {
 
 impl ListWords {
     fn push(&mut self, value: &dyn fmt::Debug) {
-        if self.count < SHOWN_VALUES {
+        if self.count < MAX_SHOWN_VALUES {
             self.values += &format!("{}{value:?}", if self.count > 0 { ", " } else { "" });
         }
         self.count += 1;
@@ -165,14 +170,14 @@ impl ListWords {
 
     fn finish(self) -> String {
         let Self { values, count } = self;
-        match count.saturating_sub(SHOWN_VALUES) {
+        match count.saturating_sub(MAX_SHOWN_VALUES) {
             0 => format!("in [{values}]"),
             more => format!("in [{values} and {more} more]"),
         }
     }
 }
 
-/// Writes the values of a list as parts of a key, or their hashes.
+/// Writes a value of a list as a part of a key, or its hash.
 struct PartWriter<'a, const HASHED: bool> {
     words: &'a mut ListWords,
     schema: &'a Schema,
@@ -191,7 +196,7 @@ impl<C, T: KeyField<C>, const HASHED: bool> WriteListed<C, T> for PartWriter<'_,
     }
 }
 
-/// A range as a person writes it: `in 1..=2`, `in 5..`, `in (after 3)..`.
+/// A range in words: `in 1..=2`, `in 5..`, `in (after 3)..`.
 fn range_words<A: fmt::Debug>(range: &impl RangeBounds<A>) -> String {
     let start = match range.start_bound() {
         Bound::Included(value) => format!("{value:?}"),
@@ -205,3 +210,179 @@ fn range_words<A: fmt::Debug>(range: &impl RangeBounds<A>) -> String {
     };
     format!("in {start}..{end}")
 }
+
+/// An item of the list that `f_any_of` takes for a field of the type `T`, stored as `C`.
+///
+/// `How` distinguishes the implementations. It is inferred, since exactly one fits an item and a field.
+#[diagnostic::on_unimplemented(
+    message = "a field of the type `{T}` cannot be fixed to `{Self}`",
+    label = "the list holds `{Self}`",
+    note = "a field of text takes `&str`, `String` and `Cow<str>`, one of bytes `&[u8]`, `Vec<u8>` and `[u8; N]`, each other one what its method without `_any_of` takes; all of them also by reference"
+)]
+pub trait Listed<C, T: KeyField<C>, How> {
+    /// Passes the value to `writer`, as the field takes it.
+    ///
+    /// # Errors
+    /// Those of the writer.
+    fn write_by(self, writer: impl WriteListed<C, T>) -> Result<(), FieldError>;
+}
+
+/// A callback for the values of a list. It is not a closure, whose type would fix the lifetime of the field's argument.
+pub trait WriteListed<C, T: KeyField<C>> {
+    /// Writes the value.
+    ///
+    /// # Errors
+    /// When the field cannot hold it.
+    fn write(self, value: T::Arg<'_>) -> Result<(), FieldError>;
+}
+
+/// The item is what the field takes.
+#[derive(Debug)]
+pub struct AsIs<'v>(PhantomData<&'v ()>);
+
+/// The item is a reference to what the field takes.
+#[derive(Debug)]
+pub struct Referenced<'v>(PhantomData<&'v ()>);
+
+/// The field takes a reference to the item.
+#[derive(Debug)]
+pub enum Owned {}
+
+/// The item is text.
+#[derive(Debug)]
+pub enum OfText {}
+
+/// The item is bytes.
+#[derive(Debug)]
+pub enum OfBytes {}
+
+#[diagnostic::do_not_recommend]
+impl<'v, C, T: KeyField<C, Arg<'v> = V>, V> Listed<C, T, AsIs<'v>> for V {
+    fn write_by(self, writer: impl WriteListed<C, T>) -> Result<(), FieldError> {
+        writer.write(self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'v, C, T: KeyField<C, Arg<'v> = V>, V: Copy> Listed<C, T, Referenced<'v>> for &V {
+    fn write_by(self, writer: impl WriteListed<C, T>) -> Result<(), FieldError> {
+        writer.write(*self)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C, T: for<'a> KeyField<C, Arg<'a> = &'a V>, V> Listed<C, T, Owned> for V {
+    fn write_by(self, writer: impl WriteListed<C, T>) -> Result<(), FieldError> {
+        writer.write(&self)
+    }
+}
+
+macro_rules! listed {
+    ($how:ident, $arg:ty: $([$($params:tt)*] $type:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<$($params)* C, T: for<'a> KeyField<C, Arg<'a> = &'a $arg>> Listed<C, T, $how> for $type {
+            fn write_by(self, writer: impl WriteListed<C, T>) -> Result<(), FieldError> {
+                writer.write(AsRef::<$arg>::as_ref(&self))
+            }
+        }
+    )*};
+}
+
+listed!(OfText, str: [] String, [] &String, [] Cow<'_, str>, [] &Cow<'_, str>);
+listed!(OfBytes, [u8]: [] Vec<u8>, [] &Vec<u8>, [] Cow<'_, [u8]>, [] &Cow<'_, [u8]>);
+listed!(OfBytes, [u8]: [const N: usize,] [u8; N], [const N: usize,] &[u8; N]);
+
+/// The first `N` fields are fixed; the next one can be fixed, ranged over or given a prefix.
+#[derive(Clone, Copy, Debug)]
+pub enum Fixed<const N: usize> {}
+
+/// A range or a prefix has ended the scan: no other field can be constrained.
+#[derive(Clone, Copy, Debug)]
+pub enum Ended {}
+
+/// The derive implements this for the type of a field's name: the field is next once `N` fields are fixed.
+pub trait NextAt<const N: usize> {
+    /// The format of the field.
+    type Codec;
+}
+
+/// The stages at which `F`, the first field of the key `K`, can be constrained.
+#[diagnostic::on_unimplemented(
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
+    label = "`{F}` comes first, once: write `{K}::scan()`, then `{F}`",
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
+)]
+pub trait IsFirst<K, F> {
+    /// The format of the field. It comes from the stage, so that a call of `_range` on a field without ranges is the error.
+    type Codec;
+}
+
+/// The stages at which `F`, after the field `A` of the key `K`, can be constrained.
+#[diagnostic::on_unimplemented(
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
+    label = "`{A}` is fixed first: write `{K}::scan()`, then `{A}`, then `{F}`",
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
+)]
+pub trait IsSecond<K, A, F> {
+    /// As for [`IsFirst`].
+    type Codec;
+}
+
+/// The stages at which `F`, after the fields `A` and `B` of the key `K`, can be constrained.
+#[diagnostic::on_unimplemented(
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
+    label = "`{A}` and `{B}` are fixed first: write `{K}::scan()`, then `{A}`, then `{B}`, then `{F}`",
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
+)]
+pub trait IsThird<K, A, B, F> {
+    /// As for [`IsFirst`].
+    type Codec;
+}
+
+/// The stages at which `F`, after all fields of the tuple `Before`, can be constrained.
+#[diagnostic::on_unimplemented(
+    message = "`{F}` of `{K}` cannot be constrained here, out of order or after a range or a prefix",
+    label = "`{Before}` are fixed first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
+    note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
+)]
+pub trait IsBehind<K, Before, F> {
+    /// As for [`IsFirst`].
+    type Codec;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, F: NextAt<N>, const N: usize> IsFirst<K, F> for Fixed<N> {
+    type Codec = F::Codec;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, A, F: NextAt<N>, const N: usize> IsSecond<K, A, F> for Fixed<N> {
+    type Codec = F::Codec;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, A, B, F: NextAt<N>, const N: usize> IsThird<K, A, B, F> for Fixed<N> {
+    type Codec = F::Codec;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K, Before, F: NextAt<N>, const N: usize> IsBehind<K, Before, F> for Fixed<N> {
+    type Codec = F::Codec;
+}
+
+/// The derive implements this for the type of a hashed field's name: a scan can end once `N` fields are fixed.
+pub trait EndsAt<const N: usize> {}
+
+/// The stages at which a scan of `K` can be planned, whose field `F` is stored as a hash: once a hash is fixed, only whole
+/// keys can be looked up.
+#[diagnostic::on_unimplemented(
+    message = "a scan of `{K}` cannot end between its hashed field `{F}` and its last field",
+    label = "fix every field, for a point read, or none from the hashed one on"
+)]
+pub trait CanPlan<K, F> {}
+
+#[diagnostic::do_not_recommend]
+impl<K, F: EndsAt<N>, const N: usize> CanPlan<K, F> for Fixed<N> {}
+
+#[diagnostic::do_not_recommend]
+impl<K, F> CanPlan<K, F> for Ended {}

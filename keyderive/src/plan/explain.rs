@@ -1,67 +1,68 @@
 //! A plan in words.
 
-mod text;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde::{Serialize, Serializer};
 
 use super::fixed::Buckets;
-use super::range::KeyRange;
-use super::request::Request;
+use super::request::{KeyRange, Request};
 use super::selection::Selection;
 use crate::key::{Hex, Readable, Salt, Schema};
 
-/// How many requests are printed before the rest is counted.
-const SHOWN_REQUESTS: usize = 8;
+/// How many requests are shown; the rest is counted.
+const MAX_SHOWN_REQUESTS: usize = 8;
 
-/// How many buckets are named before they are counted.
-const NAMED_BUCKETS: usize = 8;
+/// How many keys and ranges of a request are shown; the rest is counted.
+const MAX_SHOWN_ROWS: usize = 8;
 
-/// How many batches of requests are counted at most: the values of `any_of` may make millions, of megabytes each.
-const COUNTED_WAVES: usize = 4;
+/// How many buckets are named; more are only counted.
+const MAX_NAMED_BUCKETS: usize = 8;
+
+/// How many batches of requests are counted: the values of `any_of` may make millions of batches, of megabytes each.
+const MAX_COUNTED_BATCHES: usize = 4;
 
 /// A plan in words: what it reads, from which buckets and why, in which order.
 ///
-/// Made without I/O by `explain()` on a scan builder, a [`Plan`](super::Plan) or a table's scan; print it
-/// with `{}`. The text is for people: its wording may change in any release. It shows keys as text, and in hexadecimal
-/// too where the text has escapes.
+/// `explain()` on a scan builder, a [`Plan`](super::Plan) or a table's scan makes it without I/O; print it with `{}`. The
+/// text is for people: its wording may change in any release. It shows keys as text, also in hexadecimal if the text has
+/// escapes.
 ///
-/// As data of serde it has the same parts. Each shown request is a [`Request`], whose keys and ranges are in
-/// hexadecimal, with the same keys and ranges as `text`.
+/// As data of serde it has the same parts. Each shown request is a [`Request`], with keys and ranges in hexadecimal, and
+/// again as readable `text`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explain {
     key_type: &'static str,
-    /// The layout of the key in one line.
+    /// The layout of the key, in one line.
     key: String,
-    reads: Reads,
+    reads: ReadKind,
     constraints: Vec<(&'static str, String)>,
     buckets: String,
-    /// The stored keys that are looked at, where the plan is a part of another.
+    /// The range of stored keys that the plan is limited to, if it is a part of another.
     #[serde(serialize_with = "window_with_text")]
     window: Option<KeyRange>,
-    /// The row of the page before, after which the plan goes on.
-    after: Option<RowShown>,
+    /// The last row of the previous page, if the plan resumes after it.
+    after: Option<LastRow>,
     order: Option<String>,
     #[serde(flatten)]
     options: ExplainOptions,
-    /// How many requests are sent.
+    /// How many requests are counted.
     request_count: usize,
-    /// Whether more are sent than were counted.
+    /// Whether there are more requests than are counted.
     has_more_requests: bool,
     /// The first requests.
     #[serde(serialize_with = "requests_with_text")]
     requests: Vec<Request>,
 }
 
-/// How the scan of a table runs its plan.
+/// The options of a table's scan.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct ExplainOptions {
     pub(crate) reversed: bool,
     pub(crate) unordered: bool,
     pub(crate) limit: Option<Limit>,
     pub(crate) keys_only: bool,
-    /// Which versions of a column are read, where it is not the newest.
+    /// Which versions of a column are read, if not only the newest.
     pub(crate) versions: Option<VersionsRead>,
     pub(crate) filters: Vec<String>,
 }
@@ -76,24 +77,23 @@ pub(crate) enum VersionsRead {
     All,
 }
 
-/// The most rows that a scan delivers.
+/// How many rows a scan delivers at most.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub(crate) struct Limit {
     pub(crate) rows: u64,
-    /// Whether it is sent, and not only counted here.
+    /// Whether the requests carry the limit; the client counts rows otherwise.
     pub(crate) is_sent: bool,
 }
 
-/// A row by its key.
 #[derive(Clone, Debug, Serialize)]
-struct RowShown {
+struct LastRow {
     #[serde(serialize_with = "key_with_text", flatten)]
     key: Vec<u8>,
-    /// Whether the salt of the key is left out, since the rows after it are in every bucket.
+    /// Whether the key is shown without its salt, since every bucket has rows after it.
     without_salt: bool,
 }
 
-/// What is asked for, and the same as a person reads it.
+/// Keys and ranges in hexadecimal, and again as readable text.
 #[derive(Serialize)]
 struct WithText<'a, T, W> {
     #[serde(flatten)]
@@ -118,10 +118,9 @@ fn window_with_text<S: Serializer>(window: &Option<KeyRange>, serializer: S) -> 
     window.as_ref().map(|asked| WithText { asked, text: asked.to_string() }).serialize(serializer)
 }
 
-/// What kind of read a plan is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Reads {
+enum ReadKind {
     Point,
     Points,
     Scan,
@@ -130,21 +129,22 @@ enum Reads {
 
 impl Explain {
     pub(super) fn of(selection: &Selection, options: ExplainOptions) -> Self {
-        let words = Words { selection, schema: selection.schema };
-        let Counted { requests, request_count, buckets, has_more } = Counted::of(selection, options.reversed);
+        let words = Describer { selection, schema: selection.schema };
+        let CountedRequests { requests, request_count, buckets, has_more } =
+            CountedRequests::of(selection, options.reversed);
         let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
-            (0, ..) => Reads::Nothing,
-            (_, true, 1) => Reads::Point,
-            (_, true, _) => Reads::Points,
-            (_, false, _) => Reads::Scan,
+            (0, ..) => ReadKind::Nothing,
+            (_, true, 1) => ReadKind::Point,
+            (_, true, _) => ReadKind::Points,
+            (_, false, _) => ReadKind::Scan,
         };
-        // Only the values of `any_of` lead to buckets that are not counted.
+        // Requests that are not counted may be to other buckets.
         let is_one_stream = buckets.is_empty() || (buckets.len() == 1 && !has_more);
-        let order = matches!(reads, Reads::Points | Reads::Scan).then(|| match options.unordered {
-            true if !is_one_stream => Words::no_order(options.reversed),
+        let order = matches!(reads, ReadKind::Points | ReadKind::Scan).then(|| match options.unordered {
+            true if !is_one_stream => Describer::no_order(options.reversed),
             _ => words.order(buckets.len(), options.reversed),
         });
-        let after = selection.after.as_ref().map(|after| RowShown {
+        let after = selection.after.as_ref().map(|after| LastRow {
             key: after.logical_key(selection.schema),
             without_salt: selection.is_ordered() && selection.schema.salt().is_some(),
         });
@@ -165,24 +165,24 @@ impl Explain {
     }
 }
 
-/// The requests of a selection, as many as are looked at.
-struct Counted {
-    /// Those that are shown.
+/// The first requests of a selection, and how many there are.
+struct CountedRequests {
+    /// The requests to show.
     requests: Vec<Request>,
     request_count: usize,
     buckets: BTreeSet<i32>,
     has_more: bool,
 }
 
-impl Counted {
+impl CountedRequests {
     fn of(selection: &Selection, reversed: bool) -> Self {
         let mut batches = selection.batches(reversed);
         let mut counted =
             Self { requests: Vec::new(), request_count: 0, buckets: BTreeSet::new(), has_more: false };
-        for request in batches.by_ref().take(COUNTED_WAVES).flatten() {
+        for request in batches.by_ref().take(MAX_COUNTED_BATCHES).flatten() {
             counted.request_count += 1;
             counted.buckets.extend(request.bucket());
-            if counted.requests.len() < SHOWN_REQUESTS {
+            if counted.requests.len() < MAX_SHOWN_REQUESTS {
                 counted.requests.push(request);
             }
         }
@@ -191,19 +191,19 @@ impl Counted {
     }
 }
 
-/// What there is to say of a selection.
-struct Words<'a> {
+/// Describes the parts of a selection.
+struct Describer<'a> {
     selection: &'a Selection,
     schema: &'static Schema,
 }
 
-impl Words<'_> {
+impl Describer<'_> {
     fn constraints(&self) -> Vec<(&'static str, String)> {
         let fields = self.schema.fields();
         self.selection.constraints.iter().map(|c| (fields[c.field].name(), c.words.clone())).collect()
     }
 
-    /// Which buckets are read, of which those of the counted requests are known, and why.
+    /// Which buckets are read, and why; `known` are those of the counted requests.
     fn buckets(&self, known: &BTreeSet<i32>, has_more: bool) -> String {
         let Some(salt) = self.schema.salt() else {
             return "the key type has no salt".into();
@@ -242,7 +242,7 @@ impl Words<'_> {
         }
     }
 
-    /// Which fields left of the salt keep its buckets apart.
+    /// Which fields left of the salt are not fixed, so that its buckets repeat.
     fn free_left(&self, salt: &Salt) -> String {
         let left: Vec<_> = (0..salt.fields_before()).collect();
         let free = left.get(self.selection.fixed()..).unwrap_or_default();
@@ -280,13 +280,151 @@ impl Words<'_> {
     }
 }
 
-/// The buckets as a person lists them: `bucket 2`, `buckets 0, 2, 3`, or how many there are.
+/// A list of buckets in words: `bucket 2`, `buckets 0, 2, 3`, or how many there are.
 fn named(buckets: &BTreeSet<i32>) -> String {
     let names: Vec<_> = buckets.iter().map(i32::to_string).collect();
     match names.len() {
         1 => format!("bucket {}", names.concat()),
         0 => "none".into(),
-        2..=NAMED_BUCKETS => format!("buckets {}", names.join(", ")),
+        2..=MAX_NAMED_BUCKETS => format!("buckets {}", names.join(", ")),
         count => format!("{count} buckets"),
     }
+}
+
+/// Writes a line: its name, padded, then its text.
+fn line(f: &mut fmt::Formatter<'_>, name: &str, text: &dyn fmt::Display) -> fmt::Result {
+    write!(f, "\n  {name:<12} {text}")
+}
+
+impl fmt::Display for Explain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.reads {
+            ReadKind::Point => "point read",
+            ReadKind::Points => "point reads",
+            ReadKind::Scan | ReadKind::Nothing => "scan",
+        };
+        write!(f, "{kind} of {}", self.key_type)?;
+        line(f, "key", &self.key)?;
+        let constraints = self.constraints.iter().map(|(field, words)| format!("{field} {words}"));
+        match self.constraints.is_empty() {
+            true => line(f, "constraints", &"none: every row of the key type")?,
+            false => line(f, "constraints", &constraints.collect::<Vec<_>>().join(", "))?,
+        }
+        line(f, "buckets", &self.buckets)?;
+        if let Some(window) = &self.window {
+            line(f, "within", &format_args!("{window}, the stored keys of this part of a scan"))?;
+        }
+        if let Some(after) = &self.after {
+            line(f, "after", after)?;
+        }
+        match (self.options.limit, self.reads) {
+            (Some(Limit { rows: 0, .. }), _) => {
+                line(f, "reads", &"nothing: the limit is 0; no request is sent")
+            }
+            (_, ReadKind::Nothing) => {
+                line(f, "reads", &format_args!("nothing: {}; no request is sent", self.why_nothing()))
+            }
+            _ => self.write_run(f),
+        }
+    }
+}
+
+impl Explain {
+    /// Why a plan reads nothing.
+    fn why_nothing(&self) -> &'static str {
+        match self.after.is_some() || self.window.is_some() {
+            true => "no row key that is left can satisfy the constraints",
+            false => "no row key can satisfy the constraints",
+        }
+    }
+
+    /// Writes how the plan runs, and its requests.
+    fn write_run(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ExplainOptions { limit, keys_only, versions, filters, .. } = &self.options;
+        if let Some(order) = &self.order {
+            line(f, "order", order)?;
+        }
+        if let (Some(limit), ReadKind::Scan | ReadKind::Points) = (limit, self.reads) {
+            line(f, "limit", limit)?;
+        }
+        match (keys_only, versions) {
+            (true, _) => line(f, "values", &"none: keys only")?,
+            (false, Some(VersionsRead::All)) => line(f, "values", &"every version of each column")?,
+            (false, Some(VersionsRead::Newest(versions))) => {
+                let noun = plural((*versions).into(), "version");
+                line(f, "values", &format_args!("the newest {versions} {noun} of each column"))?;
+            }
+            (false, None) => {}
+        }
+        for filter in filters {
+            line(f, "filter", filter)?;
+        }
+        let or_more = if self.has_more_requests { ", and more that are not counted here" } else { "" };
+        line(f, "requests", &format_args!("{}{or_more}", self.request_count))?;
+        let mut sent = BTreeMap::new();
+        for (request, number) in self.requests.iter().zip(1..) {
+            let of_bucket = sent.entry(request.bucket()).or_insert(0);
+            *of_bucket += 1;
+            let label = match (request.bucket(), of_bucket) {
+                // The line of the buckets describes a single request.
+                _ if self.request_count == 1 && !self.has_more_requests => String::new(),
+                (None, _) => format!("request {number}"),
+                (Some(bucket), 1) => format!("bucket {bucket}"),
+                (Some(bucket), again) => format!("bucket {bucket} ({again})"),
+            };
+            write_rows(f, &label, request)?;
+        }
+        match self.request_count - self.requests.len() {
+            0 => Ok(()),
+            more => line(f, "", &format_args!("and {more} more {}", plural(more as u64, "request"))),
+        }
+    }
+}
+
+impl fmt::Display for LastRow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { key, without_salt } = self;
+        let salt = if *without_salt { ", without its salt" } else { "" };
+        write!(f, "{}, where the page before ended{salt}", Readable(key))?;
+        if Readable(key).is_verbatim() { Ok(()) } else { line(f, "", &format_args!("hex {}", Hex(key))) }
+    }
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rows, is_sent } = *self;
+        let how = if is_sent { "sent with each request" } else { "counted after the key filter" };
+        write!(f, "{rows} {}, {how}", plural(rows, "row"))
+    }
+}
+
+/// A noun, in the plural unless the count is 1.
+fn plural(count: u64, noun: &str) -> impl fmt::Display {
+    fmt::from_fn(move |f| write!(f, "{noun}{}", if count == 1 { "" } else { "s" }))
+}
+
+/// Writes the keys and ranges of a request, the first one after the label.
+fn write_rows(f: &mut fmt::Formatter<'_>, label: &str, request: &Request) -> fmt::Result {
+    let mut labels = [label].into_iter();
+    for key in request.keys().iter().take(MAX_SHOWN_ROWS) {
+        line(f, labels.next().unwrap_or_default(), &Readable(key))?;
+        if !Readable(key).is_verbatim() {
+            line(f, "", &format_args!("hex {}", Hex(key)))?;
+        }
+    }
+    for range in request.ranges().iter().take(MAX_SHOWN_ROWS) {
+        line(f, labels.next().unwrap_or_default(), range)?;
+        if !is_verbatim(range) {
+            line(f, "", &format_args!("hex {range:#}"))?;
+        }
+    }
+    let shown = request.keys().len().min(MAX_SHOWN_ROWS) + request.ranges().len().min(MAX_SHOWN_ROWS);
+    match request.keys().len() + request.ranges().len() - shown {
+        0 => Ok(()),
+        more => line(f, "", &format_args!("and {more} more in this request")),
+    }
+}
+
+fn is_verbatim(range: &KeyRange) -> bool {
+    Readable(range.start()).is_verbatim() && range.end().is_none_or(|end| Readable(end).is_verbatim())
 }

@@ -1,27 +1,27 @@
-//! Where the rows of fixed fields lie: one choice of their encodings, put together as it stands in a key.
+//! The rows of one choice of the fixed fields: a key, or a range of keys, in each bucket that can hold them.
 
-use super::encodings::{Choice, Encodings};
-use super::ordered;
-use super::range::{KeyRange, prefix_end};
-use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len};
+use super::request::{KeyRange, prefix_end};
+use super::selection::{Choice, Encodings};
+use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
+use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end};
 
-/// The fixed fields of a scan, as they stand in a key after the tag and the salt.
+/// The encoded fixed fields of a scan, as in a key without its tag and salt.
 #[derive(Clone, Debug)]
 pub(super) struct FixedFields {
     pub(super) schema: &'static Schema,
-    /// Each field with the separator after it, but the key's last one.
+    /// Each field, with a separator after it unless it is the key's last one.
     pub(super) bytes: Vec<u8>,
     pub(super) spans: Vec<Span>,
 }
 
-/// The rows of one bucket, by what stands in their keys after the tag, the salt and the fields left of it.
+/// Rows by their keys; or, in each bucket alike, by the rest of their keys after the head and the fields left of the salt.
 #[derive(Clone, Debug)]
 pub(super) enum Rows {
     /// The row with this key.
     Key(Vec<u8>),
-    /// The rows from `start` to before `end`, or to the end of the bucket.
+    /// The rows from `start`, inclusive, to `end`, exclusive, or to the end of the bucket.
     Range { start: Vec<u8>, end: Option<Vec<u8>> },
-    /// No row: the constraints exclude each other.
+    /// No row, since the constraints exclude each other.
     None,
 }
 
@@ -30,17 +30,17 @@ pub(super) enum Rows {
 pub(super) enum Buckets {
     /// The key type has no salt.
     Unsalted,
-    /// All salted fields are fixed, so their bucket is known.
+    /// One bucket, since all salted fields are fixed.
     One(i32),
-    /// Every one.
+    /// Every bucket.
     All,
-    /// Every one, in the order of the stored keys: a field left of the salt is not fixed, so each of its
-    /// values begins with the first bucket again.
+    /// Every bucket, in the order of the stored keys: a field left of the salt is not fixed, and the buckets repeat for
+    /// each of its values.
     Interleaved,
 }
 
 impl Buckets {
-    /// The bucket, where only one can hold a row.
+    /// The bucket, if only one can hold a row.
     pub(super) fn known(self) -> Option<i32> {
         match self {
             Self::One(bucket) => Some(bucket),
@@ -50,14 +50,14 @@ impl Buckets {
 }
 
 impl Rows {
-    /// The same rows by what stands after `left`, which all their keys begin with.
+    /// The same rows without `left`, which all their keys begin with.
     pub(super) fn after(self, left: &[u8]) -> Self {
         let after = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
         match self {
             rows if left.is_empty() => rows,
             Self::Key(key) => after(key).map_or(Self::None, Self::Key),
             Self::Range { start, end } => match after(start) {
-                // An end that does not begin so is after all keys that do.
+                // An end that does not begin with `left` is after all keys that do.
                 Some(start) => Self::Range { start, end: end.and_then(after) },
                 None => Self::None,
             },
@@ -65,9 +65,9 @@ impl Rows {
         }
     }
 
-    /// Whether some key between the bounds of these rows can be in a range that is open on one side. The bounds are
-    /// compared as they are, longer than any key too, so that this goes by their order.
-    pub(super) fn reach_into(&self, range: &KeyRange) -> bool {
+    /// Whether some key between the bounds of these rows can be in a range that is open on one side. Bounds may be longer
+    /// than any key: they compare as they are, so that the result is monotone in them.
+    pub(super) fn overlaps(&self, range: &KeyRange) -> bool {
         match self {
             Self::Key(key) => range.contains(key),
             Self::Range { start, end } => {
@@ -84,7 +84,7 @@ impl FixedFields {
         Self { schema, bytes: Vec::new(), spans: Vec::new() }
     }
 
-    /// Puts the chosen encodings together.
+    /// Joins the chosen encodings.
     pub(super) fn assemble(&mut self, encodings: &Encodings, choice: &Choice) {
         self.bytes.clear();
         self.spans.clear();
@@ -111,75 +111,70 @@ impl FixedFields {
         Buckets::One(bucket_of(salt, &self.bytes, &self.spans, self.schema))
     }
 
-    /// The fields left of the salt as they stand in a key, where all of them are fixed.
+    /// The encoded fields left of the salt, if all of them are fixed.
     pub(super) fn left(&self) -> &[u8] {
         let fields = self.schema.salt().map_or(0, Salt::fields_before);
         let last = fields.checked_sub(1).and_then(|last| self.spans.get(last));
-        // The salt is never after the last field, so a delimiter is there.
+        // The salt is never after the last field, so a delimiter follows.
         last.and_then(|last| self.bytes.get(..=last.end)).unwrap_or_default()
     }
 
-    /// Fails where no key has these fields, since it would be empty or too long.
+    /// Fails if every key with these fields would be empty or too long.
     pub(super) fn check(&self, buckets: Buckets) -> Result<(), EncodeError> {
         if let Layout::OrderedCode = self.schema.layout() {
-            return ordered::check(self, buckets.known());
+            return self.ordered_check(buckets.known());
         }
         let head_len = self.schema.head_len(buckets.known());
-        // No key begins with these fields where not even the least one does.
+        // The shortest key with these fields.
         let len = head_len + self.bytes.len() + self.least_rest();
         let is_whole = self.spans.len() == self.schema.fields().len();
         check_len(self.schema, if is_whole { len } else { len.max(1) })
     }
 
-    /// At most how long a key is that [`check`](Self::check) would find, whatever its bucket and of whatever fields,
-    /// where none of them is longer than this one.
+    /// An upper bound of the length that [`check`](Self::check) finds, for every bucket and for all fields that are not longer
+    /// than these.
     pub(super) fn bound(&self) -> usize {
         let schema = self.schema;
         match schema.layout() {
             Layout::Delimited => {
-                // The least bucket has a sign, where any has one, and as many digits as the greatest.
+                // The least bucket is the longest: it has the digits of the greatest, and may have a sign.
                 let widest = self.buckets().known().and(schema.salt()).map(|salt| salt.buckets().start);
                 schema.head_len(widest) + self.bytes.len() + self.least_rest()
             }
-            Layout::OrderedCode => ordered::bound(self),
+            Layout::OrderedCode => self.ordered_bound(),
         }
     }
 
-    /// The least length of what stands after the fixed fields.
+    /// The least length of the fields that are not fixed.
     fn least_rest(&self) -> usize {
         let rest = &self.schema.fields()[self.spans.len()..];
         rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
     }
 
-    /// The rows between two cuts of the next field, or of all that the fixed fields leave open.
+    /// The rows between two cuts of the next field; without cuts, all rows with the fixed fields.
     pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>) -> Rows {
-        if let Layout::OrderedCode = self.schema.layout() {
-            return ordered::rows(self, cuts);
-        }
+        let is_ordered = matches!(self.schema.layout(), Layout::OrderedCode);
         if self.spans.len() == self.schema.fields().len() {
-            return Rows::Key(self.bytes.clone());
+            return Rows::Key(if is_ordered { self.ordered_key() } else { self.bytes.clone() });
         }
-        let (start, end) = match cuts {
-            Some((start, end)) => (self.place(start), self.place(end)),
-            None => (Some(self.bytes.clone()), prefix_end(&self.bytes)),
-        };
-        match (start, end) {
+        let position = |cut| if is_ordered { self.ordered_position(cut) } else { self.text_position(cut) };
+        let (start, end) = cuts.map_or((&Cut::First, &Cut::Last), |(start, end)| (start, end));
+        match (position(start), position(end)) {
             (None, _) => Rows::None,
             (Some(start), Some(end)) if end <= start => Rows::None,
             (Some(start), end) => Rows::Range { start, end },
         }
     }
 
-    /// Where a cut in the first field that is not fixed lies in the key, after tag and salt; none for
-    /// after every key.
-    fn place(&self, cut: &Cut) -> Option<Vec<u8>> {
+    /// The position of a cut of the next field, as bytes of a key without tag and salt; `None` is after every key.
+    fn text_position(&self, cut: &Cut) -> Option<Vec<u8>> {
         let delimiter = self.schema.delimiter();
         let field = &self.schema.fields()[self.spans.len()];
         let last = self.spans.len() + 1 == self.schema.fields().len();
         let at = |encoding: &[u8]| [&self.bytes, encoding].concat();
         let delimited = !matches!(field.width(), Width::Fixed(_));
         let after = |encoding: &[u8]| match (delimited, last) {
-            // A fixed width: no encoding extends another.
+            // With a fixed width, no encoding extends another.
             (false, _) => prefix_end(&at(encoding)),
             (true, true) => Some([&self.bytes, encoding, &[0]].concat()),
             (true, false) => Some([&self.bytes, encoding, &[delimiter + 1]].concat()),
@@ -189,14 +184,76 @@ impl FixedFields {
             Cut::Last => return prefix_end(&self.bytes),
             Cut::Before(encoding) | Cut::After(encoding) | Cut::AfterPrefix(encoding) => encoding,
         };
-        // A delimited field never holds these bytes, so all that it holds before such a bound are the
-        // bytes up to there, and what is less.
+        // A delimited field never holds these bytes, so every value below such a bound is at or below its bytes up to there.
         let forbidden = encoding.iter().position(|byte| delimited && *byte <= delimiter);
         match (cut, forbidden) {
             (_, Some(len)) => after(&encoding[..len]),
             (Cut::Before(_), None) => Some(at(encoding)),
             (Cut::AfterPrefix(_), None) => prefix_end(&at(encoding)),
             _ => after(encoding),
+        }
+    }
+}
+
+/// The greatest length of a bucket in the ordered layout: two bytes, the second of which may be escaped.
+const MAX_BUCKET_LEN: usize = 3;
+
+/// The ordered layout. It drops empty fields at the end of a key, so the rows of a fixed prefix begin at the key that is
+/// only the prefix, and end after all keys in which a separator follows it.
+impl FixedFields {
+    /// Fails if the key of only the fixed fields is too long.
+    fn ordered_check(&self, bucket: Option<i32>) -> Result<(), EncodeError> {
+        let mut head = Vec::new();
+        self.schema.write_head(bucket, &[], &mut head);
+        check_len(self.schema, (head.len() + self.ordered_key().len()).max(1))
+    }
+
+    /// An upper bound of the length of the key of only the fixed fields, for every bucket and with none of them dropped.
+    fn ordered_bound(&self) -> usize {
+        let mut head = Vec::new();
+        self.schema.write_head(None, &[], &mut head);
+        let bucket = if self.buckets().known().is_some() { MAX_BUCKET_LEN } else { 0 };
+        head.len() + bucket + self.ordered_separator().len() + self.bytes.len()
+    }
+
+    fn ordered_has_head(&self) -> bool {
+        self.schema.tag().is_some() || self.schema.salt().is_some()
+    }
+
+    /// What separates the head from the first field.
+    fn ordered_separator(&self) -> &'static [u8] {
+        if self.ordered_has_head() { &SEPARATOR } else { &[] }
+    }
+
+    /// The key of only the fixed fields, all others empty.
+    fn ordered_key(&self) -> Vec<u8> {
+        match ordered_end(&self.bytes, &self.spans) {
+            Some(end) => [self.ordered_separator(), &self.bytes[..end]].concat(),
+            None if self.ordered_has_head() || self.spans.is_empty() => Vec::new(),
+            None => EMPTY.to_vec(),
+        }
+    }
+
+    /// The position after every key with the fixed fields; `None` for the end of the table.
+    fn ordered_end(&self) -> Option<Vec<u8>> {
+        match self.spans.last() {
+            Some(last) => {
+                Some([self.ordered_separator(), &self.bytes[..last.end], &AFTER_SEPARATOR].concat())
+            }
+            None => self.ordered_has_head().then(|| AFTER_SEPARATOR.to_vec()),
+        }
+    }
+
+    fn ordered_position(&self, cut: &Cut) -> Option<Vec<u8>> {
+        let part = |raw: &[u8]| [self.ordered_separator(), &self.bytes, &escaped(raw)].concat();
+        match cut {
+            Cut::First => Some(self.ordered_key()),
+            // A row whose other fields are empty ends before the next field.
+            Cut::Before(raw) if raw.is_empty() => Some(self.ordered_key()),
+            Cut::Before(raw) => Some(part(raw)),
+            Cut::After(raw) => Some([part(raw), AFTER_SEPARATOR.to_vec()].concat()),
+            Cut::AfterPrefix(raw) if !raw.is_empty() => prefix_end(&part(raw)),
+            Cut::AfterPrefix(_) | Cut::Last => self.ordered_end(),
         }
     }
 }

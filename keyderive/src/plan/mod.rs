@@ -1,37 +1,27 @@
-//! What a scan is: constraints, exact row ranges, buckets, explain. No I/O, no async.
+//! Scans: constraints, exact row ranges, buckets, explain. No I/O, no async.
 //!
-//! `Key::scan()` begins a scan; its builder fixes fields from the left and may end with a range or a
-//! prefix. The result is a [`Plan`]: it knows, without a table, which requests are to be sent.
+//! `Key::scan()` begins a scan; its builder fixes fields from the left, and may end with a range or a prefix. The result
+//! is a [`Plan`], which gives the requests of the scan without a table.
 
 mod data;
 mod draft;
-mod encodings;
-mod error;
 mod explain;
 mod fixed;
-mod listed;
-mod ordered;
 mod position;
-mod range;
 mod request;
 mod request_batches;
 mod selection;
-mod stage;
 
+use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
 
-pub use draft::Draft;
-pub use error::PlanError;
+#[doc(hidden)]
+pub use draft::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, Listed, NextAt};
+pub use draft::{Draft, Ended, Fixed};
 pub use explain::Explain;
-#[doc(hidden)]
-pub use listed::Listed;
-pub use range::{KeyRange, prefix_end};
-pub use request::Request;
+pub use request::{KeyRange, Request, prefix_end};
 pub(crate) use request::RequestSize;
-#[doc(hidden)]
-pub use stage::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, NextAt};
-pub use stage::{Ended, Fixed};
 
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]
@@ -41,9 +31,9 @@ use position::Position;
 pub(crate) use request_batches::RequestBatches;
 use selection::Selection;
 
-use crate::key::Field;
+use crate::key::{EncodeError, Field};
 
-/// Exactly the rows that a scan's constraints select, as requests to a table.
+/// Requests to a table for exactly the rows that satisfy a scan's constraints.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -65,7 +55,7 @@ use crate::key::Field;
 /// // Nothing is fixed: every bucket is read.
 /// assert_eq!(EventKey::scan().into_plan()?.requests().len(), 2);
 ///
-/// // Of several users, each bucket is asked for its own.
+/// // Each bucket is asked only for its own users.
 /// let plan = EventKey::scan().user_id_any_of(["alice", "bob", "carol"]).at_range(..1000).into_plan()?;
 /// assert_eq!(plan.requests().iter().map(|request| request.ranges().len()).sum::<usize>(), 3);
 /// # Ok::<(), keyderive::plan::PlanError>(())
@@ -74,12 +64,12 @@ use crate::key::Field;
 /// # Laws
 /// - The requests cover every row of the key type that satisfies the constraints, and no other.
 /// - A fully fixed key is one row key, never a range.
-/// - Empty and inverted ranges and empty lists are no request at all.
+/// - An empty or inverted range or an empty list makes no request.
 ///
 /// # As data
-/// A plan is `Serialize` and `Deserialize`, to be run in another process. What is sent names the fingerprint of the
-/// key type, and is refused where that is another one. It holds each constraint twice: in the bytes of keys, which are
-/// what is read, and in words, which are shown as they were sent by [`explain`](Self::explain) and decide nothing.
+/// A plan is `Serialize` and `Deserialize`, so that another process can run it. Deserializing fails if the key type there
+/// has another fingerprint. The data has each constraint twice: as bytes of keys, which are what is read, and in words,
+/// which only [`explain`](Self::explain) shows.
 pub struct Plan<K: ?Sized> {
     selection: Selection,
     key: PhantomData<fn() -> K>,
@@ -90,7 +80,7 @@ impl<K: ?Sized> Plan<K> {
         Self { selection, key: PhantomData }
     }
 
-    /// The plan of what a derived builder has collected.
+    /// The plan of a derived builder's constraints.
     ///
     /// # Errors
     /// When a field was fixed to a value that no key can hold.
@@ -99,17 +89,17 @@ impl<K: ?Sized> Plan<K> {
         draft.finish().map(Self::from_selection)
     }
 
-    /// What is asked of the table; empty for a plan that reads nothing.
+    /// The requests to the table; empty for a plan that reads nothing.
     ///
-    /// Plain data, for use with any client. There is one request for each bucket that can hold a row, in their order;
-    /// more of them only where the values of an `any_of` do not fit into one. Then all rows of a bucket's first
-    /// request come before those of its second one.
+    /// Plain data, for any client. There is one request for each bucket that can hold a row, in the order of the buckets;
+    /// more only if the values of an `any_of` do not fit into one. Then all rows of a bucket's first request come before
+    /// those of its second one.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
         self.selection.batches(false).flatten().collect()
     }
 
-    /// The requests in steps, in the order of the scan.
+    /// The requests in batches, in the order of the scan.
     #[cfg(feature = "client")]
     pub(crate) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
         self.selection.into_batches(reversed)
@@ -121,7 +111,7 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_whole() && self.selection.encodings.choices() == 1
     }
 
-    /// Whether every field is fixed, so that only whole keys are asked for.
+    /// Whether every field is fixed, so that requests have only row keys.
     #[cfg(feature = "client")]
     pub(crate) fn is_whole(&self) -> bool {
         self.selection.is_whole()
@@ -140,8 +130,8 @@ impl<K: ?Sized> Plan<K> {
         self.selection.is_empty()
     }
 
-    /// Whether rows can be read in the order of their fields. Where a field left of the salt is not fixed, there is
-    /// only the order of the stored keys.
+    /// Whether rows can be read in the order of their fields. If a field left of the salt is not fixed, they come in the
+    /// order of the stored keys.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
         self.selection.is_ordered()
@@ -153,7 +143,7 @@ impl<K: ?Sized> Plan<K> {
         Self::from_selection(self.selection.within(range))
     }
 
-    /// The stored keys that are looked at, where the plan is a part of another.
+    /// The range of stored keys that the plan is limited to, if it is a part of another.
     #[cfg(feature = "client")]
     pub(crate) fn window(&self) -> Option<&KeyRange> {
         self.selection.window.as_ref()
@@ -165,13 +155,13 @@ impl<K: ?Sized> Plan<K> {
         Explain::of(&self.selection, ExplainOptions::default())
     }
 
-    /// The plan in words, as a table's scan runs it.
+    /// The plan in words, with the options of a table's scan.
     #[cfg(feature = "client")]
     pub(crate) fn explain_run(&self, options: ExplainOptions) -> Explain {
         Explain::of(&self.selection, options)
     }
 
-    /// The place of a row in the order of the plan, by its stored key, as opaque text.
+    /// The position of a row in the order of the plan, by its stored key, as opaque text.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -184,24 +174,24 @@ impl<K: ?Sized> Plan<K> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
-    /// It is bound to the constraints, the direction and the key layout.
+    /// Only a plan with the same constraints, direction and key layout accepts the token.
     #[must_use]
     pub fn page_token(&self, key: &[u8], reversed: bool) -> String {
         Position::of(&self.selection, key, reversed).to_token(&self.selection)
     }
 
-    /// What the plan has after the row of a [page token](Self::page_token), in every bucket.
+    /// The part of the plan after the row of a [page token](Self::page_token), in every bucket.
     ///
     /// # Errors
-    /// When it is no token, or one of another plan, direction or layout.
+    /// For text that is not a token, and for a token of another plan, direction or layout.
     pub fn after(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
         let mut selection = self.selection.clone();
         selection.after = Some(Position::from_token(token, &selection, reversed)?);
         Ok(Self::from_selection(selection))
     }
 
-    /// The byte prefixes that hold the plan's rows and nothing else, one for each bucket, for what takes only such:
-    /// `DropRowRange`. None where there are no such prefixes, or where one would be empty.
+    /// The byte prefixes that hold the plan's rows and nothing else, one for each bucket, for `DropRowRange`. `None` if
+    /// there are no such prefixes, or one would be empty.
     #[must_use]
     pub fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
         self.selection.prefixes()
@@ -225,7 +215,7 @@ impl<K: ?Sized> Clone for Plan<K> {
 
 impl<K: ?Sized> fmt::Debug for Plan<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not the requests, of which the values of `any_of` may make millions.
+        // Without the requests: the values of `any_of` may make millions.
         let Selection { schema, constraints, window, .. } = &self.selection;
         let field = |at: usize| schema.fields().get(at).map_or("", Field::name);
         let constraints = constraints.iter().map(|one| format!("{} {}", field(one.field), one.words));
@@ -237,7 +227,7 @@ impl<K: ?Sized> fmt::Debug for Plan<K> {
     }
 }
 
-/// What can be run as a scan of a table with keys `K`: a [`Plan`], or any stage of a scan builder.
+/// A scan of a table with keys `K`: a [`Plan`], or any stage of a scan builder.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a scan of `{K}`",
     note = "begin one with `{K}::scan()`"
@@ -253,5 +243,93 @@ pub trait IntoPlan<K> {
 impl<K> IntoPlan<K> for Plan<K> {
     fn into_plan(self) -> Result<Plan<K>, PlanError> {
         Ok(self)
+    }
+}
+
+/// A scan that cannot be planned: a field is fixed to a value that no key can hold, or a page token is of another scan.
+///
+/// Bounds and prefixes need not be storable: a bound the field cannot hold is clamped, or the range is empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(PlanFault);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum PlanFault {
+    Key(EncodeError),
+    Token { key_type: &'static str, fault: TokenFault },
+}
+
+/// Why a page token is rejected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TokenFault {
+    Malformed,
+    OtherLayout,
+    OtherPlan,
+    OtherDirection,
+}
+
+impl PlanError {
+    fn token(key_type: &'static str, fault: TokenFault) -> Self {
+        Self(PlanFault::Token { key_type, fault })
+    }
+
+    /// The field that cannot hold its value; `None` if the whole key or a page token is at fault.
+    #[must_use]
+    pub fn field_name(&self) -> Option<&'static str> {
+        match &self.0 {
+            PlanFault::Key(error) => error.field_name(),
+            PlanFault::Token { .. } => None,
+        }
+    }
+
+    /// Whether a page token is malformed, or of another scan.
+    #[must_use]
+    pub fn is_invalid_page_token(&self) -> bool {
+        matches!(self.0, PlanFault::Token { .. })
+    }
+}
+
+impl From<EncodeError> for PlanError {
+    fn from(error: EncodeError) -> Self {
+        Self(PlanFault::Key(error))
+    }
+}
+
+impl PlanError {
+    /// The text without the value, for logs.
+    #[must_use = "it is the text to print"]
+    pub fn redacted(&self) -> impl fmt::Display + '_ {
+        fmt::from_fn(move |f| match &self.0 {
+            PlanFault::Key(error) => write!(f, "the scan cannot be planned: {}", error.redacted()),
+            PlanFault::Token { .. } => write!(f, "{self}"),
+        })
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (key_type, fault) = match &self.0 {
+            PlanFault::Key(error) => return write!(f, "the scan cannot be planned: {error}"),
+            PlanFault::Token { key_type, fault } => (key_type, fault),
+        };
+        write!(f, "the scan of `{key_type}` cannot go on: ")?;
+        f.write_str(match fault {
+            TokenFault::Malformed => "this is no page token; give back the one of the last page as it was",
+            TokenFault::OtherLayout => "the page token is of another key layout; begin the scan anew",
+            TokenFault::OtherPlan => {
+                "the page token is of a scan with other constraints; ask for the next page with those of the first"
+            }
+            TokenFault::OtherDirection => {
+                "the page token is of a scan in the other direction; call `reversed` for all pages or for none"
+            }
+        })
+    }
+}
+
+impl Error for PlanError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            PlanFault::Key(error) => Some(error),
+            PlanFault::Token { .. } => None,
+        }
     }
 }

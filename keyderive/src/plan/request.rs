@@ -1,13 +1,15 @@
-//! What a plan asks a table for, as plain data for any client.
+//! What a plan requests of a table: row keys and half-open ranges of them, as plain data for any client.
+
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::data::hex;
-use super::range::KeyRange;
+use crate::key::{Hex, MAX_KEY_LEN, Readable};
 
-/// What a plan asks a table for in one request: rows by their keys, and rows of ranges.
+/// One request of a plan: rows by their keys, and ranges of rows.
 ///
-/// Never without either: where nothing is asked for, there is no request. Keys and ranges are ascending and lie apart.
+/// It has a key or a range at least. Keys and ranges are ascending and do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
     bucket: Option<i32>,
@@ -28,7 +30,7 @@ impl Request {
         }
     }
 
-    /// The request with its keys and ranges ascending, where they were pushed in the order of the scan.
+    /// Sorts keys and ranges, which were pushed in the order of the scan.
     pub(super) fn ascending(mut self, reversed: bool) -> Self {
         if reversed {
             self.keys.reverse();
@@ -37,26 +39,26 @@ impl Request {
         self
     }
 
-    /// The bucket that is read; none for a key type without a salt, and where one request reads them all,
-    /// since a field left of the salt is not fixed.
+    /// The bucket that is read; `None` if the key type has no salt, or if one request reads all buckets because a field left
+    /// of the salt is not fixed.
     #[must_use]
     pub fn bucket(&self) -> Option<i32> {
         self.bucket
     }
 
-    /// The rows that are asked for by their keys: point reads, never ranges.
+    /// The keys of rows to read one by one.
     #[must_use]
     pub fn keys(&self) -> &[Vec<u8>] {
         &self.keys
     }
 
-    /// The ranges that are read.
+    /// The ranges to read.
     #[must_use]
     pub fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
 
-    /// Whether the row with this key is asked for.
+    /// Whether the request reads the row with this key.
     #[must_use]
     pub fn asks_for(&self, key: &[u8]) -> bool {
         self.keys.iter().any(|asked| asked == key) || self.ranges.iter().any(|range| range.contains(key))
@@ -105,4 +107,128 @@ impl RequestSize {
 pub(super) enum Asked {
     Key(Vec<u8>),
     Range(KeyRange),
+}
+
+/// A half-open range of row keys: from `start`, inclusive, to `end`, exclusive.
+///
+/// An empty `start` is the start of the table, no `end` its end. Inclusive ends and exclusive starts do not occur, since
+/// every range of row keys can be written in this form.
+///
+/// ```
+/// use keyderive::plan::KeyRange;
+///
+/// let range = KeyRange::prefix(b"alice#");
+/// assert_eq!(range.start(), b"alice#");
+/// assert_eq!(range.end(), Some(&b"alice$"[..]));
+/// // The last byte below `ff` is incremented; without one, the range goes to the end of the table.
+/// assert_eq!(KeyRange::prefix(b"\x01\xff").end(), Some(&b"\x02"[..]));
+/// assert_eq!(KeyRange::prefix(b"\xff").end(), None);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KeyRange {
+    #[serde(with = "hex")]
+    start: Vec<u8>,
+    #[serde(with = "hex::option")]
+    end: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// The range from `start`, inclusive, to `end`, exclusive; to the end of the table without `end`.
+    ///
+    /// A bound that is longer than any row key is replaced by a shorter one between the same row keys.
+    #[must_use]
+    pub fn new(start: impl Into<Vec<u8>>, end: Option<Vec<u8>>) -> Self {
+        match within_key_len(start.into()) {
+            Some(start) => Self { start, end: end.and_then(within_key_len) },
+            // The range starts after all row keys.
+            None => Self { start: vec![u8::MAX], end: Some(Vec::new()) },
+        }
+    }
+
+    /// All row keys that begin with `prefix`.
+    #[must_use]
+    pub fn prefix(prefix: &[u8]) -> Self {
+        Self::new(prefix, prefix_end(prefix))
+    }
+
+    /// The start, inclusive; empty for the start of the table.
+    #[must_use]
+    pub fn start(&self) -> &[u8] {
+        &self.start
+    }
+
+    /// The end, exclusive; `None` for the end of the table.
+    #[must_use]
+    pub fn end(&self) -> Option<&[u8]> {
+        self.end.as_deref()
+    }
+
+    /// Whether the range holds no key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.end.as_ref().is_some_and(|end| *end <= self.start)
+    }
+
+    /// The keys that are in both ranges.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let end = match (&self.end, &other.end) {
+            (Some(one), Some(other)) => Some(one.min(other)),
+            (one, other) => one.as_ref().or(other.as_ref()),
+        };
+        Self { start: self.start.clone().max(other.start.clone()), end: end.cloned() }
+    }
+
+    /// Whether `key` is in the range.
+    #[must_use]
+    pub fn contains(&self, key: &[u8]) -> bool {
+        self.start.as_slice() <= key && self.end.as_deref().is_none_or(|end| key < end)
+    }
+}
+
+/// Shortens a bound that is longer than any row key; `None` is the end of the table.
+///
+/// A key of at most 4096 bytes is below such a bound if it is at or below its first 4096 bytes, so the new bound is right
+/// after these.
+fn within_key_len(mut bound: Vec<u8>) -> Option<Vec<u8>> {
+    if bound.len() <= MAX_KEY_LEN {
+        return Some(bound);
+    }
+    bound.truncate(MAX_KEY_LEN);
+    prefix_end(&bound)
+}
+
+/// The first key after all keys that begin with `prefix`; `None` for the end of the table.
+///
+/// It increments the last byte below `ff` and drops the bytes after it: `01 ff` gives `02`. With `02 00`, a scan for `01 ff`
+/// would return the row `02`.
+#[must_use]
+pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte < u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+/// The range as text, such as `[a#, a$)`; with `{:#}` in hexadecimal.
+impl fmt::Display for KeyRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_hex = f.alternate();
+        let bound =
+            |bytes| fmt::from_fn(move |f| if is_hex { Hex(bytes).fmt(f) } else { Readable(bytes).fmt(f) });
+        match &*self.start {
+            [] => f.write_str("[start of table, ")?,
+            start => write!(f, "[{}, ", bound(start))?,
+        }
+        match &self.end {
+            Some(end) => write!(f, "{})", bound(end)),
+            None => f.write_str("end of table)"),
+        }
+    }
+}
+
+impl fmt::Debug for KeyRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
 }

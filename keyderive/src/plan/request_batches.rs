@@ -1,14 +1,12 @@
-//! The requests of a plan, in steps that each fit into a request.
+//! The requests of a plan, in batches of limited size.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::encodings::Choice;
 use super::fixed::{Buckets, FixedFields, Rows};
-use super::range::{KeyRange, prefix_end};
-use super::request::{Asked, Request, RequestSize};
-use super::selection::Selection;
+use super::request::{Asked, KeyRange, Request, RequestSize, prefix_end};
+use super::selection::{Choice, Selection};
 use crate::key::{Layout, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
@@ -20,14 +18,14 @@ const BATCH_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct RequestBatches<'s> {
     selection: Cow<'s, Selection>,
-    /// The next choice of the fixed values.
+    /// The next choice of the fixed values to add.
     choice: Option<Choice>,
     reversed: bool,
     fixed: FixedFields,
     head: Vec<u8>,
 }
 
-/// The requests of a batch while it is filled.
+/// A batch while it is filled.
 #[derive(Default)]
 struct RequestBatch {
     requests: BTreeMap<Option<i32>, (Request, RequestSize)>,
@@ -55,12 +53,12 @@ impl<'s> RequestBatches<'s> {
         let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         let mut batches = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
-        batches.skip_read();
+        batches.skip_to_position();
         batches
     }
 
-    /// The first and the last choice with rows in a range of stored keys, as far as their order tells: between the two
-    /// there may be others that have none. Few choices are looked at.
+    /// The first and the last choice that can have rows in a range of stored keys; choices between the two may have none.
+    /// Tests few choices.
     pub(super) fn ends_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
         let buckets = match self.selection.schema.salt() {
             Some(salt) => Some(self.buckets_in(salt, range)?),
@@ -69,14 +67,14 @@ impl<'s> RequestBatches<'s> {
         let (first, last) = buckets.unzip();
         let encodings = self.selection.encodings.clone();
         let after = KeyRange::new(range.start(), None);
-        let from = Choice::first_ahead(&encodings, false, |choice| self.reaches(choice, last, &after))?;
+        let from = Choice::first_where(&encodings, false, |choice| self.reaches(choice, last, &after))?;
         let before = KeyRange::new([], range.end().map(<[u8]>::to_vec));
-        let to = Choice::first_ahead(&encodings, true, |choice| self.reaches(choice, first, &before))?;
+        let to = Choice::first_where(&encodings, true, |choice| self.reaches(choice, first, &before))?;
         Some((from, to))
     }
 
-    /// The first and the last bucket, by the order of their keys, that have keys in a range; the outermost ones, where
-    /// buckets begin anew after each value of a field.
+    /// The first and the last bucket, in the order of their keys, with keys in a range; of all buckets, if they repeat for
+    /// each value of a field left of the salt.
     fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(i32, i32)> {
         let (schema, all) = (self.selection.schema, salt.buckets());
         let head = &mut self.head;
@@ -85,7 +83,7 @@ impl<'s> RequestBatches<'s> {
             schema.write_head(Some(bucket), &[], head);
             KeyRange::prefix(head)
         };
-        // Numbers in a width of digits, and those of the ordered layout, have the order of their bytes.
+        // Padded numbers, and those of the ordered layout, sort as their bytes do.
         let is_ascending = schema.layout() == Layout::OrderedCode || salt.is_padded();
         let is_first_part = salt.fields_before() == 0;
         if is_ascending && !is_first_part {
@@ -93,9 +91,9 @@ impl<'s> RequestBatches<'s> {
         }
         if is_ascending {
             let ends_before = |bucket| keys(bucket).end().is_some_and(|end| end <= range.start());
-            let first = first_without(all.clone(), ends_before);
+            let first = partition_point(all.clone(), ends_before);
             let begins_before = |bucket| range.end().is_none_or(|end| keys(bucket).start() < end);
-            let last = first_without(all, begins_before) - 1;
+            let last = partition_point(all, begins_before) - 1;
             return (first <= last).then_some((first, last));
         }
         let keys = all.map(|bucket| (keys(bucket), bucket));
@@ -105,35 +103,35 @@ impl<'s> RequestBatches<'s> {
         Some((keys.first()?.1, keys.last()?.1))
     }
 
-    /// Whether rows of a choice are in a range, if they are in this bucket.
+    /// Whether a choice can have rows in a range, in this bucket.
     fn reaches(&mut self, choice: &Choice, bucket: Option<i32>, range: &KeyRange) -> bool {
         let (buckets, rows) = self.rows_of(choice);
         let bucket = match buckets {
             Buckets::One(_) | Buckets::All => bucket,
             Buckets::Unsalted | Buckets::Interleaved => None,
         };
-        self.stored(bucket, &rows).reach_into(range)
+        self.stored(bucket, &rows).overlaps(range)
     }
 
-    /// Goes on to the first choice that has rows after the page before, past all those that were read.
-    fn skip_read(&mut self) {
+    /// Skips the choices whose rows are all before the position to resume at.
+    fn skip_to_position(&mut self) {
         let after = self.selection.after.clone();
-        // Read the other way, what is left comes first.
+        // In the other direction the remaining rows come first.
         let after = after.filter(|after| after.is_reversed() == self.reversed && self.choice.is_some());
         let Some(after) = after else { return };
         let encodings = self.selection.encodings.clone();
-        self.choice = Choice::first_ahead(&encodings, self.reversed, |choice| {
+        self.choice = Choice::first_where(&encodings, self.reversed, |choice| {
             let (buckets, rows) = self.rows_of(choice);
-            // The place is the same one in every bucket.
+            // The position is the same in every bucket.
             let bucket = match (buckets, self.selection.schema.salt()) {
                 (Buckets::All, Some(salt)) => Some(salt.buckets().start),
                 _ => buckets.known(),
             };
-            self.stored(bucket, &rows).reach_into(&after.ahead(self.selection.schema, bucket))
+            self.stored(bucket, &rows).overlaps(&after.remaining(self.selection.schema, bucket))
         });
     }
 
-    /// Whether nothing is asked for.
+    /// Whether there is no request.
     pub(super) fn asks_nothing(mut self) -> bool {
         let mut batch = RequestBatch::default();
         while batch.requests.is_empty() {
@@ -143,7 +141,7 @@ impl<'s> RequestBatches<'s> {
         false
     }
 
-    /// Adds the rows of a choice to the batch, and goes on to the next.
+    /// Adds the rows of a choice to the batch, and advances to the next choice.
     fn ask(&mut self, mut choice: Choice, batch: &mut RequestBatch) {
         self.ask_buckets(&choice, batch);
         if choice.advance(&self.selection.encodings, self.reversed) {
@@ -151,14 +149,14 @@ impl<'s> RequestBatches<'s> {
         }
     }
 
-    /// The rows of a choice after what is left of the salt, and the buckets that can hold them.
+    /// The buckets that can hold rows of a choice, and the rows without their head and the fields left of the salt.
     fn rows_of(&mut self, choice: &Choice) -> (Buckets, Rows) {
         self.fixed.assemble(&self.selection.encodings, choice);
         let rows = self.fixed.rows(self.selection.cuts.as_ref()).after(self.fixed.left());
         (self.fixed.buckets(), rows)
     }
 
-    /// The same rows in a bucket, by their whole keys.
+    /// The same rows in a bucket, by whole keys.
     fn stored(&mut self, bucket: Option<i32>, rows: &Rows) -> Rows {
         self.head.clear();
         self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
@@ -173,7 +171,7 @@ impl<'s> RequestBatches<'s> {
         }
     }
 
-    /// Adds the rows of a choice to the batch, in each bucket that can hold one.
+    /// Adds the rows of a choice to the batch, for each bucket that can hold one.
     fn ask_buckets(&mut self, choice: &Choice, batch: &mut RequestBatch) {
         let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
@@ -191,7 +189,7 @@ impl<'s> RequestBatches<'s> {
             Rows::Key(key) => Asked::Key(key),
             Rows::Range { start, end } => {
                 let range = KeyRange::new(start, end);
-                // Between two bounds that are longer than any key there is none.
+                // No key lies between two bounds that are longer than any key and equal up to 4096 bytes.
                 if range.is_empty() {
                     return;
                 }
@@ -200,17 +198,16 @@ impl<'s> RequestBatches<'s> {
             Rows::None => return,
         };
         let Selection { schema, window, after, .. } = &*self.selection;
-        let ahead = after.as_ref().map(|after| after.ahead(schema, bucket));
-        let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, ahead.as_ref()));
+        let remaining = after.as_ref().map(|after| after.remaining(schema, bucket));
+        let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, remaining.as_ref()));
         if let Some(asked) = asked {
             batch.push(bucket, asked);
         }
     }
 }
 
-/// The first number of a range of which `holds` does not hold, where it holds of those before that one and no other; the
-/// range's end, where it holds of all.
-fn first_without(range: Range<i32>, mut holds: impl FnMut(i32) -> bool) -> i32 {
+/// The first number of a range for which `holds` is false, or the range's end; `holds` must stay false from there on.
+fn partition_point(range: Range<i32>, mut holds: impl FnMut(i32) -> bool) -> i32 {
     let Range { start: mut low, end: mut high } = range;
     while low < high {
         let middle = low + (high - low) / 2;
@@ -223,7 +220,7 @@ fn first_without(range: Range<i32>, mut holds: impl FnMut(i32) -> bool) -> i32 {
     low
 }
 
-/// The part of what is asked that is in the window.
+/// The part of a row or range that is in the window.
 fn within(asked: Asked, window: Option<&KeyRange>) -> Option<Asked> {
     let Some(window) = window else {
         return Some(asked);

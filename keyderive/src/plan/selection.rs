@@ -1,19 +1,20 @@
-//! What a plan selects, the same for all key types.
+//! The constraints of a plan, without its key type: the encodings of the fixed fields, and the cuts of the next one.
 
 use std::borrow::Cow;
+use std::ops::Range;
+use std::sync::Arc;
 
-use super::encodings::{Choice, Encodings};
-use super::error::PlanError;
+use super::PlanError;
 use super::fixed::{Buckets, FixedFields, Rows};
 use super::position::Position;
-use super::range::KeyRange;
+use super::request::KeyRange;
 use super::request_batches::RequestBatches;
-use crate::key::ordered::{BEHIND, SEPARATOR};
-use crate::key::{Cut, Layout, MAX_KEY_LEN, Schema, check_len};
+use crate::key::ordered::{AFTER_SEPARATOR, SEPARATOR};
+use crate::key::{Cut, Layout, MAX_KEY_LEN, Schema, Span, check_len};
 
-/// How many choices are checked one by one for their length. Where there are more, of keys within some bytes of the
-/// limit, the longest one that there might be is taken for one that there is.
-const CHECKED_CHOICES: u64 = 1 << 16;
+/// How many choices are checked one by one for their length. If there are more, and the bound of their lengths is over
+/// the limit, the plan is rejected.
+const MAX_CHECKED_CHOICES: u64 = 1 << 16;
 
 /// A plan without its key type.
 #[derive(Clone, Debug)]
@@ -23,9 +24,9 @@ pub(super) struct Selection {
     /// The cuts that a range or prefix makes in the first field that is not fixed.
     pub(super) cuts: Option<(Cut, Cut)>,
     pub(super) constraints: Vec<Constraint>,
-    /// The stored keys that are looked at: all of them, unless the plan is a part of another.
+    /// The range of stored keys that the plan is limited to, if it is a part of another.
     pub(super) window: Option<KeyRange>,
-    /// Behind which row the scan goes on, in the order of the scan.
+    /// The row to resume after, in the order of the scan.
     pub(super) after: Option<Position>,
 }
 
@@ -37,7 +38,7 @@ pub(super) struct Constraint {
 }
 
 impl Selection {
-    /// Every row of a key type.
+    /// All rows of a key type.
     pub(super) fn full(schema: &'static Schema) -> Self {
         let encodings = Encodings::default();
         Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: None }
@@ -45,8 +46,8 @@ impl Selection {
 
     /// The byte prefixes that hold the selected rows and nothing else, one for each bucket, none of them empty.
     ///
-    /// Fixed fields end on a delimiter or a width, so that no other value's rows begin so. A range's rows have no
-    /// prefix, and neither have those of the ordered layout where the next field may be empty and dropped.
+    /// A delimiter or a width ends a fixed field, so rows of other values have other prefixes. A range has no prefix, nor
+    /// have rows of the ordered layout whose next field may be empty and dropped.
     pub(super) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
         let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_none();
         if !plain || self.is_whole() || self.encodings.choices() != 1 || !self.is_ordered() {
@@ -59,18 +60,18 @@ impl Selection {
         let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
         let prefix = |range: KeyRange| match self.schema.layout() {
             Layout::Delimited => Some(range.start().to_vec()).filter(|prefix| !prefix.is_empty()),
-            // The start has dropped empty fields, which all rows have, since a field that is never empty is after.
-            Layout::OrderedCode => Some([range.end()?.strip_suffix(&BEHIND)?, &SEPARATOR].concat()),
+            // The range's start drops empty fields, which all rows have: the next field is never empty.
+            Layout::OrderedCode => Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat()),
         };
         let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
         prefixes.filter(|prefixes| !prefixes.is_empty())
     }
 
-    /// Fails where some choice of the fixed values makes no key.
+    /// Fails if some choice of the fixed values makes no key.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         let mut fixed = FixedFields::new(self.schema);
-        let longest = self.encodings.prefer(|one, other| one.len() > other.len());
-        let shortest = self.encodings.prefer(|one, other| one.len() < other.len());
+        let longest = self.encodings.choose(|one, other| one.len() > other.len());
+        let shortest = self.encodings.choose(|one, other| one.len() < other.len());
         if self.encodings.is_empty() {
             return Ok(());
         }
@@ -84,10 +85,10 @@ impl Selection {
         Ok(())
     }
 
-    /// Checks choice after choice, where the longest fields make a key that is short enough, and others may not: their
-    /// bucket may be written in more bytes, or they may end in fewer fields that are dropped.
+    /// Checks every choice: if the key of the longest values is short enough, others may still be too long, since their
+    /// bucket may take more bytes, or they may drop fewer empty fields.
     fn check_each(&self, mut fixed: FixedFields) -> Result<(), PlanError> {
-        if self.encodings.choices() > CHECKED_CHOICES {
+        if self.encodings.choices() > MAX_CHECKED_CHOICES {
             return Ok(check_len(self.schema, fixed.bound())?);
         }
         let mut next = Choice::first(&self.encodings, false);
@@ -104,25 +105,25 @@ impl Selection {
         self.encodings.fields()
     }
 
-    /// Whether every field is fixed, so that only whole keys are asked for.
+    /// Whether every field is fixed, so that requests have only row keys.
     pub(super) fn is_whole(&self) -> bool {
         self.fixed() == self.schema.fields().len()
     }
 
-    /// The buckets that the first choice can be in; none where there is no choice.
+    /// The buckets of the first choice; `None` if there is no choice.
     pub(super) fn buckets(&self) -> Option<Buckets> {
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
         Some(fixed.buckets())
     }
 
-    /// Whether rows come in the order of their fields. Where a field left of the salt is not fixed, there is only the
+    /// Whether rows can be read in the order of their fields. If a field left of the salt is not fixed, they come in the
     /// order of the stored keys.
     pub(super) fn is_ordered(&self) -> bool {
         self.schema.salt().is_none_or(|salt| self.fixed() >= salt.fields_before())
     }
 
-    /// Whether the constraints exclude each other, whatever the fixed values are.
+    /// Whether the constraints exclude each other, for all fixed values.
     pub(super) fn excludes_all(&self) -> bool {
         let Some(cuts) = &self.cuts else {
             return self.encodings.is_empty();
@@ -132,7 +133,7 @@ impl Selection {
         };
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
-        // The cuts are the same after each choice.
+        // The cuts are the same for each choice.
         matches!(fixed.rows(Some(cuts)).after(fixed.left()), Rows::None)
     }
 
@@ -141,8 +142,8 @@ impl Selection {
         self.batches(false).asks_nothing()
     }
 
-    /// The part whose rows are stored in a range of row keys. It shares the values of the whole, and has those alone
-    /// that the range can hold, so that the parts of a long list are not each as long.
+    /// The part whose rows are stored in a range of row keys. It shares the bytes of the values, and keeps only values whose
+    /// rows may be in the range, so that not every part of a long list is as long.
     pub(super) fn within(&self, range: &KeyRange) -> Self {
         let window = match &self.window {
             Some(window) => window.intersection(range),
@@ -153,7 +154,7 @@ impl Selection {
         Self { encodings, window: Some(window), ..self.clone() }
     }
 
-    /// What is asked of the table, in the order of the scan.
+    /// The requests in batches, in the order of the scan.
     pub(super) fn batches(&self, reversed: bool) -> RequestBatches<'_> {
         RequestBatches::new(Cow::Borrowed(self), reversed)
     }
@@ -162,5 +163,255 @@ impl Selection {
     #[cfg(feature = "client")]
     pub(super) fn into_batches(self, reversed: bool) -> RequestBatches<'static> {
         RequestBatches::new(Cow::Owned(self), reversed)
+    }
+}
+
+/// For each fixed field, from the left, its encodings in the order of their bytes, each once.
+///
+/// Clones and parts share the buffer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Encodings {
+    all: Arc<EncodingBuffer>,
+    /// For each field, its spans in `all`.
+    fields: Vec<Range<usize>>,
+}
+
+/// Encodings in one buffer, since most plans have one for each field.
+#[derive(Clone, Debug, Default)]
+struct EncodingBuffer {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl Encodings {
+    /// How many fields are fixed.
+    pub(super) fn fields(&self) -> usize {
+        self.fields.len()
+    }
+
+    /// Fixes the next field to what `write` appends; on an error the field has no encoding.
+    pub(super) fn push<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>) -> Result<(), E> {
+        let all = Arc::make_mut(&mut self.all);
+        let (start, first) = (all.bytes.len(), all.spans.len());
+        let written = write(&mut all.bytes);
+        if written.is_ok() {
+            all.spans.push(Span { start, end: all.bytes.len() });
+        }
+        self.fields.push(first..all.spans.len());
+        written
+    }
+
+    /// Fixes the next field to several encodings.
+    pub(super) fn push_all(&mut self, mut encodings: Vec<Vec<u8>>) {
+        encodings.sort_unstable();
+        encodings.dedup();
+        let all = Arc::make_mut(&mut self.all);
+        let first = all.spans.len();
+        for encoding in encodings {
+            let start = all.bytes.len();
+            all.bytes.extend_from_slice(&encoding);
+            all.spans.push(Span { start, end: all.bytes.len() });
+        }
+        self.fields.push(first..all.spans.len());
+    }
+
+    /// How many encodings a field has.
+    pub(super) fn count(&self, field: usize) -> usize {
+        self.fields[field].len()
+    }
+
+    /// Whether some field has no encoding, so that there is no choice.
+    pub(super) fn is_empty(&self) -> bool {
+        (0..self.fields()).any(|field| self.count(field) == 0)
+    }
+
+    /// The encoding of a field at an index, in the order of the bytes.
+    pub(super) fn get(&self, field: usize, at: usize) -> &[u8] {
+        let Span { start, end } = self.all.spans[self.fields[field].start + at];
+        &self.all.bytes[start..end]
+    }
+
+    /// All encodings of a field.
+    pub(super) fn all(&self, field: usize) -> impl Iterator<Item = &[u8]> {
+        (0..self.count(field)).map(move |at| self.get(field, at))
+    }
+
+    /// How many choices there are, saturating.
+    pub(super) fn choices(&self) -> u64 {
+        (0..self.fields()).fold(1, |choices: u64, field| choices.saturating_mul(self.count(field) as u64))
+    }
+
+    /// For each field, the encoding that is `better` than all others.
+    pub(super) fn choose(&self, better: impl Fn(&[u8], &[u8]) -> bool) -> Choice {
+        let best = |field| {
+            (1..self.count(field)).fold(0, |best, at| {
+                if better(self.get(field, at), self.get(field, best)) { at } else { best }
+            })
+        };
+        Choice((0..self.fields()).map(best).collect())
+    }
+
+    /// The choices from the first to the last of `ends`, and some beside them: fields right of the one in which the two
+    /// differ keep all encodings. Without ends, no choice.
+    pub(super) fn between(mut self, ends: Option<(Choice, Choice)>) -> Self {
+        let ends = ends.filter(|(first, last)| first.0 <= last.0);
+        for (field, spans) in self.fields.iter_mut().enumerate() {
+            let Some((first, last)) = &ends else {
+                spans.end = spans.start;
+                break;
+            };
+            let (from, to) = (first.at(field), last.at(field));
+            *spans = spans.start + from..spans.start + to + 1;
+            if from < to {
+                break;
+            }
+        }
+        self
+    }
+}
+
+/// One encoding for each field, by its index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Choice(Vec<usize>);
+
+impl Choice {
+    /// The first choice in the order of the keys, or the last one if reversed; `None` if a field has no encoding.
+    pub(super) fn first(of: &Encodings, reversed: bool) -> Option<Self> {
+        let ends = (0..of.fields()).map(|field| if reversed { of.count(field).wrapping_sub(1) } else { 0 });
+        (!of.is_empty()).then(|| Self(ends.collect()))
+    }
+
+    /// The first choice in reading order for which `holds` is true; `holds` must stay true for all choices after it.
+    ///
+    /// A binary search in each field, so that it tests few choices.
+    pub(super) fn first_where(
+        of: &Encodings,
+        reversed: bool,
+        mut holds: impl FnMut(&Self) -> bool,
+    ) -> Option<Self> {
+        // Before each field, `choice` has the last choice of those that agree in the fields left of it.
+        let mut choice = Self::first(of, !reversed)?;
+        if !holds(&choice) {
+            return None;
+        }
+        for field in 0..of.fields() {
+            // Steps count from the field's first encoding in reading order; `holds` is true at `high`.
+            let last = of.count(field) - 1;
+            let position = |step: usize| if reversed { last - step } else { step };
+            let (mut low, mut high) = (0, last);
+            while low < high {
+                let middle = low + (high - low) / 2;
+                choice.0[field] = position(middle);
+                if holds(&choice) {
+                    high = middle;
+                } else {
+                    low = middle + 1;
+                }
+            }
+            choice.0[field] = position(high);
+        }
+        Some(choice)
+    }
+
+    /// The index of a field's encoding.
+    pub(super) fn at(&self, field: usize) -> usize {
+        self.0[field]
+    }
+
+    /// Advances to the next choice in the order of the keys, or to the previous one if reversed; returns false at the end.
+    pub(super) fn advance(&mut self, of: &Encodings, reversed: bool) -> bool {
+        for (field, at) in self.0.iter_mut().enumerate().rev() {
+            let last = of.count(field) - 1;
+            match reversed {
+                false if *at < last => {
+                    *at += 1;
+                    return true;
+                }
+                true if *at > 0 => {
+                    *at -= 1;
+                    return true;
+                }
+                _ => *at = if reversed { last } else { 0 },
+            }
+        }
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn encodings(counts: &[u8]) -> Encodings {
+        let mut encodings = Encodings::default();
+        for count in counts {
+            encodings.push_all((0..*count).map(|value| vec![value]).collect());
+        }
+        encodings
+    }
+
+    #[test]
+    fn the_first_choice_ahead_is_found() {
+        for counts in [&[3, 1, 4][..], &[1], &[2, 2, 2, 2], &[]] {
+            let of = encodings(counts);
+            for reversed in [false, true] {
+                let mut all = Vec::from_iter(Choice::first(&of, reversed));
+                while let Some(mut next) = all.last().cloned().filter(|_| all.len() < 64) {
+                    if !next.advance(&of, reversed) {
+                        break;
+                    }
+                    all.push(next);
+                }
+                assert_eq!(all.len() as u64, of.choices());
+                for first in 0..=all.len() {
+                    let holds = |choice: &Choice| all[first..].contains(choice);
+                    let found = Choice::first_where(&of, reversed, holds);
+                    assert_eq!(found.as_ref(), all.get(first), "{counts:?} {reversed}");
+                }
+            }
+        }
+        assert_eq!(Choice::first_where(&encodings(&[3, 0]), false, |_| true), None);
+    }
+
+    /// A part has every choice between its ends, in the order of the whole, and shares the buffer.
+    #[test]
+    fn a_part_has_the_choices_between_its_ends() {
+        let of = encodings(&[3, 1, 4, 2]);
+        let all = |of: &Encodings| {
+            let mut all = Vec::new();
+            let mut next = Choice::first(of, false);
+            while let Some(mut choice) = next.take() {
+                let bytes = (0..of.fields()).flat_map(|field| of.get(field, choice.at(field)).to_vec());
+                all.push((bytes.collect::<Vec<_>>(), choice.clone()));
+                next = choice.advance(of, false).then_some(choice);
+            }
+            all
+        };
+        let whole = all(&of);
+        for (at, (from, first)) in whole.iter().enumerate() {
+            for (to, last) in &whole[at..] {
+                let part = of.clone().between(Some((first.clone(), last.clone())));
+                assert!(Arc::ptr_eq(&of.all, &part.all));
+                let inside = all(&part).into_iter().map(|(bytes, _)| bytes);
+                let inside: Vec<_> = inside.filter(|bytes| from <= bytes && bytes <= to).collect();
+                let expected = whole.iter().map(|(bytes, _)| bytes.clone());
+                assert_eq!(inside, expected.filter(|bytes| from <= bytes && bytes <= to).collect::<Vec<_>>());
+            }
+            let backwards = at.checked_sub(1).map(|before| (first.clone(), whole[before].1.clone()));
+            assert!(of.clone().between(backwards).is_empty());
+        }
+        assert!(encodings(&[]).between(None).fields() == 0);
+    }
+
+    #[test]
+    fn the_first_choice_of_millions_is_found_in_a_few_steps() {
+        let of = encodings(&[255; 4]);
+        let mut calls = 0;
+        let found = Choice::first_where(&of, false, |choice| {
+            calls += 1;
+            choice.0 >= vec![200, 7, 254, 100]
+        });
+        assert_eq!(found, Some(Choice(vec![200, 7, 254, 100])));
+        assert!(calls <= 1 + 4 * 8, "{calls}");
     }
 }
