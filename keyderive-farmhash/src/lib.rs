@@ -5,13 +5,13 @@
 //! assert_eq!(keyderive_farmhash::fingerprint64(b"1footrue").cast_signed(), -1541654101129638711);
 //! ```
 //!
-//! keyderive salts keys by it, since it is the one 64-bit hash that SQL can recompute, and the embedded Bigtable checks its
-//! files by it. The `farmhash` crate is wrong for inputs whose length is a multiple of 64 above 64. The algorithm is
-//! `farmhashna` of <https://github.com/google/farmhash>; its authors have fixed its output for ever, so that stored bytes may
-//! depend on it. Tests compare it with the compiled original.
+//! keyderive salts keys with it, since it is the only 64-bit hash that SQL can recompute, and the embedded Bigtable uses it
+//! as the checksum of its files. The `farmhash` crate is wrong for inputs whose length is a multiple of 64 above 64. The
+//! algorithm is `farmhashna` of <https://github.com/google/farmhash>; its authors guarantee that its output never changes,
+//! so stored bytes may depend on it. Tests compare it with the compiled original.
 
 #![no_std]
-// FarmHash is defined over little-endian words; it reads them so on every machine.
+// FarmHash is defined over little-endian words on every machine.
 #![allow(clippy::little_endian_bytes)]
 
 const K0: u64 = 0xc3a5_c85c_97cb_3127;
@@ -30,7 +30,7 @@ pub fn fingerprint64(bytes: &[u8]) -> u64 {
     }
 }
 
-/// The little-endian word at `at`. Callers stay within `bytes`: each branch knows its least length.
+/// The little-endian word at `at`. It is within `bytes`, since each branch of the hash has a least length.
 #[inline]
 fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
@@ -50,7 +50,7 @@ fn shift_mix(value: u64) -> u64 {
     value ^ (value >> 47)
 }
 
-/// Two words to one: the Murmur-like finish that every length shares.
+/// Mixes two words to one, the Murmur-like final step for every length.
 #[inline]
 fn mix_pair(u: u64, v: u64, mul: u64) -> u64 {
     let a = shift_mix((u ^ v).wrapping_mul(mul));
@@ -119,7 +119,7 @@ fn hash_up_to_64(s: &[u8]) -> u64 {
     mix_pair(u, v, mul)
 }
 
-/// The running state over blocks of 64 bytes.
+/// The state between blocks of 64 bytes.
 struct Blocks {
     x: u64,
     y: u64,
@@ -129,7 +129,7 @@ struct Blocks {
 }
 
 impl Blocks {
-    /// Takes in one block of 64 bytes. `factor` scales the two words that the last block scales by 9.
+    /// Absorbs a block of 64 bytes. `factor` is 9 for the last block, else 1.
     #[inline]
     fn absorb(&mut self, block: &[u8], mul: u64, factor: u64) {
         let Self { mut x, mut y, mut z, v, w } = *self;
@@ -165,7 +165,7 @@ fn hash_long(s: &[u8]) -> u64 {
         v: (0, 0),
         w: (0, 0),
     };
-    // All whole blocks but the last one: 1 to 64 bytes stay for the final, overlapping block.
+    // All whole blocks but the last: the last 64 bytes, absorbed below, may overlap the block before.
     let whole = (s.len() - 1) / 64 * 64;
     for block in s[..whole].chunks_exact(64) {
         state.absorb(block, K1, 1);
@@ -188,7 +188,7 @@ fn hash_long(s: &[u8]) -> u64 {
 mod tests {
     use super::fingerprint64;
 
-    // Figures of the compiled C++ original, over the bytes `i * 131 + 7` where no text is given.
+    // Hashes by the compiled C++ original.
     #[test]
     fn known_fingerprints() {
         for (input, signed) in [

@@ -1,4 +1,4 @@
-//! What `explain()` says, word by word.
+//! The text of `explain()`, word by word.
 
 use keyderive::RowKey;
 use keyderive::plan::{Explain, KeyRange, Request};
@@ -57,7 +57,7 @@ fn lists_of_whole_keys() {
 }
 
 #[test]
-fn a_salt_behind_fields_that_are_fixed() {
+fn a_salt_after_fields_that_are_fixed() {
     assert_says(
         &Trade::scan().exchange(7).symbol_any_of(["a", "b"]).at_range(..=9).explain().unwrap(),
         r#"scan of Trade
@@ -76,7 +76,7 @@ fn a_salt_behind_fields_that_are_fixed() {
 }
 
 #[test]
-fn a_salt_behind_fields_that_are_not_fixed() {
+fn a_salt_after_fields_that_are_not_fixed() {
     assert_says(
         &Trade::scan().exchange_any_of([7, 9]).symbol_prefix("a").explain().unwrap(),
         r#"scan of Trade
@@ -141,9 +141,9 @@ fn whole_tables() {
     assert!(text.ends_with("\n               [start of table, end of table)"), "{text}");
 }
 
-/// A page goes on after a row in every bucket, so that its salt says nothing.
+/// A page resumes after a row in every bucket, so the row is shown without its salt.
 #[test]
-fn what_is_behind_a_page() {
+fn a_plan_after_a_page() {
     let key = Event { user_id: "bob".into(), site: "home".into(), at: 7, seq: 1 };
     let plan = Event::scan().user_id_any_of(["alice", "bob"]).site("home").into_plan().unwrap();
     let token = plan.page_token(&key.encode().unwrap(), false);
@@ -154,7 +154,7 @@ fn what_is_behind_a_page() {
   key          <salt 0 to 3>#<user_id>#<site>#<at>#<seq>
   constraints  user_id in ["alice", "bob"], site = "home"
   buckets      bucket 0 of 0 to 3: the salt is over user_id, site, fixed to several values
-  after        bob#home#9223372036854775800#000001, where the page before ended, without its salt
+  after        bob#home#9223372036854775800#000001, where the previous page ended, without its salt
   order        by user_id; then at, greatest first; then seq
   requests     1
                [0#bob#home#9223372036854775800#000001\x00, 0#bob#home$)
@@ -225,7 +225,7 @@ fn more_requests_than_are_shown() {
     }
 }
 
-/// As data it has the same parts, under names.
+/// As data it has the same parts, by name.
 #[test]
 fn as_data() {
     let explain = Event::scan().user_id_any_of(["alice", "bob"]).explain().unwrap();

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use crate::keys::{Sample, check, for_every_key, logical, salt_span};
 
-/// The figures of the compiled original, at lengths on both sides of each branch of the hash.
+/// Hashes by the compiled original, at lengths on both sides of each branch.
 #[test]
 fn fingerprints_are_those_of_the_original() {
     let Some(file) = shared::read("vectors/farm_fingerprint.json") else {
@@ -61,7 +61,7 @@ fn bucket_depends_on_salted_fields_only<K: Sample>() {
             let parts: Vec<_> = logical.split(|byte| *byte == delimiter).collect();
             let head = usize::from(K::SCHEMA.tag().is_some());
             let salted: Vec<_> = salt.over().iter().filter_map(|at| parts.get(head + at).copied()).collect();
-            // Signed numbers and padded text may hold the delimiter; such keys say nothing here.
+            // Signed numbers and padded text may hold the delimiter; such keys are skipped.
             (parts.len() == head + K::SCHEMA.fields().len()).then(|| salted.join(&delimiter))
         };
         let end = salt.sep().map_or(1, str::len);

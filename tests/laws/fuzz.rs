@@ -1,14 +1,13 @@
 //! Law 1 under a million damaged keys: decode never panics, and what it accepts encodes to the same bytes.
 //!
-//! The damage is small and within the alphabet of the key, most of the time: noise would be refused at the
-//! first byte, and would try nothing after it.
+//! Most damage is small and within the alphabet of the key: decode would reject noise at the first byte.
 
 use fastrand::Rng;
 use keyderive::RowKey;
 
 use crate::keys::{Battery, Event, Integers, Name, Names, Quote};
 
-/// In all, over the key types.
+/// For all key types together.
 const MUTATIONS: u64 = 1_000_000;
 const KEY_TYPES: u64 = 6;
 const SEED: u64 = 0x6b65_7964_6572_6976;
@@ -90,7 +89,7 @@ fn mutate(rng: &mut Rng, key: &mut Vec<u8>, other: &[u8]) {
     }
 }
 
-/// One byte, mostly for another of its kind.
+/// Replaces one byte, mostly by another of its kind.
 fn flip(rng: &mut Rng, key: &mut [u8]) {
     let len = key.len();
     if let Some(byte) = key.get_mut(rng.usize(..len.max(1))) {
@@ -112,7 +111,7 @@ fn byte(rng: &mut Rng) -> u8 {
     }
 }
 
-/// Takes a piece out, most often a single byte.
+/// Removes a piece, most often a single byte.
 fn cut(rng: &mut Rng, key: &mut Vec<u8>) {
     let start = rng.usize(..=key.len());
     let longest = if rng.bool() { 1 } else { 8 };
@@ -120,7 +119,7 @@ fn cut(rng: &mut Rng, key: &mut Vec<u8>) {
     key.drain(start..end);
 }
 
-/// Goes on as another key does: from the same place, or from any.
+/// Continues as another key does, from the same position or from any.
 fn splice(rng: &mut Rng, key: &mut Vec<u8>, other: &[u8]) {
     let at = rng.usize(..=key.len());
     let from = if rng.bool() { at.min(other.len()) } else { rng.usize(..=other.len()) };
@@ -128,7 +127,7 @@ fn splice(rng: &mut Rng, key: &mut Vec<u8>, other: &[u8]) {
     key.extend_from_slice(&other[from..]);
 }
 
-/// Tries the mutations on one key type; how many of them decode.
+/// Tests the mutations of one key type; returns how many of them decode.
 fn fuzz<K: Random + for<'a> RowKey<Decoded<'a> = K>>(rng: &mut Rng) -> u64 {
     let mut keys = Vec::new();
     for _ in 0..256 {
@@ -138,7 +137,7 @@ fn fuzz<K: Random + for<'a> RowKey<Decoded<'a> = K>>(rng: &mut Rng) -> u64 {
     for _ in 0..MUTATIONS.div_ceil(KEY_TYPES) {
         let (key, other) = (rng.choice(&keys).unwrap(), rng.choice(&keys).unwrap());
         damaged.clone_from(key);
-        // A digit that is replaced by itself is no mutation.
+        // A digit replaced by itself is not a mutation.
         while damaged == *key {
             mutate(rng, &mut damaged, other);
         }
@@ -149,7 +148,7 @@ fn fuzz<K: Random + for<'a> RowKey<Decoded<'a> = K>>(rng: &mut Rng) -> u64 {
                 assert_eq!(again, damaged, "{}", damaged.escape_ascii());
                 decoded += 1;
             }
-            // What the error says is made from the bytes, so it is tried too.
+            // The error text depends on the bytes, so this prints it too.
             Err(error) => assert!(!error.to_string().is_empty()),
         }
     }
@@ -171,8 +170,8 @@ fn a_million_damaged_keys_are_refused_or_canonical() {
     println!("{decoded:?}");
     let total: u64 = decoded.iter().map(|(_, decoded)| decoded).sum();
     assert!(total * 10 >= MUTATIONS, "only {total} of {MUTATIONS} decode");
-    // Of each key type some, so that one that accepts much does not stand for one that accepts nothing.
-    // A salt over what was damaged leaves one in as many as it has buckets, up to 20 here.
+    // Some keys of each type decode, so that one type does not hide another that accepts nothing. If the damage is in
+    // salted fields, one key in as many as there are buckets decodes, up to 20 here.
     for (key_type, decoded) in decoded {
         assert!(decoded * KEY_TYPES * 50 >= MUTATIONS, "only {decoded} of `{key_type}` decode");
     }

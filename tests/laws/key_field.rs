@@ -1,4 +1,4 @@
-//! Types of the user's own as fields: newtypes, and enums by their codes.
+//! User-defined types as fields: newtypes, and enums by their codes.
 
 use keyderive::key::{FieldOrder, Format, Width};
 use keyderive::plan::{KeyRange, Plan};
@@ -17,7 +17,7 @@ pub(crate) struct Millis(u64);
 #[derive(KeyField, Clone, Debug, PartialEq)]
 pub(crate) struct Deadline(pub(crate) Millis);
 
-/// Declared out of the order of its codes.
+/// Variants are not declared in the order of their codes.
 #[derive(KeyField, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Deleted = 20,
@@ -86,7 +86,7 @@ fn the_greatest_code_of_all() {
     assert_eq!(encoded(Wide::Greatest), b"18446744073709551615");
     assert_eq!(encoded(Wide::Least), b"00000000000000000000");
     assert_eq!(WideKey::decode(&encoded(Wide::Greatest)).unwrap().wide, Wide::Greatest);
-    // Nothing is after it.
+    // It is the greatest code.
     let after = (std::ops::Bound::Excluded(Wide::Greatest), std::ops::Bound::Unbounded);
     assert!(WideKey::scan().wide_range(after).into_plan().unwrap().is_empty());
 }
@@ -218,7 +218,7 @@ mod port {
     }
 }
 
-/// Three digits, where the value has no more.
+/// Writes three digits, if the value has no more.
 mod thousandths {
     use keyderive::key::{FieldError, Width};
 
@@ -235,7 +235,7 @@ mod thousandths {
     }
 }
 
-/// One digit or two, where the value has no more.
+/// Writes one digit or two, if the value has no more.
 mod short {
     use keyderive::key::{FieldError, Width};
 
@@ -315,7 +315,7 @@ fn modules_are_held_to_their_word() {
     }
 }
 
-/// `name` is what the schema, errors and explain say; `method` what scans call.
+/// The schema, errors and explain use `name`, scans call `method`.
 #[test]
 fn names_and_methods() {
     assert_eq!(Probe::SCHEMA.template().to_string(), "<salt 0 to 3>#<peer>#<loss>#<at>");
@@ -324,7 +324,7 @@ fn names_and_methods() {
     let plan = scan.clone().from_range(5..=9).into_plan().unwrap();
     assert!(plan.explain().to_string().contains("at in 5..=9"), "{}", plan.explain());
 
-    // The salt goes by the names in the struct.
+    // The salt refers to fields by their names in the struct.
     #[derive(RowKey)]
     #[salt(range = 4, over(user, item))]
     #[allow(dead_code)]
@@ -366,7 +366,7 @@ fn borrowed_keys_are_displayed_too() {
     assert_eq!(Borrowed::from_text("alice").unwrap().user_id, "alice");
 }
 
-/// One byte as it is, which need not be text.
+/// One byte, unchanged, which need not be text.
 mod raw {
     use keyderive::key::{FieldError, Width};
 
@@ -394,7 +394,7 @@ fn bytes_that_are_no_text() {
     assert!(error.to_string().contains("bytes that are not UTF-8"), "{error}");
 }
 
-/// Two ways down from the greatest number: of the type, and of the digits.
+/// Two descending orders: by difference from the greatest number of the type, and of the digits.
 #[test]
 fn descending_numbers_of_one_width_differ() {
     #[derive(RowKey)]
@@ -414,7 +414,7 @@ fn descending_numbers_of_one_width_differ() {
     assert_ne!(OfType::fingerprint(), OfDigits::fingerprint());
 }
 
-/// Strings beside bytes that are no text, of which a check of the whole key knows nothing.
+/// Strings beside bytes that are not text, so a check of the whole key as text cannot work.
 #[test]
 fn text_beside_bytes_that_are_no_text() {
     #[derive(RowKey, Debug, PartialEq)]
@@ -437,7 +437,7 @@ fn text_beside_bytes_that_are_no_text() {
     }
 }
 
-/// Text of one to nine bytes, of which no module can say that it holds no delimiter.
+/// Text of one to nine bytes, which may hold a delimiter.
 mod up_to_nine {
     use keyderive::key::{FieldError, Width};
 

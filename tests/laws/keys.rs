@@ -1,4 +1,4 @@
-//! The key types that the laws are tried on, and values for them: ordinary, extreme and nasty.
+//! The key types that the laws are tested on, and values for them: ordinary, extreme and nasty.
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -8,7 +8,7 @@ use keyderive::key::{Layout, OwnedRowKey, SaltHash, SaltPlace, Schema, Width};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
-/// The key of the design's example: salted in front, delimited strings, reversed, padded.
+/// The key of the design's example: a salt first, then delimited strings, a reversed and a padded number.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "user_id,site")]
 pub(crate) struct Event {
@@ -44,7 +44,7 @@ pub(crate) struct Integers {
     pub(crate) j: i128,
 }
 
-/// Behind a tag; the salt over fields that do not stand side by side, in two digits.
+/// A tag; a salt of two digits over fields that are not contiguous.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "BATTERY", delimiter = '-')]
 #[salt(range = 20, over(at, user))]
@@ -67,7 +67,7 @@ pub(crate) struct Quote {
     pub(crate) at: i64,
 }
 
-/// As Google's salting sample writes it: Java's hash, negative buckets too, before the tag.
+/// The key of Google's salting sample: Java's hash with negative buckets, before the tag.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "phone")]
 #[salt(range = 4, sep = "-", hash = "java")]
@@ -77,7 +77,7 @@ pub(crate) struct Phone {
     pub(crate) date: u32,
 }
 
-/// The salt before a tag, with two bytes after it, in two digits.
+/// A salt of two digits before a tag, with a separator of two bytes.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "VISIT")]
 #[salt(range = 12, sep = "::", over = "page", position = "front")]
@@ -86,7 +86,7 @@ pub(crate) struct PageView {
     pub(crate) page: String,
 }
 
-/// The salt after two fields, and over fields on both sides of it.
+/// A salt after two fields, over fields on both sides of it.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "TRADE", delimiter = '-')]
 #[salt(range = 3, over = "symbol,at", after = "symbol", sep = "/")]
@@ -99,7 +99,7 @@ pub(crate) struct Trade {
     pub(crate) id: String,
 }
 
-/// One delimited string in last place and nothing else, so that the key itself can be empty.
+/// A single delimited string, so that the key itself can be empty.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 pub(crate) struct Name {
     pub(crate) name: String,
@@ -124,7 +124,7 @@ pub(crate) struct Orders {
     pub(crate) g: u32,
 }
 
-/// Text and bytes that a delimited field does not hold as they are.
+/// Text and bytes that a delimited field cannot hold unchanged.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 pub(crate) struct Escaped {
     #[row_key(escape)]
@@ -159,7 +159,7 @@ pub(crate) struct OrderedNames {
     pub(crate) third: String,
 }
 
-/// The ordered layout of strings and numbers, with nothing in front.
+/// The ordered layout of strings and numbers, without tag and salt.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(layout = "ordered")]
 pub(crate) struct OrderedMix {
@@ -187,8 +187,8 @@ pub(crate) struct Visit {
     pub(crate) stored: time::OffsetDateTime,
 }
 
-/// Text that a delimited field holds: from a small alphabet, so that values meet as prefixes of one
-/// another, with the first byte above the delimiter, the greatest code point, and the empty string.
+/// Text that a delimited field holds: from a small alphabet, so that some values are prefixes of others, with the first
+/// byte above the delimiter, the greatest code point, and the empty string.
 pub(crate) fn text() -> BoxedStrategy<String> {
     prop_oneof![
         4 => string_regex("[ab$]{0,3}").unwrap(),
@@ -198,7 +198,7 @@ pub(crate) fn text() -> BoxedStrategy<String> {
     .boxed()
 }
 
-/// Text with what delimited or padded fields refuse: delimiters, spaces, control characters, lengths.
+/// Text that delimited or padded fields may reject: delimiters, spaces, control characters, lengths.
 pub(crate) fn nasty_text() -> BoxedStrategy<String> {
     prop_oneof![
         4 => string_regex("[ab# !\"$\\-]{0,4}").unwrap(),
@@ -225,11 +225,11 @@ pub(crate) fn padded_text(width: usize) -> BoxedStrategy<String> {
         .boxed()
 }
 
-/// A key type that the laws are tried on.
+/// A key type that the laws are tested on.
 pub(crate) trait Sample: OwnedRowKey + Clone + std::fmt::Debug + PartialEq {
     /// A key that can be encoded.
     fn key() -> BoxedStrategy<Self>;
-    /// Values of which some cannot be encoded.
+    /// Values, some of which cannot be encoded.
     fn nasty() -> BoxedStrategy<Self>;
 
     /// The key as it is stored: its times are rounded down to their units.
@@ -238,7 +238,7 @@ pub(crate) trait Sample: OwnedRowKey + Clone + std::fmt::Debug + PartialEq {
     }
 }
 
-/// Small numbers, so that values meet, and every number.
+/// Every number, with small ones often, so that values repeat.
 macro_rules! number {
     ($type:ty) => {
         prop_oneof![2 => 0..5 as $type, 1 => any::<$type>(), 1 => Just(<$type>::MAX), 1 => Just(<$type>::MIN)]
@@ -394,7 +394,7 @@ fn system_time(nanos: i64) -> SystemTime {
     if nanos < 0 { UNIX_EPOCH - distance } else { UNIX_EPOCH + distance }
 }
 
-/// Counts of `step` nanoseconds since 1970 that meet one another.
+/// Counts of `step` nanoseconds since 1970 that often repeat.
 fn steps(step: i64) -> BoxedStrategy<i64> {
     (prop_oneof![0..5_i64, 1_426_535_610..1_426_535_615_i64]).prop_map(move |count| count * step).boxed()
 }
@@ -415,7 +415,7 @@ sample!(Visit {
         nanos().prop_map(|at| time::OffsetDateTime::from_unix_timestamp_nanos(at.into()).unwrap());
 } stored rounded_down);
 
-/// The visit with its times at the units of their fields.
+/// The visit with its times rounded down to the units of their fields.
 fn rounded_down(visit: &Visit) -> Visit {
     let millis = |nanos| floor(nanos, 1_000_000);
     Visit {
@@ -426,12 +426,12 @@ fn rounded_down(visit: &Visit) -> Visit {
     }
 }
 
-/// A time rounded down to steps of so many nanoseconds, before 1970 too.
+/// A time rounded down to a step in nanoseconds, also before 1970.
 fn floor(nanos: i64, step: i64) -> i64 {
     nanos.div_euclid(step) * step
 }
 
-/// The nanoseconds since 1970 of what [`system_time`] makes.
+/// The inverse of [`system_time`]: nanoseconds since 1970.
 fn nanos_of(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos() as i64,
@@ -439,7 +439,7 @@ fn nanos_of(time: SystemTime) -> i64 {
     }
 }
 
-/// Where the salt and what stands after it lie in a row key; nowhere without a salt.
+/// The byte range of the salt and its separator in a row key; empty without a salt.
 pub(crate) fn salt_span(schema: &Schema, key: &[u8]) -> Range<usize> {
     let Some(salt) = schema.salt() else { return 0..0 };
     if schema.layout() == Layout::OrderedCode {
@@ -492,7 +492,7 @@ macro_rules! for_every_key {
 }
 pub(crate) use for_every_key;
 
-/// Tries a property on 256 inputs.
+/// Tests a property on 256 inputs.
 pub(crate) fn check<S: Strategy>(strategy: S, property: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) };
     proptest::test_runner::TestRunner::new(config).run(&strategy, property).unwrap();

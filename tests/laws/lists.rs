@@ -45,7 +45,7 @@ struct Bytes {
     bytes: Vec<u8>,
 }
 
-/// A format of the user's own.
+/// A format written by the user.
 mod shout {
     use keyderive::key::{FieldError, Width};
 

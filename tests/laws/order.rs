@@ -58,7 +58,7 @@ fn bytes_are_in_the_declared_order<K: Sample + Declared>() {
 }
 for_every_key!(bytes_are_in_the_declared_order);
 
-/// All pairs of one field's extremes, which random pairs seldom meet.
+/// All pairs of one field's extremes, which random pairs seldom are.
 #[test]
 fn extremes_are_in_order() {
     use keyderive::RowKey as _;

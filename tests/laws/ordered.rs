@@ -1,4 +1,4 @@
-//! The ordered layout, byte for byte: the figures of its definition, and the strictness of its decode.
+//! The ordered layout, byte for byte: the examples of its definition, and the strictness of decode.
 
 use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
@@ -78,7 +78,7 @@ fn structs_of_strings() {
     }
 }
 
-/// The bytes of an integer, as they stand in a key: with zero bytes escaped.
+/// The bytes of an integer in a key, with zero bytes escaped.
 fn escaped(hex: &str) -> String {
     let pairs = (0..hex.len()).step_by(2).map(|at| &hex[at..at + 2]);
     pairs.map(|pair| if pair == "00" { "00ff" } else { pair }).collect()
@@ -103,7 +103,7 @@ fn integers() {
     }
 }
 
-/// A key of every kind of part, put together by hand from the rules.
+/// A key of every kind of part, written by hand from the rules.
 #[test]
 fn a_whole_key() {
     #[derive(RowKey, Debug, PartialEq)]
@@ -173,7 +173,7 @@ fn numbers_over_an_int64_are_refused() {
     assert!(Id::scan().id_range(1 << 63..).into_plan().unwrap().is_empty());
 }
 
-/// Rows with fixed first fields begin at the key that has dropped the empty ones, and end after all that go on.
+/// Rows with fixed first fields begin at the key that drops empty fields, and end after all keys that continue it.
 #[test]
 fn ranges_of_fixed_fields() {
     let range = |plan: keyderive::plan::Plan<Three>| {

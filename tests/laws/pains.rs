@@ -1,4 +1,4 @@
-//! What has gone wrong where ranges and salts are made by hand: one test for each report of it.
+//! Published bugs of handwritten ranges and salts: one test for each report.
 
 use std::ops::Bound;
 
@@ -9,7 +9,7 @@ use keyderive::plan::{KeyRange, Plan, Request, prefix_end};
 use crate::keys::Event;
 use crate::plans::asks_for;
 
-/// A string salted by itself, and what belongs to it.
+/// A string salted by itself.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 100, over = "key")]
 struct Verbatim {
@@ -82,7 +82,7 @@ fn a_prefix_of_greatest_bytes_has_an_end() {
 /// `get_end_key_for_prefix` of `bigtable_rs` 0.4.2 ends `01 ff` at `02 00`, so that the row `02` is returned too:
 /// <https://github.com/liufuyang/bigtable_rs>.
 #[test]
-fn a_row_right_behind_a_prefix_is_not_in_it() {
+fn a_row_right_after_a_prefix_is_not_in_it() {
     let range = KeyRange::prefix(&[0x01, 0xff]);
     assert!(range.contains(&[0x01, 0xff]) && range.contains(&[0x01, 0xff, 0xff]));
     assert!(!range.contains(&[0x02]));
@@ -96,7 +96,7 @@ fn many_ranges_are_one_request() {
     assert_eq!(request.ranges().len(), 3);
 }
 
-/// A prefix and a start together were a prefix alone: <https://github.com/googleapis/nodejs-bigtable/issues/278>.
+/// A prefix together with a start was treated as the prefix alone: <https://github.com/googleapis/nodejs-bigtable/issues/278>.
 #[test]
 fn a_fixed_field_and_a_range_hold_together() {
     let plan = Login::scan().kind("login").at_range(5..).into_plan().unwrap();
@@ -105,7 +105,7 @@ fn a_fixed_field_and_a_range_hold_together() {
     assert_eq!(asked(&plan, &keys).len(), 2);
 }
 
-/// The closed end of a range at the first part of a key left out the rows that go on after it:
+/// An inclusive end at the first part of a key left out longer keys that begin with it:
 /// <https://github.com/googleapis/java-bigtable/pull/445>.
 #[test]
 fn a_closed_end_has_all_rows_of_its_value() {
@@ -207,7 +207,7 @@ fn the_last_bucket_is_scanned_to_its_end() {
     }
 }
 
-/// A stop key that is empty is the end of the table, and the same bytes as a start are its beginning: the same report.
+/// An empty stop key is the end of the table, an empty start key its beginning: the same report.
 #[test]
 fn an_absent_end_is_not_an_empty_one() {
     let open = KeyRange::new("a", None);
@@ -222,7 +222,7 @@ fn an_absent_end_is_not_an_empty_one() {
     assert!(open.intersection(&none).is_empty());
 }
 
-/// A range from the greater to the less is nothing, and neither all rows nor an error: the same report.
+/// An inverted range is empty, not all rows and not an error: the same report.
 #[test]
 #[allow(clippy::reversed_empty_ranges)] // They are the case under test.
 fn a_reversed_range_sends_nothing() {
@@ -251,7 +251,7 @@ fn fields_of_variable_length_do_not_run_into_the_next() {
 
 /// Wrong results for the rows in reversed order, and for those in the order of the whole key:
 /// <https://issues.apache.org/jira/browse/PHOENIX-3014>, <https://issues.apache.org/jira/browse/PHOENIX-2125>.
-/// That no order is claimed which there is not is the law `requests_merge_into_logical_order`.
+/// The law `requests_merge_into_logical_order` shows that a plan claims no order that its rows lack.
 #[test]
 fn a_range_on_a_reversed_field_is_in_its_own_terms() {
     let plan = Login::scan().kind("login").at_range(3..5).into_plan().unwrap();
@@ -294,7 +294,7 @@ fn a_plan_of_another_bucket_count_is_refused() {
     assert!(serde_json::from_str::<Plan<Five>>(&plan).is_err());
 }
 
-/// One way of reading forgot the salt: <https://github.com/OpenTSDB/opentsdb/issues/568>,
+/// One read path forgot the salt: <https://github.com/OpenTSDB/opentsdb/issues/568>,
 /// <https://github.com/OpenTSDB/opentsdb/issues/585>, <https://github.com/OpenTSDB/opentsdb/pull/639>.
 #[test]
 fn a_row_is_where_every_way_of_reading_looks() {

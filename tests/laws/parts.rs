@@ -1,4 +1,4 @@
-//! Parts of a plan by ranges of stored keys: what a full scan is parted into.
+//! Parts of a plan by ranges of stored keys, into which a full scan is split.
 
 use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
@@ -17,8 +17,8 @@ fn between(mut splits: Vec<Vec<u8>>) -> Vec<KeyRange> {
     starts.zip(ends).map(|(start, end)| KeyRange::new(start, end)).collect()
 }
 
-/// Cut anywhere, also within a key, right before one and right after, the parts of a plan together ask for each
-/// of its rows once, and each for what lies in its range.
+/// Wherever a plan is split, also within a key and right before or after one, the parts together read each of its rows
+/// once, and each part reads the rows in its range.
 fn parts_are_the_whole<K: Sample + Candidates>() {
     let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>()));
     let inputs = (
@@ -81,8 +81,8 @@ struct SaltedUserKey {
     at: u64,
 }
 
-/// A long list is cut and not copied: each part has its own values, and all parts together ask for what the whole asks
-/// for, each range once, but for those that a cut goes through.
+/// A long list is split, not copied: each part has its own values, and all parts together read what the whole plan reads,
+/// each range once, except ranges that a split goes through.
 #[test]
 fn parts_of_a_long_list_are_not_each_as_long() {
     const VALUES: u64 = 20_000;
@@ -97,7 +97,7 @@ fn parts_of_a_long_list_are_not_each_as_long() {
         assert_eq!(whole, VALUES as usize);
         let sum: usize = parts.iter().map(ranges).sum();
         assert!((whole..=whole + windows.len()).contains(&sum), "{sum} of {whole}");
-        // As data: a value is in a part of each bucket at most, and beside the values each part has a little of its own.
+        // As data: each bucket has a value in at most one part, and each part adds little beside its values.
         let len = |plan: &Plan<K>| serde_json::to_string(plan).unwrap().len();
         let (all, own) = (len(plan), 1000);
         let sum: usize = parts.iter().map(len).sum();
@@ -112,11 +112,11 @@ fn parts_of_a_long_list_are_not_each_as_long() {
     parts(&plan, cuts().map(|cut| format!("{cut:020}").into_bytes()).collect(), 1);
     let plan = SaltedUserKey::scan().user_any_of(values()).into_plan().unwrap();
     let splits = (0..4).flat_map(|bucket| cuts().map(move |cut| format!("{bucket}#{cut:020}").into_bytes()));
-    // A table is cut between its buckets too.
+    // A table is split between its buckets too.
     parts(&plan, splits.chain(SaltedUserKey::SCHEMA.bucket_splits()).collect(), 4);
 }
 
-/// Of a product of millions of values, a part is found without going through those before it.
+/// A part of a product of millions of values is found without visiting the values before it.
 #[test]
 fn a_part_of_a_huge_product_is_found_at_once() {
     #[derive(RowKey)]

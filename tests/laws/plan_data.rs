@@ -1,4 +1,4 @@
-//! Plans as data: sent to another process they ask for the same, and what is no plan of the key type is refused.
+//! Plans as data: another process sends the same requests, and rejects data that is not a plan of the key type.
 
 use keyderive::RowKey;
 use keyderive::plan::{KeyRange, Plan};
@@ -12,7 +12,7 @@ fn sent<K: RowKey>(plan: &Plan<K>) -> Plan<K> {
     serde_json::from_str(&serde_json::to_string(plan).unwrap()).unwrap()
 }
 
-/// As many candidates as one try looks at: all of them take minutes.
+/// How many candidates one run tests: all of them take minutes.
 fn some<T>(all: Vec<T>, at: &prop::sample::Index) -> Vec<T> {
     let step = 1 + all.len() / 8;
     all.into_iter().skip(at.index(step)).step_by(step).collect()
@@ -45,7 +45,7 @@ fn plans_are_the_same_when_sent<K: Sample + Candidates>() {
 }
 for_every_key!(plans_are_the_same_when_sent);
 
-/// A byte at a place of the text that is replaced, put in front, or taken away.
+/// Replaces, inserts or removes a byte of the text.
 type Mutation = (prop::sample::Index, u8, u8);
 
 fn mutate(text: &mut Vec<u8>, (at, kind, byte): &Mutation) {
@@ -58,7 +58,7 @@ fn mutate(text: &mut Vec<u8>, (at, kind, byte): &Mutation) {
     }
 }
 
-/// What another process sends is not trusted: whatever is read as a plan can be used as one.
+/// Data of another process is not trusted: whatever deserializes can be used as a plan.
 fn mutated_plans_do_no_harm<K: Sample + Candidates>() {
     let byte = prop_oneof![any::<u8>(), prop::sample::select(br#"0123456789abcdef",[]{}:nul-"#.to_vec())];
     let mutations = prop::collection::vec((any::<prop::sample::Index>(), 0..3_u8, byte), 1..4);
@@ -123,7 +123,7 @@ fn plans_of_more_fields_than_there_are_are_refused() {
     assert_refused::<Names>(full_with(&full, "constraints", json!([[3, "= x"]])), more);
 }
 
-/// A value that the field cannot hold would read rows of other values.
+/// A value that the field cannot hold would select rows of other values.
 #[test]
 fn values_that_no_key_holds_are_refused() {
     let names = Names::scan().into_plan().unwrap();
@@ -158,7 +158,7 @@ fn garbage_is_refused() {
     assert_refused::<Names>(full_with(&full, "window", json!({ "start": "zz", "end": null })), "`zz` is not");
 }
 
-/// Of a constraint the bytes are read and the words are shown, so that one does not come without the other.
+/// The bytes of a constraint select rows and its words are shown, so neither may come without the other.
 #[test]
 fn words_of_other_fields_are_refused() {
     let plan = Names::scan().first("a").second_prefix("b").into_plan().unwrap();

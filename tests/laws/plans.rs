@@ -12,7 +12,7 @@ use crate::keys::{
     Phone, Quote, Sample, Trade, Visit, check, for_every_key, logical, salt_span,
 };
 
-/// A plan, and what it means in words of the key's values.
+/// A plan, and a predicate of the keys it selects.
 pub(crate) struct Candidate<K> {
     pub(crate) plan: Planned<K>,
     pub(crate) satisfied: Box<dyn Fn(&K) -> bool>,
@@ -23,15 +23,15 @@ type Planned<K> = Result<Plan<K>, PlanError>;
 /// The most fields of a key type here.
 const MOST_FIELDS: usize = 10;
 
-/// Every plan that can be made of some keys' values: fields fixed as in `fixed`, or to any of those in the list of
-/// their place, and after them nothing, every kind of range from `lo` to `hi`, or the prefix `lo`.
+/// Every plan over the values of some keys: fields fixed as in `fixed` or to a list of values, then nothing, every kind of
+/// range from `lo` to `hi`, or the prefix `lo`.
 pub(crate) trait Candidates: Sized {
     fn candidates(fixed: &Self, lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
 
     fn candidates_of_lists(lists: &[Vec<Self>], lo: &Self, hi: &Self) -> Vec<Candidate<Self>>;
 
-    /// For each field, whether it can be fixed to the value of the second key after the others of the first one;
-    /// alone, and among other values.
+    /// For each field, the plans that fix it to the value of `odd`, after the values of `fixed` left of it: alone, and in a
+    /// list.
     fn refusals(fixed: &Self, odd: &Self) -> Vec<(Planned<Self>, Planned<Self>)>;
 }
 
@@ -261,11 +261,11 @@ fn bounds<T: Clone>(lo: &T, hi: &T) -> Vec<(Bound<T>, Bound<T>)> {
     kinds(lo).into_iter().flat_map(|lower| kinds(hi).map(|upper| (lower.clone(), upper))).collect()
 }
 
-/// Whether some request of a plan asks for this row key.
+/// Whether some request of a plan reads this row key.
 pub(crate) fn asks_for(requests: &[Request], key: &[u8]) -> bool {
     let keys = requests.iter().flat_map(Request::keys).filter(|asked| *asked == key).count();
     let ranges = requests.iter().flat_map(Request::ranges).filter(|range| range.contains(key)).count();
-    // No row is asked for twice.
+    // No row is read twice.
     match keys + ranges {
         0 => false,
         1 => true,
@@ -273,8 +273,8 @@ pub(crate) fn asks_for(requests: &[Request], key: &[u8]) -> bool {
     }
 }
 
-/// Law 3: of any keys, a plan asks for exactly those that satisfy its constraints. The fixed fields come
-/// from a key that can be stored, the bounds from values that need not be.
+/// Law 3: a plan reads exactly the keys that satisfy its constraints. The fixed fields come from a key that can be stored,
+/// the bounds from values that need not be storable.
 fn plans_are_exact<K: Sample + Candidates>() {
     let bound = || prop_oneof![K::key(), K::nasty()];
     check((prop::collection::vec(K::key(), 1..12), bound(), bound()), |(keys, lo, hi)| {
@@ -288,7 +288,7 @@ fn plans_are_exact<K: Sample + Candidates>() {
                 let Ok(encoded) = key.encode() else { continue };
                 let satisfied = (candidate.satisfied)(key);
                 prop_assert_eq!(asks_for(&requests, &encoded), satisfied, "{:?} {:?}", plan, key);
-                // What is dropped by its prefix is what is asked for.
+                // The prefixes hold exactly the rows that the plan reads.
                 let dropped = prefixes.iter().flatten().any(|prefix| encoded.starts_with(prefix));
                 prop_assert_eq!(
                     prefixes.is_some() && dropped,
@@ -304,7 +304,7 @@ fn plans_are_exact<K: Sample + Candidates>() {
 }
 for_every_key!(plans_are_exact);
 
-/// For each field, the places of the keys whose values its list has: often one, sometimes none, some twice.
+/// For each field, the indexes of the keys whose values are in its list: often one, sometimes none, some twice.
 pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
     let index = || any::<prop::sample::Index>();
     let list = prop_oneof![
@@ -315,7 +315,7 @@ pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
     prop::collection::vec(list, MOST_FIELDS)
 }
 
-/// The lists of keys at those places, as far as their product stays within some hundreds.
+/// The lists of keys at these indexes, as long as their product is below some hundreds.
 pub(crate) fn lists<K: Clone>(picks: &[Vec<prop::sample::Index>], keys: &[K]) -> Vec<Vec<K>> {
     let mut room = 60;
     let list = |list: &Vec<prop::sample::Index>| -> Vec<K> {
@@ -327,7 +327,7 @@ pub(crate) fn lists<K: Clone>(picks: &[Vec<prop::sample::Index>], keys: &[K]) ->
     picks.iter().map(list).collect()
 }
 
-/// Whether all that one request asks for comes before what the other does.
+/// Whether all keys and ranges of one request come before those of the other.
 fn is_before(request: &Request, later: &Request) -> bool {
     let start = later.keys().first().map(Vec::as_slice).or(later.ranges().first().map(KeyRange::start));
     let key = request.keys().last().map(Vec::as_slice);
@@ -335,8 +335,7 @@ fn is_before(request: &Request, later: &Request) -> bool {
     key.is_none_or(|key| Some(key) < start) && end.is_none_or(|end| end.is_some() && end <= start)
 }
 
-/// Whether the keys and ranges of each request are ascending and lie apart, as clients may rely on, and no request
-/// is without either.
+/// Whether the keys and ranges of each request are ascending and do not overlap, and no request is empty.
 fn are_ascending(requests: &[Request]) -> Result<(), TestCaseError> {
     for request in requests {
         let (keys, ranges) = (request.keys(), request.ranges());
@@ -353,13 +352,13 @@ fn are_ascending(requests: &[Request]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Law 3 with lists of values at every depth: exactly the rows that have one of the values in each of the fields, each
-/// asked for once.
+/// Law 3 with lists of values at every depth: a plan reads exactly the rows that have one of the values in each of the
+/// fields, each row once.
 fn lists_are_exact<K: Sample + Candidates>() {
     let bound = || prop_oneof![K::key(), K::nasty()];
     check((prop::collection::vec(K::key(), 1..12), picks(), bound(), bound()), |(keys, picks, lo, hi)| {
         for candidate in K::candidates_of_lists(&lists(&picks, &keys), &lo, &hi) {
-            // Each value is that of a key, and of more than one there may be none that fits.
+            // Each value is storable, but several together may be too long for a key.
             let Ok(plan) = &candidate.plan else {
                 prop_assert!(keys.iter().any(|key| key.encode().is_err()), "{:?}", candidate.plan);
                 continue;
@@ -378,7 +377,7 @@ fn lists_are_exact<K: Sample + Candidates>() {
 }
 for_every_key!(lists_are_exact);
 
-/// Law 7 for lists: one value that no key can hold is an error, the same as when the field is fixed to it alone.
+/// Law 7 for lists: a value that no key can hold is the same error in a list as alone.
 fn lists_hold_what_keys_can_hold<K: Sample + Candidates>() {
     check((K::key(), K::nasty()), |(fixed, odd)| {
         if fixed.encode().is_err() {
@@ -392,14 +391,14 @@ fn lists_hold_what_keys_can_hold<K: Sample + Candidates>() {
 }
 for_every_key!(lists_hold_what_keys_can_hold);
 
-/// What stands before a row key's salt, and after it.
+/// The parts of a row key before and after its salt.
 fn around_salt(schema: &Schema, key: &[u8]) -> (Vec<u8>, Vec<u8>) {
     let salt = salt_span(schema, key);
     (key[..salt.start].to_vec(), key[salt.end..].to_vec())
 }
 
-/// What a plan says of the order of its rows is so: merged by what stands before the salt and then by what stands
-/// after it, rows are in the order of their logical keys.
+/// The rows are in the order that the plan claims: merged by the parts of the key before and after the salt, they are in
+/// the order of their logical keys.
 fn requests_merge_into_logical_order<K: Sample + Candidates>() {
     check((prop::collection::vec(K::key(), 2..12), picks()), |(keys, picks)| {
         let of_lists = K::candidates_of_lists(&lists(&picks, &keys), &keys[0], &keys[1]);
@@ -438,7 +437,7 @@ fn fixed_keys_are_point_reads_or_errors<K: Sample + Candidates>() {
 }
 for_every_key!(fixed_keys_are_point_reads_or_errors);
 
-/// Inverted and empty ranges ask for nothing, also where only the merged bounds show it.
+/// Inverted and empty ranges make no request, also if only the encoded bounds show that they are empty.
 #[test]
 #[allow(clippy::reversed_empty_ranges)] // They are the case under test.
 fn inverted_and_empty_ranges_send_nothing() {
@@ -451,7 +450,7 @@ fn inverted_and_empty_ranges_send_nothing() {
         scan().at_range(u64::MAX..).into_plan(),
         Event::scan().user_id_range("b".."a").into_plan(),
         Event::scan().user_id_prefix("a#").into_plan(),
-        // Both bounds hold bytes that no user does, behind the same text.
+        // Both bounds hold bytes that no user can, after the same text.
         Event::scan().user_id_range("a ".."a#").into_plan(),
     ] {
         let plan = plan.unwrap();
@@ -460,7 +459,7 @@ fn inverted_and_empty_ranges_send_nothing() {
     }
 }
 
-/// The end of the last bucket is asked for too: a key type with one digit of buckets ends at `3#`, `3$`.
+/// The last bucket has an end too: a key type with one digit of buckets ends at `3#`, `3$`.
 #[test]
 fn open_ends_are_in_every_bucket() {
     let plan = Event::scan().user_id_range("alice"..).into_plan().unwrap();
@@ -478,8 +477,8 @@ fn a_bound_over_the_longest_key_is_a_place_between_keys() {
     assert!(plan.requests()[0].ranges()[0].end().is_some_and(|end| end.len() <= 4096));
 }
 
-/// Bounds that differ after the longest key only are one place: such a range is no request, which a server would
-/// refuse.
+/// Bounds that differ only after 4096 bytes are equal for row keys: the range makes no request, since a server would reject
+/// it.
 #[test]
 fn a_range_between_bounds_over_the_longest_key_sends_nothing() {
     let (long, longer) = ("b".repeat(5000), "b".repeat(5001));
@@ -488,10 +487,10 @@ fn a_range_between_bounds_over_the_longest_key_sends_nothing() {
     assert!(plan.is_empty());
 }
 
-/// Where the range itself is empty, the products of the lists are not gone through.
+/// An empty range does not enumerate the products of the lists.
 #[test]
 #[allow(clippy::reversed_empty_ranges)] // It is the case under test.
-fn an_inverted_range_behind_a_huge_product_sends_nothing_at_once() {
+fn an_inverted_range_after_a_huge_product_sends_nothing_at_once() {
     let scan =
         Integers::scan().a_any_of(0..=u8::MAX).b_any_of(0..=u16::MAX).c_any_of(0..100_000).d_range(7..3);
     let plan = scan.into_plan().unwrap();

@@ -6,7 +6,7 @@ use keyderive::RowKey;
 use keyderive::key::OwnedRowKey;
 use keyderive::plan::{Plan, Request};
 
-/// What the service takes in one request.
+/// The size of a request that the service accepts.
 const REQUEST_LIMIT: usize = 1 << 20;
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
@@ -43,7 +43,7 @@ fn len(request: &Request) -> usize {
     request.keys().iter().map(Vec::len).sum::<usize>() + ranges.sum::<usize>()
 }
 
-/// The requests are as many as it takes and no larger than they may be; a bucket's are in the order of its keys.
+/// There are no more requests than needed, none is too large, and those of a bucket are in the order of its keys.
 #[track_caller]
 fn assert_split<K>(plan: &Plan<K>) -> Vec<Request> {
     let requests = plan.requests();
@@ -110,7 +110,7 @@ products! {
     salted_in_the_middle Between;
 }
 
-/// A product of which no one wants to see all: what is said of it takes neither its time nor its memory.
+/// Explaining a huge product takes little time and memory.
 #[test]
 fn a_huge_product_is_explained_at_once() {
     let many = || 0..20_000_u32;
@@ -124,7 +124,7 @@ fn a_huge_product_is_explained_at_once() {
     assert!(started.elapsed().as_secs() < 20, "{:?}", started.elapsed());
 }
 
-/// A late page does not begin with all the pages before it.
+/// A late page does not visit the pages before it.
 #[test]
 fn a_late_page_of_a_huge_product_is_found_at_once() {
     let many = || 0..20_000_u32;

@@ -99,7 +99,7 @@ fn game_scores_by_game_player_and_date() {
     assert_stored(&key, "LoL#Corrie#20150301");
 }
 
-/// The figure of the format's definition: a negative number is `-` and the digits of `10^w + v`.
+/// The example of the format's definition: a negative number is `-` and the digits of `10^w + v`.
 #[test]
 fn signed_numbers() {
     #[derive(RowKey, Debug, PartialEq)]

@@ -20,7 +20,7 @@ fn assert_refused<K: RowKey>(key: &K, field: &str, parts: &[&str]) {
     for part in [K::SCHEMA.key_type(), field].iter().chain(parts) {
         assert!(text.contains(part), "{text:?} does not say {part:?}");
     }
-    // What `unwrap` prints.
+    // `unwrap` prints this.
     assert_eq!(format!("{error:?}"), format!("EncodeError({text})"));
 }
 
@@ -39,11 +39,11 @@ fn bytes_at_and_below_the_delimiter() {
             "user_id",
             &[&format!("{text:?}"), byte, "delimiter `#`", "`#[row_key(escape)]`"],
         );
-        // Padding is with spaces, and holds no byte below them.
+        // A padded string holds no byte below a space.
         let remedy = key.encode().unwrap_err().to_string();
         assert_eq!(remedy.contains("`#[pad(n)]`"), !text.contains(['\0', '\n']), "{remedy}");
     }
-    // One above the delimiter is the least that is held.
+    // The least byte that a delimited field holds is one above the delimiter.
     assert!(Event { user_id: "$".into(), ..event() }.encode().is_ok());
 }
 
@@ -73,7 +73,7 @@ fn padded_strings() {
     assert_refused(&exchange("éééé"), "exchange", &["8 bytes"]);
 }
 
-/// Fixing a field to such a value is the same error, at every depth, and the first one is reported.
+/// Fixing a field to such a value is the same error, at every depth; a plan reports the first one.
 #[test]
 fn scans_for_such_values() {
     let error = Event::scan().user_id("al#ice").site("ho#me").into_plan().unwrap_err();
@@ -89,7 +89,7 @@ fn scans_for_such_values() {
     );
 }
 
-/// What decode refuses, it shows with the field at fault: as text, in hexadecimal too where that has escapes.
+/// A decode error shows the key and the field at fault: as text, also in hexadecimal if the text has escapes.
 #[test]
 fn keys_that_are_not_of_the_type() {
     for (key, parts) in [
@@ -113,7 +113,7 @@ fn keys_that_are_not_of_the_type() {
     assert!(error.to_string().contains("the tag `BATTERY`"));
 }
 
-/// The strings of a key are checked together first; the error is still that of the field.
+/// The strings of a key are checked together first; the error still names the field.
 #[test]
 fn strings_that_are_not_utf_8() {
     for (key, field, fault) in [
@@ -143,8 +143,8 @@ struct OrderedPair {
     name: String,
 }
 
-/// A list is refused where one of its values is, and only then: within some bytes of the limit it depends on the bucket
-/// of each, and in the ordered layout on which fields at the end are dropped.
+/// A list is rejected exactly if one of its values is. Close to the limit that depends on the bucket of each value, and in
+/// the ordered layout on the dropped fields at the end.
 #[test]
 fn lists_at_the_greatest_length() {
     let (mut taken, mut refused) = (0, 0);

@@ -1,4 +1,4 @@
-//! Laws 1 and 6: what is written is read back, what is read is written back, within 1 to 4096 bytes.
+//! Laws 1 and 6: encode and decode are inverse, and keys have 1 to 4096 bytes.
 
 use keyderive::RowKey;
 use keyderive::key::MAX_KEY_LEN;
@@ -24,7 +24,7 @@ fn decode_gives_back_what_was_encoded<K: Sample>() {
 }
 for_every_key!(decode_gives_back_what_was_encoded);
 
-/// Values that the key cannot hold are errors that leave the output as it was; all others come back as they are stored.
+/// Values that the key cannot hold are errors that leave the output unchanged; all others decode as they were stored.
 fn nothing_is_lost_silently<K: Sample>() {
     check(K::nasty(), |key| {
         let mut out = b"before".to_vec();
@@ -40,7 +40,7 @@ fn nothing_is_lost_silently<K: Sample>() {
 }
 for_every_key!(nothing_is_lost_silently);
 
-/// What decode accepts of damaged keys, encode writes back byte for byte.
+/// If decode accepts a damaged key, encode writes it back byte for byte.
 fn damaged_keys_are_refused_or_canonical<K: Sample>() {
     let damage = prop::collection::vec((any::<Index>(), 0..4u8, any::<u8>()), 1..3);
     check((K::key(), damage), |(key, damage)| {

@@ -48,7 +48,7 @@ fn the_guides_key() {
     assert_stored(&farm, "2-alice-home-1426535612156");
     let java = Java { user_id: user_id.clone(), site: site.clone(), timestamp };
     assert_stored(&java, "-2-alice-home-1426535612156");
-    // The timestamp is not hashed by the one, and is by the other.
+    // FarmHash is over the salted fields only, `String.hashCode` over the timestamp too.
     assert_stored(&Farm { timestamp: timestamp + 1, ..farm }, "2-alice-home-1426535612157");
     assert_stored(&Java { timestamp: timestamp + 1, ..java }, "-1-alice-home-1426535612157");
 }
@@ -77,7 +77,7 @@ fn the_samples_phones() {
     assert_eq!(splits::<Phone>(), ["-2-", "-3-", "0-", "1-", "2-", "3-"]);
 }
 
-/// The sample scans buckets 0 to N-1 only, so that it never sees the rows above.
+/// The sample scans buckets 0 to N-1 only, so it never reads rows in negative buckets.
 #[test]
 fn rows_with_a_negative_hash_are_in_the_range_of_a_scan() {
     let scans = [
@@ -103,7 +103,7 @@ fn rows_with_a_negative_hash_are_in_the_range_of_a_scan() {
 /// Java counts UTF-16 units: this user is one character in two of them, and four bytes.
 #[test]
 fn java_hashes_utf_16() {
-    // The hash code of `phone#😀#00000002`; the code point or its bytes give other ones.
+    // The hash code of `phone#😀#00000002`; hashing the code point or the bytes gives another one.
     assert_eq!(952_810_381 % 4, 1);
     assert_stored(&phone("😀", 2), "1-phone#😀#00000002");
 }
@@ -136,14 +136,14 @@ fn a_salt_in_front_of_a_tag() {
     let key = PageView { user: "alice".into(), page: "home".into() };
     assert_stored(&key, "09::VISIT#alice#home");
     assert_eq!(PageView::SCHEMA.template().to_string(), "<salt 0 to 11>::VISIT#<user>#<page>");
-    // Other tags in the bucket are on one tablet with this one.
+    // Key types with other tags share the bucket's tablet.
     assert_eq!(splits::<PageView>()[..2], ["01::", "02::"]);
     let requests = PageView::scan().user("alice").into_plan().unwrap().requests();
     assert_eq!(requests.len(), 12);
     assert_eq!(format!("{:?}", requests[11].ranges()), "[[11::VISIT#alice#, 11::VISIT#alice$)]");
 }
 
-/// What writes the same bytes is the same schema.
+/// Key types that write the same bytes have the same schema.
 #[test]
 fn one_layout_has_one_schema() {
     #[derive(RowKey)]
@@ -162,17 +162,16 @@ fn one_layout_has_one_schema() {
 }
 
 #[test]
-fn a_salt_behind_a_field() {
+fn a_salt_after_a_field() {
     let key = Trade { exchange: 7, symbol: "abc".into(), at: 57, id: "x".into() };
     assert_stored(&key, "TRADE-07-abc-0/42-x");
     assert_eq!(Trade::SCHEMA.template().to_string(), "TRADE-<exchange>-<symbol>-<salt 0 to 2>/<at>-<id>");
     assert_eq!(splits::<Trade>(), [""; 0]);
 }
 
-/// With the fields left of it fixed, a salt parts rows into buckets; without them it does not, and the
-/// plan says so.
+/// If the fields left of it are fixed, a salt splits rows into buckets; otherwise it does not, and `explain` says so.
 #[test]
-fn scans_with_a_salt_behind_a_field() {
+fn scans_with_a_salt_after_a_field() {
     let rows = |plan: keyderive::plan::Plan<Trade>| -> Vec<String> {
         plan.requests().iter().flat_map(keyderive::plan::Request::ranges).map(ToString::to_string).collect()
     };

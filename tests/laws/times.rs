@@ -1,4 +1,4 @@
-//! Times, dates and UUIDs in keys: the bytes, and what is refused.
+//! Times, dates and UUIDs in keys: their bytes, and the rejected values.
 
 use std::ops::Bound;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -29,7 +29,7 @@ fn a_key_of_times() {
     assert_eq!(formats, [Format::Date, Format::UuidSimple, millis, Format::DateTime17, secs]);
 }
 
-/// What the clock gives is finer than any unit but nanoseconds.
+/// A clock reads times that are finer than every unit but nanoseconds.
 #[test]
 fn the_present_time_is_a_key() {
     #[derive(RowKey, Debug, PartialEq)]
@@ -71,10 +71,10 @@ fn the_present_time_is_a_key() {
     };
     assert_eq!(Present::decode(&bytes).unwrap(), stored);
     assert_eq!(stored.encode().unwrap(), bytes);
-    // The time that was written names the row that it was written to.
+    // The original time finds the row, although it was rounded down.
     let plan = Present::scan().user_id(7).std(std).into_plan().unwrap();
     assert!(plan.requests()[0].asks_for(&bytes));
-    // `exact` is a matter of what is taken, and of no stored byte.
+    // `exact` decides which values are accepted, and changes no stored byte.
     assert_eq!(Rounded::SCHEMA.fingerprint(), Exact::SCHEMA.fingerprint());
 }
 
@@ -119,7 +119,7 @@ fn bounds_need_not_be_values() {
     assert!(!scan().begin_range(visit.begin..finer).into_plan().unwrap().is_empty());
 }
 
-/// Stored times are compared with the bounds of a range as they are given, finer than the unit or not.
+/// Stored times compare with the exact bounds of a range, also if these are finer than the unit.
 #[test]
 fn bounds_are_not_rounded() {
     let at = |nanos: u64| UNIX_EPOCH + Duration::from_nanos(nanos);
@@ -136,7 +136,7 @@ fn bounds_are_not_rounded() {
         ((Excluded(stored), Unbounded), false),
         ((Included(finer), Unbounded), false),
         ((Excluded(finer), Unbounded), false),
-        // Not even from the time that was written.
+        // Not even from the original time.
         ((Included(written), Unbounded), false),
         ((Unbounded, Included(stored)), true),
         ((Unbounded, Excluded(stored)), false),

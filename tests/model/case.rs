@@ -1,4 +1,4 @@
-//! A table's rows, a plan and a way to run it: what one comparison with the model is made of.
+//! A case: a table's rows, a plan and a way to run it.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use fastrand::Rng;
 use crate::foreign;
 use crate::keys::ModelKey;
 
-/// All that a comparison depends on.
+/// The input of one comparison with the model.
 #[derive(Clone, Debug)]
 pub(crate) struct Case<K: ModelKey> {
     pub(crate) content: Content<K>,
@@ -15,7 +15,7 @@ pub(crate) struct Case<K: ModelKey> {
     pub(crate) execution: Execution,
 }
 
-/// What a table holds: its own rows, whose value is their place here, and others.
+/// The rows of a table: its own, whose value is their index here, and foreign ones.
 #[derive(Clone, Debug)]
 pub(crate) struct Content<K> {
     pub(crate) rows: Vec<(K, u32)>,
@@ -32,7 +32,7 @@ pub(crate) struct Execution {
     /// The rows that `filter_key` keeps, a bit for each value of a row.
     pub(crate) keep: Option<u64>,
     pub(crate) skip_foreign: bool,
-    /// Whether the plan has been sent as JSON.
+    /// Whether the plan goes through JSON.
     pub(crate) sent: bool,
 }
 
@@ -41,7 +41,7 @@ pub(crate) enum Read {
     All,
     Limit(u64),
     Pages(u64),
-    /// In two parts, before and from the stored key of a row, by its place.
+    /// Split at the stored key of the row with this index.
     Parts(usize),
     Count,
     Delete,
@@ -78,7 +78,7 @@ impl Execution {
         }
     }
 
-    /// Executions that are nearer to a plain one.
+    /// Simpler executions, for shrinking.
     pub(crate) fn simpler(self) -> Vec<Self> {
         let plain = [
             Self { reversed: false, ..self },
@@ -118,7 +118,7 @@ impl<K: ModelKey> Case<K> {
         Self { content: content.clone(), constraints, execution }
     }
 
-    /// Cases with less in the table, or run in a simpler way.
+    /// Cases with fewer rows, or a simpler execution, for shrinking.
     pub(crate) fn simpler(&self) -> Vec<Self> {
         let content = |rows, foreign| Self { content: Content { rows, foreign }, ..self.clone() };
         let Content { rows, foreign } = &self.content;
@@ -144,7 +144,7 @@ impl<K: ModelKey> Case<K> {
     }
 }
 
-/// What is needed to see the fault, and to write a regression of it.
+/// Prints the fault and the input of a regression test.
 impl<K: ModelKey> fmt::Display for Case<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "constraints: {:?}", self.constraints)?;

@@ -1,4 +1,4 @@
-//! One comparison: what a scan gives, and what a filter over the rows gives.
+//! One comparison of a scan with a filter over the rows.
 
 use std::fmt::Debug;
 
@@ -9,16 +9,16 @@ use crate::case::{Case, Content, Execution, Read};
 use crate::foreign::{AnyBytes, is_of_other_tag};
 use crate::keys::ModelKey;
 
-/// A row's value is its place in the model.
+/// A row's value is its index in the model.
 #[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
     place: u32,
 }
 
-/// A row as a scan gives it, without its value where only keys were asked for.
+/// A row that a scan delivered, without its value if only keys were read.
 type Seen<K> = (K, Option<u32>);
 
-/// What a scan gave: rows, then perhaps an error, and how many foreign rows it skipped.
+/// The result of a scan: rows, perhaps an error, and how many foreign rows it skipped.
 struct Outcome<K> {
     rows: Vec<Seen<K>>,
     error: Option<Error>,
@@ -39,7 +39,7 @@ pub(crate) async fn fill<K: ModelKey>(client: &Client, name: &str, content: &Con
     table
 }
 
-/// Compares; the error says what differs.
+/// Compares a scan with the model; the error is the difference.
 pub(crate) async fn check<K: ModelKey>(
     client: &Client,
     table: &Table<K, Value>,
@@ -64,7 +64,7 @@ pub(crate) async fn check<K: ModelKey>(
     }
 }
 
-/// The plan as another process has it.
+/// The plan, deserialized from its JSON.
 fn sent<K: ModelKey>(plan: &Plan<K>) -> Result<Plan<K>, String> {
     let json = serde_json::to_string(plan).map_err(|error| format!("the plan is no JSON: {error}"))?;
     let received: Plan<K> = serde_json::from_str(&json).map_err(|error| format!("{json}: {error}"))?;
@@ -88,7 +88,7 @@ struct Comparison<'a, K: ModelKey> {
 impl<'a, K: ModelKey> Comparison<'a, K> {
     fn new(table: &'a Table<K, Value>, case: &'a Case<K>, plan: Plan<K>) -> Self {
         let requests = plan.requests();
-        // The key of the marker row, which is none of a key type that may have one, is left out of every scan.
+        // Every scan leaves out the marker row, whose key is not one of a key type that can have a marker.
         let met = case.content.foreign.iter().map(Vec::as_slice).filter(|key| *key != b"\0");
         let met = met.filter(|key| requests.iter().any(|request| request.asks_for(key))).collect();
         let ordered = K::fixed(&case.constraints) >= K::LEFT;
@@ -128,7 +128,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         rows
     }
 
-    /// What the scan is to give.
+    /// The expected result of the scan.
     fn expected(&self) -> Vec<Seen<K>> {
         let kept = |place: u32| self.execution.keep.is_none_or(|keep| keep >> (place % 64) & 1 == 1);
         let rows = self.selected().into_iter().filter(|(_, place)| kept(*place));
@@ -191,7 +191,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         }
     }
 
-    /// Whether the rows are those that are expected, in their order where they have one.
+    /// Whether the rows are the expected ones, in order if the scan is ordered.
     fn same(&self, rows: &[Seen<K>], expected: &[Seen<K>], limit: usize) -> Result<(), String> {
         if !self.execution.unordered {
             return equal("rows", &rows, &expected);
@@ -217,7 +217,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         equal("rows before the error", &rows, &&expected[..rows.len().min(expected.len())])?;
         let last = rows.last().map(|(key, _)| key.encode().unwrap());
         equal("the last row key of the error", &error.last_row_key(), &last.as_deref())?;
-        // Of the same request, all rows before the foreign one have been given, and none after it.
+        // The scan has delivered all rows of the same request before the foreign one, and none after it.
         let request = self.requests.iter().find(|request| request.asks_for(named)).unwrap();
         for (at, (key, _)) in expected.iter().enumerate() {
             let stored = key.encode().unwrap();
@@ -230,7 +230,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         Ok(())
     }
 
-    /// The foreign row that the error is of.
+    /// The foreign row that the error names.
     fn is_foreign<'e>(&self, error: &'e Error) -> Result<&'e [u8], String> {
         match error.row_key() {
             _ if self.execution.skip_foreign => {
@@ -272,7 +272,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
                 return Err(format!("the pages have too many rows: {rows:?}"));
             }
         }
-        // Pages have an order, also where the scan asks for none.
+        // Pages are ordered, also of an unordered scan.
         equal("the rows of all pages", &rows, &expected)?;
         match self.execution.skip_foreign {
             true => Ok(()),
@@ -293,7 +293,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
         })
     }
 
-    /// The parts of a plan before and after a stored key: together everything, once.
+    /// The parts of a plan before and after a stored key, which together are the plan.
     async fn parts(&self, place: usize) -> Result<(), String> {
         let between =
             self.case.content.rows.get(place).map_or(b"\x80".to_vec(), |(key, _)| key.encode().unwrap());
@@ -337,7 +337,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
             .unchecked()
             .scan(<AnyBytes as keyderive::RowKey>::scan());
         let left = left.keys_only().collect().await;
-        // The table is that of other plans too.
+        // Other plans use the table too.
         let back = selected.iter().map(|(key, place)| (key.clone(), Value { place: *place }));
         self.table.put_all(back).await.map_err(|error| error.to_string())?;
 

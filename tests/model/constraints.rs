@@ -1,4 +1,4 @@
-//! What a plan asks of one field, in values and in the order of values.
+//! The constraint of one field, in terms of its values and their order.
 
 use std::ops::{Bound, RangeBounds as _};
 
@@ -8,7 +8,7 @@ use crate::values::Domain;
 
 #[derive(Clone, Debug)]
 pub(crate) enum Constraint<V> {
-    /// Not constrained: the plan ends here, or has ended.
+    /// No constraint: the plan ends here or left of here.
     Open,
     Fix(V),
     AnyOf(Vec<V>),
@@ -24,7 +24,7 @@ pub(crate) struct Ends {
 }
 
 impl<V: Ord + Clone> Constraint<V> {
-    /// A constraint that a plan goes on after. Most values are `near`, so that there are rows of them.
+    /// A constraint that fixes the field. Most values are `near`, so that rows have them.
     pub(crate) fn fixed<D: Domain<Value = V>>(rng: &mut Rng, near: impl Fn(&mut Rng) -> Option<V>) -> Self {
         let value = |rng: &mut Rng| match rng.u8(..60) {
             0 => D::any(rng),
@@ -86,7 +86,7 @@ impl<V: Ord + Clone> Constraint<V> {
         }
     }
 
-    /// Whether it fixes the field to what no key can hold, which is an error of the plan.
+    /// Whether it fixes the field to a value that no key can hold, which is an error of the plan.
     pub(crate) fn is_refused<D: Domain<Value = V>>(&self) -> bool {
         match self {
             Self::Fix(value) => !D::holds(value),

@@ -7,11 +7,11 @@ use keyderive::plan::{Draft, Plan};
 
 use crate::keys::ModelKey;
 
-/// A row key of any bytes: the view of a table that knows no key type.
+/// A row key of any bytes, to read a table without its key type.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AnyBytes(pub(crate) Vec<u8>);
 
-/// What `AnyBytes` borrows its schema from: no tag, no salt.
+/// The schema of `AnyBytes`, without tag and salt.
 #[derive(RowKey)]
 struct OneField {
     name: String,
@@ -39,7 +39,7 @@ impl RowKey for AnyBytes {
 
 impl OwnedRowKey for AnyBytes {}
 
-/// The tags of others beside this one: before it, after it, and ones that begin like it.
+/// Tags of other key types: before this one, after it, and with a common prefix.
 const OTHER_TAGS: [&str; 4] = ["A", "Z", "~", ""];
 
 /// Row keys that are not of the key type, most of them a byte away from one that is.
@@ -82,11 +82,11 @@ fn retagged(rng: &mut Rng, key: &[u8], tag: &str) -> Vec<u8> {
     [&key[..at], other.as_bytes(), &key[at + tag.len()..]].concat()
 }
 
-/// Whether the row is of another tag: not even read in a scan of this one.
+/// Whether the row has another tag, so that a scan of this one does not read it.
 pub(crate) fn is_of_other_tag<K: ModelKey>(key: &[u8]) -> bool {
     let Some(tag) = K::SCHEMA.tag().map(str::as_bytes) else { return false };
     if K::SCHEMA.layout() == Layout::OrderedCode {
-        // Behind the tag there is nothing, or a separator; `00 ff` is a zero byte of a longer tag.
+        // After the tag the key ends, or a separator follows; `00 ff` is a zero byte of a longer tag.
         return match key.strip_prefix(tag) {
             Some([] | [0]) => false,
             Some([0, next, ..]) => *next == 0xff,

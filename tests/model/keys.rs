@@ -14,7 +14,7 @@ use crate::values::*;
 
 /// A key type that the model knows without its encoding.
 pub(crate) trait ModelKey: OwnedRowKey + Clone + Debug + PartialEq + Sync {
-    /// How many fields stand left of the salt.
+    /// How many fields are left of the salt.
     const LEFT: usize;
 
     /// A constraint for each field.
@@ -23,10 +23,10 @@ pub(crate) trait ModelKey: OwnedRowKey + Clone + Debug + PartialEq + Sync {
     /// A key that can be stored.
     fn random(rng: &mut Rng) -> Self;
 
-    /// Another one, which begins with some fields of this one.
+    /// Another key, with the first fields of this one.
     fn beside(&self, rng: &mut Rng) -> Self;
 
-    /// Constraints that often meet some of these keys.
+    /// Constraints that some of these keys often satisfy.
     fn constraints(rng: &mut Rng, keys: &[Self]) -> Self::Constraints;
 
     /// Whether a key satisfies them.

@@ -1,7 +1,7 @@
 //! A model of scans: random tables, plans and ways to run them, compared with a filter over the rows.
 //!
-//! What a plan selects, and in which order, is said in values: each field's own order, reversed where it is declared
-//! so. The library's encoder is asked for stored keys only where the order is that of stored keys.
+//! The model computes which rows a plan selects, and their order, from values: in each field's own order, reversed if it
+//! is declared so. It uses the library's encoder only where rows come in the order of stored keys.
 //!
 //! A test for each key type of `keys.rs`. By default they are short; two variables make them long, in release:
 //!

@@ -1,4 +1,4 @@
-//! Counter-examples that the model has found, shrunk.
+//! Counterexamples that the model has found, shrunk.
 
 use keyderive::{Client, RowKey as _};
 
@@ -17,8 +17,7 @@ fn rows<K: ModelKey>(keys: impl IntoIterator<Item = K>) -> Content<K> {
     Content { rows: keys.into_iter().zip(0..).collect(), foreign: Vec::new() }
 }
 
-/// A page that begins after the last row of the one before loses the rows of other buckets before that row,
-/// unless pages are in order.
+/// Unless pages are in order, a page that resumes after the last row of the previous one loses rows of other buckets.
 #[tokio::test]
 async fn pages_of_an_unordered_scan_lose_no_row() {
     let key = |at| BehindTag { user: ".".into(), level: i16::MIN, at };
@@ -27,16 +26,16 @@ async fn pages_of_an_unordered_scan_lose_no_row() {
     holds(Case { content, constraints: (Open, Open, Open), execution }).await;
 }
 
-/// The same with the salt in the middle, where the token holds what stands before it too.
+/// The same with the salt after a field, which the token holds too.
 #[tokio::test]
-async fn pages_of_an_unordered_scan_behind_a_salt_in_the_middle() {
+async fn pages_of_an_unordered_scan_with_a_salt_after_a_field() {
     let key = |site: &str, number| BehindOneField { user: "b~$".into(), site: site.into(), number };
     let content = rows([key("", 759), key("\u{10ffff}", 998)]);
     let execution = Execution { read: Read::Pages(1), unordered: true, ..Execution::PLAIN };
     holds(Case { content, constraints: (Fix("b~$".into()), Open, Open), execution }).await;
 }
 
-/// A scan from the start of the table begins after the key of the marker row: no foreign row is met there.
+/// A scan from the start of the table begins after the key of the marker row, so it reads no foreign row there.
 #[tokio::test]
 async fn the_key_of_the_marker_is_met_by_no_scan() {
     let content = Content { foreign: vec![b"\0".to_vec()], ..rows([]) };
@@ -49,7 +48,7 @@ async fn the_key_of_the_marker_is_met_by_no_scan() {
 /// A row of the bare tag and a zero byte is in the range that holds the key of empty fields: a foreign row, and not
 /// one of another tag.
 #[tokio::test]
-async fn a_broken_escape_behind_a_tag_is_foreign() {
+async fn a_malformed_escape_after_a_tag_is_foreign() {
     let content = Content { foreign: vec![b"N#\0".to_vec()], ..rows([]) };
     for skip_foreign in [true, false] {
         let execution = Execution { skip_foreign, ..Execution::PLAIN };
@@ -61,7 +60,7 @@ async fn a_broken_escape_behind_a_tag_is_foreign() {
 /// A foreign row whose salt no separator follows comes first in its bucket. Ranked after all rows of other buckets, it
 /// holds back the rows after it, and a scan with a limit ends without them.
 #[tokio::test]
-async fn a_broken_escape_behind_a_salt_holds_back_no_row() {
+async fn a_malformed_escape_after_a_salt_holds_back_no_row() {
     let key = |user: &str, at, rank, blob: &[u8], note: &str| OrderedSalted {
         user: user.into(),
         at,

@@ -1,4 +1,4 @@
-//! Many random cases of a key type, and what is said of one that fails.
+//! Runs many random cases of a key type, and reports one that fails.
 
 use std::env;
 use std::fmt::Write as _;
@@ -13,10 +13,10 @@ use crate::keys::ModelKey;
 /// How many plans are run on one table.
 const PLANS: usize = 40;
 
-/// How many times a failing case is made simpler at most.
+/// How many times a failing case is shrunk at most.
 const SHRINKS: usize = 500;
 
-/// Set to the seed that a failure prints, to begin there.
+/// The variable to set to the seed of a failure, to begin there.
 const SEED: &str = "KEYDERIVE_MODEL_SEED";
 
 /// The number in a variable of the environment; `default` without it.
@@ -27,7 +27,7 @@ pub(crate) fn number(variable: &str, default: usize) -> usize {
     }
 }
 
-/// Compares so many pairs of a table and a plan.
+/// Compares `pairs` pairs of a table and a plan.
 pub(crate) async fn run<K: ModelKey>(client: &Client, pairs: usize) {
     let first = number(SEED, 0);
     let mut left = pairs;
@@ -41,7 +41,7 @@ pub(crate) async fn run<K: ModelKey>(client: &Client, pairs: usize) {
     }
 }
 
-/// Says where it was when a panic passes.
+/// Prints the seed if a panic unwinds.
 struct At(usize);
 
 impl Drop for At {

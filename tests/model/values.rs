@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use fastrand::Rng;
 use keyderive::KeyField;
 
-/// What a field can hold, and in which order. Written from the description of the formats, without their code.
+/// The values of a field and their order, written from the description of the formats, without their code.
 pub(crate) trait Domain {
     type Value: Ord + Clone + Debug + Send + Sync + 'static;
 
@@ -25,7 +25,7 @@ pub(crate) trait Domain {
         true
     }
 
-    /// The value as a key holds it.
+    /// The value as a key stores it.
     fn rounded(value: &Self::Value) -> Self::Value {
         value.clone()
     }
@@ -35,13 +35,13 @@ pub(crate) trait Domain {
         one.cmp(other)
     }
 
-    /// Whether a value begins with a prefix, for the fields that have such.
+    /// Whether a value begins with a prefix, for fields that have prefixes.
     fn begins(_: &Self::Value, _: &Self::Value) -> bool {
         false
     }
 }
 
-/// A domain from its greatest value to its least.
+/// A domain in reverse order.
 pub(crate) struct Reversed<D>(PhantomData<D>);
 
 impl<D: Domain> Domain for Reversed<D> {
@@ -79,7 +79,7 @@ fn word(rng: &mut Rng, alphabet: &[char]) -> String {
     (0..len).map(|_| pick(rng, &alphabet[..few])).collect()
 }
 
-/// Strings that end before the delimiter: the bytes next above it, the greatest character, the empty string.
+/// Strings without the delimiter: with the bytes right above it, the greatest character, and empty.
 pub(crate) struct Delimited<const DELIMITER: u8, const EMPTY: bool = true>;
 
 impl<const DELIMITER: u8, const EMPTY: bool> Domain for Delimited<DELIMITER, EMPTY> {
@@ -120,7 +120,7 @@ impl Domain for Text {
     }
 }
 
-/// Strings in so many bytes, filled with spaces.
+/// Strings padded to `BYTES` bytes with spaces.
 pub(crate) struct Padded<const BYTES: usize>;
 
 impl<const BYTES: usize> Domain for Padded<BYTES> {
@@ -172,7 +172,7 @@ impl Domain for Pair {
     }
 }
 
-/// Characters that end before `#`.
+/// Characters above `#`.
 pub(crate) struct Letter;
 
 impl Domain for Letter {
@@ -201,7 +201,7 @@ impl Domain for Bool {
     }
 }
 
-/// Numbers of a type, from 0 or the least to a greatest one.
+/// All numbers of a type.
 macro_rules! numbers {
     ($($name:ident: $type:ident;)*) => {$(
         pub(crate) struct $name;
@@ -236,7 +236,7 @@ numbers! {
     I128: i128;
 }
 
-/// Numbers from 0 to a greatest one, which is not the type's.
+/// Numbers from 0 to a maximum below the type's.
 macro_rules! numbers_up_to {
     ($($name:ident: $type:ident, $all:ident;)*) => {$(
         pub(crate) struct $name<const MAX: $type>;
@@ -285,7 +285,7 @@ impl Domain for Bits {
     }
 }
 
-/// Declared out of the order of its codes.
+/// Variants are not declared in the order of their codes.
 #[derive(KeyField, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Deleted = 200,
@@ -316,7 +316,7 @@ impl Domain for Kinds {
     }
 }
 
-/// A time rounded down to so many nanoseconds, before 1970 too.
+/// A time rounded down to a step in nanoseconds, also before 1970.
 fn round_down(time: SystemTime, step: u128) -> SystemTime {
     let past = match time.duration_since(UNIX_EPOCH) {
         Ok(since) => since.as_nanos() % step,

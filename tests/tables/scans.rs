@@ -189,7 +189,7 @@ async fn a_token_of_another_scan_is_refused(client: Client) {
     });
     for token in cut.chain(changed) {
         let error = events.scan(EventKey::scan()).after(&token).page(3).await.unwrap_err();
-        assert!(error.is_invalid_page_token() && error.to_string().contains("cannot go on"), "{error}");
+        assert!(error.is_invalid_page_token() && error.to_string().contains("cannot resume"), "{error}");
     }
 }
 
@@ -321,7 +321,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
   key          <salt 0 to 3>#<user>#<at>
   constraints  none: every row of the key type
   buckets      all 4: the salt is over user, at; not fixed: user, at
-  after        carol#00019, where the page before ended, without its salt
+  after        carol#00019, where the previous page ended, without its salt
   order        reversed: by user, greatest first; then at, greatest first; merged from 4 streams
   limit        1 row, counted after the key filter
   values       none: keys only

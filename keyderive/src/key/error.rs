@@ -242,8 +242,8 @@ impl DecodeError {
             DecodeKind::Salt { schema } => write_missing_salt(schema, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
-                "its salt says bucket {stored}, its fields hash to bucket {expected}; \
-                 it was written by other code or with another salt range",
+                "its salt is bucket {stored}, its fields hash to bucket {expected}; \
+                 other code wrote it, or it has another salt range",
             ),
             DecodeKind::Trailing => f.write_str("there are bytes after the last field"),
             DecodeKind::Length => {

@@ -443,7 +443,7 @@ pub(super) fn utf8(bytes: &[u8]) -> Option<&str> {
     is_utf8(bytes).then(|| {
         // SAFETY: `is_utf8` holds for exactly the bytes that `str::from_utf8` accepts: each byte but a continuation
         // starts a character, each start is followed by as many continuations as it says, and the second bytes that
-        // would make an overlong form, a surrogate or a character above U+10FFFF are refused.
+        // would make an overlong form, a surrogate or a character above U+10FFFF are rejected.
         unsafe { str::from_utf8_unchecked(bytes) }
     })
 }

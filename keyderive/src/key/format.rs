@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 
 use super::schema::Layout;
 
-/// One field of a key: its name, what is written and how wide it is.
+/// One field of a key: its name, Rust type, format, width and order.
 ///
 /// Two fields are equal if all of that and the text of the Rust type are equal. Stored bytes and the
 /// [`Fingerprint`](super::Fingerprint) do not depend on the Rust type.
@@ -270,7 +270,7 @@ pub enum FieldOrder {
     BitReversed,
     /// The order of a hash: unordered.
     Hashed,
-    /// Greatest first: what is written is `max - v`.
+    /// Greatest first: the value `v` is written as `max - v`.
     ReversedFrom {
         /// The greatest value, written as zeros.
         #[serde(serialize_with = "as_text")]

@@ -11,7 +11,7 @@ use super::{decimal, ordered};
 
 /// The salt of a key type: its buckets, the fields that choose one, and its place in the key.
 ///
-/// Unless [`hash`](Self::hash) says otherwise, the bucket is the FarmHash fingerprint of the encoded fields
+/// Unless [`hash`](Self::hash) is Java's, the bucket is the FarmHash fingerprint of the encoded fields
 /// that the salt is over, in key order and joined by the delimiter, without tag and salt; as a signed number,
 /// reduced by `rem_euclid` to `0..range`. In BigQuery and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -411,7 +411,7 @@ impl Schema {
         self.offsets().find(|(part, _)| matches!(part, Part::Field(at) if *at == field))?.1
     }
 
-    /// Every part, with the byte that it begins at if that is the same in all keys.
+    /// Every part, with its offset if that is the same in all keys.
     fn offsets(&self) -> impl Iterator<Item = (Part, Option<usize>)> {
         let mut next = Some(0);
         self.parts().map(move |part| {
@@ -473,7 +473,7 @@ impl Schema {
         let max = match (self.layout, field.format()) {
             (Layout::Delimited, _) => raw,
             (Layout::OrderedCode, Format::Int64) => max_escaped_int_len(raw),
-            // The Int64 of 0, 1, -1 or -2 has one byte, and none that is zero.
+            // The Int64 of 0, 1, -1 or -2 is one byte that is not zero.
             (Layout::OrderedCode, Format::BoolInt64) => raw,
             // An empty part is written in two bytes.
             (Layout::OrderedCode, _) if raw == 0 => 2,

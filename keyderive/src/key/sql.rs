@@ -159,10 +159,12 @@ impl Schema {
     /// A field is called `_key` or `_timestamp`, which SQL reserves, or by a name with other characters than letters,
     /// digits and `_`.
     ///
-    /// In the text layout, where a delimited schema takes no byte at or below its delimiter: a padded string, unless the
-    /// delimiter is below the space; a signed number, a UUID with hyphens or the salt of `hash = "java"` where the
-    /// delimiter is not below `-`; a number or a salt where it is not below `0`; a field written `with` a module or by a
-    /// [`KeyField`](crate::KeyField) of its own, whose bytes are not known; a salt with a `sep`.
+    /// In the text layout, columns cannot hold bytes at or below the delimiter, and only the delimiter can end them:
+    /// - a padded string needs a delimiter below the space;
+    /// - a signed number, a UUID with hyphens and the salt of `hash = "java"` need one below `-`;
+    /// - a number and a salt need one below `0`;
+    /// - a field written `with` a module or by a handwritten [`KeyField`](crate::KeyField), whose bytes are not known, and a
+    ///   salt with a `sep` always fail.
     pub fn row_key_schema(&self) -> Result<RowKeySchema, SqlError> {
         let mut columns = Vec::with_capacity(self.fields().len() + 2);
         let place_salt = |columns: &mut Vec<Column>, place| {

@@ -385,7 +385,7 @@ impl fmt::Display for LastRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { key, without_salt } = self;
         let salt = if *without_salt { ", without its salt" } else { "" };
-        write!(f, "{}, where the page before ended{salt}", Readable(key))?;
+        write!(f, "{}, where the previous page ended{salt}", Readable(key))?;
         if Readable(key).is_verbatim() { Ok(()) } else { line(f, "", &format_args!("hex {}", Hex(key))) }
     }
 }

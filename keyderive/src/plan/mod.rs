@@ -311,12 +311,12 @@ impl fmt::Display for PlanError {
             PlanFault::Key(error) => return write!(f, "the scan cannot be planned: {error}"),
             PlanFault::Token { key_type, fault } => (key_type, fault),
         };
-        write!(f, "the scan of `{key_type}` cannot go on: ")?;
+        write!(f, "the scan of `{key_type}` cannot resume: ")?;
         f.write_str(match fault {
-            TokenFault::Malformed => "this is no page token; give back the one of the last page as it was",
-            TokenFault::OtherLayout => "the page token is of another key layout; begin the scan anew",
+            TokenFault::Malformed => "the page token is malformed; pass the one of the last page unchanged",
+            TokenFault::OtherLayout => "the page token is of another key layout; start a new scan",
             TokenFault::OtherPlan => {
-                "the page token is of a scan with other constraints; ask for the next page with those of the first"
+                "the page token is of a scan with other constraints; use the same ones for all pages"
             }
             TokenFault::OtherDirection => {
                 "the page token is of a scan in the other direction; call `reversed` for all pages or for none"

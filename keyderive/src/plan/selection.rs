@@ -44,7 +44,7 @@ impl Selection {
         Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: None }
     }
 
-    /// The byte prefixes that hold the selected rows and nothing else, one for each bucket, none of them empty.
+    /// The byte prefixes that hold the selected rows and nothing else, one for each bucket; `None` if one would be empty.
     ///
     /// A delimiter or a width ends a fixed field, so rows of other values have other prefixes. A range has no prefix, nor
     /// have rows of the ordered layout whose next field may be empty and dropped.

@@ -86,7 +86,7 @@ macro_rules! range {
     }};
 }
 
-/// A bound of a type; none where it has no such value.
+/// A bound of a type; `None` if the type has no such value.
 fn bound<'v, T: Model<'v>>(bound: Bound<&'v Value>) -> Option<Bound<T>> {
     Some(match bound {
         Bound::Included(value) => Bound::Included(T::of(value)?),

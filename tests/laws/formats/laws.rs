@@ -1,4 +1,4 @@
-//! The laws themselves, each tried on every case.
+//! The laws, each tested on every case.
 
 use std::cmp::Ordering;
 use std::ops::Bound;
@@ -12,10 +12,10 @@ use super::{Case, Key, Order, Value};
 use crate::keys::logical;
 use crate::plans::asks_for;
 
-/// How often a law is tried on a case.
+/// How many inputs a law is tested on for each case.
 const TRIES: u32 = 48;
 
-/// Keys of a case, of which its format refuses some.
+/// Keys of a case, some of which its format rejects.
 fn keys(case: &Case) -> BoxedStrategy<Key> {
     let text = match case.schema.layout() {
         Layout::Delimited => "[ab]{0,2}",
@@ -35,7 +35,7 @@ fn stored(case: &Case, key: &Key) -> Option<(Vec<u8>, Key)> {
     Some((bytes, stored))
 }
 
-/// Tries a law on inputs for each case.
+/// Tests a law on inputs for each case.
 fn on_every_case<S: Strategy>(
     inputs: impl Fn(&Case) -> S,
     law: impl Fn(&Case, S::Value) -> Result<(), TestCaseError>,
@@ -49,7 +49,7 @@ fn on_every_case<S: Strategy>(
     }
 }
 
-/// A time rounded down to the unit that its field stores, before 1970 too; any other value as it is.
+/// A time rounded down to its field's unit, also before 1970; other values unchanged.
 fn floor_to_unit(case: &Case, value: &Value) -> Value {
     let (Value::Time(nanos), true) = (value, case.rounds) else { return value.clone() };
     let step = match case.schema.fields()[1].format() {
@@ -62,7 +62,7 @@ fn floor_to_unit(case: &Case, value: &Value) -> Value {
     Value::Time(nanos.div_euclid(step) * step)
 }
 
-/// Laws 1 and 7: a value comes back as it is stored, or is an error that names its field.
+/// Laws 1 and 7: a value decodes as it was stored, or encoding fails with an error that names its field.
 #[test]
 fn values_come_back_or_are_refused_by_name() {
     on_every_case(keys, |case, key| {
@@ -85,7 +85,7 @@ fn values_come_back_or_are_refused_by_name() {
     });
 }
 
-/// Without this, a format could refuse all values and keep every law.
+/// Without this, a format that rejects all values would keep every law.
 #[test]
 fn every_format_holds_a_good_part_of_the_values() {
     for case in cases() {
@@ -99,7 +99,7 @@ fn every_format_holds_a_good_part_of_the_values() {
     }
 }
 
-/// Law 1 from the other side: bytes near those of a key are refused, or are what encode writes.
+/// Law 1 for bytes: decode rejects bytes near those of a key, or encode writes them back.
 #[test]
 fn what_decodes_is_what_encode_writes() {
     let inputs = |case: &Case| (keys(case), any::<prop::sample::Index>(), any::<u8>(), 0..3_u8);
@@ -118,7 +118,7 @@ fn what_decodes_is_what_encode_writes() {
     });
 }
 
-/// Law 2: but for the salt, bytes are in the order of the fields.
+/// Law 2: without the salt, bytes sort as the fields do.
 #[test]
 fn bytes_are_in_the_declared_order() {
     on_every_case(
@@ -142,7 +142,7 @@ fn bytes_are_in_the_declared_order() {
     );
 }
 
-/// Law 3 for ranges: a range asks for the rows whose value is in it, and for no other.
+/// Law 3 for ranges: a range reads exactly the rows whose value is in it.
 #[test]
 fn ranges_are_exact() {
     fn bounds<'v>(kinds: (u8, u8), lo: &'v Key, hi: &'v Key) -> [Bound<&'v Value>; 2] {
@@ -174,7 +174,7 @@ fn ranges_are_exact() {
     });
 }
 
-/// Law 5: the bucket is the hash of the encoded fields that are salted, and no other is read.
+/// Law 5: the bucket is the hash of the encoded salted fields, and decode accepts no other.
 #[test]
 fn the_bucket_is_a_function_of_the_salted_bytes() {
     let inputs = |case: &Case| (keys(case), 0..7_i64);
@@ -184,7 +184,7 @@ fn the_bucket_is_a_function_of_the_salted_bytes() {
         let separator: &[u8] = if case.layout == "text" { b"#" } else { b"\x00\x01" };
         let salted = logical(case.schema, &bytes);
         let salted = salted.strip_suffix(b"z").and_then(|salted| salted.strip_suffix(separator));
-        // Of an ordered key the salt's separator is left, since it stands between the salt and the fields.
+        // In an ordered key the separator after the salt remains.
         let salted = salted.expect("the last field is `z`");
         let salted = if case.layout == "text" { salted } else { salted.strip_prefix(separator).unwrap() };
         let bucket = fingerprint64(salted).cast_signed().rem_euclid(7);
@@ -196,7 +196,7 @@ fn the_bucket_is_a_function_of_the_salted_bytes() {
     });
 }
 
-/// Law 6: a key has 1 to 4096 bytes, and as many as its schema says.
+/// Law 6: a key has 1 to 4096 bytes, within the bounds of its schema.
 #[test]
 fn keys_are_bounded() {
     on_every_case(

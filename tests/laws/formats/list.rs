@@ -1,4 +1,4 @@
-//! The list itself: nothing is missing from it, and the derive goes by it.
+//! The list of formats is complete, and the derive chooses codecs by it.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use super::Order;
 use super::cases::{GREATEST, cases};
 use super::model::Kind;
 
-/// Tells whether a type has a codec: where the bound holds, the constant of its own comes before the trait's.
+/// Whether a type has a codec: if the bound holds, the inherent constant shadows the trait's.
 struct Probe<T, C>(PhantomData<(T, C)>);
 
 trait HasNot {
@@ -88,7 +88,7 @@ fn no_codec_is_missing_from_the_list() {
     assert_eq!(missing, Vec::<&str>::new());
 }
 
-/// What the derive made of the attributes is what the row's codec says.
+/// The derive chooses the codec of the row.
 #[test]
 fn the_derive_chooses_the_codec_of_the_row() {
     for case in cases() {

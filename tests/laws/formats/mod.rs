@@ -1,7 +1,7 @@
-//! The laws for every format: each type in each codec in each layout, by the list that the crate keeps of them.
+//! The laws for every format: each type in each codec in each layout, from the crate's list of formats.
 //!
 //! A row of the list becomes a key type for each of its types: the value between two strings, after a salt over
-//! the first two fields. [`Case`] is what such a key type can do, in terms of [`Value`]s, so that a law is written once.
+//! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
 
 mod cases;
 mod laws;
@@ -23,7 +23,7 @@ struct Key {
     last: String,
 }
 
-/// The order of a format's bytes, as the list has it.
+/// The order of a format's bytes, from the list.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Order {
     Ascending,
@@ -40,13 +40,13 @@ struct Case {
     order: Order,
     rounds: bool,
     schema: &'static Schema,
-    /// What the type itself says of the codec, which the derive shall have chosen.
+    /// The field by the type's codec, which the derive must choose.
     declared: Field,
     values: Values,
     examples: Vec<Value>,
-    /// The value as the field is written before a layout escapes it; none where it is refused.
+    /// The value's encoding before the layout escapes it; `None` if the codec rejects the value.
     write: fn(&Value) -> Option<Vec<u8>>,
-    /// None where the type has no such value.
+    /// `None` if the type has no such value.
     encode: Encode,
     decode: fn(&[u8]) -> Result<Key, DecodeError>,
     range: Option<Range>,
@@ -54,12 +54,12 @@ struct Case {
 
 type Encode = fn(&Key) -> Option<Result<Vec<u8>, EncodeError>>;
 
-/// The requests of a scan with a fixed first field and a range of values; none where the type has no such bound.
+/// The requests of a scan with a fixed first field and a range of values; `None` if the type has no such bound.
 type Range =
     for<'a> fn(&'a str, Bound<&'a Value>, Bound<&'a Value>) -> Option<Result<Vec<Request>, PlanError>>;
 
 impl Case {
-    /// How a reader finds it in the list.
+    /// The name of the case, by which to find it in the list.
     fn name(&self) -> String {
         format!("{} {} {}", self.layout, self.attributes, self.type_name)
     }

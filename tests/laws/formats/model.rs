@@ -1,4 +1,4 @@
-//! Values of every type as one type, in which laws are written.
+//! Values of every type as one type, for writing laws.
 
 use std::borrow::Cow;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -38,9 +38,9 @@ pub(super) enum Kind {
 
 /// A type whose values are some of [`Value`]'s.
 pub(super) trait Model<'v>: Sized {
-    /// Values of which formats hold some and refuse others.
+    /// Values, some of which formats reject.
     fn values() -> Values;
-    /// None where the type has no such value.
+    /// `None` if the type has no such value.
     fn of(value: &'v Value) -> Option<Self>;
     fn value(&self) -> Value;
     /// Values that the page shows: the first one that the format holds.
@@ -147,7 +147,7 @@ impl Model<'_> for Kind {
     }
 }
 
-/// From alphabets of the bytes that layouts care for, so that values meet, refused ones too.
+/// From small alphabets of the bytes that layouts treat specially, so that values repeat and some are rejected.
 fn texts() -> Values {
     let texts = prop_oneof![
         4 => string_regex("[ab$]{0,3}").unwrap(),
@@ -231,7 +231,7 @@ blobs! {
 /// 2015-03-16T19:53:32Z.
 const EXAMPLE: i128 = 1_426_535_612_000_000_000;
 
-/// On the steps of every unit and off them: near one another, near the ends of units and of types, and far off.
+/// On and off the steps of every unit: near one another, near the limits of units and types, and far away.
 fn times() -> Values {
     let step = || prop_oneof![Just(1_000_000_000_i128), Just(1_000_000), Just(1_000), Just(1)];
     let anchor = prop_oneof![
@@ -292,7 +292,7 @@ times! {
     UtcDateTime: |nanos| UtcDateTime::from_unix_timestamp_nanos(nanos).ok(), |time| time.unix_timestamp_nanos();
 }
 
-/// Around 2015, the ends of the years 1 to 9999, and far from them.
+/// Around 2015, around the years 1 and 9999, and far away.
 fn days() -> Values {
     let days = prop_oneof![
         4 => 16_505..16_515_i32,
@@ -365,7 +365,7 @@ impl Model<'_> for Uuid {
     }
 }
 
-/// As the page shows it: instants and days by the calendar, the rest as in a program.
+/// The text on the page: instants and days by the calendar, other values as in a program.
 impl std::fmt::Display for Value {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

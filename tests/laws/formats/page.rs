@@ -1,6 +1,6 @@
-//! The page of the key format says of each format what the code does: its tables are made from the list.
+//! The page of the key format matches the code: its tables are generated from the list.
 //!
-//! With `KEYDERIVE_BLESS=1` they are written anew.
+//! With `KEYDERIVE_BLESS=1` the tests rewrite the tables.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../keyderive/FORMAT.md"
 const TIMES: &str = "`SystemTime`, `DateTime<Utc>`, `Timestamp`, `OffsetDateTime`, `UtcDateTime`";
 const DATES: &str = "`NaiveDate`, `civil::Date`, `time::Date`";
 
-/// A line of a table: types that are written in the same way stand together.
+/// A line of a table, for all types that are written in the same way.
 struct Line {
     attributes: String,
     types: Vec<String>,
@@ -64,7 +64,7 @@ fn attributes(tokens: &str) -> String {
     if attributes.is_empty() { "none".to_owned() } else { format!("`[{attributes}`").replace("`[#[", "`#[") }
 }
 
-/// The name of a type as a reader knows it.
+/// The name of a type for readers.
 fn type_name(name: &str) -> String {
     match name {
         "Kind" => "enums of codes".to_owned(),
@@ -72,7 +72,7 @@ fn type_name(name: &str) -> String {
     }
 }
 
-/// A type without the spaces that the compiler prints around its signs.
+/// A type without the spaces that the compiler prints around punctuation.
 fn unspaced(name: &str) -> String {
     [" < ", "< ", " <", " >", ":: ", " ::", "& "]
         .iter()
@@ -90,7 +90,7 @@ fn example(case: &Case) -> String {
     format!("{value}: `{bytes}`")
 }
 
-/// The table of a layout. What `exact` refuses aside, it writes what is written without it.
+/// The table of a layout. It leaves out `exact`, which rejects values and changes no bytes.
 fn table(layout: &str) -> String {
     let mut lines: Vec<Line> = Vec::new();
     for case in cases().iter().filter(|case| case.layout == layout && !case.attributes.contains("exact")) {
@@ -104,7 +104,7 @@ fn table(layout: &str) -> String {
     head.to_owned() + &lines.iter().map(Line::print).collect::<String>()
 }
 
-/// Where a table lies in the page.
+/// The byte range of a table in the page.
 fn place(page: &str, layout: &str) -> std::ops::Range<usize> {
     let begin = format!("<!-- formats: {layout} -->\n");
     let begin = page.find(&begin).unwrap_or_else(|| panic!("no `{begin}` in the page")) + begin.len();

@@ -111,7 +111,7 @@ impl<C: BoolCodec> KeyField<C> for bool {
     }
 
     fn read(bytes: Cow<'_, [u8]>) -> Result<bool, FieldError> {
-        C::read(&bytes).ok_or_else(|| FieldError::new(format_args!("`{}` is no `bool`", Readable(&bytes))))
+        C::read(&bytes).ok_or_else(|| FieldError::new(format_args!("`{}` is not a `bool`", Readable(&bytes))))
     }
 }
 
@@ -182,7 +182,7 @@ const fn width<T: Code>() -> usize {
     }
 }
 
-/// Writes a number of as many digits as a code of `T` has.
+/// Writes a number, padded to the width of the codes of `T`.
 fn write_digits<T: Code>(code: u64, out: &mut Vec<u8>) {
     let start = out.len();
     out.resize(start + width::<T>(), b'0');

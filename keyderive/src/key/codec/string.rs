@@ -49,13 +49,13 @@ pub trait StrCodec {
         })
     }
 
-    /// Reads a string back, borrowed where its bytes stand in the key as they are.
+    /// Reads a string back, borrowed from the key unless it has escapes.
     ///
     /// # Errors
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError>;
 
-    /// Reads as `read` does; `text` is the same as `bytes`, where it is known to be UTF-8.
+    /// Reads as `read` does; `text` is the same as `bytes` if they are known to be UTF-8.
     ///
     /// # Errors
     /// Those of `read`.

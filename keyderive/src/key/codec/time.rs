@@ -474,7 +474,7 @@ impl Scale {
         let written = self.reordered(number);
         match self.form {
             NumberForm::Digits => {
-                // 20 digits hold every u64, and the greatest number is one.
+                // 20 digits hold every u64, and `greatest` is a u64.
                 let mut buffer = [b'0'; 20];
                 decimal::fill(&mut buffer, written as u64);
                 out.extend_from_slice(&buffer[20 - self.digits()..]);
@@ -685,7 +685,7 @@ fn days_from_number(number: u64) -> Option<i64> {
 #[cold]
 fn leap_second(nanos: i128) -> FieldError {
     FieldError::new(format_args!(
-        "it is in the leap second after {}, which Unix time has no number for; move it to a second beside it",
+        "it is in the leap second after {}, which Unix time has no number for; move it to the second before or after",
         DisplayUtc(nanos),
     ))
 }
