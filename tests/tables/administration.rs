@@ -428,7 +428,7 @@ async fn a_row_key_schema_is_kept_and_compared() {
     assert!(error.is_table_mismatch(), "{error}");
     assert_eq!(
         error.to_string(),
-        "table `events`: its row key schema is not that of `Ordered`: column 2, `at`, is to be INT64 and is STRING; \
+        "table `events`: its row key schema is not that of `Ordered`: column 2, `at`, should be INT64 and is STRING; \
          expected `user` STRING, `at` INT64, in ordered code, found `user` STRING, `at` STRING, delimited by `#`"
     );
     let error = events.create().without_row_key_schema().verify().await.unwrap_err();

@@ -1,43 +1,123 @@
-//! Tables: created, described, changed, emptied, deleted.
+//! Tables as a whole: created, described, changed, emptied, deleted; and what a client keeps of them.
 
-mod cache;
-mod consistency;
-mod family;
-mod gc_rule;
-mod info;
 mod schema;
 
-pub(in crate::client) use cache::InfoCache;
-pub use family::{Aggregate, Family, FamilyChange};
-pub use gc_rule::GcRule;
-pub use info::TableInfo;
-pub use schema::TableSchema;
-
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use keyderive_proto::admin;
 use keyderive_proto::admin::create_table_request::Split;
 use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
 
-use super::Client;
-use super::call;
-use super::error::Error;
+use super::error::{Ended, Error, Tries};
+use super::failure::Failure;
 use super::operation::Replay;
+use super::{Client, observe, retry};
 
-/// A table that is to be created.
+pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
+
+/// How long the first request to a table waits for the admin service.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+/// When to retry a `GetTable` that failed; until then requests are not checked.
+const CHECK_RETRY_AFTER: Duration = Duration::from_secs(60);
+/// The most tables in the cache. A program with more reads some of them again.
+const MAX_CACHED: usize = 4096;
+
+/// The schema of a table: its column families, and its row key schema if it has one.
+///
+/// ```
+/// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+/// for name in client.list_tables().await? {
+///     println!("{name}");
+///     for family in client.table_info(&name).await?.families() {
+///         println!("  {family}");
+///     }
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableInfo {
+    name: String,
+    families: Vec<Family>,
+    row_key_schema: Option<TableSchema>,
+    deletion_protection: bool,
+}
+
+impl TableInfo {
+    fn new(name: &str, message: admin::Table) -> Self {
+        let families = message.column_families.into_iter();
+        Self {
+            name: name.to_owned(),
+            families: families.map(|(name, family)| Family::from_message(name, &family)).collect(),
+            // Some servers send a schema without fields for none.
+            row_key_schema: message
+                .row_key_schema
+                .filter(|schema| !schema.fields.is_empty())
+                .map(TableSchema),
+            deletion_protection: message.deletion_protection,
+        }
+    }
+
+    /// The table's name, without its project and instance.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its column families, by name.
+    #[must_use]
+    pub fn families(&self) -> &[Family] {
+        &self.families
+    }
+
+    /// The family with this name.
+    #[must_use]
+    pub fn family(&self, name: &str) -> Option<&Family> {
+        self.families.iter().find(|family| family.name() == name)
+    }
+
+    /// How SQL reads its row keys; none if SQL sees them as bytes.
+    ///
+    /// The emulator stores no row key schemas.
+    #[must_use]
+    pub fn row_key_schema(&self) -> Option<&TableSchema> {
+        self.row_key_schema.as_ref()
+    }
+
+    /// Whether the service refuses to delete the table.
+    #[must_use]
+    pub fn is_protected(&self) -> bool {
+        self.deletion_protection
+    }
+
+    /// The names of its families as a list for people, without those that keyderive adds.
+    pub(crate) fn family_names(&self) -> String {
+        let names = self.families.iter().map(Family::name).filter(|name| !name.starts_with("keyderive"));
+        let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    }
+}
+
+/// A table to create.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct NewTable {
     pub(crate) families: Vec<Family>,
-    /// The first keys of its tablets, but for the first one.
+    /// The keys at which all but the first tablet begin.
     pub(crate) splits: Vec<Bytes>,
     pub(crate) row_key_schema: Option<TableSchema>,
 }
 
 #[cfg(test)]
 impl NewTable {
-    /// A table with one family, whose cells are all kept.
+    /// A table with one family, which keeps all its cells.
     pub(crate) fn with_family(name: &str) -> Self {
         Self { families: vec![Family::new(name, GcRule::never())], ..Self::default() }
     }
@@ -64,23 +144,23 @@ impl Client {
             initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
         };
         self.call(operation, message, |transport, request| async move {
-            call::admin(transport).create_table(request).await
+            retry::admin(transport).create_table(request).await
         })
         .await
         .map(|_| ())
     }
 
-    /// What the table `name` is: its column families and its row key schema.
+    /// The column families and the row key schema of the table `name`.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub async fn table_info(&self, name: &str) -> Result<TableInfo, Error> {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("GetTable", name, ("name", &full_name));
         let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
         let table = self
             .call(operation, message, |transport, request| async move {
-                call::admin(transport).get_table(request).await
+                retry::admin(transport).get_table(request).await
             })
             .await?;
         let info = TableInfo::new(name, table);
@@ -93,14 +173,14 @@ impl Client {
     /// # Errors
     /// When the request fails.
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
-        /// Far more than the 1000 tables that an instance has make.
-        const MOST_PAGES: usize = 1000;
+        /// Far more than the 1000 tables of an instance fill.
+        const MAX_PAGES: usize = 1000;
         let prefix = self.table_name("");
         let operation = || self.admin_operation("ListTables", "", ("parent", self.instance_name()));
         let mut names = Vec::new();
         let mut page_token = String::new();
         let mut tokens = HashSet::new();
-        for _ in 0..MOST_PAGES {
+        for _ in 0..MAX_PAGES {
             let message = admin::ListTablesRequest {
                 parent: self.instance_name().to_owned(),
                 view: View::NameOnly.into(),
@@ -109,7 +189,7 @@ impl Client {
             };
             let page = self
                 .call(operation(), message, |transport, request| async move {
-                    call::admin(transport).list_tables(request).await
+                    retry::admin(transport).list_tables(request).await
                 })
                 .await?;
             let tables = page.tables.into_iter();
@@ -129,14 +209,13 @@ impl Client {
                 return Err(Error::protocol(&operation(), message));
             }
         }
-        Err(Error::protocol(&operation(), format!("the list of tables has more than {MOST_PAGES} pages")))
+        Err(Error::protocol(&operation(), format!("the list of tables has more than {MAX_PAGES} pages")))
     }
 
-    /// Deletes the table `name` and every row of it.
+    /// Deletes the table `name` with all its rows.
     ///
     /// # Errors
-    ///
-    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
         let _forgotten = self.inner.infos.forget_after(name);
@@ -144,20 +223,20 @@ impl Client {
         let operation = operation.replayed(Replay::IfUnsent);
         let message = admin::DeleteTableRequest { name: full_name };
         self.call(operation, message, |transport, request| async move {
-            call::admin(transport).delete_table(request).await
+            retry::admin(transport).delete_table(request).await
         })
         .await
         .map(|_| ())
     }
 
-    /// Changes the column families of a table, by all changes or none.
+    /// Changes the column families of a table, atomically.
     pub(crate) async fn modify_families(
         &self,
         table: &str,
         changes: Vec<FamilyChange>,
     ) -> Result<TableInfo, Error> {
         if changes.is_empty() {
-            return Err(Error::definition(table, "no change of its column families is given"));
+            return Err(Error::definition(table, "there are no changes of its column families; give one"));
         }
         if let Some(fault) = changes.iter().find_map(FamilyChange::fault) {
             return Err(Error::definition(table, fault));
@@ -173,7 +252,7 @@ impl Client {
         };
         let changed = self
             .call(operation, message, |transport, request| async move {
-                call::admin(transport).modify_column_families(request).await
+                retry::admin(transport).modify_column_families(request).await
             })
             .await?;
         Ok(TableInfo::new(table, changed))
@@ -183,9 +262,9 @@ impl Client {
     pub(crate) async fn drop_row_range(&self, table: &str, prefix: Bytes) -> Result<(), Error> {
         let name = self.table_name(table);
         let operation = self.admin_operation("DropRowRange", table, ("name", &name));
-        // Sent twice, it would drop what has been written since the first time.
+        // Sent twice, it would drop rows written after the first time.
         let operation = operation.replayed(Replay::IfUnsent);
-        // The emulator takes an empty prefix for one that every row has.
+        // The emulator drops every row for an empty prefix.
         if prefix.is_empty() {
             return Err(Error::not_prefixes(
                 table,
@@ -194,10 +273,250 @@ impl Client {
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
         self.call(operation, message, |transport, request| async move {
-            call::admin(transport).drop_row_range(request).await
+            retry::admin(transport).drop_row_range(request).await
         })
         .await
         .map(|_| ())
+    }
+
+    /// Waits until every cluster of the instance has all earlier writes to a table.
+    pub(crate) async fn wait_for_consistency(&self, table: &str) -> Result<(), Error> {
+        // It may finish after the client is closed.
+        let client = self.clone().entered();
+        let (total, begun) = (client.settings().admin.total_timeout, Instant::now());
+        let token = client.consistency_token(table).await?;
+        let mut checks: u32 = 0;
+        loop {
+            let left = total.saturating_sub(begun.elapsed());
+            let check = client.with(|settings| settings.admin.total_timeout = left);
+            if check.is_consistent(table, &token).await? {
+                return Ok(());
+            }
+            checks = checks.saturating_add(1);
+            let pause = client.settings().admin.backoff.pause(checks, fastrand::f64());
+            if pause >= total.saturating_sub(begun.elapsed()) {
+                return Err(client.not_consistent(table, checks, begun.elapsed(), total));
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// A token for all writes to a table so far.
+    async fn consistency_token(&self, table: &str) -> Result<String, Error> {
+        let name = self.table_name(table);
+        let operation = self.admin_operation("GenerateConsistencyToken", table, ("name", &name));
+        let message = admin::GenerateConsistencyTokenRequest { name };
+        let send = |transport, request| async move {
+            retry::admin(transport).generate_consistency_token(request).await
+        };
+        self.call(operation, message, send).await.map(|answer| answer.consistency_token)
+    }
+
+    async fn is_consistent(&self, table: &str, token: &str) -> Result<bool, Error> {
+        let name = self.table_name(table);
+        let operation = self.admin_operation("CheckConsistency", table, ("name", &name));
+        let message = admin::CheckConsistencyRequest { name, consistency_token: token.to_owned() };
+        let send =
+            |transport, request| async move { retry::admin(transport).check_consistency(request).await };
+        self.call(operation, message, send).await.map(|answer| answer.consistent)
+    }
+
+    fn not_consistent(&self, table: &str, checks: u32, elapsed: Duration, allowed: Duration) -> Error {
+        let operation = self.admin_operation("CheckConsistency", table, ("name", &self.table_name(table)));
+        let failure = Failure::timed_out("not every cluster had what was written", allowed);
+        Error::rpc(
+            &operation,
+            failure,
+            Tries { attempts: checks, elapsed, ended: Some(Ended::Time(allowed)), open: None },
+        )
+    }
+
+    /// The version of the cache: a handle checked at this version needs no further check.
+    #[inline]
+    pub(crate) fn info_version(&self) -> u64 {
+        self.inner.infos.version.load(Ordering::Relaxed)
+    }
+
+    /// The schema of a table, read once and cached, with the version of the cache.
+    ///
+    /// None if the request to check should go ahead or fail by itself: there is no such table, or its schema cannot be read
+    /// and the settings do not require it.
+    ///
+    /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
+    /// future does not cancel.
+    pub(crate) async fn cached_info(&self, table: &Arc<str>) -> Result<Option<(u64, Arc<TableInfo>)>, Error> {
+        let Ok(runtime) = Handle::try_current() else { return Ok(None) };
+        let (version, mut reading) = match self.look_up(table, &runtime) {
+            Lookup::Cached(version, info) => return Ok(Some((version, info))),
+            Lookup::InFlight(version, reading) => (version, reading),
+            Lookup::Unreadable => return Ok(None),
+        };
+        let answer = reading.wait_for(Option::is_some).await.ok();
+        let answer =
+            answer.and_then(|answer| Some(answer.as_ref()?.as_ref().map(Arc::clone).map_err(Error::clone)));
+        let required = self.settings.require_layout_check;
+        match answer {
+            Some(Ok(info)) => Ok(Some((version, info))),
+            Some(Err(error)) if required && !fails_the_request(&error) => Err(error),
+            None if required => Err(Error::configuration(format!(
+                "table `{table}`: the tokio runtime ended before the layout was checked"
+            ))),
+            Some(Err(_)) | None => Ok(None),
+        }
+    }
+
+    /// The schema of a table, if it is cached.
+    pub(crate) fn known_info(&self, table: &str) -> Option<Arc<TableInfo>> {
+        self.inner.infos.tables().get(table)?.answer.as_ref()?.as_ref().ok().map(Arc::clone)
+    }
+
+    fn look_up(&self, table: &Arc<str>, runtime: &Handle) -> Lookup {
+        let cache = &self.inner.infos;
+        let mut tables = cache.tables();
+        if tables.len() >= MAX_CACHED && !tables.contains_key(table) {
+            tables.clear();
+            cache.version.fetch_add(1, Ordering::Relaxed);
+        }
+        let version = cache.version.load(Ordering::Relaxed);
+        let entry = tables.entry(Arc::clone(table)).or_default();
+        let waits = match &entry.answer {
+            Some(Ok(info)) => return Lookup::Cached(version, Arc::clone(info)),
+            Some(Err(_)) => self.settings.require_layout_check,
+            None => true,
+        };
+        let is_due = waits || entry.retry_at.is_none_or(|retry_at| retry_at <= Instant::now());
+        // One without a sender was lost with its runtime.
+        let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
+        entry.reading = if is_due {
+            Some(in_flight.unwrap_or_else(|| self.spawn_read(table, runtime)))
+        } else {
+            in_flight
+        };
+        match entry.reading.clone() {
+            Some(reading) if waits => Lookup::InFlight(version, reading),
+            _ => Lookup::Unreadable,
+        }
+    }
+
+    /// Sends a `GetTable` in a task of its own, which no dropped future cancels.
+    fn spawn_read(&self, table: &Arc<str>, runtime: &Handle) -> watch::Receiver<Option<Answer>> {
+        let (sender, receiver) = watch::channel(None);
+        let client = self.with(|settings| {
+            settings.admin.total_timeout = settings.admin.total_timeout.min(CHECK_TIMEOUT);
+        });
+        let table = Arc::clone(table);
+        runtime.spawn(async move {
+            let answer = client.table_info(&table).await.map(Arc::new);
+            client.inner.infos.settle(&table, &sender, &answer);
+            // No call may be waiting any more.
+            let _ = sender.send(Some(answer));
+        });
+        receiver
+    }
+}
+
+type Answer = Result<Arc<TableInfo>, Error>;
+
+/// The schemas of tables that a client has read, shared by its clones: the layout check reads each once.
+#[derive(Debug)]
+pub(super) struct InfoCache {
+    /// Grows when an answer is removed. Handles remember the version at which they were checked.
+    version: AtomicU64,
+    tables: Mutex<HashMap<Arc<str>, Entry>>,
+}
+
+#[derive(Debug, Default)]
+struct Entry {
+    answer: Option<Answer>,
+    /// The `GetTable` in flight, for which all callers wait.
+    reading: Option<watch::Receiver<Option<Answer>>>,
+    /// When to retry a failed `GetTable`; none if none has failed.
+    retry_at: Option<Instant>,
+}
+
+/// The cache's answer for a table, with its version.
+enum Lookup {
+    Cached(u64, Arc<TableInfo>),
+    InFlight(u64, watch::Receiver<Option<Answer>>),
+    Unreadable,
+}
+
+impl Default for InfoCache {
+    fn default() -> Self {
+        // 0 is the version of a handle that was never checked.
+        Self { version: AtomicU64::new(1), tables: Mutex::default() }
+    }
+}
+
+impl InfoCache {
+    fn tables(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry>> {
+        // Nothing panics while it holds the lock.
+        self.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn forget(&self, table: &str) {
+        let mut tables = self.tables();
+        tables.remove(table);
+        // Under the lock, so that an answer always goes with its version.
+        self.version.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Removes a table that differs from its cached answer: another program has changed it, and every handle must be checked
+    /// again.
+    fn forget_unless(&self, table: &str, info: &TableInfo) {
+        let is_another = |entry: &Entry| matches!(&entry.answer, Some(Ok(kept)) if **kept != *info);
+        if self.tables().get(table).is_some_and(is_another) {
+            self.forget(table);
+        }
+    }
+
+    /// Removes the table when the guard is dropped: after the answer to a change, or when its future is dropped.
+    fn forget_after<'a>(&'a self, table: &'a str) -> ForgetOnDrop<'a> {
+        ForgetOnDrop { cache: self, table }
+    }
+
+    /// Caches the answer of a `GetTable`, unless the table was removed while it was in flight.
+    fn settle(&self, table: &Arc<str>, sender: &watch::Sender<Option<Answer>>, answer: &Answer) {
+        let mut tables = self.tables();
+        let Some(entry) = tables.get_mut(table) else { return };
+        if !entry.reading.as_ref().is_some_and(|reading| reading.same_channel(&sender.subscribe())) {
+            return;
+        }
+        entry.reading = None;
+        match answer {
+            Ok(info) => entry.answer = Some(Ok(Arc::clone(info))),
+            Err(error) if fails_the_request(error) => _ = tables.remove(table),
+            Err(error) => {
+                let warned = entry.retry_at.replace(Instant::now() + CHECK_RETRY_AFTER).is_some();
+                entry.answer = Some(Err(error.clone()));
+                drop(tables);
+                observe::unchecked(table, error);
+                if !warned {
+                    tracing::warn!(
+                        table = &**table,
+                        %error,
+                        "the layout of a table cannot be checked; requests go ahead unchecked, and the check is retried each minute"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Whether the request to check fails as its `GetTable` did: there is no such table, or nothing could be sent.
+fn fails_the_request(error: &Error) -> bool {
+    let unsent = error.attempts() == 0 && !error.is_missing_credentials() && !error.is_deadline_exceeded();
+    error.is_not_found() || unsent
+}
+
+struct ForgetOnDrop<'a> {
+    cache: &'a InfoCache,
+    table: &'a str,
+}
+
+impl Drop for ForgetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.cache.forget(self.table);
     }
 }
 

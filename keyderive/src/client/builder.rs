@@ -1,23 +1,41 @@
-//! How a client is made.
+//! How a client is made: the builder, the addresses of Bigtables, and the environment.
 
-use std::sync::Arc;
+use std::ffi::OsString;
+use std::fmt;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+#[cfg(feature = "cloud")]
+use tokio::time::timeout;
 
-use super::address::Address;
-use super::channels::{Channels, LazyPool};
+use super::connections::{
+    Channels, Connector, Dial, Dialer, LazyPool, REFRESH_AFTER, Refresh, Transport, check_emulator, prime,
+};
 use super::credentials::{Authorizer, Credentials};
-use super::dial::{Connector, Dial, Dialer, check_emulator};
-use super::environment::{self, DEFAULT_INSTANCE, DEFAULT_PROJECT};
-use super::refresh::{REFRESH_AFTER, Refresh};
+#[cfg(feature = "cloud")]
+use super::credentials::{CredentialsError, application_default};
 use super::shutdown::Shutdown;
-use super::target::{Place, Target};
 use super::throttle::Throttle;
-use super::transport::Transport;
-use super::{Client, Error, InfoCache, Inner, Settings, StreamBudget, headers, observe};
+use super::{Client, Error, InfoCache, Inner, Settings, StreamBudget, observe, operation};
 
-/// Makes a [`Client`], step by step.
+/// The cloud's data service and admin service.
+const DATA_ENDPOINT: &str = "https://bigtable.googleapis.com";
+const ADMIN_ENDPOINT: &str = "https://bigtableadmin.googleapis.com";
+
+/// How long the first token may take. Outside of Google Cloud, the request for the machine's service account goes to an
+/// address that may never answer.
+const FIRST_TOKEN_TIMEOUT: Duration = Duration::from_secs(10);
+
+const EMULATOR_HOST: &str = "BIGTABLE_EMULATOR_HOST";
+const PROJECT: &str = "GOOGLE_CLOUD_PROJECT";
+const INSTANCE: &str = "BIGTABLE_INSTANCE";
+
+/// The project and the instance of an emulator if nothing names them.
+const DEFAULT_PROJECT: &str = "keyderive";
+const DEFAULT_INSTANCE: &str = "local";
+
+/// Configures a [`Client`] and connects it.
 ///
 /// ```
 /// use keyderive::Client;
@@ -28,24 +46,24 @@ use super::{Client, Error, InfoCache, Inner, Settings, StreamBudget, headers, ob
 /// # }
 /// ```
 ///
-/// | knob | unless set, in the cloud | at an emulator |
+/// | option | default in the cloud | default at an emulator |
 /// |---|---|---|
-/// | [`instance`](Self::instance) | what the environment names | the same, or project `keyderive` and instance `local` |
+/// | [`instance`](Self::instance) | the one that the environment names | the same, or project `keyderive` and instance `local` |
 /// | [`app_profile`](Self::app_profile) | the instance's default profile | none |
-/// | [`settings`](Self::settings) | those of [`Settings`], which has a table of its own | the same |
+/// | [`settings`](Self::settings) | see [`Settings`] | the same |
 /// | [`channels`](Self::channels) | 4 | 1 |
 /// | [`prime`](Self::prime) | yes | no |
 /// | [`refresh_channels_after`](Self::refresh_channels_after) | 45 min, and up to 5 min more | never |
 /// | [`throttle`](Self::throttle) | no | no |
-/// | [`credentials`](Self::credentials) | the application-default ones | none, ever |
-/// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | its own address, always |
-/// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | its own address, always |
+/// | [`credentials`](Self::credentials) | the application-default credentials | always none |
+/// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | always its own address |
+/// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | always its own address |
 ///
-/// What cannot be set: a connection is given 10 s to be made, and is asked for a sign of life every 30 s, which may take
-/// 10 s. Up to 1 MiB of a stream may be in flight, and 2 GiB of a connection; a message may have 256 MiB. Scans with more
-/// than 8 streams side by side, as those of more than 8 buckets, have connections of their own, as many as `channels`
-/// says, which are made when they are needed; there it is 64 KiB of a stream. The embedded Bigtable has no connections,
-/// and takes the first three knobs alone.
+/// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
+/// a stream may have 1 MiB in flight and a connection 2 GiB; a message may have 256 MiB. Scans with more than 8 streams at a
+/// time, such as those over more than 8 buckets, use connections of their own, as many as `channels` says, with 64 KiB in
+/// flight for each stream; the client makes them when it needs them. The embedded Bigtable has no connections and uses only
+/// the first three options.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
@@ -59,49 +77,6 @@ pub struct ClientBuilder {
     credentials: Option<Authorizer>,
     endpoint: Option<String>,
     admin_endpoint: Option<String>,
-}
-
-/// A way to a Bigtable.
-pub(super) struct Endpoint {
-    pub(super) place: Place,
-    pub(super) data: Arc<dyn Dial>,
-    /// The way to the admin service, where it is another.
-    pub(super) admin: Option<Arc<dyn Dial>>,
-    /// Where the connections run.
-    pub(super) runtime: Handle,
-    pub(super) credentials: Option<Authorizer>,
-}
-
-impl Endpoint {
-    fn emulator(host: &str, dialer: Dialer) -> Self {
-        Self {
-            place: Place::Emulator(host.into()),
-            runtime: dialer.runtime().clone(),
-            data: Arc::new(dialer),
-            admin: None,
-            credentials: None,
-        }
-    }
-}
-
-/// A client over pipes that `connect` makes in place of sockets, so that tests may pause the clock. None is primed before
-/// the client is there.
-///
-/// # Errors
-/// When no tokio runtime is running.
-pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
-    let host = "test:1";
-    let dialer = Dialer::emulator(host)?.connected_by(connect);
-    Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
-}
-
-/// The connections of a client.
-struct Connections {
-    data: Arc<Channels>,
-    small_windows: Option<LazyPool>,
-    admin: Arc<Channels>,
-    streams: Option<StreamBudget>,
-    refresh: Vec<(Refresh, Handle)>,
 }
 
 impl ClientBuilder {
@@ -120,87 +95,88 @@ impl ClientBuilder {
         }
     }
 
-    /// The project and the instance of the tables, by their ids. An id that is none is an error where the client is
-    /// made; the embedded Bigtable takes any.
+    /// The ids of the project and the instance of the tables. Connecting fails for an invalid id; the embedded Bigtable takes
+    /// any.
     pub fn instance(self, project: impl Into<String>, instance: impl Into<String>) -> Self {
         Self { instance: Some((project.into(), instance.into())), ..self }
     }
 
-    /// The app profile by which the service routes requests.
+    /// The app profile that the service routes requests by.
     pub fn app_profile(self, name: impl Into<String>) -> Self {
         Self { app_profile: name.into(), ..self }
     }
 
-    /// Changes how long and how often operations are tried, as [`Client::with`] does.
+    /// Changes timeouts and retries, as [`Client::with`] does.
     pub fn settings(mut self, change: impl FnOnce(&mut Settings)) -> Self {
         change(&mut self.settings);
         self
     }
 
-    /// How many connections requests are spread over, of which one carries 100 requests at a time. 0 counts as 1.
+    /// How many connections to spread requests over. One carries 100 requests at a time. 0 counts as 1.
     pub fn channels(self, count: usize) -> Self {
         Self { channels: Some(count.max(1)), ..self }
     }
 
-    /// Whether a connection is made, and the server made ready for requests by it, before the client is there, and
-    /// before the connection takes the place of another. Its time is that of
-    /// [`Settings::ping_and_warm`]; a failure is a warning, and the connection is used all the same.
+    /// Whether to prime each connection before the client is returned, and before the connection replaces another: to
+    /// connect, and to have the server prepare for requests. It takes at most the time of [`Settings::ping_and_warm`]. A
+    /// failure is logged as a warning, and the connection is used all the same.
     pub fn prime(self, prime: bool) -> Self {
         Self { prime: Some(prime), ..self }
     }
 
-    /// How old a connection becomes; a ninth of this is added at random, so that not all are renewed at once. Requests
-    /// in flight end on the old connection, and new ones go by the new one. Below a second it counts as a
+    /// The age at which a connection is replaced, plus a random delay of up to a ninth, so that not all are replaced at
+    /// once. Requests in flight finish on the old connection; new ones take the new one. Ages below a second count as a
     /// second.
     ///
-    /// Google's front ends close a connection after an hour, and the requests that it carries fail then.
+    /// Google's front ends close a connection after an hour, and its requests in flight fail then.
     pub fn refresh_channels_after(self, age: Duration) -> Self {
         Self { refresh_after: Some(age), ..self }
     }
 
-    /// Whether writes of many rows are held to the rate that the server asks for, so that a bulk load leaves room for
-    /// other work. It is one rate for all of them, in requests, and only as long as the server asks for one.
+    /// Whether writes of many rows are throttled to the rate that the server asks for, so that a bulk load leaves room for
+    /// other work. The rate counts requests, is shared by all these writes, and applies only while the server asks for one.
     pub fn throttle(self, throttle: bool) -> Self {
         Self { throttle, ..self }
     }
 
-    /// Where the access tokens for the cloud come from.
+    /// The source of access tokens for the cloud.
     pub fn credentials(self, credentials: impl Credentials) -> Self {
         Self { credentials: Some(Authorizer::new(credentials)), ..self }
     }
 
-    /// Where the cloud is: another region's or a private endpoint, as a URI with the scheme `https`; with `http`, a
-    /// server on this machine or one that needs no token.
+    /// The cloud's data service, as a URI: with the scheme `https`, a regional or private endpoint; with `http`, a server on
+    /// this machine or one that needs no token.
     pub fn endpoint(self, uri: impl Into<String>) -> Self {
         Self { endpoint: Some(uri.into()), ..self }
     }
 
-    /// Where the cloud's admin service is, by which tables are made and deleted.
+    /// The cloud's admin service, which creates and deletes tables, as a URI.
     pub fn admin_endpoint(self, uri: impl Into<String>) -> Self {
         Self { admin_endpoint: Some(uri.into()), ..self }
     }
 
-    /// A client of the emulator that listens at `host`, written `host:port`.
+    /// Connects to the emulator at `host`, in the form `host:port`.
     ///
-    /// It waits up to 3 s for an answer, since an emulator may be starting.
+    /// Waits up to 3 s for an answer, since an emulator may be starting.
     ///
     /// # Errors
-    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers there; when `host` is not a host and a port, the
-    /// project or the instance is not an id, or no tokio runtime is running.
+    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
+    /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, the project or the instance
+    /// is not an id, or no tokio runtime is running.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
         if let Some((project, instance)) = &self.instance {
-            environment::check_instance(project, instance)?;
+            check_instance(project, instance)?;
         }
         check_emulator(&host).await?;
         Ok(self.open(Endpoint::emulator(&host, dialer)).await)
     }
 
-    /// A client of an instance of Google Cloud, as [`Client::cloud`].
+    /// Connects to an instance of Google Cloud, as [`Client::cloud`].
     ///
     /// # Errors
-    /// As [`Client::cloud`]; when an endpoint is none; when an access token would be sent to another machine
+    /// As [`Client::cloud`]; when an endpoint is invalid; when an access token would be sent to another machine
     /// unencrypted.
     #[cfg(feature = "cloud")]
     pub async fn cloud(
@@ -209,12 +185,12 @@ impl ClientBuilder {
         instance: impl Into<String>,
     ) -> Result<Client, Error> {
         let (project, instance) = (project.into(), instance.into());
-        environment::check_instance(&project, &instance)?;
-        self.instance(project, instance).reach_cloud().await
+        check_instance(&project, &instance)?;
+        self.instance(project, instance).connect_cloud().await
     }
 
-    /// A client of the Bigtable at `address`, as [`Client::connect`]. A project, an instance and an app profile that the
-    /// address names go before those that were given.
+    /// Connects to the Bigtable at `address`, as [`Client::connect`]. The project, the instance and the app profile of the
+    /// address override those of the builder.
     ///
     /// # Errors
     /// As [`Client::connect`].
@@ -224,9 +200,18 @@ impl ClientBuilder {
 
     async fn connect_to(self, address: Address) -> Result<Client, Error> {
         match address {
+            #[cfg(feature = "cloud")]
             Address::Cloud { project, instance, app_profile } => {
                 let app_profile = app_profile.unwrap_or_else(|| self.app_profile.clone());
-                self.app_profile(app_profile).cloud_if_built(project, instance).await
+                self.app_profile(app_profile).cloud(project, instance).await
+            }
+            #[cfg(not(feature = "cloud"))]
+            Address::Cloud { project, instance, .. } => {
+                check_instance(&project, &instance)?;
+                Err(Error::configuration(format!(
+                    "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; \
+                     enable its feature `cloud`, or set `{EMULATOR_HOST}` to use an emulator"
+                )))
             }
             Address::Emulator { host, project, instance } => {
                 self.instance(project, instance).emulator(host).await
@@ -242,13 +227,13 @@ impl ClientBuilder {
         }
     }
 
-    /// A client of the Bigtable that the environment names, as [`Client::from_env`]. An
-    /// [`instance`](Self::instance) that was given goes before the environment's.
+    /// Connects to the Bigtable that the environment names, as [`Client::from_env`]. An [`instance`](Self::instance) of the
+    /// builder overrides the environment's.
     ///
     /// # Errors
     /// As [`Client::from_env`].
     pub async fn from_env(self) -> Result<Client, Error> {
-        let mut address = environment::decide(|name| std::env::var_os(name))?;
+        let mut address = Address::from_variables(|name| std::env::var_os(name))?;
         if let Some((project, instance)) = self.instance.clone() {
             address = address.with_instance(project, instance);
         }
@@ -257,37 +242,54 @@ impl ClientBuilder {
     }
 
     #[cfg(feature = "cloud")]
-    async fn cloud_if_built(self, project: String, instance: String) -> Result<Client, Error> {
-        self.cloud(project, instance).await
+    async fn connect_cloud(self) -> Result<Client, Error> {
+        let admin = match (&self.admin_endpoint, &self.endpoint) {
+            (Some(uri), _) => Some(Dialer::endpoint(uri)?),
+            (None, Some(_)) => None,
+            (None, None) => Some(Dialer::endpoint(ADMIN_ENDPOINT)?),
+        };
+        let data = Dialer::endpoint(self.endpoint.as_deref().unwrap_or(DATA_ENDPOINT))?;
+        let credentials = self.authorizer(&data, admin.as_ref()).await?;
+        let endpoint = Endpoint {
+            place: Place::Cloud(data.address().into()),
+            runtime: data.runtime().clone(),
+            data: Arc::new(data),
+            admin: admin.map(|admin| Arc::new(admin) as _),
+            credentials,
+        };
+        Ok(self.open(endpoint).await)
     }
 
-    #[cfg(not(feature = "cloud"))]
-    async fn cloud_if_built(self, project: String, instance: String) -> Result<Client, Error> {
-        environment::check_instance(&project, &instance)?;
-        Err(Error::configuration(format!(
-            "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; enable \
-             its feature `cloud`, or set `{}` to use an emulator",
-            environment::EMULATOR
-        )))
+    #[cfg(feature = "cloud")]
+    /// The builder's credentials, or the environment's. The environment's are not sent over plaintext, and the builder's
+    /// only within this machine.
+    async fn authorizer(&self, data: &Dialer, admin: Option<&Dialer>) -> Result<Option<Authorizer>, Error> {
+        let dialers = || std::iter::once(data).chain(admin);
+        let authorizer = match &self.credentials {
+            Some(own) => own.clone(),
+            None if dialers().all(Dialer::is_plaintext) => return Ok(None),
+            None => application_default().map_err(Error::credentials)?,
+        };
+        if let Some(exposed) = dialers().find(|dialer| dialer.is_exposed()) {
+            return Err(Error::configuration(format!(
+                "`http://{}` is on another machine, and an access token would be sent to it unencrypted; use `https`",
+                exposed.address()
+            )));
+        }
+        let token = timeout(FIRST_TOKEN_TIMEOUT, authorizer.headers()).await.unwrap_or_else(|_| {
+            Err(CredentialsError::new(format!("none came within {FIRST_TOKEN_TIMEOUT:?}")))
+        });
+        token.map(|_| Some(authorizer)).map_err(Error::credentials)
     }
 
-    /// Where the data service and the admin service are, as far as it was said.
-    pub(super) fn endpoints(&self) -> (Option<&str>, Option<&str>) {
-        (self.endpoint.as_deref(), self.admin_endpoint.as_deref())
-    }
-
-    pub(super) fn given_credentials(&self) -> Option<&Authorizer> {
-        self.credentials.as_ref()
-    }
-
-    /// A client whose connections are ready, as far as that is wanted.
+    /// Makes a client and primes its connections.
     pub(super) async fn open(self, endpoint: Endpoint) -> Client {
         let (client, to_prime) = self.connected(endpoint);
-        client.prime(&to_prime).await;
+        prime(&client, &to_prime).await;
         client
     }
 
-    /// A client, and those of its connections that are to be primed.
+    /// A client, and those of its connections that are yet to be primed.
     fn connected(self, endpoint: Endpoint) -> (Client, Vec<Transport>) {
         let Endpoint { place, data, admin, runtime, credentials } = endpoint;
         let (count, prime, refresh_after) = match place {
@@ -298,7 +300,7 @@ impl ClientBuilder {
         let refresh_after = self.refresh_after.or(refresh_after);
         let mut refresh = Vec::new();
         let mut pool = |dialer: Arc<dyn Dial>, transports: &[Transport], prime: bool| {
-            let channels = Channels::new(transports.iter().cloned()).replaced_by(Arc::clone(&dialer));
+            let channels = Channels::new(transports.iter().cloned()).with_dialer(Arc::clone(&dialer));
             let channels = Arc::new(channels);
             if let Some(after) = refresh_after {
                 let channels = Arc::clone(&channels);
@@ -322,7 +324,7 @@ impl ClientBuilder {
         (client, if prime { transports } else { Vec::new() })
     }
 
-    /// A client of servers in this process, which keep what they have in a file where there is one.
+    /// A client of servers in this process, which keep their tables in `file` if there is one.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
         let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
@@ -339,7 +341,7 @@ impl ClientBuilder {
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
         observe::describe();
-        let refreshing = |client: &std::sync::Weak<Inner>| {
+        let refresh_tasks = |client: &Weak<Inner>| {
             let spawn = |(refresh, runtime): (Refresh, Handle)| {
                 refresh.spawn(client.clone(), Arc::clone(&settings), &runtime)
             };
@@ -353,13 +355,368 @@ impl ClientBuilder {
             target: Target(place),
             instance: format!("projects/{project}/instances/{instance}"),
             app_profile,
-            features: headers::features(throttle),
+            features: operation::features(throttle),
             streams,
             credentials,
             throttle: throttle.then(Throttle::default),
             infos: InfoCache::default(),
-            _refreshing: refreshing(client),
+            _refresh_tasks: refresh_tasks(client),
         });
-        Client { inner, settings, pass: None }
+        Client { inner, settings, in_flight: None }
+    }
+}
+
+/// A client over pipes that `connect` makes in place of sockets, so that tests can pause the clock. Primes no connection.
+///
+/// # Errors
+/// When no tokio runtime is running.
+pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<Client, Error> {
+    let host = "test:1";
+    let dialer = Dialer::emulator(host)?.connected_by(connect);
+    Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
+}
+
+/// How to connect to a Bigtable.
+pub(super) struct Endpoint {
+    pub(super) place: Place,
+    pub(super) data: Arc<dyn Dial>,
+    /// How to connect to the admin service, if it has another address.
+    pub(super) admin: Option<Arc<dyn Dial>>,
+    /// The runtime of the connections.
+    pub(super) runtime: Handle,
+    pub(super) credentials: Option<Authorizer>,
+}
+
+impl Endpoint {
+    fn emulator(host: &str, dialer: Dialer) -> Self {
+        Self {
+            place: Place::Emulator(host.into()),
+            runtime: dialer.runtime().clone(),
+            data: Arc::new(dialer),
+            admin: None,
+            credentials: None,
+        }
+    }
+}
+
+/// The connections of a client.
+struct Connections {
+    data: Arc<Channels>,
+    small_windows: Option<LazyPool>,
+    admin: Arc<Channels>,
+    streams: Option<StreamBudget>,
+    refresh: Vec<(Refresh, Handle)>,
+}
+
+/// Where the tables of a [`Client`] are. Its text is for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target(Place);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In memory, or in a file.
+    #[cfg(feature = "embedded")]
+    Embedded(Option<Arc<str>>),
+    Emulator(Arc<str>),
+    Cloud(Arc<str>),
+}
+
+impl Target {
+    #[cfg(test)]
+    pub(super) fn for_test() -> Self {
+        Self(Place::Emulator("127.0.0.1:1".into()))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            #[cfg(feature = "embedded")]
+            Place::Embedded(None) => f.write_str("embedded Bigtable (in memory)"),
+            #[cfg(feature = "embedded")]
+            Place::Embedded(Some(path)) => write!(f, "embedded Bigtable (in the file `{path}`)"),
+            Place::Emulator(host) => write!(f, "emulator at {host}"),
+            Place::Cloud(host) => write!(f, "cloud at {host}"),
+        }
+    }
+}
+
+/// A Bigtable, as an address or the environment names it.
+#[derive(Debug, PartialEq, Eq)]
+enum Address {
+    Cloud { project: String, instance: String, app_profile: Option<String> },
+    Emulator { host: String, project: String, instance: String },
+    Embedded { path: Option<String> },
+}
+
+impl Address {
+    /// What the environment names, whose variables `lookup` reads.
+    fn from_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
+        let variable = |name: &str| variable_text(name, lookup(name));
+        let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
+        if let Some(host) = variable(EMULATOR_HOST)? {
+            return Ok(Self::Emulator {
+                host,
+                project: project.unwrap_or_else(|| DEFAULT_PROJECT.to_owned()),
+                instance: instance.unwrap_or_else(|| DEFAULT_INSTANCE.to_owned()),
+            });
+        }
+        match (project, instance) {
+            (Some(project), Some(instance)) => Ok(Self::Cloud { project, instance, app_profile: None }),
+            (None, Some(instance)) => Err(Error::configuration(format!(
+                "`{INSTANCE}` names the instance `{instance}`, but `{PROJECT}` names no project; set both"
+            ))),
+            (project, None) => Err(nothing_named(project.as_deref())),
+        }
+    }
+
+    fn with_instance(self, project: String, instance: String) -> Self {
+        match self {
+            Self::Cloud { app_profile, .. } => Self::Cloud { project, instance, app_profile },
+            Self::Emulator { host, .. } => Self::Emulator { host, project, instance },
+            embedded @ Self::Embedded { .. } => embedded,
+        }
+    }
+
+    fn parse(address: &str) -> Result<Self, Error> {
+        if let Some(path) = address.strip_prefix("embedded:") {
+            return Ok(Self::Embedded {
+                path: Some(path).filter(|path| !path.is_empty()).map(str::to_owned),
+            });
+        }
+        let parsed = match address.split_once("://") {
+            Some(("bigtable", instance)) => parse_cloud(instance),
+            Some(("emulator", emulator)) => parse_emulator(emulator),
+            _ => None,
+        };
+        parsed.ok_or_else(|| {
+            Error::configuration(format!(
+                "`{address}` is no address of a Bigtable; write `bigtable://project/instance`, with `?app_profile=name` \
+                 for an app profile, `emulator://host:port/project/instance`, `embedded:` or `embedded:path`"
+            ))
+        })
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cloud { project, instance, app_profile: None } => {
+                write!(f, "bigtable://{project}/{instance}")
+            }
+            Self::Cloud { project, instance, app_profile: Some(name) } => {
+                write!(f, "bigtable://{project}/{instance}?app_profile={name}")
+            }
+            Self::Emulator { host, project, instance } => write!(f, "emulator://{host}/{project}/{instance}"),
+            Self::Embedded { path } => write!(f, "embedded:{}", path.as_deref().unwrap_or_default()),
+        }
+    }
+}
+
+fn parse_cloud(address: &str) -> Option<Address> {
+    let (instance, app_profile) = match address.split_once('?') {
+        Some((instance, query)) => (instance, Some(query.strip_prefix("app_profile=")?)),
+        None => (address, None),
+    };
+    if app_profile.is_some_and(|name| name.is_empty() || name.contains(['&', '='])) {
+        return None;
+    }
+    let (project, instance) = parse_instance(instance)?;
+    Some(Address::Cloud { project, instance, app_profile: app_profile.map(str::to_owned) })
+}
+
+fn parse_emulator(address: &str) -> Option<Address> {
+    let (host, instance) = address.split_once('/').unwrap_or((address, ""));
+    let (project, instance) = match instance {
+        "" => (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned()),
+        instance => parse_instance(instance)?,
+    };
+    Some(Address::Emulator { host: host.to_owned(), project, instance })
+}
+
+fn parse_instance(instance: &str) -> Option<(String, String)> {
+    let (project, instance) = instance.split_once('/')?;
+    let is_name = |name: &str| !name.is_empty() && !name.contains(['/', '?']);
+    (is_name(project) && is_name(instance)).then(|| (project.to_owned(), instance.to_owned()))
+}
+
+/// The text of a variable; an empty one counts as not set.
+fn variable_text(name: &str, value: Option<OsString>) -> Result<Option<String>, Error> {
+    let Some(value) = value.filter(|value| !value.is_empty()) else { return Ok(None) };
+    value.into_string().map(Some).map_err(|value| {
+        Error::configuration(format!("`{name}` is set to `{}`, which is not UTF-8", value.display()))
+    })
+}
+
+/// The error for an environment that names nothing, or only a project.
+fn nothing_named(project: Option<&str>) -> Error {
+    let half = match project {
+        Some(project) => format!(", since `{PROJECT}` is `{project}`, but `{INSTANCE}` is not set"),
+        None => String::new(),
+    };
+    Error::configuration(format!(
+        "the environment names no Bigtable{half}: set `{EMULATOR_HOST}` to an emulator's `host:port`, \
+         or `{PROJECT}` and `{INSTANCE}` to an instance of the cloud"
+    ))
+}
+
+/// Fails if the project or the instance is empty, or a path rather than an id.
+fn check_instance(project: &str, instance: &str) -> Result<(), Error> {
+    for (what, id) in [("project", project), ("instance", instance)] {
+        if id.is_empty() || id.contains(|char: char| char == '/' || char.is_whitespace() || char.is_control())
+        {
+            return Err(Error::configuration(format!(
+                "`{id}` is no {what}; write its id alone, such as `my-{what}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(address: &str) -> Address {
+        Address::parse(address).unwrap()
+    }
+
+    #[test]
+    fn an_address_names_one_bigtable() {
+        let cloud = |project: &str, app_profile: Option<&str>| Address::Cloud {
+            project: project.to_owned(),
+            instance: "i".to_owned(),
+            app_profile: app_profile.map(str::to_owned),
+        };
+        assert_eq!(parsed("bigtable://p/i"), cloud("p", None));
+        assert_eq!(
+            parsed("bigtable://example.com:p/i?app_profile=batch"),
+            cloud("example.com:p", Some("batch"))
+        );
+        let emulator = |host: &str, project: &str, instance: &str| Address::Emulator {
+            host: host.to_owned(),
+            project: project.to_owned(),
+            instance: instance.to_owned(),
+        };
+        assert_eq!(parsed("emulator://[::1]:8086/p/i"), emulator("[::1]:8086", "p", "i"));
+        for short in ["emulator://localhost:8086", "emulator://localhost:8086/"] {
+            assert_eq!(parsed(short), emulator("localhost:8086", "keyderive", "local"));
+        }
+        assert_eq!(parsed("embedded:"), Address::Embedded { path: None });
+        let path = |path: &str| Address::Embedded { path: Some(path.to_owned()) };
+        assert_eq!(parsed("embedded:/tmp/a b.tables"), path("/tmp/a b.tables"));
+        assert_eq!(parsed("embedded:C:\\tables"), path("C:\\tables"));
+        for address in [
+            "bigtable://p/i?app_profile=a",
+            "bigtable://p/i",
+            "emulator://h:1/p/i",
+            "embedded:",
+            "embedded:f",
+        ] {
+            assert_eq!(parsed(address).to_string(), address);
+        }
+    }
+
+    #[test]
+    fn an_invalid_address_is_an_error_that_lists_the_forms() {
+        for address in [
+            "",
+            "localhost:8086",
+            "embedded",
+            "bigtable://",
+            "bigtable://p",
+            "bigtable://p/",
+            "bigtable:///i",
+            "bigtable://p/i/tables/t",
+            "bigtable://p/i?profile=x",
+            "bigtable://p/i?app_profile=",
+            "bigtable://p/i?app_profile=a&b=c",
+            "emulator://localhost:8086/p",
+            "emulator://localhost:8086/p/i/j",
+            "http://localhost:8086",
+        ] {
+            let error = Address::parse(address).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                error.is_misconfiguration() && text.starts_with(&format!("`{address}` is no address")),
+                "{text}"
+            );
+            assert!(text.contains("`embedded:path`"), "{text}");
+        }
+    }
+
+    fn from_variables(variables: &[(&str, &str)]) -> Result<Address, Error> {
+        Address::from_variables(|name| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into())
+        })
+    }
+
+    #[test]
+    fn an_emulator_takes_precedence() {
+        let emulator = |project: &str, instance: &str| Address::Emulator {
+            host: "localhost:8086".to_owned(),
+            project: project.to_owned(),
+            instance: instance.to_owned(),
+        };
+        assert_eq!(
+            from_variables(&[(EMULATOR_HOST, "localhost:8086")]).unwrap(),
+            emulator("keyderive", "local")
+        );
+        let named = [(EMULATOR_HOST, "localhost:8086"), (PROJECT, "p"), (INSTANCE, "i")];
+        assert_eq!(from_variables(&named).unwrap(), emulator("p", "i"));
+        assert_eq!(
+            from_variables(&[(EMULATOR_HOST, "localhost:8086"), (INSTANCE, "i")]).unwrap(),
+            emulator("keyderive", "i")
+        );
+    }
+
+    #[test]
+    fn an_instance_needs_its_project() {
+        let cloud = Address::Cloud { project: "p".to_owned(), instance: "i".to_owned(), app_profile: None };
+        assert_eq!(from_variables(&[(PROJECT, "p"), (INSTANCE, "i")]).unwrap(), cloud);
+        let error = from_variables(&[(INSTANCE, "i")]).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`BIGTABLE_INSTANCE` names the instance `i`, but `GOOGLE_CLOUD_PROJECT` names no project; set both"
+        );
+    }
+
+    #[test]
+    fn a_project_alone_and_empty_variables_name_nothing() {
+        for nothing in [&[][..], &[(EMULATOR_HOST, ""), (INSTANCE, "")]] {
+            let error = from_variables(nothing).unwrap_err();
+            assert!(error.is_misconfiguration(), "{error}");
+            let text = error.to_string();
+            assert!(
+                text.starts_with("the environment names no Bigtable: set `BIGTABLE_EMULATOR_HOST`"),
+                "{text}"
+            );
+        }
+        let text = from_variables(&[(PROJECT, "p")]).unwrap_err().to_string();
+        assert!(text.contains("`GOOGLE_CLOUD_PROJECT` is `p`, but `BIGTABLE_INSTANCE` is not set"), "{text}");
+    }
+
+    #[test]
+    fn a_path_is_not_an_id() {
+        check_instance("example.com:my-project", "local").unwrap();
+        for (project, instance, wrong) in [
+            ("", "i", "`` is no project"),
+            ("p", "", "`` is no instance"),
+            ("a/b", "c", "`a/b` is no project"),
+            ("p", "c d", "`c d` is no instance"),
+        ] {
+            let error = check_instance(project, instance).unwrap_err();
+            assert!(error.is_misconfiguration() && error.to_string().starts_with(wrong), "{error}");
+        }
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_variable_that_is_not_utf_8_is_an_error() {
+        use std::os::unix::ffi::OsStringExt as _;
+        let error =
+            Address::from_variables(|name| (name == EMULATOR_HOST).then(|| OsString::from_vec(vec![0xff])))
+                .unwrap_err();
+        assert!(error.to_string().starts_with("`BIGTABLE_EMULATOR_HOST` is set to"), "{error}");
     }
 }

@@ -413,7 +413,7 @@ impl WriterInner {
         acquire: impl FnOnce(&mut State) -> bool,
     ) -> Result<bool, Error> {
         let WriterSettings { batch_entries, batch_bytes, .. } = self.settings;
-        let runtime = super::runtime::check_timers("a writer sends its rows")?;
+        let runtime = super::connections::check_timers("a writer sends its rows")?;
         let state = &mut *locked;
         let guard = self.guard(state, &entry.key)?;
         let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
@@ -462,7 +462,7 @@ impl WriterInner {
         if state.guard.is_some() && !self.client.inner.shutdown.is_closed() {
             return Ok(None);
         }
-        let guard = self.client.pass_if_open().ok_or_else(|| {
+        let guard = self.client.enter().ok_or_else(|| {
             let operation = self.client.data_operation(Kind::MutateRows, &self.table);
             Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
         });

@@ -1,4 +1,4 @@
-//! What a client shows to the cloud: access tokens, and where they come from.
+//! Access tokens for Google Cloud: the application's own, and Google's application-default credentials.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -32,18 +32,18 @@ use super::failure::Source;
 /// # }
 /// ```
 ///
-/// It is asked before each attempt of each operation, so it keeps a token for as long as that is good, and has the
-/// next one ready before. The time that it takes is that of the attempt.
+/// It is called before each attempt of each operation, so it caches a token while that is valid, and fetches the next one
+/// ahead of time. The time that it takes counts as part of the attempt.
 pub trait Credentials: Send + Sync + 'static {
-    /// A token that is good now.
+    /// A token that is valid now.
     ///
     /// # Errors
-    /// When there is none. The attempt has failed then, before anything was sent; it is made again only where the
-    /// error [passes](CredentialsError::transient).
+    /// When there is none. The attempt then fails before anything is sent, and is retried only if the error is
+    /// [transient](CredentialsError::transient).
     fn access_token(&self) -> impl Future<Output = Result<AccessToken, CredentialsError>> + Send;
 }
 
-/// An OAuth 2.0 access token, which is a secret: it is not printed.
+/// An OAuth 2.0 access token. It is a secret: `Debug` does not print it.
 #[derive(Clone)]
 pub struct AccessToken {
     token: String,
@@ -57,7 +57,7 @@ impl AccessToken {
         Self { token: token.into(), quota_project: None }
     }
 
-    /// The project that requests are counted and billed for, where it is not that of the token.
+    /// The project that quota and billing count requests for, if it is not the token's own.
     #[must_use]
     pub fn with_quota_project(self, project: impl Into<String>) -> Self {
         Self { quota_project: Some(project.into()), ..self }
@@ -98,25 +98,25 @@ pub struct CredentialsError {
 }
 
 impl CredentialsError {
-    /// A reason that does not pass. It is shown to people, so it holds no secret.
+    /// A permanent failure. Its message appears in errors and logs, so it must hold no secret.
     #[must_use]
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), transient: false, source: None }
     }
 
-    /// The same reason, which passes: the operation asks again after a pause.
+    /// Marks the failure as transient: the operation backs off and retries.
     #[must_use]
     pub fn transient(self) -> Self {
         Self { transient: true, ..self }
     }
 
-    /// The same reason, with the failure below it.
+    /// Adds the underlying failure.
     #[must_use]
     pub fn with_source(self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self { source: Some(Arc::from(source.into())), ..self }
     }
 
-    /// Whether it passes.
+    /// Whether the failure is transient.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         self.transient
@@ -146,7 +146,7 @@ impl StdError for CredentialsError {
     }
 }
 
-/// What makes the headers by which a request is let in.
+/// Makes the headers that authorize a request.
 pub(super) trait Authorize: Send + Sync {
     fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>>;
 }
@@ -157,7 +157,7 @@ impl<C: Credentials> Authorize for C {
     }
 }
 
-/// Credentials of one kind or another.
+/// The application's own credentials, or Google's.
 #[derive(Clone)]
 pub(super) struct Authorizer(Arc<dyn Authorize>);
 
@@ -175,6 +175,58 @@ impl fmt::Debug for Authorizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Authorizer").finish_non_exhaustive()
     }
+}
+
+/// Google's application-default credentials: a file that `GOOGLE_APPLICATION_CREDENTIALS` names, the one that `gcloud`
+/// writes, or the machine's service account. Sends nothing yet.
+#[cfg(feature = "cloud")]
+pub(super) fn application_default() -> Result<Authorizer, CredentialsError> {
+    use google_cloud_auth::credentials::Builder;
+    use rustls::crypto::{CryptoProvider, ring};
+
+    // Google's crate panics if the process has no provider of cryptography. One that the program has installed, or
+    // installs at this moment, stays.
+    if CryptoProvider::get_default().is_none() {
+        let _ = ring::default_provider().install_default();
+    }
+    match Builder::default().build() {
+        Ok(credentials) => Ok(Authorizer::new(ApplicationDefault(credentials))),
+        Err(error) => {
+            let message = format!("the application-default credentials cannot be used: {error}");
+            Err(CredentialsError::new(message).with_source(error))
+        }
+    }
+}
+
+#[cfg(feature = "cloud")]
+struct ApplicationDefault(google_cloud_auth::credentials::Credentials);
+
+#[cfg(feature = "cloud")]
+impl Authorize for ApplicationDefault {
+    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>> {
+        use google_cloud_auth::credentials::CacheableResource;
+
+        Box::pin(async {
+            match self.0.headers(http::Extensions::new()).await {
+                Ok(CacheableResource::New { data, .. }) => Ok(MetadataMap::from_headers(data)),
+                // The answer to a request that names the token it has, which this one does not.
+                Ok(CacheableResource::NotModified) => Ok(MetadataMap::new()),
+                Err(error) => Err(from_google(error)),
+            }
+        })
+    }
+}
+
+#[cfg(feature = "cloud")]
+fn from_google(error: google_cloud_auth::errors::CredentialsError) -> CredentialsError {
+    // Only the root cause says what happened.
+    let mut cause: &dyn StdError = &error;
+    while let Some(below) = cause.source() {
+        cause = below;
+    }
+    let message = format!("the application-default credentials gave none: {cause}");
+    let transient = error.is_transient();
+    CredentialsError { transient, ..CredentialsError::new(message).with_source(error) }
 }
 
 #[cfg(test)]

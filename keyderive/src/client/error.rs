@@ -1,7 +1,5 @@
-//! What can go wrong between this process and a table.
+//! The error of every operation, and what a program can ask of it. `error/text.rs` has its text.
 
-mod kind;
-mod predicates;
 mod text;
 
 use std::sync::Arc;
@@ -10,7 +8,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use tonic::Code;
 
-pub use self::kind::ErrorKind;
 use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
@@ -19,11 +16,11 @@ use crate::key::{DecodeError, EncodeError};
 use crate::plan::PlanError;
 use crate::row::{FilterError, RowError};
 
-/// A failure of an operation on a table, or of reaching a Bigtable at all.
+/// The failure of an operation, or of connecting to a Bigtable.
 ///
 /// Its text names the operation, the table, the row key and the reason; [`redacted`](Self::redacted) is the text without
-/// keys and values, for logs. [`source`](std::error::Error::source) leads to the failure below it, where there is one. A
-/// program decides by [`kind`](Self::kind) or by the predicates. A clone is cheap.
+/// keys and values, for logs. [`source`](std::error::Error::source) is the underlying failure, if there is one. Programs
+/// match on [`kind`](Self::kind) or use the predicates. A clone is cheap.
 ///
 /// ```
 /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
@@ -36,49 +33,419 @@ use crate::row::{FilterError, RowError};
 #[derive(Clone)]
 pub struct Error(Arc<Repr>);
 
-/// What an [`Error`] is about.
+/// What kind of failure an [`Error`] is.
+///
+/// ```
+/// use keyderive::ErrorKind;
+///
+/// fn status(error: &keyderive::Error) -> u16 {
+///     match error.kind() {
+///         ErrorKind::InvalidKey | ErrorKind::InvalidPageToken => 400,
+///         ErrorKind::DeadlineExceeded | ErrorKind::Unavailable => 503,
+///         _ => 500,
+///     }
+/// }
+/// ```
+///
+/// All but the last four have a predicate of [`Error`] that explains them. The predicate of a server's outcome is also true
+/// if the last attempt ended with it: an operation that timed out while the server was unavailable has the kind
+/// `DeadlineExceeded`, and is also `is_unavailable`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// See [`is_invalid_key`](Error::is_invalid_key).
+    InvalidKey,
+    /// See [`is_invalid_page_token`](Error::is_invalid_page_token).
+    InvalidPageToken,
+    /// See [`is_invalid_row`](Error::is_invalid_row).
+    InvalidRow,
+    /// See [`is_foreign_row`](Error::is_foreign_row).
+    ForeignRow,
+    /// See [`is_invalid_argument`](Error::is_invalid_argument).
+    InvalidArgument,
+    /// See [`is_not_found`](Error::is_not_found).
+    NotFound,
+    /// See [`is_already_exists`](Error::is_already_exists).
+    AlreadyExists,
+    /// See [`is_table_mismatch`](Error::is_table_mismatch).
+    TableMismatch,
+    /// See [`is_permission_denied`](Error::is_permission_denied).
+    PermissionDenied,
+    /// See [`is_missing_credentials`](Error::is_missing_credentials).
+    MissingCredentials,
+    /// See [`is_deadline_exceeded`](Error::is_deadline_exceeded).
+    DeadlineExceeded,
+    /// See [`is_unavailable`](Error::is_unavailable).
+    Unavailable,
+    /// See [`is_resource_exhausted`](Error::is_resource_exhausted).
+    ResourceExhausted,
+    /// See [`is_unimplemented`](Error::is_unimplemented).
+    Unimplemented,
+    /// See [`is_protocol_violation`](Error::is_protocol_violation).
+    ProtocolViolation,
+    /// See [`is_misconfiguration`](Error::is_misconfiguration).
+    Misconfiguration,
+    /// See [`is_file_in_use`](Error::is_file_in_use).
+    FileInUse,
+    /// See [`is_data_loss`](Error::is_data_loss).
+    DataLoss,
+    /// See [`is_client_closed`](Error::is_client_closed).
+    ClientClosed,
+    /// The state of the table does not allow the operation: the server's `FAILED_PRECONDITION`.
+    FailedPrecondition,
+    /// The operation conflicted with another one: the server's `ABORTED`.
+    Aborted,
+    /// The operation was cancelled: the server's `CANCELLED`, or the end of its tokio runtime.
+    Cancelled,
+    /// The server failed in another way; see [`grpc_code`](Error::grpc_code).
+    Server,
+}
+
+impl Error {
+    /// The kind of this failure.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self.cause() {
+            Repr::Input { error, .. } => error.kind(),
+            Repr::Key { .. } => ErrorKind::InvalidKey,
+            Repr::Plan { error, .. } if error.is_invalid_page_token() => ErrorKind::InvalidPageToken,
+            Repr::Plan { .. } => ErrorKind::InvalidKey,
+            Repr::Foreign { .. } => ErrorKind::ForeignRow,
+            Repr::Row { .. } => ErrorKind::InvalidRow,
+            Repr::Mismatch { .. } => ErrorKind::TableMismatch,
+            Repr::Configuration { .. } => ErrorKind::Misconfiguration,
+            Repr::InUse { .. } => ErrorKind::FileInUse,
+            Repr::Closed { .. } => ErrorKind::ClientClosed,
+            Repr::Protocol(_) => ErrorKind::ProtocolViolation,
+            _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
+            Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
+            _ => self.code().map_or(ErrorKind::Server, kind_of_code),
+        }
+    }
+
+    /// The bucket in which a scan failed, if it is known.
+    #[must_use]
+    pub fn bucket(&self) -> Option<i32> {
+        match self.repr() {
+            Repr::Scan { bucket, .. } => *bucket,
+            _ => None,
+        }
+    }
+
+    /// The stored key of the last row that a scan delivered before it failed.
+    #[must_use]
+    pub fn last_row_key(&self) -> Option<&[u8]> {
+        match self.repr() {
+            Repr::Scan { last, .. } | Repr::Rpc(Rpc { last, .. }) | Repr::Protocol(Protocol { last, .. }) => {
+                last.as_deref()
+            }
+            _ => None,
+        }
+    }
+
+    /// The row key that the failure is about, if it is about one row.
+    #[must_use]
+    pub fn row_key(&self) -> Option<&[u8]> {
+        match self.repr() {
+            Repr::Foreign { error, .. } => Some(error.key()),
+            Repr::Row { key, .. } | Repr::Entry { key, .. } | Repr::Limit { key, .. } => Some(key),
+            Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }) => {
+                key.as_deref()
+            }
+            Repr::Input { error, .. } | Repr::Scan { error, .. } => error.row_key(),
+            _ => None,
+        }
+    }
+
+    /// Whether a key of the table cannot hold a value that the call was to write, look up or scan for.
+    #[must_use]
+    pub fn is_invalid_key(&self) -> bool {
+        match self.cause() {
+            Repr::Input { error, .. } => error.is_invalid_key(),
+            Repr::Plan { error, .. } => !error.is_invalid_page_token(),
+            kind => matches!(kind, Repr::Key { .. }),
+        }
+    }
+
+    /// Whether a page token is invalid, or belongs to another scan.
+    #[must_use]
+    pub fn is_invalid_page_token(&self) -> bool {
+        matches!(self.cause(), Repr::Plan { error, .. } if error.is_invalid_page_token())
+    }
+
+    /// Whether a stored row key is not of the table's key type: other code wrote it, or under another layout. See
+    /// [`row_key`](Self::row_key).
+    #[must_use]
+    pub fn is_foreign_row(&self) -> bool {
+        matches!(self.cause(), Repr::Foreign { .. })
+    }
+
+    /// Whether a row's value cannot be stored as columns, or stored columns cannot be read as a row.
+    #[must_use]
+    pub fn is_invalid_row(&self) -> bool {
+        match self.cause() {
+            Repr::Input { error, .. } => error.is_invalid_row(),
+            kind => matches!(kind, Repr::Row { .. }),
+        }
+    }
+
+    /// Whether this stored row cannot be read as the row type, although others may.
+    pub(crate) fn is_unreadable_row(&self) -> bool {
+        matches!(self.cause(), Repr::Row { error, .. } if !error.is_unsupported())
+    }
+
+    /// Whether the table, or a column family that the call writes to, does not exist.
+    ///
+    /// The emulator reports a missing column family with other codes.
+    #[must_use]
+    pub fn is_not_found(&self) -> bool {
+        self.has_code(Code::NotFound)
+    }
+
+    /// Whether the table to create, or the column family to add, exists already.
+    #[must_use]
+    pub fn is_already_exists(&self) -> bool {
+        self.has_code(Code::AlreadyExists)
+    }
+
+    /// Whether Bigtable rejects the request as malformed, whatever the state of the table. Some requests are rejected before
+    /// sending, such as those with a [`FilterError`](crate::row::FilterError).
+    #[must_use]
+    pub fn is_invalid_argument(&self) -> bool {
+        self.has_code(Code::InvalidArgument)
+    }
+
+    /// Whether Bigtable does not know the caller, or does not allow the caller to do this. A caller without an access token
+    /// is unknown.
+    #[must_use]
+    pub fn is_permission_denied(&self) -> bool {
+        self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
+    }
+
+    /// Whether there was no access token for the request. The source is a
+    /// [`CredentialsError`](crate::client::CredentialsError).
+    #[must_use]
+    pub fn is_missing_credentials(&self) -> bool {
+        match self.cause() {
+            Repr::Credentials { .. } => true,
+            Repr::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            _ => false,
+        }
+    }
+
+    /// Whether no part of the request can have reached the server.
+    pub(super) fn is_unsent(&self) -> bool {
+        matches!(self.cause(), Repr::Rpc(Rpc { failure, .. }) if failure.unsent)
+    }
+
+    /// Whether a write may have been applied: one of its attempts, not always the last, ended without an answer that rules
+    /// it out.
+    ///
+    /// ```
+    /// # use keyderive::{Error, RowKey, Table};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// # type Page = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(pages: Table<PageKey, Page>, home: PageKey) -> Result<(), Error> {
+    /// match pages.increment(&home, "visits", 1).await {
+    ///     Ok(visits) => println!("{visits} visits"),
+    ///     // A retry might count twice.
+    ///     Err(error) if error.is_outcome_unknown() => println!("counted or not: {}", error.redacted()),
+    ///     Err(error) => return Err(error), // not counted
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// False for reads, and for failures before sending. [Errors](crate::guide::errors#unknown-outcomes) lists what to do for
+    /// each call.
+    #[must_use]
+    pub fn is_outcome_unknown(&self) -> bool {
+        match self.cause() {
+            Repr::Rpc(Rpc { tries, .. }) => tries.open.is_some(),
+            Repr::Protocol(Protocol { is_write, .. }) => *is_write,
+            Repr::RuntimeEnded { .. } => true,
+            _ => false,
+        }
+    }
+
+    /// Whether the operation timed out, by the clock of this process or of the server. For a write, see also
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown).
+    #[must_use]
+    pub fn is_deadline_exceeded(&self) -> bool {
+        self.has_code(Code::DeadlineExceeded)
+    }
+
+    /// Whether Bigtable could not be reached, or cannot serve at the moment. For a write, see also
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown).
+    ///
+    /// Every failure of the connection is of this kind.
+    #[must_use]
+    pub fn is_unavailable(&self) -> bool {
+        self.has_code(Code::Unavailable)
+    }
+
+    /// Whether a quota or a limit of the server is used up.
+    #[must_use]
+    pub fn is_resource_exhausted(&self) -> bool {
+        self.has_code(Code::ResourceExhausted)
+    }
+
+    /// Whether the server does not offer the operation. The emulator and the embedded Bigtable lack some.
+    #[must_use]
+    pub fn is_unimplemented(&self) -> bool {
+        self.has_code(Code::Unimplemented)
+    }
+
+    /// Whether the server's answer broke the protocol: a bug of the server, or of this client.
+    #[must_use]
+    pub fn is_protocol_violation(&self) -> bool {
+        matches!(self.cause(), Repr::Protocol { .. })
+    }
+
+    /// Whether an existing table differs from its declaration: it vouches for another key layout or for none, it lacks a
+    /// column family, or it has another garbage collection rule or row key schema. The text has both sides.
+    #[must_use]
+    pub fn is_table_mismatch(&self) -> bool {
+        matches!(self.cause(), Repr::Mismatch { .. })
+    }
+
+    /// Whether the arguments or the environment are wrong: they name no Bigtable, need a feature that is not enabled, or
+    /// there is no suitable tokio runtime.
+    #[must_use]
+    pub fn is_misconfiguration(&self) -> bool {
+        matches!(self.cause(), Repr::Configuration { .. })
+    }
+
+    /// Whether the file of an [embedded Bigtable](crate::Client::embedded_at) is open elsewhere: in another process, or by
+    /// another embedded Bigtable of this process.
+    #[must_use]
+    pub fn is_file_in_use(&self) -> bool {
+        matches!(self.cause(), Repr::InUse { .. })
+    }
+
+    /// Whether stored data is lost or damaged: of a row, or of the whole file of an embedded Bigtable.
+    #[must_use]
+    pub fn is_data_loss(&self) -> bool {
+        self.has_code(Code::DataLoss)
+    }
+
+    /// Whether the client was closed before the operation began, or gave up its stream because nobody polled it; see
+    /// [`close`](crate::Client::close).
+    #[must_use]
+    pub fn is_client_closed(&self) -> bool {
+        matches!(self.cause(), Repr::Closed { .. })
+    }
+
+    /// Whether the failure is transient and the program may safely make the same call again.
+    ///
+    /// The client has already retried within the limits of its settings, where that was safe. False for writes that are not
+    /// idempotent, such as conditional writes, increments and appends, when
+    /// [the outcome is unknown](Self::is_outcome_unknown). A `put` or a `delete` whose outcome is unknown is applied for sure
+    /// once the same call succeeds.
+    #[must_use]
+    pub fn is_retryable(&self) -> bool {
+        match self.cause() {
+            Repr::Rpc(Rpc { failure, tries, .. }) => {
+                failure.transient && tries.open != Some(Replay::IfUnsent)
+            }
+            Repr::RuntimeEnded { replay, .. } => *replay == Replay::Always,
+            Repr::Credentials { error } => error.is_transient(),
+            _ => false,
+        }
+    }
+
+    /// The number of attempts; 0 if nothing was sent.
+    #[must_use]
+    pub fn attempts(&self) -> u32 {
+        match self.cause() {
+            Repr::Rpc(Rpc { tries, .. }) => tries.attempts,
+            _ => 0,
+        }
+    }
+
+    /// The gRPC code that the server sent, or that corresponds to the failure.
+    #[must_use]
+    pub fn grpc_code(&self) -> Option<i32> {
+        self.code().map(i32::from)
+    }
+
+    pub(super) fn code(&self) -> Option<Code> {
+        match self.cause() {
+            Repr::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
+                Some(Code::DeadlineExceeded)
+            }
+            Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            Repr::Protocol { .. } => Some(Code::Internal),
+            Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
+            Repr::Damaged { .. } => Some(Code::DataLoss),
+            Repr::Unreachable { .. } => Some(Code::Unavailable),
+            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } => Some(Code::InvalidArgument),
+            Repr::Credentials { .. } => Some(Code::Unauthenticated),
+            _ => None,
+        }
+    }
+
+    /// Whether the operation or its last attempt ended with this code.
+    fn has_code(&self, wanted: Code) -> bool {
+        let last = match self.cause() {
+            Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
+            _ => None,
+        };
+        last == Some(wanted) || (!self.is_protocol_violation() && self.code() == Some(wanted))
+    }
+
+    /// The failure without the row of the list, or the scan, in which it happened.
+    fn cause(&self) -> &Repr {
+        match self.repr() {
+            Repr::Scan { error, .. } | Repr::Entry { error, .. } => error.cause(),
+            kind => kind,
+        }
+    }
+}
+
+/// The reason for an [`Error`].
 pub(crate) enum Repr {
-    /// The caller or the environment names no Bigtable that can be reached.
+    /// The arguments or the environment are wrong.
     Configuration { message: String },
     /// No emulator answers.
     Unreachable { message: String },
     /// The file of an embedded Bigtable is open elsewhere.
     InUse { message: String },
-    /// The file of an embedded Bigtable is not as it was written.
+    /// The file of an embedded Bigtable is damaged.
     Damaged { message: String },
     /// There is no access token for the cloud.
     Credentials { error: CredentialsError },
     /// The client was closed before the operation began.
     Closed { rpc: &'static str, table: Arc<str>, key: Option<Bytes> },
-    /// An RPC failed, at the server or on the way.
+    /// An RPC failed, at the server or in transit.
     Rpc(Rpc),
     /// The server's answer breaks the protocol.
     Protocol(Protocol),
     /// The tokio runtime ended while a write was in flight.
     RuntimeEnded { table: Arc<str>, replay: Replay },
-    /// A write that Bigtable would refuse, and that was not sent.
+    /// A write is above a limit of Bigtable, and was not sent.
     Limit { table: String, key: Bytes, message: String },
-    /// A key cannot be written. Without a table where no table was involved.
+    /// A key cannot be encoded.
     Key { table: Option<String>, error: EncodeError },
     /// A scan cannot be planned.
     Plan { table: Option<String>, error: PlanError },
-    /// A read has a filter that the service does not take.
+    /// The service rejects the filter of a read.
     Filter { table: String, error: FilterError },
     /// A stored row key is not of the table's key type.
     Foreign { table: Option<String>, error: DecodeError },
-    /// A row cannot be written, or what is stored under a key not be read as one.
+    /// A row cannot be encoded, or a stored row cannot be read as the row type.
     Row { table: String, key: Bytes, error: RowError },
-    /// One row of many was refused.
+    /// One row of many was not written.
     Entry { key: Bytes, error: Error },
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
-    /// Rows that were not to be dropped.
+    /// The rows to drop are not all rows with some prefix.
     NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its buckets.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
-    /// What a table is to be that no table can be.
+    /// No table can be as declared.
     Definition { table: String, message: String },
-    /// The table that exists is not the one that was declared.
+    /// An existing table differs from its declaration.
     Mismatch { table: String, message: String },
 }
 
@@ -90,9 +457,9 @@ pub(crate) struct Rpc {
     target: Target,
     failure: Failure,
     tries: Tries,
-    /// The row that it was about.
+    /// The key of the row that it is about.
     key: Option<Bytes>,
-    /// The last row that a scan had read.
+    /// The key of the last row that a scan read.
     last: Option<Bytes>,
 }
 
@@ -101,39 +468,39 @@ pub(crate) struct Protocol {
     rpc: &'static str,
     table: Arc<str>,
     message: String,
-    /// Whether it answers a write, which may have been applied then.
+    /// Whether it answers a write, which may have been applied.
     is_write: bool,
-    /// The row that it was about.
+    /// The key of the row that it is about.
     key: Option<Bytes>,
-    /// The last row that a scan had read.
+    /// The key of the last row that a scan read.
     last: Option<Bytes>,
 }
 
-/// What was tried before an operation failed.
+/// The attempts of an operation that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tries {
-    /// Where an attempt may have been applied: whether the operation may be sent again all the same.
+    /// If an attempt may have been applied: whether the operation may be retried all the same.
     pub(super) open: Option<Replay>,
     pub(super) attempts: u32,
     pub(super) elapsed: Duration,
     pub(super) ended: Option<Ended>,
 }
 
-/// Why a failure that may pass was not waited out.
+/// Which limit ended the retries of a transient failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// As many attempts as are allowed had failed in a row.
+    /// The maximum number of attempts failed in a row.
     Attempts,
-    /// The time for all attempts is over, or would be before the next one.
+    /// The total time has passed, or would pass before the next attempt.
     Time(Duration),
 }
 
 impl Error {
-    pub(crate) fn new(kind: Repr) -> Self {
-        Self(Arc::new(kind))
+    fn new(repr: Repr) -> Self {
+        Self(Arc::new(repr))
     }
 
-    pub(crate) fn repr(&self) -> &Repr {
+    pub(super) fn repr(&self) -> &Repr {
         &self.0
     }
 
@@ -168,7 +535,7 @@ impl Error {
         Self::new(Repr::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table), key: None })
     }
 
-    /// Of a stream that was given up.
+    /// The error of a stream that `close` gave up.
     pub(crate) fn closed_scan(table: &Arc<str>) -> Self {
         Self::new(Repr::Closed { rpc: "ReadRows", table: Arc::clone(table), key: None })
     }
@@ -184,7 +551,7 @@ impl Error {
         }))
     }
 
-    /// An answer to a `ReadModifyWriteRow` that is none.
+    /// An invalid answer to a `ReadModifyWriteRow`.
     pub(crate) fn answer(table: &str, key: &Bytes, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
             rpc: "ReadModifyWriteRow",
@@ -196,12 +563,12 @@ impl Error {
         }))
     }
 
-    /// The runtime ended while a write was in flight, which may be sent again as `replay` says.
+    /// The runtime ended while a write was in flight.
     pub(crate) fn runtime_ended(table: &Arc<str>, replay: Replay) -> Self {
         Self::new(Repr::RuntimeEnded { table: Arc::clone(table), replay })
     }
 
-    /// The same failure of an RPC, for an entry of it that may have been applied as `open` says.
+    /// The failure of an RPC as that of one of its entries, with its own `Tries::open`.
     pub(crate) fn with_open(self, open: Option<Replay>) -> Self {
         match self.repr() {
             Repr::Rpc(rpc) if rpc.tries.open != open => {
@@ -243,15 +610,15 @@ impl Error {
         Self::new(Repr::Input { index, error })
     }
 
-    /// A failure while a bucket was read.
+    /// A failure of a scan while it read a bucket.
     pub(crate) fn in_scan(bucket: Option<i32>, error: Error) -> Self {
-        // The scan has its own last row: that of all buckets.
-        let error = error.behind_row(None);
+        // The scan adds the last row of all its buckets.
+        let error = error.after_row(None);
         Self::new(Repr::Scan { bucket, last: None, error })
     }
 
-    /// The same failure of a scan, whose last row had this key.
-    pub(crate) fn behind_row(mut self, key: Option<Bytes>) -> Self {
+    /// Adds the key of the last row that the scan read.
+    pub(crate) fn after_row(mut self, key: Option<Bytes>) -> Self {
         if let Some(
             Repr::Scan { last, .. } | Repr::Rpc(Rpc { last, .. }) | Repr::Protocol(Protocol { last, .. }),
         ) = Arc::get_mut(&mut self.0)
@@ -261,7 +628,7 @@ impl Error {
         self
     }
 
-    /// The same failure, of an RPC about the row with this key.
+    /// Adds the key of the row that the RPC is about.
     pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
         if let Some(
             Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }),
@@ -272,8 +639,7 @@ impl Error {
         self
     }
 
-    /// The same failure, where the server may have given it for what one of these columns holds, which were to be counted
-    /// up.
+    /// Adds a hint if the server may have rejected an increment for what one of these columns holds.
     pub(crate) fn of_increments(mut self, columns: &[String]) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.answered
@@ -289,7 +655,7 @@ impl Error {
         self
     }
 
-    /// The same failure, of a load that writes the rows that are not there.
+    /// Adds a hint for a load with `.if_absent()`, if the app profile allows no single-row transactions.
     pub(crate) fn of_load_if_absent(mut self) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.is_of_single_row_transactions()
@@ -320,8 +686,7 @@ impl Error {
     }
 }
 
-/// Keys and plans that were asked for without a table fail with an error of their own; it becomes this one
-/// where a function returns this one.
+/// Keys and plans made without a table have errors of their own, which `?` turns into this one.
 impl From<EncodeError> for Error {
     fn from(error: EncodeError) -> Self {
         Self::new(Repr::Key { table: None, error })
@@ -337,5 +702,56 @@ impl From<PlanError> for Error {
 impl From<DecodeError> for Error {
     fn from(error: DecodeError) -> Self {
         Self::new(Repr::Foreign { table: None, error })
+    }
+}
+
+fn kind_of_code(code: Code) -> ErrorKind {
+    match code {
+        Code::InvalidArgument | Code::OutOfRange => ErrorKind::InvalidArgument,
+        Code::NotFound => ErrorKind::NotFound,
+        Code::AlreadyExists => ErrorKind::AlreadyExists,
+        Code::PermissionDenied | Code::Unauthenticated => ErrorKind::PermissionDenied,
+        Code::DeadlineExceeded => ErrorKind::DeadlineExceeded,
+        Code::Unavailable => ErrorKind::Unavailable,
+        Code::ResourceExhausted => ErrorKind::ResourceExhausted,
+        Code::Unimplemented => ErrorKind::Unimplemented,
+        Code::DataLoss => ErrorKind::DataLoss,
+        Code::FailedPrecondition => ErrorKind::FailedPrecondition,
+        Code::Aborted => ErrorKind::Aborted,
+        Code::Cancelled => ErrorKind::Cancelled,
+        Code::Ok | Code::Unknown | Code::Internal => ErrorKind::Server,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_agrees_with_its_predicate() {
+        let table = "events";
+        let key = bytes::Bytes::from_static(b"k");
+        for (error, kind, asked) in [
+            (
+                Error::configuration("none"),
+                ErrorKind::Misconfiguration,
+                Error::is_misconfiguration as fn(&Error) -> bool,
+            ),
+            (Error::unreachable("none".to_owned()), ErrorKind::Unavailable, Error::is_unavailable),
+            (Error::mismatch(table, "another"), ErrorKind::TableMismatch, Error::is_table_mismatch),
+            (Error::definition(table, "no"), ErrorKind::InvalidArgument, Error::is_invalid_argument),
+            (
+                Error::limit(table, &key, "no".to_owned()),
+                ErrorKind::InvalidArgument,
+                Error::is_invalid_argument,
+            ),
+            (Error::answer(table, &key, "no"), ErrorKind::ProtocolViolation, Error::is_protocol_violation),
+            (Error::closed_scan(&table.into()), ErrorKind::ClientClosed, Error::is_client_closed),
+        ] {
+            assert!(error.kind() == kind && asked(&error), "{error}");
+            let entry = Error::entry(&key, error.clone());
+            assert!(entry.kind() == kind && asked(&entry), "{entry}");
+            assert_eq!(Error::input(7, error).kind(), kind);
+        }
     }
 }

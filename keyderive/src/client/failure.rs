@@ -1,4 +1,4 @@
-//! What a failed attempt means: by what happened, rather than by what tonic made of it.
+//! What a failed attempt means: whether it is transient, and whether the server may have applied it.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,58 +11,57 @@ use prost::Message as _;
 use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
+use super::connections::RuntimeEnded;
 use super::credentials::CredentialsError;
-use super::transport::RuntimeEnded;
 
-/// A failure below an error.
+/// An underlying failure.
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
 
-/// What a timeout says of an attempt.
+/// The text of an attempt that timed out.
 pub(super) const NO_WHOLE_ANSWER: &str = "no whole answer came";
 
-/// Why an attempt failed, and what that allows.
+/// Why an attempt failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(super) code: Code,
     pub(super) message: String,
     pub(super) source: Option<Source>,
-    /// Whether another attempt may well succeed.
+    /// Whether a retry may succeed.
     pub(super) transient: bool,
     /// Whether the request cannot have reached the server.
     pub(super) unsent: bool,
-    /// Whether a server has said that it did nothing of it: by the answer, or by refusing the stream.
+    /// Whether the server did nothing: it said so by its answer, or refused the stream.
     pub(super) refused: bool,
-    /// How long the server wants to be left alone before the next attempt, which it asks for.
+    /// The delay after which the server asks for a retry.
     pub(super) retry_after: Option<Duration>,
-    /// Whether a server has said so, and not this process.
+    /// Whether the status is the server's, not this process's.
     pub(super) answered: bool,
-    /// Whether this process's clock has said so.
+    /// Whether the attempt timed out by this process's clock.
     pub(super) timed_out: bool,
     pub(super) metadata: MetadataMap,
 }
 
 impl Failure {
-    /// The server has sent nothing for so long.
     pub(super) fn silent(idle_timeout: Duration) -> Self {
         Self::timed_out("the server sent nothing", idle_timeout)
     }
 
-    /// Something took too long, by this process's clock.
+    /// A timeout by this process's clock. `what` begins the message.
     pub(super) fn timed_out(what: &str, after: Duration) -> Self {
         let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
-    /// Whether nothing of the request was done: it was not sent, or a server has refused it. After every other failure
-    /// a write may have been applied.
+    /// Whether the request was not applied: it was not sent, or a server refused it. After every other failure, a write may
+    /// have been applied.
     pub(super) fn is_refused(&self) -> bool {
         self.unsent || self.refused
     }
 
-    /// The failure of an attempt whose time, `allowed`, is over.
+    /// The failure of an attempt at its deadline, after the time `allowed`.
     ///
-    /// The server has the same deadline, from `grpc-timeout`, and ends the stream by its own clock: by a reset, by closing
-    /// the connection, or with CANCELLED. None of these differs from other failures but by when it comes.
+    /// The server has the same deadline, from `grpc-timeout`. By its own clock it resets the stream, closes the connection, or
+    /// answers CANCELLED; only the time tells these from other failures.
     pub(super) fn at_deadline(self, allowed: Duration) -> Self {
         if self.is_refused() || (self.answered && self.code != Code::Cancelled) {
             return self;
@@ -76,12 +75,12 @@ impl Failure {
         Self { message, source, metadata, answered, timed_out: false, ..ended }
     }
 
-    /// The same failure, from before anything was sent.
+    /// Marks a failure from before anything was sent.
     pub(super) fn before_sending(self) -> Self {
         Self { unsent: true, ..self }
     }
 
-    /// There is no token to send a request with.
+    /// There is no access token for the request.
     pub(super) fn no_token(error: CredentialsError) -> Self {
         let status = Status::unauthenticated(format!("no access token: {error}"));
         Self {
@@ -92,14 +91,14 @@ impl Failure {
         }
     }
 
-    /// Whether a column family is asked for that the table does not have. No code says so, and the texts of servers differ.
+    /// Whether the table lacks a column family of the request. No code says so, and servers use different messages.
     pub(super) fn is_of_a_missing_family(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         let missing = ["not found", "unknown", "has no", "does not exist"];
         text.contains("family") && missing.iter().any(|words| text.contains(words))
     }
 
-    /// Whether the app profile allows no single-row transactions. No code says so.
+    /// Whether the app profile does not allow single-row transactions. No code says so.
     pub(super) fn is_of_single_row_transactions(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.answered
@@ -107,7 +106,7 @@ impl Failure {
             && ["single-row", "single row"].iter().any(|row| text.contains(row))
     }
 
-    /// Whether there was no token.
+    /// Whether there was no access token.
     pub(super) fn is_of_credentials(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())
     }
@@ -139,12 +138,12 @@ impl From<Status> for Failure {
 
 /// The code of a failure.
 ///
-/// A status that a server sent has no source. One that arose in this process carries the failure of
-/// the connection as its source, and its code then depends on the cargo features that tonic is built
-/// with: a connection that breaks is `Unknown`, `Cancelled` or `ResourceExhausted`. The exception is
-/// tonic's own timer, whose code is `Cancelled`. Two are told without a source: a message above the
-/// limit, and a stream that ends without a status, which no server said: hyper takes a stream that is
-/// reset by `NO_ERROR` or `CANCEL`, as proxies do, for one that has ended.
+/// A status from a server has no source. One from this process has the failure of the connection as its source, and its code
+/// then depends on the cargo features of tonic: a broken connection is `Unknown`, `Cancelled` or `ResourceExhausted`. tonic's
+/// own timer has the code `Cancelled`.
+///
+/// Two statuses of this process have no source: that of a message above the limit, and that of a stream that ends without a
+/// status. hyper reports the latter for a stream that is reset by `NO_ERROR` or `CANCEL`, as proxies do.
 fn code(status: &Status) -> Code {
     if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
         return Code::DeadlineExceeded;
@@ -165,8 +164,8 @@ fn code(status: &Status) -> Code {
     }
 }
 
-/// Whether a server has made up the status. Of those that arise in this process without a source, three are known: a
-/// stream that ends without a status, and messages above the limit, of which one that was received was an answer.
+/// Whether the status is a server's. This process makes statuses without a source for a stream that ends without a status, and
+/// for received messages above the limit.
 fn is_answer(status: &Status) -> bool {
     let is_of_this_process = match status.code() {
         Code::Unknown => status.message().contains("missing grpc-status trailer"),
@@ -176,8 +175,8 @@ fn is_answer(status: &Status) -> bool {
     status.source().is_none() && !is_of_this_process
 }
 
-/// Whether this code means that the server applied nothing. With the other codes it may have failed halfway, or a proxy may
-/// answer for it.
+/// Whether this code means that the server applied nothing. With other codes it may have failed halfway, or a proxy may have
+/// answered.
 fn is_refusal(code: Code) -> bool {
     !matches!(
         code,
@@ -192,26 +191,26 @@ fn is_refusal(code: Code) -> bool {
     )
 }
 
-/// Whether the server has not begun the stream: it was reset by `REFUSED_STREAM`, or is above the last stream that a
-/// `GOAWAY` names. Those below end otherwise, with their answer or their connection.
+/// Whether the server did not process the stream: it reset it with `REFUSED_STREAM`, or sent a `GOAWAY` that names an earlier
+/// stream as the last. Streams up to that one end with their answer or their connection.
 fn is_refused_stream(status: &Status) -> bool {
     causes(status).filter_map(|cause| cause.downcast_ref::<h2::Error>()).any(|error| {
         error.is_remote() && (error.is_go_away() || error.reason() == Some(h2::Reason::REFUSED_STREAM))
     })
 }
 
-/// What a status says, and the reason at the bottom of it where it arose in this process.
+/// The message of a status, with its root cause if the status is of this process.
 fn message(status: &Status) -> String {
-    let said = status.message();
+    let message = status.message();
     match causes(status).last().map(ToString::to_string) {
-        Some(reason) if !said.contains(&reason) => format!("{said}: {reason}"),
-        _ => said.to_owned(),
+        Some(cause) if !message.contains(&cause) => format!("{message}: {cause}"),
+        _ => message.to_owned(),
     }
 }
 
-/// What the clients of Google try again: what the server says is passing, and internal errors of its front ends.
+/// Whether Google's clients retry the failure: transient ones, and internal errors of the front ends.
 fn is_transient(code: Code, message: &str) -> bool {
-    const PASSING: [&str; 4] = [
+    const TRANSIENT_INTERNAL: [&str; 4] = [
         "rst_stream",
         "rst stream",
         "authentication backend internal server error. please retry",
@@ -221,7 +220,7 @@ fn is_transient(code: Code, message: &str) -> bool {
         Code::Unavailable | Code::DeadlineExceeded | Code::Aborted => true,
         Code::Internal => {
             let message = message.to_ascii_lowercase();
-            PASSING.iter().any(|passing| message.contains(passing))
+            TRANSIENT_INTERNAL.iter().any(|text| message.contains(text))
         }
         _ => false,
     }
@@ -254,13 +253,13 @@ fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
     std::iter::successors(status.source(), |&error| error.source())
 }
 
-/// The failure below a status, kept alive by the status that owns it.
+/// The source of a status, which owns it.
 fn source(status: Status) -> Option<Source> {
     status.source()?;
     Some(Arc::new(Cause(status)))
 }
 
-/// Stands for the source of a status, which cannot be taken out of it.
+/// The source of a status, which cannot be moved out of it.
 struct Cause(Status);
 
 impl Cause {
@@ -313,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reason_at_the_bottom_is_told() {
+    fn the_message_has_the_root_cause() {
         let broken = || io::Error::new(io::ErrorKind::BrokenPipe, "pipe is broken");
         let over = io::Error::other(broken());
         assert_eq!(with_source(Status::unknown("h2 error"), over).message, "h2 error: pipe is broken");
@@ -324,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_server_says_is_final_unless_it_is_passing() {
+    fn only_some_statuses_of_a_server_are_transient() {
         for code in [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted] {
             assert!(Failure::from(Status::new(code, "")).transient, "{code}");
         }
@@ -343,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_without_a_status_has_broken() {
+    fn a_stream_without_a_status_is_unavailable() {
         let message =
             "protocol error: missing grpc-status trailer, stream was terminated without a final status";
         let failure = Failure::from(Status::unknown(message));
@@ -357,8 +356,8 @@ mod tests {
     }
 
     #[test]
-    fn a_server_says_when_to_come_back() {
-        // 2.5 s, in a status of code 8, by hand.
+    fn a_server_may_ask_for_a_delay() {
+        // 2.5 s, encoded by hand.
         let delay = [0x0a, 0x08, 0x08, 0x02, 0x10, 0x80, 0xca, 0xb5, 0xee, 0x01];
         let any = values::Any {
             type_url: "type.googleapis.com/google.rpc.RetryInfo".into(),
@@ -371,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn details_that_are_none_say_nothing() {
+    fn invalid_details_are_ignored() {
         for details in [&b""[..], b"\xff", b"\x1a\x03\x0a\x01x"] {
             let status = Status::with_details(Code::NotFound, "", Bytes::copy_from_slice(details));
             assert_eq!(Failure::from(status).retry_after, None);

@@ -2,110 +2,101 @@
 //!
 //! # Traces and metrics
 //!
-//! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets is one for each
-//! request. Row keys and values are never logged at info or above.
+//! Each operation is a span `bigtable` of the `tracing` crate, at the level info; a scan over several buckets has one for
+//! each request. Row keys and values are never logged at info or above.
 //!
 //! | field | |
 //! |---|---|
 //! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on |
 //! | `table` | the table's name |
 //! | `bucket` | the salt bucket that a scan reads |
-//! | `attempts` | how many attempts it took |
-//! | `rows` | how many rows were read, or sent |
-//! | `bytes` | the size of the messages that were read, or sent |
-//! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` where it was dropped before its end; of many rows, the code of the first that failed |
+//! | `attempts` | the number of attempts |
+//! | `rows` | the number of rows read or sent |
+//! | `bytes` | the size of the messages read or sent |
+//! | `code` | how it ended: `OK`, the code of its error, or `CANCELLED` if it was dropped before its end; for a write of many rows, the code of the first row that failed |
 //!
-//! A failed attempt is an event at the level debug, with the server's own message, which may name a row. Warnings are logged
-//! for a connection that is used although priming it failed, one that could not be renewed, and one that has gone silent; for
-//! operations that have been retried for some seconds, at most every 30 s; for failures of a dropped writer; once for a table
-//! whose layout cannot be checked before its first request; for cells of the future that are read, at most every 30 s.
+//! A failed attempt is an event at the level debug, with the server's own message, which may name a row. The client logs
+//! warnings
 //!
-//! With the feature `metrics`, the recorder of the `metrics` crate that the program installs receives:
+//! - for a connection that could not be primed and is used all the same, one that could not be renewed, and one that has
+//!   gone silent;
+//! - for operations that have been retried for some seconds, at most every 30 s;
+//! - for rows that a dropped writer could not write;
+//! - once for a table whose layout cannot be checked before its first request;
+//! - for cells read whose time is in the future, at most every 30 s.
+//!
+//! With the feature `metrics`, the program's recorder of the `metrics` crate receives:
 //!
 //! | metric | kind | labels | |
 //! |---|---|---|---|
-//! | `keyderive.operation.seconds` | histogram | `operation`, `table`, `code` | how long operations took, with all attempts and pauses |
+//! | `keyderive.operation.seconds` | histogram | `operation`, `table`, `code` | how long operations took, with all attempts and backoff |
 //! | `keyderive.attempts` | counter | `operation`, `table`, `code` | attempts, by how each ended |
-//! | `keyderive.rows` | counter | `operation`, `table` | rows that came, or were sent |
-//! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that brought rows, or were sent |
+//! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
+//! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long writes waited for the [server's rate](ClientBuilder::throttle) |
-//! | `keyderive.layout.unchecked` | counter | `table`, `code` | times that the layout of a table could not be checked, since the admin service refused or did not answer |
-//! | `keyderive.future_cells` | counter | `table` | cells that were read whose time was more than a minute in the future, which hide what is written to their columns |
-//! | `keyderive.channel.refreshes` | counter | `code` | connections that were to be [renewed](ClientBuilder::refresh_channels_after): `OK`, or `UNAVAILABLE` where the old one stayed |
+//! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service refused or did not answer |
+//! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
+//! | `keyderive.channel.refreshes` | counter | `code` | [renewals](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!
-//! The label `table` is the table's name, and empty for what is about no table, as `PingAndWarm`.
+//! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`.
 
-mod address;
 mod admin;
-mod attempts;
 mod builder;
 mod bulk;
-mod call;
-mod channels;
-#[cfg(feature = "cloud")]
-mod cloud;
-mod cookies;
+mod connections;
 mod credentials;
-mod dial;
-mod environment;
 mod error;
 mod failure;
 mod filter;
-#[cfg(feature = "cloud")]
-mod google;
-mod headers;
 mod merge;
 mod observe;
 mod operation;
 mod protobuf;
 mod raw;
 mod read;
-mod refresh;
-mod runtime;
-mod sample;
+mod retry;
 mod settings;
 mod shutdown;
 mod streams;
-mod target;
 mod throttle;
-mod transport;
 mod write;
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
+use bytes::Bytes;
+use keyderive_proto::data;
 use tonic::metadata::AsciiMetadataValue;
+use tonic::{Request, Response, Status};
 
 use admin::InfoCache;
 pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
-pub use builder::ClientBuilder;
 #[doc(hidden)]
 pub use builder::connected_by;
+pub use builder::{ClientBuilder, Target};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
-use channels::{Channels, LazyPool};
+#[cfg(feature = "embedded")]
+pub(crate) use connections::{BoxFuture, InProcess};
+use connections::{Channels, LazyPool, RefreshTask, Transport};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
-use operation::Operation;
+use operation::{Kind, Operation};
 pub use raw::RawTable;
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
-use refresh::Refreshing;
+use retry::{Attempts, Payload};
 pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use streams::{StreamBudget, is_high_fan_out};
-pub use target::Target;
 use throttle::Throttle;
 pub(crate) use write::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
 
-#[cfg(feature = "embedded")]
-pub(crate) use transport::{BoxFuture, InProcess};
-
-/// A client of one Bigtable instance: of the cloud, an emulator's, or the embedded one.
+/// A client of one Bigtable instance: in the cloud, of an emulator, or embedded.
 ///
 /// ```
 /// # #[cfg(feature = "embedded")]
@@ -118,27 +109,26 @@ pub(crate) use transport::{BoxFuture, InProcess};
 /// # }
 /// ```
 ///
-/// A clone is cheap and shares everything with the client that it was cloned from. The connections of a
-/// client belong to the tokio runtime in which the client was made. Operations run in any that has its timers enabled,
-/// as those of `#[tokio::main]` have.
+/// A clone is cheap and shares everything with its original. The connections belong to the tokio runtime in which the client
+/// was made. Operations run in any tokio runtime with timers, such as that of `#[tokio::main]`.
 ///
-/// Transient failures are retried with exponential backoff, on another connection if there is one, for as long as the
-/// [`Settings`] of the operation allow. A scan resumes after the last row it delivered. A write that is not idempotent is
-/// retried only if it was not sent, or the server rejected it.
+/// Transient failures are retried with exponential backoff, on another connection if there is one, within the limits of
+/// [`Settings`]. A scan resumes after the last row it delivered. A write that is not idempotent is retried only if it was not
+/// sent, or the server rejected it.
 #[derive(Clone)]
 pub struct Client {
     inner: Arc<Inner>,
     settings: Arc<Settings>,
-    /// Leave to go on after the client is closed, for what had begun before.
-    pass: Option<Arc<InFlightGuard>>,
+    /// If it has one, operations may begin after the client is closed, as part of the one that this guard counts.
+    in_flight: Option<Arc<InFlightGuard>>,
 }
 
 struct Inner {
-    /// To the data service.
+    /// Connections to the data service.
     channels: Arc<Channels>,
-    /// The same, for scans with many streams side by side.
+    /// Connections to the data service for scans with many streams at a time.
     small_windows: Option<LazyPool>,
-    /// To the admin service.
+    /// Connections to the admin service.
     admin: Arc<Channels>,
     shutdown: Arc<Shutdown>,
     target: Target,
@@ -146,23 +136,21 @@ struct Inner {
     instance: String,
     app_profile: String,
     features: AsciiMetadataValue,
-    /// Those that scans share, where there is a connection.
+    /// The streams that scans share; none in process.
     streams: Option<StreamBudget>,
     credentials: Option<Authorizer>,
     throttle: Option<Throttle>,
-    /// What tables were when they were first read.
     infos: InfoCache,
-    /// Of each pool that is renewed.
-    _refreshing: Vec<Refreshing>,
+    _refresh_tasks: Vec<RefreshTask>,
 }
 
 impl Client {
-    /// A client that is made step by step: with another app profile, with more connections, with other settings.
+    /// A builder of a client with another app profile, more connections, or other settings.
     pub fn builder() -> ClientBuilder {
         ClientBuilder::new()
     }
 
-    /// A client of the Bigtable at `address`, the form for arguments and configuration.
+    /// Connects to the Bigtable at `address`, as arguments and configuration name it.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")]
@@ -177,67 +165,63 @@ impl Client {
     ///
     /// | address | Bigtable |
     /// |---|---|
-    /// | `bigtable://project/instance?app_profile=name` | an instance of Google Cloud, by an app profile where one is named |
-    /// | `emulator://host:port/project/instance` | an emulator; project `keyderive` and instance `local` where none are named |
-    /// | `embedded:` | a new one in the memory of this process |
-    /// | `embedded:path` | one in a file |
+    /// | `bigtable://project/instance?app_profile=name` | an instance of Google Cloud; the app profile may be left out |
+    /// | `emulator://host:port/project/instance` | an emulator; the default is project `keyderive`, instance `local` |
+    /// | `embedded:` | a new Bigtable in the memory of this process |
+    /// | `embedded:path` | an embedded Bigtable in a file |
     ///
-    /// The cloud needs the feature `cloud`, and an embedded one the feature `embedded`.
+    /// The cloud needs the feature `cloud`, and an embedded Bigtable the feature `embedded`.
     ///
     /// # Errors
-    /// [`is_misconfiguration`](Error::is_misconfiguration) when it is no such address, or needs a feature that is not
-    /// enabled; else as `cloud`, [`emulator`](Self::emulator) and `embedded_at`.
+    /// [`is_misconfiguration`](Error::is_misconfiguration) for an invalid address, or one that needs a feature which is not
+    /// enabled; otherwise as `cloud`, [`emulator`](Self::emulator) and `embedded_at`.
     ///
     /// # Cancel safety
-    /// Dropped before it is done, connections are closed; a file may have been created.
+    /// A dropped future closes its connections. It may have created a file.
     pub async fn connect(address: &str) -> Result<Self, Error> {
         Self::builder().connect(address).await
     }
 
-    /// A client of the emulator that listens at `host`, written `host:port`.
+    /// Connects to the emulator at `host`, in the form `host:port`.
     ///
-    /// Tables are in the instance `local` of the project `keyderive`. It waits up to 3 s for an answer, since an emulator
-    /// may be starting.
+    /// Tables are in the instance `local` of the project `keyderive`. Waits up to 3 s for an answer, since an emulator may be
+    /// starting.
     ///
     /// # Errors
-    ///
-    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers there;
+    /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
     /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, or no tokio runtime is
     /// running.
     pub async fn emulator(host: impl Into<String>) -> Result<Self, Error> {
         Self::builder().emulator(host).await
     }
 
-    /// A client of an instance of Google Cloud, by its project and its name.
+    /// Connects to an instance of Google Cloud.
     ///
-    /// It shows the application-default credentials of the environment, unless it is made by a
-    /// [`builder`](Self::builder) that was given others.
+    /// Uses the application-default credentials of the environment; a [`builder`](Self::builder) can set others.
     ///
     /// # Errors
-    ///
-    /// When there are no credentials, of which [`is_missing_credentials`](Error::is_missing_credentials) tells, at once or after
-    /// 10 seconds; when no tokio runtime is running.
+    /// [`is_missing_credentials`](Error::is_missing_credentials) when there are no credentials, at once or after 10 seconds;
+    /// [`is_misconfiguration`](Error::is_misconfiguration) when no tokio runtime is running.
     #[cfg(feature = "cloud")]
     pub async fn cloud(project: impl Into<String>, instance: impl Into<String>) -> Result<Self, Error> {
         Self::builder().cloud(project, instance).await
     }
 
-    /// A client of the Bigtable that the environment names.
+    /// Connects to the Bigtable that the environment names.
     ///
     /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
-    /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or `keyderive` and `local` where these are not set.
-    /// Without an emulator the two variables name an instance of the cloud. An empty variable counts as not set. What they
-    /// name is logged at the level info.
+    /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or else `keyderive` and `local`. Without an emulator, these two
+    /// variables name an instance in the cloud. An empty variable counts as not set. The resulting address is logged at the
+    /// level info.
     ///
     /// # Errors
-    ///
     /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
     /// [`connect`](Self::connect).
     pub async fn from_env() -> Result<Self, Error> {
         Self::builder().from_env().await
     }
 
-    /// The same client, with other settings: for one kind of work, or for one call.
+    /// This client with other settings: for one kind of work, or for one call.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -246,7 +230,7 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// The two share their connections. The settings are those of tables that are made from it.
+    /// Both share their connections. Tables of the new client use its settings.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
         let mut settings = Settings::clone(&self.settings);
@@ -254,29 +238,36 @@ impl Client {
         Self { settings: Arc::new(settings), ..self.clone() }
     }
 
-    /// How long and how often operations are tried.
+    /// The timeouts and retries of operations.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Closes the client and all its clones: from now on, every operation that has not begun fails, with an error
-    /// that [`is_client_closed`](Error::is_client_closed). What has begun goes on; the future is ready when all of it has ended. Drop the
-    /// streams that are not read to their ends before, since each may hold it up for 10 s.
+    /// The table `name` without a key type. Sends nothing. Every operation fails for a name that breaks the service's rule: 1
+    /// to 50 characters from `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`.
+    #[must_use]
+    pub fn raw_table(&self, name: &str) -> RawTable {
+        RawTable::new(self.clone(), name)
+    }
+
+    /// Closes the client and all its clones. New operations fail with
+    /// [`is_client_closed`](Error::is_client_closed); operations in flight finish, and the future is ready when all have
+    /// ended. Drop streams before their end if you no longer read them: each may delay `close` for 10 s.
     ///
-    /// A call of many requests, as a load, `put_all` or `delete_rows`, ends at its next request: a load with a
+    /// A call of many requests, such as a load, `put_all` or `delete_rows`, ends at its next request; a load returns a
     /// [checkpoint](crate::load::LoadError::checkpoint).
     ///
-    /// A scan has begun when its stream is made. It has ended when the stream has given its last row, the end or an
-    /// error, or is dropped. A stream that is kept and that nobody polls can do neither: when it has not been polled for
-    /// 10 s while `close` is awaited, it is given up. It then holds nothing up, and fails with `is_client_closed` if it is
-    /// polled after all. A row that a [writer](RawWriter) has taken has begun too: it is sent at once, and waited for.
+    /// A scan is in flight from the creation of its stream until the stream returns its last row, the end or an error, or is
+    /// dropped. `close` gives up a stream that has not been polled for 10 s: it waits for it no longer, and the stream fails
+    /// with `is_client_closed` when polled. A row that a [writer](RawWriter) has accepted is in flight too: the writer
+    /// flushes it at once.
     ///
-    /// The future of another operation that is kept and not polled holds `close` up: drop it.
+    /// The future of any other operation that is kept and not polled blocks `close`: drop it.
     ///
     /// # Cancel safety
-    /// The client is closed by the call, before the future is polled. A future that is dropped waits no longer, and
-    /// changes nothing else; another call waits again.
+    /// The call closes the client before the future is polled. A dropped future stops waiting and changes nothing else; call
+    /// `close` again to wait again.
     pub fn close(&self) -> impl Future<Output = ()> + Send + use<> {
         self.inner.shutdown.close()
     }
@@ -287,42 +278,97 @@ impl Client {
         &self.inner.target
     }
 
-    /// Leave to run an operation.
+    /// Sends `message` with `send` until an attempt succeeds, or the operation fails for good.
+    async fn call<M, R, F>(
+        &self,
+        operation: Operation,
+        message: M,
+        send: impl Fn(Transport, Request<M>) -> F,
+    ) -> Result<R, Error>
+    where
+        M: Payload,
+        F: Future<Output = Result<Response<R>, Status>>,
+    {
+        retry::call(Attempts::new(self, operation)?, message, send).await
+    }
+
+    /// Keys that divide the table into parts of about equal size, in order, each with about how many bytes the rows before
+    /// it take.
+    ///
+    /// The keys need not be those of rows. The last one is empty and stands for the table's end.
+    pub(crate) async fn sample_row_keys(&self, table: &str) -> Result<Vec<(Bytes, i64)>, Error> {
+        let operation = self.data_operation(Kind::SampleRowKeys, table);
+        let message = data::SampleRowKeysRequest {
+            table_name: self.table_name(table),
+            app_profile_id: self.app_profile().to_owned(),
+        };
+        self.call(operation, message, |transport, request| async move {
+            let response = retry::data(transport).sample_row_keys(request).await?;
+            let (head, mut responses, _) = response.into_parts();
+            let mut samples = Vec::new();
+            loop {
+                match responses.message().await {
+                    Ok(Some(sample)) => samples.push((sample.row_key, sample.offset_bytes)),
+                    Ok(None) => return Ok(Response::new(samples)),
+                    Err(status) => return Err(retry::with_head(status, head)),
+                }
+            }
+        })
+        .await
+    }
+
+    /// An RPC of the data service on a table.
+    fn data_operation(&self, kind: Kind, table: &str) -> Operation {
+        let name = self.table_name(table);
+        self.operation(kind, table, &[("table_name", name.as_str()), ("app_profile_id", self.app_profile())])
+    }
+
+    /// An RPC of the data service on the whole instance.
+    fn instance_operation(&self, kind: Kind) -> Operation {
+        self.operation(kind, "", &[("name", self.instance_name()), ("app_profile_id", self.app_profile())])
+    }
+
+    /// An RPC of the admin service about a table, routed by `parameter`.
+    fn admin_operation(&self, rpc: &'static str, table: &str, parameter: (&'static str, &str)) -> Operation {
+        self.operation(Kind::Admin(rpc), table, &[parameter])
+    }
+
+    fn operation(&self, kind: Kind, table: &str, routing: &[(&str, &str)]) -> Operation {
+        Operation::new(kind, table, self.inner.target.clone(), routing)
+    }
+
+    /// Counts an operation as in flight.
+    ///
+    /// # Errors
+    /// When the client is closed.
     fn admit(&self, operation: &Operation) -> Result<Arc<InFlightGuard>, Error> {
-        self.pass_if_open().ok_or_else(|| Error::closed(operation))
+        self.enter().ok_or_else(|| Error::closed(operation))
     }
 
-    /// Leave to go on after the client is closed, if it is not yet.
-    fn pass_if_open(&self) -> Option<Arc<InFlightGuard>> {
-        self.pass.clone().or_else(|| self.inner.shutdown.enter())
+    fn enter(&self) -> Option<Arc<InFlightGuard>> {
+        self.in_flight.clone().or_else(|| self.inner.shutdown.enter())
     }
 
-    /// The same client, which may go on after it is closed if it is not yet.
+    /// This client as one operation of many requests, which may finish after the client is closed.
     pub(crate) fn entered(self) -> Self {
-        let pass = self.pass_if_open();
-        Self { pass, ..self }
+        let in_flight = self.enter();
+        Self { in_flight, ..self }
     }
 
-    /// The same client for a stream, which goes on when the client is closed meanwhile, and the stream's leave to.
+    /// This client for one stream, which may finish after the client is closed, and the stream's guard.
     pub(crate) fn streaming(&self) -> (Self, StreamGuard) {
-        let own = match self.pass {
+        let own = match self.in_flight {
             Some(_) => StreamGuard::default(),
             None => StreamGuard::new(self.inner.shutdown.enter_stream()),
         };
-        (self.passing(own.pass().or_else(|| self.pass.clone())), own)
+        (self.passing(own.guard().or_else(|| self.in_flight.clone())), own)
     }
 
-    /// The same client, which may do what the pass is leave for.
-    fn passing(&self, pass: Option<Arc<InFlightGuard>>) -> Self {
-        Self { pass, ..self.clone() }
+    /// This client as part of the operation that the guard counts.
+    fn passing(&self, in_flight: Option<Arc<InFlightGuard>>) -> Self {
+        Self { in_flight, ..self.clone() }
     }
 
-    /// What says who asks.
-    fn credentials(&self) -> Option<&Authorizer> {
-        self.inner.credentials.as_ref()
-    }
-
-    /// What holds writes of many rows to the server's rate.
     fn throttle(&self) -> Option<&Throttle> {
         self.inner.throttle.as_ref()
     }
@@ -331,13 +377,13 @@ impl Client {
         &self.inner.instance
     }
 
-    /// The name by which the service knows a table.
+    /// The full name of a table.
     pub(crate) fn table_name(&self, table: &str) -> String {
         format!("{}/tables/{table}", self.inner.instance)
     }
 
-    /// What tells a table from every other one that has had its name, in this Bigtable or in another: a number that an
-    /// embedded one gives it when it is created. A server says nothing of the kind.
+    /// The number that an embedded Bigtable gives a table when it is created, which no other table has, here or elsewhere.
+    /// None for tables of a server, which has no such number.
     pub(crate) fn table_id(&self, table: &str) -> Option<u64> {
         #[cfg(feature = "embedded")]
         if let Some(servers) = self.inner.channels.in_process() {
@@ -349,10 +395,6 @@ impl Client {
 
     fn app_profile(&self) -> &str {
         &self.inner.app_profile
-    }
-
-    fn features(&self) -> &AsciiMetadataValue {
-        &self.inner.features
     }
 
     fn channels(&self, operation: &Operation) -> &Arc<Channels> {

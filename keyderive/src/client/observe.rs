@@ -1,4 +1,4 @@
-//! The span of an operation while it runs, and its metrics when it has ended.
+//! The span and the metrics of an operation.
 
 use std::sync::Arc;
 
@@ -11,15 +11,15 @@ use tracing::field::Empty;
 use super::error::Error;
 use super::operation::Operation;
 
-/// Watches an operation from its first attempt until it is dropped. One that is dropped before it has ended was
-/// canceled.
+/// The span of an operation, which emits its metrics when dropped. An operation that is dropped before its end counts as
+/// cancelled.
 pub(super) struct Watch {
     span: Span,
     rpc: &'static str,
     table: Arc<str>,
     begun: Instant,
     attempts: u32,
-    /// Whether an attempt has begun and not ended.
+    /// Whether an attempt is in flight.
     attempting: bool,
     rows: u64,
     bytes: u64,
@@ -55,7 +55,7 @@ impl Watch {
         &self.span
     }
 
-    /// Whether somebody wants to know, so that what costs time is worth finding out.
+    /// Whether anything records the span or its metrics, so that costly values are worth computing.
     pub(super) fn is_wanted(&self) -> bool {
         cfg!(feature = "metrics") || !self.span.is_disabled()
     }
@@ -71,19 +71,18 @@ impl Watch {
         }
     }
 
-    /// So many rows have come.
     #[inline]
     pub(super) fn rows(&mut self, count: u64) {
         self.rows += count;
     }
 
-    /// Rows go, or bytes come or go.
+    /// Counts rows and bytes.
     pub(super) fn count(&mut self, rows: usize, bytes: usize) {
         self.rows = self.rows.saturating_add(u64::try_from(rows).unwrap_or(u64::MAX));
         self.bytes = self.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
     }
 
-    /// How the operation ends, as far as is known.
+    /// Sets the outcome of the operation.
     pub(super) fn ends(&mut self, outcome: Code) {
         self.outcome = outcome;
     }
@@ -105,7 +104,7 @@ impl Drop for Watch {
     }
 }
 
-/// Counts that the layout of a table could not be checked.
+/// Counts a layout check that failed.
 pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
@@ -138,17 +137,17 @@ mod emit {
             Unit::Count,
             "cells read whose time was more than a minute in the future, which hide later writes"
         );
-        describe_counter!(ATTEMPTS, Unit::Count, "attempts of operations, by how each ended");
+        describe_counter!(ATTEMPTS, Unit::Count, "attempts of operations, by outcome");
         describe_histogram!(
             SECONDS,
             Unit::Seconds,
-            "time that operations took, with all attempts and pauses"
+            "time that operations took, with all attempts and backoff"
         );
-        describe_counter!(ROWS, Unit::Count, "rows that came, or were sent");
-        describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that brought rows, or were sent");
+        describe_counter!(ROWS, Unit::Count, "rows received or sent");
+        describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that requests waited for the server's rate");
-        describe_counter!(UNCHECKED, Unit::Count, "checks of the layout of a table that could not be made");
-        describe_counter!(REFRESHES, Unit::Count, "connections that were to be renewed, by how that ended");
+        describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
+        describe_counter!(REFRESHES, Unit::Count, "renewals of connections, by outcome");
     }
 
     fn shared(table: &Arc<str>) -> SharedString {

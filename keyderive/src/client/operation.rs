@@ -1,33 +1,50 @@
-//! What an RPC is, apart from its message.
+//! What an RPC is, apart from its message: its name, its settings, whether it may be retried, and its headers.
 
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
+use keyderive_proto::FEATURES_HEADER;
+use keyderive_proto::data::FeatureFlags;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use prost::Message as _;
+use tonic::metadata::{AsciiMetadataValue, KeyRef, MetadataMap};
 
 use super::settings::{CallSettings, Settings};
-use super::{Client, Error, Target, headers};
+use super::{Client, Error, Target};
 
-/// How long the name of a table may be.
+const ROUTING: &str = "x-goog-request-params";
+const API_CLIENT: &str = "x-goog-api-client";
+const ATTEMPT: &str = "bigtable-attempt";
+const ATTEMPT_TIME: &str = "bigtable-client-attempt-epoch-usec";
+
+const API_CLIENT_VALUE: &str =
+    concat!("gl-rust/", env!("CARGO_PKG_RUST_VERSION"), " gccl/", env!("CARGO_PKG_VERSION"));
+
+/// The characters that RFC 3986 does not percent-encode.
+const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// The longest table name.
 const MAX_TABLE_BYTES: usize = 50;
 
-/// One RPC on one table, as errors name it and the service routes it.
+/// One RPC on one table: how errors name it, and how it is routed and retried.
 #[derive(Clone)]
 pub(crate) struct Operation {
     pub(super) rpc: &'static str,
-    /// The table's short id; empty for what is about no table.
+    /// The table's short id; empty if the RPC is about no table.
     pub(super) table: Arc<str>,
-    /// The bucket that a scan reads by it.
+    /// The bucket that it reads, if it is part of a scan over buckets.
     pub(super) bucket: Option<i32>,
-    /// Where the client sends it.
     pub(super) target: Target,
     kind: Kind,
     replay: Replay,
-    /// Whether it is one of many streams of a scan.
+    /// Whether its scan reads many streams at a time.
     high_fan_out: bool,
     routing: AsciiMetadataValue,
 }
 
-/// What its settings are found by.
+/// Selects the settings of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     ReadRow,
@@ -41,12 +58,12 @@ pub(super) enum Kind {
     Admin(&'static str),
 }
 
-/// Whether it may be sent again after it may have reached the server.
+/// Whether an operation may be retried after it may have reached the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Replay {
-    /// Twice is as good as once.
+    /// It is idempotent.
     Always,
-    /// Twice is not once, so it is sent again only where nothing was done of it: it was not sent, or it was refused.
+    /// It is not idempotent: it is retried only if it was not sent, or the server refused it.
     IfUnsent,
 }
 
@@ -80,12 +97,25 @@ impl Kind {
 }
 
 impl Operation {
+    /// An idempotent operation, routed by parameters with a name and a value each.
+    pub(super) fn new(kind: Kind, table: &str, target: Target, routing: &[(&str, &str)]) -> Self {
+        Self {
+            rpc: kind.rpc(),
+            table: table.into(),
+            bucket: None,
+            target,
+            kind,
+            replay: Replay::Always,
+            high_fan_out: false,
+            routing: routing_header(routing),
+        }
+    }
+
     pub(super) fn settings<'a>(&self, client: &'a Client) -> &'a CallSettings {
         self.kind.settings(client.settings())
     }
 
-    /// Fails where the service knows no such name of a table, by its rule
-    /// `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
+    /// Fails for an invalid table name. The service's rule is `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
     pub(super) fn check_table(&self) -> Result<(), Error> {
         if matches!(self.kind, Kind::PingAndWarm | Kind::Admin("ListTables")) {
             return Ok(());
@@ -98,17 +128,17 @@ impl Operation {
             false => Err(Error::definition(
                 &self.table,
                 "no table has this name; write its short id, of 1 to 50 characters from `a-z`, `A-Z`, `0-9`, `_`, \
-                 `-` and `.`, which begins with none of the last two",
+                 `-` and `.`, which does not begin with `-` or `.`",
             )),
         }
     }
 
-    /// Whether it is for the admin service, which in the cloud is somewhere else.
+    /// Whether it goes to the admin service, which has another address in the cloud.
     pub(super) fn is_admin(&self) -> bool {
         matches!(self.kind, Kind::Admin(_))
     }
 
-    /// Whether it changes what is stored.
+    /// Whether it changes stored data.
     pub(super) fn is_write(&self) -> bool {
         match self.kind {
             Kind::ReadRow | Kind::ReadRows | Kind::SampleRowKeys | Kind::PingAndWarm => false,
@@ -119,7 +149,7 @@ impl Operation {
         }
     }
 
-    /// How many rows it sends, where that is always the same.
+    /// How many rows it sends, or 0 if that varies.
     pub(super) fn rows_sent(&self) -> usize {
         match self.kind {
             Kind::MutateRow | Kind::CheckAndMutateRow | Kind::ReadModifyWriteRow => 1,
@@ -131,17 +161,14 @@ impl Operation {
         self.replay
     }
 
-    /// The same operation, which may be sent again only as `replay` says.
     pub(super) fn replayed(self, replay: Replay) -> Self {
         Self { replay, ..self }
     }
 
-    /// The same operation, which reads this bucket.
     pub(super) fn in_bucket(self, bucket: Option<i32>) -> Self {
         Self { bucket, ..self }
     }
 
-    /// The same operation, as one of many streams of a scan, or not.
     pub(super) fn high_fan_out(self, high_fan_out: bool) -> Self {
         Self { high_fan_out, ..self }
     }
@@ -150,62 +177,71 @@ impl Operation {
         self.high_fan_out
     }
 
-    /// The headers of the attempt with this number.
-    pub(super) fn insert_headers(&self, metadata: &mut MetadataMap, client: &Client, attempt: u32) {
-        let routing = self.routing.clone();
-        match self.kind {
-            Kind::Admin(_) => headers::insert_admin(metadata, routing),
-            _ => headers::insert_data(metadata, routing, client.features().clone(), attempt),
+    /// Adds the headers of an attempt, whose number counts from 0.
+    pub(super) fn insert_headers(
+        &self,
+        metadata: &mut MetadataMap,
+        features: &AsciiMetadataValue,
+        attempt: u32,
+    ) {
+        metadata.insert(ROUTING, self.routing.clone());
+        metadata.insert(API_CLIENT, AsciiMetadataValue::from_static(API_CLIENT_VALUE));
+        if self.is_admin() {
+            return;
         }
+        metadata.insert(FEATURES_HEADER, features.clone());
+        metadata.insert(ATTEMPT, attempt.into());
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
+        metadata.insert(ATTEMPT_TIME, micros.into());
     }
 
     #[cfg(test)]
     pub(super) fn for_test(kind: Kind, table: &str) -> Self {
-        Self {
-            rpc: kind.rpc(),
-            table: table.into(),
-            bucket: None,
-            target: Target::for_test(),
-            kind,
-            replay: Replay::Always,
-            high_fan_out: false,
-            routing: headers::routing(&[]),
-        }
+        Self::new(kind, table, Target::for_test(), &[])
     }
 }
 
-impl Client {
-    /// An RPC of the data service on a table.
-    pub(super) fn data_operation(&self, kind: Kind, table: &str) -> Operation {
-        let name = self.table_name(table);
-        self.operation(kind, table, &[("table_name", name.as_str()), ("app_profile_id", self.app_profile())])
+/// The value of the routing header.
+#[expect(
+    clippy::expect_used,
+    reason = "names are literals and values are percent-encoded, so all is visible ASCII"
+)]
+fn routing_header(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
+    let mut text = String::new();
+    for (name, value) in parameters {
+        if !text.is_empty() {
+            text.push('&');
+        }
+        text.push_str(name);
+        text.push('=');
+        text.extend(utf8_percent_encode(value, UNRESERVED));
     }
+    text.parse().expect("visible ASCII is a header value")
+}
 
-    /// An RPC of the data service on the whole instance.
-    pub(super) fn instance_operation(&self, kind: Kind) -> Operation {
-        self.operation(kind, "", &[("name", self.instance_name()), ("app_profile_id", self.app_profile())])
-    }
+/// The value of the features header: what this client supports. The server sends its rate limit only to a client that
+/// throttles.
+#[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
+pub(super) fn features(throttle: bool) -> AsciiMetadataValue {
+    let flags = FeatureFlags {
+        reverse_scans: true,
+        last_scanned_row_responses: true,
+        routing_cookie: true,
+        retry_info: true,
+        mutate_rows_rate_limit: throttle,
+        mutate_rows_rate_limit2: throttle,
+        ..FeatureFlags::default()
+    };
+    URL_SAFE.encode(flags.encode_to_vec()).parse().expect("visible ASCII is a header value")
+}
 
-    /// An RPC of the admin service about a table, routed by `parameter`.
-    pub(super) fn admin_operation(
-        &self,
-        rpc: &'static str,
-        table: &str,
-        parameter: (&'static str, &str),
-    ) -> Operation {
-        self.operation(Kind::Admin(rpc), table, &[parameter])
-    }
-
-    fn operation(&self, kind: Kind, table: &str, routing: &[(&str, &str)]) -> Operation {
-        Operation {
-            rpc: kind.rpc(),
-            table: table.into(),
-            bucket: None,
-            target: self.target().clone(),
-            kind,
-            replay: Replay::Always,
-            high_fan_out: false,
-            routing: headers::routing(routing),
+/// Adds the entries of `more`, which replace those with the same names.
+pub(super) fn insert_all(metadata: &mut MetadataMap, more: &MetadataMap) {
+    for key in more.keys() {
+        let KeyRef::Ascii(key) = key else { continue };
+        if let Some(value) = more.get(key) {
+            metadata.insert(key.clone(), value.clone());
         }
     }
 }
@@ -219,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_tables_are_those_of_the_service() {
+    fn table_names_follow_the_rule_of_the_service() {
         for name in ["a", "_", "0-x", "Events.2024_01-02", &"x".repeat(50)] {
             check(name).unwrap();
         }
@@ -234,5 +270,24 @@ mod tests {
         assert!(Operation::for_test(Kind::PingAndWarm, "").check_table().is_ok());
         assert!(Operation::for_test(Kind::Admin("ListTables"), "").check_table().is_ok());
         assert!(Operation::for_test(Kind::Admin("GetTable"), "").check_table().is_err());
+    }
+
+    #[test]
+    fn routing_is_percent_encoded() {
+        let value =
+            routing_header(&[("table_name", "projects/p/instances/i/tables/a b"), ("app_profile_id", "")]);
+        assert_eq!(value, "table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fa%20b&app_profile_id=");
+    }
+
+    #[test]
+    fn data_rpcs_carry_every_header() {
+        let mut metadata = MetadataMap::new();
+        let operation = Operation::new(Kind::ReadRows, "t", Target::for_test(), &[("table_name", "t")]);
+        operation.insert_headers(&mut metadata, &features(false), 3);
+        assert_eq!(metadata.get(FEATURES_HEADER).unwrap(), "CAEgATABOAE=");
+        assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");
+        assert_eq!(metadata.get(ROUTING).unwrap(), "table_name=t");
+        assert!(metadata.get(API_CLIENT).unwrap().to_str().unwrap().starts_with("gl-rust/1."));
+        assert!(metadata.get(ATTEMPT_TIME).unwrap().to_str().unwrap().parse::<u64>().unwrap() > 0);
     }
 }

@@ -1,4 +1,4 @@
-//! A table without a key type: rows of cells under keys of bytes.
+//! A table without a key type: its keys are bytes, its rows cells.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,37 +35,32 @@ use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
 /// # fn main() {}
 /// ```
 ///
-/// It is for rows of other programs, for what a typed table cannot express, and for tools. A
-/// [`Table`](crate::Table) is the way to rows of one's own.
+/// Use it for rows of other programs, for what a typed table cannot express, and for tools. For your own rows, use a
+/// [`Table`](crate::Table).
 #[derive(Clone)]
 pub struct RawTable {
     client: Client,
     name: Arc<str>,
 }
 
-impl Client {
-    /// The table `name` without a key type. Sends nothing. A name that no table has, by the service's rule of 1 to 50
-    /// characters from `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`, is an error of every operation.
-    #[must_use]
-    pub fn raw_table(&self, name: &str) -> RawTable {
-        RawTable { client: self.clone(), name: name.into() }
-    }
-}
-
 impl RawTable {
+    pub(super) fn new(client: Client, name: &str) -> Self {
+        Self { client, name: name.into() }
+    }
+
     /// The table's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same table, whose operations have other settings.
+    /// This table with other settings.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
         Self { client: self.client.with(change), name: Arc::clone(&self.name) }
     }
 
-    /// Creates the table with these column families, and with tablets that begin at `splits`.
+    /// Creates the table with these column families, and tablets that begin at `splits`.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")]
@@ -87,11 +82,11 @@ impl RawTable {
     /// # fn main() {}
     /// ```
     ///
-    /// It is sent again only when it was not sent, or was refused. Of two families with one name the last counts.
+    /// It is retried only if it was not sent, or the server rejected it. If two families have the same name, the last counts.
     ///
     /// # Errors
-    /// When a family has a name or a rule that no family can have, which is found before it is sent;
-    /// [`is_already_exists`](Error::is_already_exists) where there is such a table; when the request fails.
+    /// When a family has an invalid name or rule, before sending; [`is_already_exists`](Error::is_already_exists) if the table
+    /// exists; when the request fails.
     pub async fn create<S: Into<Bytes>>(
         &self,
         families: impl IntoIterator<Item = Family>,
@@ -102,21 +97,21 @@ impl RawTable {
         self.client.create_table(&self.name, NewTable { families, splits, row_key_schema: None }).await
     }
 
-    /// What the table is: [`Client::table_info`].
+    /// The table's schema, as [`Client::table_info`].
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub async fn info(&self) -> Result<TableInfo, Error> {
         self.client.table_info(&self.name).await
     }
 
-    /// Adds, changes and drops column families, by all changes in their order, or by none; what the table is then.
+    /// Adds, changes and drops column families: all changes in order, or none of them. Returns the new schema.
     ///
-    /// It is sent again only when it was not sent, or was refused.
+    /// It is retried only if it was not sent, or the server rejected it.
     ///
     /// # Errors
-    /// When there is no change, or one with a name or a rule that no family can have, which is found before it is
-    /// sent. When a family that is added is there, or one that is changed is not; when the request fails.
+    /// When there are no changes, or one has an invalid name or rule, before sending; when a family to add exists, or one to
+    /// change does not; when the request fails.
     pub async fn modify_families(
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
@@ -124,22 +119,22 @@ impl RawTable {
         self.client.modify_families(&self.name, changes.into_iter().collect()).await
     }
 
-    /// Waits until every cluster of the instance has what was written to the table before the call.
+    /// Waits until every cluster of the instance has all writes to the table that were made before the call.
     ///
-    /// It is asked again and again, with the pauses of the settings for `admin`, and for as long as these allow in all.
+    /// It polls the server with the backoff and within the total timeout of the settings for `admin`.
     ///
     /// # Errors
-    /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when the time ran out; when a request fails.
+    /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when it times out; when a request fails.
     pub async fn wait_for_consistency(&self) -> Result<(), Error> {
         self.client.wait_for_consistency(&self.name).await
     }
 
-    /// The row with this key, or what the filter leaves of it; none where there is nothing.
+    /// The row with this key, or what the filter leaves of it; none if that is nothing.
     ///
-    /// Nothing is sent for a key that no row has, which is empty or above 4096 bytes: there is none.
+    /// Sends nothing for a key that no row can have, which is empty or longer than 4096 bytes, and returns none.
     ///
     /// # Errors
-    /// When the filter is none that Bigtable takes, or the read fails.
+    /// When Bigtable rejects the filter, or the read fails.
     pub async fn read_row(
         &self,
         key: impl Into<Bytes>,
@@ -152,15 +147,15 @@ impl RawTable {
         }
     }
 
-    /// The rows that a request names, in the order of their keys or against it.
+    /// The rows that a request selects, in ascending or descending order of their keys.
     pub fn read_rows(&self, request: ReadRows) -> RowStream {
         self.client.read_rows(&self.name, request)
     }
 
-    /// Changes one row, by all mutations or none.
+    /// Changes one row, atomically.
     ///
     /// # Errors
-    /// When the write is above a limit of Bigtable, which is found before it is sent; when it fails.
+    /// When the write is above a limit of Bigtable, before sending; when it fails.
     pub async fn mutate_row(
         &self,
         key: impl Into<Bytes>,
@@ -170,8 +165,8 @@ impl RawTable {
         self.client.mutate_row(&self.name, key.into(), mutations).await
     }
 
-    /// Changes many rows, each as a whole and independently of the others, in as few requests as Bigtable's limits
-    /// allow. What became of each is in the order of `entries`.
+    /// Changes many rows, each atomically and independently of the others, in as few requests as Bigtable's limits allow.
+    /// The results are in the order of `entries`.
     pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
         self.client.mutate_rows(&self.name, entries).await
     }
@@ -190,15 +185,15 @@ impl RawTable {
         RawWriter::new(self.client.clone(), Arc::clone(&self.name), settings)
     }
 
-    /// Changes a row by `then` where `condition` leaves a cell of it, or, without a condition, where it has any cell;
-    /// by `otherwise` where not. Says which: true for `then`.
+    /// Applies `then` to a row if `condition` leaves a cell of it, or, without a condition, if it has any cell; otherwise
+    /// applies `otherwise`. Returns true for `then`.
     ///
-    /// It is sent again only when it was not sent, or was refused. After an error that
+    /// It is retried only if it was not sent, or the server rejected it. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
-    /// When both lists are empty, or the write is above a limit of Bigtable, or the filter is none that it takes, all
-    /// of which are found before it is sent; when it fails.
+    /// When both lists are empty, the write is above a limit of Bigtable, or Bigtable rejects the filter, all before sending;
+    /// when it fails.
     pub async fn check_and_mutate_row(
         &self,
         key: impl Into<Bytes>,
@@ -209,13 +204,13 @@ impl RawTable {
         self.client.check_and_mutate_row(&self.name, key.into(), condition, then, otherwise).await
     }
 
-    /// Changes cells of a row by what they hold, in the order of the rules; the changed cells, as they are then.
+    /// Increments or appends to cells of a row, in the order of the rules, and returns the changed cells.
     ///
-    /// It is sent again only when it was not sent, or was refused. After an error that
+    /// It is retried only if it was not sent, or the server rejected it. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
-    /// When there is no rule, or the write fails.
+    /// When there are no rules, or the write fails.
     pub async fn read_modify_write_row(
         &self,
         key: impl Into<Bytes>,
@@ -224,8 +219,8 @@ impl RawTable {
         self.client.read_modify_write_row(&self.name, key.into(), rules).await
     }
 
-    /// Keys that cut the table into parts of about equal size, in order, each with about how many bytes the rows
-    /// before it take. They need not be those of rows; the last may be empty, and then stands for the table's end.
+    /// Keys that divide the table into parts of about equal size, in order, each with about how many bytes the rows before it
+    /// take. They need not be keys of rows. The last may be empty, and then stands for the table's end.
     ///
     /// # Errors
     /// When the request fails.

@@ -1,8 +1,8 @@
-//! How long and how often each operation is tried.
+//! Timeouts and retries of each operation.
 
 use std::time::Duration;
 
-/// How long and how often the operations of a client are tried, each kind by its own [`CallSettings`].
+/// The timeouts and retries of a client's operations, with [`CallSettings`] for each kind.
 ///
 /// ```
 /// # #[cfg(feature = "embedded")]
@@ -15,7 +15,7 @@ use std::time::Duration;
 ///
 /// let client = Client::embedded();
 /// let serving = client.with(Settings::serving); // gives up in seconds
-/// let batch = client.with(Settings::batch); // waits out an outage of an hour
+/// let batch = client.with(Settings::batch); // retries for an hour
 /// let hasty = serving.with(|settings| settings.read_row.total_timeout = Duration::from_millis(200));
 /// # drop((batch, hasty));
 /// # }
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// # fn main() {}
 /// ```
 ///
-/// An attempt, and all attempts together, take at most:
+/// The timeouts of an attempt, and of all attempts together:
 ///
 /// | operation | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
 /// |---|---|---|---|
@@ -36,75 +36,75 @@ use std::time::Duration;
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
 ///
-/// All operations back off in the same way: 25 ms after the first failure, twice as long after each further one, at most 10 s,
-/// of which a random half to whole is waited, so that clients that failed together do not retry together.
+/// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
+/// times a random factor from a half to one, so that clients that failed together do not retry together.
 ///
-/// The values are those of Google's Java client, but for the pauses.
+/// The timeouts are those of Google's Java client.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
     /// Reads of one row by its key.
     pub read_row: CallSettings,
-    /// Scans; of a scan over several buckets, the request for each.
+    /// Scans. For a scan over several buckets, the request for each.
     pub read_rows: CallSettings,
-    /// Samples of a table's keys, by which it is cut into parts.
+    /// Samples of a table's keys, which divide it into parts.
     pub sample_row_keys: CallSettings,
     /// Writes of one row.
     pub mutate_row: CallSettings,
-    /// Writes of many rows; each request of them.
+    /// Writes of many rows, each request of them.
     pub mutate_rows: CallSettings,
-    /// Conditional writes, which are sent again only when they were not sent, or the server refused them in a transient way.
+    /// Conditional writes, which are retried only if they were not sent, or the server rejected them with a transient failure.
     pub check_and_mutate_row: CallSettings,
-    /// Increments and appends, which are sent again only when they were not sent, or the server refused them in a transient way.
+    /// Increments and appends, which are retried only if they were not sent, or the server rejected them with a transient
+    /// failure.
     pub read_modify_write_row: CallSettings,
-    /// What is done to tables: creating, describing, changing and deleting them.
+    /// Creating, describing, changing and deleting tables.
     pub admin: CallSettings,
-    /// The first request on a new connection, which has the server open what it will need.
+    /// The first request on a new connection, which has the server prepare for later ones.
     pub ping_and_warm: CallSettings,
-    /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) could be read: false. Unless it is
-    /// required, they go on, with a warning, where the admin service refuses or does not answer within 3 s.
+    /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked: false. If not
+    /// required, requests go ahead with a warning when the admin service refuses or does not answer within 3 s.
     ///
-    /// It does not refuse tables without a voucher. The 3 s come on top of a call's own time, once for each table.
+    /// Tables without a voucher pass in any case. The 3 s come on top of a call's own time, once for each table.
     pub require_layout_check: bool,
 }
 
-/// How long and how often one kind of operation is tried.
+/// The timeouts and retries of one kind of operation.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CallSettings {
-    /// How long one attempt may take, the answer included. The server gets the same deadline. Zero fails every operation
-    /// by [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) before sending.
+    /// How long one attempt may take, including the answer. The server gets the same deadline. Zero fails every operation with
+    /// [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) before sending.
     pub attempt_timeout: Duration,
-    /// How long all attempts may take together, with the pauses between them. A pause that is longer than the remaining time
-    /// is shortened, once, so that the last attempt has its last quarter, or second. Zero is as in `attempt_timeout`.
+    /// How long all attempts and the backoff between them may take. A backoff longer than the remaining time is shortened
+    /// once, so that the last attempt has a quarter of that time, at most a second. Zero is as for `attempt_timeout`.
     pub total_timeout: Duration,
-    /// How long a stream may be silent. Only time spent waiting for the server counts. Operations without a stream do not
-    /// use it.
+    /// How long a stream may be silent. Only time spent waiting for the server counts. For operations with a stream only.
     pub idle_timeout: Duration,
     /// How many attempts may fail in a row. A row that a stream delivers, or progress that the server reports, resets the
     /// count.
     pub max_attempts: u32,
-    /// The pause between attempts, unless the server asks for another.
+    /// The backoff between attempts, unless the server asks for a delay.
     pub backoff: Backoff,
 }
 
 /// The exponential backoff between attempts.
 ///
-/// The pause after the first failure is `initial`, and `multiplier` times as long after each further one, at most `max`; a
-/// random half to whole of it is waited.
+/// It is `initial` after the first failure, and `multiplier` times as long after each further one, at most `max`; times a
+/// random factor from a half to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Backoff {
-    /// The longest pause after the first failure.
+    /// The longest backoff after the first failure.
     pub initial: Duration,
-    /// How many times longer the next pause is. Below 1 it counts as 1.
+    /// The factor from one backoff to the next. Values below 1 count as 1.
     pub multiplier: f64,
-    /// The longest pause.
+    /// The longest backoff.
     pub max: Duration,
 }
 
 impl Settings {
-    /// For requests that somebody waits for: a point read or write gives up after 5 s, a scan after a minute.
+    /// For requests that users wait for: a point read or write gives up after 5 s, a scan after a minute.
     pub fn serving(&mut self) {
         self.read_row = CallSettings::of(2 * SECOND, 5 * SECOND);
         self.read_rows = CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(30 * SECOND, MINUTE) };
@@ -112,12 +112,12 @@ impl Settings {
             CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(5 * SECOND, 10 * SECOND) };
         self.mutate_row = CallSettings::of(2 * SECOND, 5 * SECOND);
         self.mutate_rows = CallSettings::of(5 * SECOND, 10 * SECOND);
-        // Of these an attempt that times out is the last.
+        // These are not retried after a timeout.
         self.check_and_mutate_row = CallSettings::of(5 * SECOND, 5 * SECOND);
         self.read_modify_write_row = CallSettings::of(5 * SECOND, 5 * SECOND);
     }
 
-    /// For jobs that nobody waits for: an outage of an hour is waited out.
+    /// For batch jobs, which survive an outage of an hour.
     pub fn batch(&mut self) {
         let (scans, priming) = (self.read_rows.total_timeout, self.ping_and_warm.total_timeout);
         self.each(|call| call.total_timeout = 60 * MINUTE);
@@ -194,12 +194,12 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// The pause after so many failures in a row, of which `share`, from 0 to 1, says how much of its random half.
-    pub(super) fn pause(&self, failures: u32, share: f64) -> Duration {
+    /// The backoff after this number of failures in a row. `jitter`, from 0 to 1, scales its random half.
+    pub(super) fn pause(&self, failures: u32, jitter: f64) -> Duration {
         let exponent = i32::try_from(failures.saturating_sub(1)).unwrap_or(i32::MAX);
         let times = self.multiplier.max(1.0).powi(exponent);
         let longest = (self.initial.as_secs_f64() * times).min(self.max.as_secs_f64());
-        Duration::try_from_secs_f64(longest * (0.5 + share / 2.0)).unwrap_or(self.max)
+        Duration::try_from_secs_f64(longest * (0.5 + jitter / 2.0)).unwrap_or(self.max)
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pauses_double_up_to_the_longest() {
+    fn the_backoff_doubles_up_to_the_longest() {
         let backoff = Backoff::default();
         let longest: Vec<u128> = (1..=11).map(|failures| backoff.pause(failures, 1.0).as_millis()).collect();
         assert_eq!(longest, [25, 50, 100, 200, 400, 800, 1600, 3200, 6400, 10_000, 10_000]);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn no_setting_of_a_pause_panics() {
+    fn no_backoff_panics() {
         for multiplier in [f64::NAN, f64::INFINITY, -1.0, 0.0, f64::MAX] {
             let backoff = Backoff { multiplier, initial: Duration::MAX, max: Duration::MAX };
             for failures in [0, 1, 2, u32::MAX] {

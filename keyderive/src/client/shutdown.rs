@@ -1,4 +1,4 @@
-//! Closing: what is in flight ends, and nothing new begins.
+//! Closing a client: operations in flight finish, and no new ones begin.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,22 +11,24 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// How long a stream may be left unpolled while somebody waits for the client to be closed.
+/// How long `close` waits for a stream that is not polled.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 
-/// Stands for a round in the pass of what has ended.
+/// In place of a round, in the guard of a stream that has ended.
 const ENDED: u64 = u64::MAX;
 
 /// Whether the client is closed, and what is in flight.
 #[derive(Debug, Default)]
 pub(super) struct Shutdown {
     closed: AtomicBool,
-    inside: AtomicUsize,
-    left: Notify,
+    in_flight: AtomicUsize,
+    /// Notified when nothing is in flight.
+    idle: Notify,
+    /// Notified when the client is closed.
     closing: Notify,
-    /// How often it was asked which streams are still polled. That is asked only when it is closed.
+    /// Counts the rounds in which `close` looks for streams that are not polled.
     round: AtomicU64,
-    /// The streams in flight. Those that have ended are removed when the list is full.
+    /// The streams in flight. Streams that have ended are removed when the list is full.
     streams: Mutex<Vec<Weak<InFlightGuard>>>,
 }
 
@@ -34,47 +36,47 @@ pub(super) struct Shutdown {
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     shutdown: Arc<Shutdown>,
-    /// Of a stream, the last round in which it was polled; `ENDED` once it no longer counts.
-    seen: AtomicU64,
-    /// Wakes who waits for the stream.
+    /// For a stream: the last round in which it was polled, or `ENDED` once it no longer counts.
+    polled_in: AtomicU64,
+    /// Wakes the task that waits for the stream.
     reader: AtomicWaker,
 }
 
-/// Counts a stream as in flight; empty if the operation that it is part of is counted, or it has ended.
+/// Counts a stream as in flight. Empty if the stream has ended, or is part of an operation that is counted.
 ///
-/// A stream that is in scope and not polled cannot end. So whoever closes the client wakes all streams, and gives those
-/// up that are not polled for some time after that.
+/// A stream that its owner keeps without polling it cannot end. So `close` wakes all streams, and after some time gives up
+/// those that have not been polled since.
 #[derive(Debug, Default)]
 pub(crate) struct StreamGuard(Option<Arc<InFlightGuard>>);
 
 impl Shutdown {
     /// Counts an operation as in flight, unless the client is closed.
     pub(super) fn enter(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
-        // Counted first, so that one who closes at the same time sees it.
-        self.inside.fetch_add(1, Ordering::SeqCst);
-        let seen = AtomicU64::new(self.round.load(Ordering::SeqCst));
-        let pass = InFlightGuard { shutdown: Arc::clone(self), seen, reader: AtomicWaker::new() };
-        (!self.is_closed()).then(|| Arc::new(pass))
+        // Counted first, so that a concurrent `close` sees it.
+        self.in_flight.fetch_add(1, Ordering::SeqCst);
+        let polled_in = AtomicU64::new(self.round.load(Ordering::SeqCst));
+        let guard = InFlightGuard { shutdown: Arc::clone(self), polled_in, reader: AtomicWaker::new() };
+        (!self.is_closed()).then(|| Arc::new(guard))
     }
 
     /// As [`enter`](Self::enter), for a stream.
     pub(super) fn enter_stream(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
-        let pass = self.enter()?;
+        let guard = self.enter()?;
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if streams.len() == streams.capacity() {
             streams.retain(|stream| stream.strong_count() > 0);
             let live = streams.len();
             streams.reserve(live.max(8));
         }
-        streams.push(Arc::downgrade(&pass));
-        Some(pass)
+        streams.push(Arc::downgrade(&guard));
+        Some(guard)
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::SeqCst)
     }
 
-    /// Ready when the client is closed.
+    /// Waits until the client is closed.
     pub(super) async fn closing(&self) {
         let closing = self.closing.notified();
         if !self.is_closed() {
@@ -82,42 +84,42 @@ impl Shutdown {
         }
     }
 
-    /// Closes the client at once; the future is ready when everything in flight has ended or was given up.
+    /// Closes the client at once. The future is ready when everything in flight has ended or was given up.
     pub(super) fn close(self: &Arc<Self>) -> impl Future<Output = ()> + Send + use<> {
         self.closed.store(true, Ordering::SeqCst);
         self.closing.notify_waiters();
         let shutdown = Arc::clone(self);
         async move {
-            while !shutdown.is_empty() {
-                let round = shutdown.ask();
+            while !shutdown.is_idle() {
+                let round = shutdown.begin_round();
                 match Handle::try_current() {
-                    Ok(_) if timeout(GIVEN_UP_AFTER, shutdown.emptied()).await.is_err() => {
+                    Ok(_) if timeout(GIVEN_UP_AFTER, shutdown.wait_until_idle()).await.is_err() => {
                         shutdown.give_up(round);
                     }
                     Ok(_) => {}
-                    // There is no clock to give up by.
-                    Err(_) => shutdown.emptied().await,
+                    // Without a runtime there is no timer.
+                    Err(_) => shutdown.wait_until_idle().await,
                 }
             }
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.inside.load(Ordering::SeqCst) == 0
+    fn is_idle(&self) -> bool {
+        self.in_flight.load(Ordering::SeqCst) == 0
     }
 
-    async fn emptied(&self) {
+    async fn wait_until_idle(&self) {
         loop {
-            let left = self.left.notified();
-            if self.is_empty() {
+            let idle = self.idle.notified();
+            if self.is_idle() {
                 return;
             }
-            left.await;
+            idle.await;
         }
     }
 
-    /// Begins a round: wakes all streams, so that those that are waited for are polled.
-    fn ask(&self) -> u64 {
+    /// Begins a round: wakes all streams, so that the tasks that wait for them poll them.
+    fn begin_round(&self) -> u64 {
         let round = self.round.fetch_add(1, Ordering::SeqCst) + 1;
         for stream in self.open_streams() {
             stream.reader.wake();
@@ -125,11 +127,11 @@ impl Shutdown {
         round
     }
 
-    /// Takes the leave of streams that have not been polled since a round began.
+    /// Gives up the streams that have not been polled since a round began.
     fn give_up(&self, round: u64) {
         for stream in self.open_streams() {
-            let unseen = |seen| (seen < round).then_some(ENDED);
-            if stream.seen.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unseen).is_ok() {
+            let unpolled = |polled_in| (polled_in < round).then_some(ENDED);
+            if stream.polled_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, unpolled).is_ok() {
                 self.leave();
             }
         }
@@ -141,31 +143,30 @@ impl Shutdown {
     }
 
     fn leave(&self) {
-        if self.inside.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.left.notify_waiters();
+        if self.in_flight.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.idle.notify_waiters();
         }
     }
 }
 
 impl InFlightGuard {
-    /// Leaves, unless it has.
     fn end(&self) {
-        if self.seen.swap(ENDED, Ordering::SeqCst) != ENDED {
+        if self.polled_in.swap(ENDED, Ordering::SeqCst) != ENDED {
             self.shutdown.leave();
         }
     }
 
-    /// Notes that its stream is polled; whether it has not been given up.
+    /// Records that the stream is polled. False if `close` has given it up.
     #[inline]
     fn is_polled(&self) -> bool {
         let round = self.shutdown.round.load(Ordering::Relaxed);
-        self.seen.load(Ordering::Relaxed) == round || self.is_polled_in(round)
+        self.polled_in.load(Ordering::Relaxed) == round || self.is_polled_in(round)
     }
 
     #[cold]
     fn is_polled_in(&self, round: u64) -> bool {
-        let polled = |seen| (seen != ENDED).then_some(round);
-        self.seen.fetch_update(Ordering::SeqCst, Ordering::SeqCst, polled).is_ok()
+        let polled = |polled_in| (polled_in != ENDED).then_some(round);
+        self.polled_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, polled).is_ok()
     }
 }
 
@@ -176,33 +177,33 @@ impl Drop for InFlightGuard {
 }
 
 impl StreamGuard {
-    pub(super) fn new(pass: Option<Arc<InFlightGuard>>) -> Self {
-        Self(pass)
+    pub(super) fn new(guard: Option<Arc<InFlightGuard>>) -> Self {
+        Self(guard)
     }
 
-    pub(super) fn pass(&self) -> Option<Arc<InFlightGuard>> {
+    pub(super) fn guard(&self) -> Option<Arc<InFlightGuard>> {
         self.0.clone()
     }
 
-    /// Notes that the stream is polled; whether it may go on.
+    /// Records that the stream is polled. False if `close` has given it up.
     #[inline]
     pub(crate) fn is_polled(&self) -> bool {
-        self.0.as_ref().is_none_or(|pass| pass.is_polled())
+        self.0.as_ref().is_none_or(|guard| guard.is_polled())
     }
 
-    /// The stream has nothing yet, and is waited for.
+    /// Registers the task that waits for the stream's next item.
     pub(crate) fn waits(&self, cx: &Context<'_>) {
-        if let Some(pass) = &self.0 {
-            pass.reader.register(cx.waker());
-            // A round that began meanwhile woke nobody.
-            pass.is_polled();
+        if let Some(guard) = &self.0 {
+            guard.reader.register(cx.waker());
+            // A round that began before the registration did not wake this task.
+            guard.is_polled();
         }
     }
 
-    /// The stream has ended, or has all that was asked for.
+    /// Records that the stream has ended, or has returned all requested rows.
     pub(crate) fn end(&mut self) {
-        if let Some(pass) = self.0.take() {
-            pass.end();
+        if let Some(guard) = self.0.take() {
+            guard.end();
         }
     }
 }
@@ -214,19 +215,19 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_inside_ends_and_nothing_enters() {
+    async fn operations_in_flight_finish_and_no_new_ones_begin() {
         let shutdown = Arc::new(Shutdown::default());
-        let passes = [shutdown.enter().unwrap(), shutdown.enter_stream().unwrap()];
+        let guards = [shutdown.enter().unwrap(), shutdown.enter_stream().unwrap()];
         let mut closed = std::pin::pin!(shutdown.close());
         assert!(shutdown.enter().is_none() && shutdown.enter_stream().is_none());
         assert!((&mut closed).now_or_never().is_none());
-        drop(passes);
+        drop(guards);
         assert!(closed.now_or_never().is_some());
         shutdown.close().await;
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_stream_leaves_once() {
+    async fn a_stream_is_counted_down_once() {
         let shutdown = Arc::new(Shutdown::default());
         let (other, given_up) = (shutdown.enter().unwrap(), StreamGuard::new(shutdown.enter_stream()));
         let mut ended = StreamGuard::new(shutdown.enter_stream());
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_a_runtime_it_is_closed_too() {
+    fn it_closes_outside_of_a_runtime_too() {
         let shutdown = Arc::new(Shutdown::default());
         let stream = shutdown.enter_stream().unwrap();
         let mut closed = std::pin::pin!(shutdown.close());
@@ -249,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn passes_of_streams_that_have_ended_are_cleared_away() {
+    fn guards_of_ended_streams_are_removed() {
         let shutdown = Arc::new(Shutdown::default());
         let kept: Vec<_> = (0..20).map(|_| shutdown.enter_stream().unwrap()).collect();
         for _ in 0..10_000 {

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::Client;
-use super::transport::Transport;
+use super::connections::Transport;
 
 /// How many streams of one connection may stay open for as long as a scan runs.
 ///

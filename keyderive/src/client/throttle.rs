@@ -1,4 +1,4 @@
-//! The rate at which a server wants writes of many rows.
+//! Throttles writes of many rows to the rate that the server asks for.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,18 +8,18 @@ use tonic::Code;
 
 use keyderive_proto::data::RateLimitInfo;
 
-/// Requests in a second, before a server has said anything.
+/// Requests per second at first.
 const FIRST_RATE: f64 = 10.0;
-/// By how much a server's word, or a failure, changes the rate at once.
+/// The least and the greatest factor of one change of the rate.
 const FACTORS: (f64, f64) = (0.7, 1.3);
+/// The least and the greatest rate.
 const RATES: (f64, f64) = (0.1, 100_000.0);
-/// How long the rate stays what a failure has made it.
+/// How long the rate stays as it is after a failure.
 const AFTER_FAILURE: Duration = Duration::from_secs(10);
-/// No period is longer, whatever a server says.
-const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+const MAX_PERIOD: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Holds requests back to a rate, which follows what the server says: a factor, by which the rate is to change, and a
-/// period, for which it is to stay so. It is off until the server has said that, and again when it no longer does.
+/// A rate limiter. The server sends a factor to change the rate by, and a period to keep the new rate for. The limiter is off
+/// until the server sends these, and again once it stops sending them.
 ///
 /// The numbers are those of Google's Java client.
 #[derive(Debug)]
@@ -28,22 +28,22 @@ pub(super) struct Throttle(Mutex<State>);
 #[derive(Debug)]
 struct State {
     on: bool,
-    /// Requests in a second.
+    /// Requests per second.
     rate: f64,
-    /// Until when the rate stays as it is.
-    settled_until: Option<Instant>,
-    /// When the next request may go.
+    /// Until when the rate may not change.
+    fixed_until: Option<Instant>,
+    /// When the next request may be sent.
     next: Option<Instant>,
 }
 
 impl Default for Throttle {
     fn default() -> Self {
-        Self(Mutex::new(State { on: false, rate: FIRST_RATE, settled_until: None, next: None }))
+        Self(Mutex::new(State { on: false, rate: FIRST_RATE, fixed_until: None, next: None }))
     }
 }
 
 impl Throttle {
-    /// When a request may go that comes now. The one after it may go an interval later.
+    /// Reserves a turn for a request, and returns when to send it.
     pub(super) fn reserve(&self) -> Instant {
         let now = Instant::now();
         let mut state = self.state();
@@ -55,9 +55,9 @@ impl Throttle {
         turn
     }
 
-    /// A server has answered, and said what rate it wants, or nothing of it.
-    pub(super) fn told(&self, info: Option<&RateLimitInfo>) {
-        match info.and_then(wanted) {
+    /// Follows the rate limit of an answer, if it has one.
+    pub(super) fn update(&self, info: Option<&RateLimitInfo>) {
+        match info.and_then(factor_and_period) {
             Some((factor, period)) => {
                 let mut state = self.state();
                 state.on = true;
@@ -65,7 +65,7 @@ impl Throttle {
             }
             None => {
                 let mut state = self.state();
-                if state.is_open() {
+                if state.may_change() {
                     state.on = false;
                     state.next = None;
                 }
@@ -73,7 +73,7 @@ impl Throttle {
         }
     }
 
-    /// A request has failed. What shows that the server has too much to do slows the next ones down.
+    /// Slows the next requests down if a request failed because the server is overloaded.
     pub(super) fn failed(&self, code: Code) {
         let mut state = self.state();
         let overload = matches!(code, Code::DeadlineExceeded | Code::Unavailable | Code::ResourceExhausted);
@@ -89,21 +89,20 @@ impl Throttle {
 }
 
 impl State {
-    /// Whether the rate may change now.
-    fn is_open(&self) -> bool {
-        self.settled_until.is_none_or(|until| Instant::now() >= until)
+    fn may_change(&self) -> bool {
+        self.fixed_until.is_none_or(|until| Instant::now() >= until)
     }
 
     fn change(&mut self, factor: f64, period: Duration) {
-        if self.is_open() {
+        if self.may_change() {
             self.rate = (self.rate * factor.clamp(FACTORS.0, FACTORS.1)).clamp(RATES.0, RATES.1);
-            self.settled_until = Some(Instant::now() + period.min(LONGEST));
+            self.fixed_until = Some(Instant::now() + period.min(MAX_PERIOD));
         }
     }
 }
 
-/// The factor and the period, where both are more than nothing.
-fn wanted(info: &RateLimitInfo) -> Option<(f64, Duration)> {
+/// The factor and the period, if both are positive.
+fn factor_and_period(info: &RateLimitInfo) -> Option<(f64, Duration)> {
     let period = info.period.as_ref()?;
     let seconds = u64::try_from(period.seconds).ok()?;
     let nanos = u32::try_from(period.nanos).ok().filter(|nanos| *nanos < 1_000_000_000)?;
@@ -122,8 +121,8 @@ mod tests {
         RateLimitInfo { factor, period: Some(values::Duration { seconds, nanos: 0 }) }
     }
 
-    fn told(throttle: &Throttle, factor: f64, seconds: i64) {
-        throttle.told(Some(&info(factor, seconds)));
+    fn update(throttle: &Throttle, factor: f64, seconds: i64) {
+        throttle.update(Some(&info(factor, seconds)));
     }
 
     fn rate(throttle: &Throttle) -> Option<f64> {
@@ -132,27 +131,27 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn it_is_off_until_the_server_says_a_rate() {
+    async fn it_is_off_until_the_server_sends_a_rate() {
         let throttle = Throttle::default();
-        throttle.told(None);
+        throttle.update(None);
         throttle.failed(Code::Unavailable);
         for nothing in [info(0.0, 1), info(-1.0, 1), info(f64::NAN, 1), info(1.0, 0), info(1.0, -1)] {
-            throttle.told(Some(&nothing));
+            throttle.update(Some(&nothing));
         }
-        throttle.told(Some(&RateLimitInfo { factor: 1.0, period: None }));
+        throttle.update(Some(&RateLimitInfo { factor: 1.0, period: None }));
         assert_eq!(rate(&throttle), None);
         assert!((0..1000).all(|_| throttle.reserve() == Instant::now()));
-        told(&throttle, 1.0, 1);
+        update(&throttle, 1.0, 1);
         assert_eq!(rate(&throttle), Some(10.0));
     }
 
     #[tokio::test(start_paused = true)]
     async fn requests_go_at_equal_intervals() {
         let (throttle, start) = (Throttle::default(), Instant::now());
-        told(&throttle, 1.0, 1);
+        update(&throttle, 1.0, 1);
         let turns: Vec<u128> = (0..4).map(|_| (throttle.reserve() - start).as_millis()).collect();
         assert_eq!(turns, [0, 100, 200, 300]);
-        // What was not used is not made up for.
+        // Unused turns are lost.
         advance(Duration::from_secs(10)).await;
         let turns: Vec<u128> = (0..2).map(|_| (throttle.reserve() - start).as_millis()).collect();
         assert_eq!(turns, [10_000, 10_100]);
@@ -161,17 +160,17 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_factor_is_bounded_and_counts_once_in_a_period() {
         let throttle = Throttle::default();
-        told(&throttle, 9.0, 5);
+        update(&throttle, 9.0, 5);
         assert_eq!(rate(&throttle), Some(13.0));
-        told(&throttle, 1.1, 5);
+        update(&throttle, 1.1, 5);
         advance(Duration::from_millis(4_999)).await;
-        told(&throttle, 1.1, 5);
+        update(&throttle, 1.1, 5);
         assert_eq!(rate(&throttle), Some(13.0));
         advance(Duration::from_millis(1)).await;
-        told(&throttle, 0.1, 1);
+        update(&throttle, 0.1, 1);
         assert_eq!(rate(&throttle), Some(9.1));
         advance(Duration::from_secs(1)).await;
-        told(&throttle, 1.1, 1);
+        update(&throttle, 1.1, 1);
         assert_eq!(rate(&throttle), Some(10.01));
     }
 
@@ -180,7 +179,7 @@ mod tests {
         let throttle = Throttle::default();
         for (factor, bound) in [(f64::INFINITY, 100_000.0), (1e-9, 0.1)] {
             for _ in 0..100 {
-                told(&throttle, factor, 1);
+                update(&throttle, factor, 1);
                 advance(Duration::from_secs(1)).await;
             }
             assert_eq!(rate(&throttle), Some(bound));
@@ -190,7 +189,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn overload_slows_down_for_ten_seconds() {
         let throttle = Throttle::default();
-        told(&throttle, 1.0, 1);
+        update(&throttle, 1.0, 1);
         advance(Duration::from_secs(1)).await;
         for code in [Code::NotFound, Code::Internal, Code::Aborted] {
             throttle.failed(code);
@@ -203,7 +202,7 @@ mod tests {
             throttle.failed(code);
             assert_eq!(rate(&throttle), Some(slower), "{code}");
             advance(Duration::from_millis(9_999)).await;
-            told(&throttle, 1.3, 1);
+            update(&throttle, 1.3, 1);
             assert_eq!(rate(&throttle), Some(slower), "{code}");
             advance(Duration::from_millis(1)).await;
         }
@@ -212,13 +211,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn silence_after_the_period_turns_it_off() {
         let throttle = Throttle::default();
-        told(&throttle, 1.0, 3);
-        throttle.told(None);
+        update(&throttle, 1.0, 3);
+        throttle.update(None);
         assert_eq!(rate(&throttle), Some(10.0));
         let turn = (0..50).map(|_| throttle.reserve()).max();
         assert_eq!(turn, Some(Instant::now() + Duration::from_millis(4_900)));
         advance(Duration::from_secs(3)).await;
-        throttle.told(None);
+        throttle.update(None);
         assert_eq!(rate(&throttle), None);
         assert_eq!(throttle.reserve(), Instant::now());
     }

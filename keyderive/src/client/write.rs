@@ -24,10 +24,10 @@ use tower_service::Service;
 
 use self::encode::MAX_BYTES;
 pub(crate) use self::encode::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
-use super::call::{self, Payload};
+use super::connections::Transport;
 use super::error::Error;
 use super::operation::{Kind, Replay};
-use super::transport::Transport;
+use super::retry::{self, Payload};
 use super::{Client, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
 use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
@@ -176,7 +176,7 @@ impl Client {
         };
         let response = self
             .call(operation, message, |transport, request| async move {
-                call::data(transport).read_modify_write_row(request).await
+                retry::data(transport).read_modify_write_row(request).await
             })
             .await
             .map_err(|error| error.of_row(&key).of_increments(&incremented))?;

@@ -20,8 +20,8 @@ use std::marker::PhantomData;
 pub use draft::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, Listed, NextAt};
 pub use draft::{Draft, Ended, Fixed};
 pub use explain::Explain;
-pub use request::{KeyRange, Request, prefix_end};
 pub(crate) use request::RequestSize;
+pub use request::{KeyRange, Request, prefix_end};
 
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]

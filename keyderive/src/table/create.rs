@@ -1,4 +1,4 @@
-//! Tables made, by what is declared of them.
+//! Tables as a whole: created as the key type and the row type declare them, described, changed, deleted.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
@@ -8,16 +8,17 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::verify::{self, Expected, Verify};
-use super::vouch::{self, Standing};
+use super::verify::{self, Expected, Verify, VoucherStatus};
 use super::{Table, VERSIONS, marker};
-use crate::client::{Aggregate, Client, Error, Family, GcRule, NewTable, TableSchema};
+use crate::client::{
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema,
+};
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
 use crate::row::Shape;
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Creates the table, as it is declared step by step.
+    /// Declares the table, to create it or to verify it.
     ///
     /// ```
     /// use std::time::Duration;
@@ -40,28 +41,28 @@ impl<K: TableKey, R> Table<K, R> {
     ///     .family("raw", GcRule::max_age(Duration::from_secs(7 * 24 * 60 * 60)))
     ///     .split_before(EventKey::scan().user_id_range("m"..));
     /// declared.clone().await?;
-    /// declared.verify().await?; // at the next start, say
+    /// declared.verify().await?; // for example at the next start
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// | declared | unless said otherwise |
+    /// | declared | default |
     /// |---|---|
     /// | column families | the table's own, and one for each field of the row type that is a struct or a map |
-    /// | their rules | one version of each column is kept; every version, where the row type reads [`Versions`](crate::row::Versions) there |
+    /// | garbage collection rules | keep one version of each column, or every version in families where the row type reads [`Versions`](crate::row::Versions) |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
-    /// | row key schema | that of the key type, where its layout has one |
-    /// | voucher | an empty column family that has the fingerprint of the key type's layout in its name |
+    /// | row key schema | that of the key type, if its layout has one |
+    /// | voucher | an empty column family whose name has the fingerprint of the key type's layout |
     /// | marker row | none |
     ///
-    /// It is sent when the declaration is awaited, or by [`if_absent`](CreateTable::if_absent).
+    /// Awaiting the declaration, or [`if_absent`](CreateTable::if_absent), sends it.
     pub fn create(&self) -> CreateTable<K> {
         CreateTable {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families(),
-            ruled: Vec::new(),
-            histories: self.histories(),
+            declared_rules: Vec::new(),
+            versioned: self.versioned_families(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
@@ -74,15 +75,14 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    /// Creates the table where there is none, with its column families; says whether it did. It is the short form of
-    /// `create().if_absent()`.
+    /// Creates the table if it does not exist, and returns whether it did. Short for `create().if_absent()`.
     ///
-    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The
-    /// families keep one version of each column, or all where the row type reads them.
+    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The families keep one
+    /// version of each column, or all if the row type reads them.
     ///
-    /// Of several programs that call it at the same time one creates the table, and the others compare it. A table that
-    /// exists is compared as by [`verify`](Self::verify); where key types with tags share it, this one's voucher is added;
-    /// each of them creates it [without a row key schema](CreateTable::without_row_key_schema) then.
+    /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
+    /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's voucher. Each
+    /// of them should create the table [without a row key schema](CreateTable::without_row_key_schema).
     ///
     /// # Errors
     /// As [`CreateTable::if_absent`].
@@ -90,72 +90,143 @@ impl<K: TableKey, R> Table<K, R> {
         self.create().if_absent().await
     }
 
+    /// The table's schema: its column families with their rules, and its row key schema.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let info = users.info().await?;
+    /// assert_eq!(info.family("cf").unwrap().gc_rule().to_string(), "all but the newest version");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    pub async fn info(&self) -> Result<TableInfo, Error> {
+        self.client.table_info(&self.name).await
+    }
+
+    /// Deletes the table with all its rows.
+    ///
+    /// # Errors
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    pub async fn delete_table(&self) -> Result<(), Error> {
+        self.client.delete_table(&self.name).await
+    }
+
+    /// Adds, changes and drops column families: all changes in order, or none of them. Returns the new schema.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// use keyderive::GcRule;
+    /// use keyderive::client::{Family, FamilyChange};
+    ///
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// let add = FamilyChange::add(Family::new("stats", GcRule::max_versions(3)));
+    /// users.modify_families([add]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It is retried only if it was not sent, or the server rejected it.
+    ///
+    /// # Errors
+    /// As [`RawTable::modify_families`](crate::client::RawTable::modify_families).
+    pub async fn modify_families(
+        &self,
+        changes: impl IntoIterator<Item = FamilyChange>,
+    ) -> Result<TableInfo, Error> {
+        self.client.modify_families(&self.name, changes.into_iter().collect()).await
+    }
+
+    /// Waits until every cluster of the instance has all writes to the table that were made before the call.
+    ///
+    /// It polls the server with the backoff and within the total timeout of the settings for `admin`.
+    ///
+    /// # Errors
+    /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when it times out; when a request fails.
+    pub async fn wait_for_consistency(&self) -> Result<(), Error> {
+        self.client.wait_for_consistency(&self.name).await
+    }
+
     /// The families of the row type: the table's own, and those of its fields that are structs or maps.
     ///
-    /// A struct with a flattened field does not tell its names, and a type that is only written tells nothing.
+    /// Those of a struct with a flattened field, and of a row type that is only written, are not known.
     pub(super) fn families(&self) -> Vec<Family> {
         let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(VERSIONS) };
         self.family_names().map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
     }
 
-    /// The families of which the row type reads every version.
-    pub(super) fn histories(&self) -> Vec<String> {
+    /// The families whose columns the row type reads in every version.
+    pub(super) fn versioned_families(&self) -> Vec<String> {
         self.family_names()
             .filter(|(_, all_versions)| *all_versions)
             .map(|(name, _)| name.to_owned())
             .collect()
     }
 
-    /// The families of the row type, each with whether every version is read. What a flattened field has is told by
-    /// [`every_version`](Self::every_version) alone.
+    /// The families of the row type, each with whether every version is read. For a row type with a flattened field, only
+    /// [`every_version`](Self::every_version) says that.
     pub(super) fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
-        let told = self.every_version && matches!(*self.shape, Shape::Flattened(_));
-        let own = [(&*self.family, self.shape.own_versions() || told)];
+        let flattened = self.every_version && matches!(*self.shape, Shape::Flattened(_));
+        let own = [(&*self.family, self.shape.own_versions() || flattened)];
         own.into_iter().chain(self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) }))
     }
 }
 
-/// What a table is to be, from [`Table::create`].
+/// The declaration of a table, from [`Table::create`].
 ///
-/// Awaited, it creates the table. It is sent again only when the server cannot have carried it out, so after another
-/// failure the table may be there.
+/// Awaiting it creates the table. The request is retried only if the server cannot have carried it out, so the table may
+/// exist after another failure.
 ///
 /// # Errors
-/// [`is_already_exists`](Error::is_already_exists) where there is such a table. Before anything is sent: where a family
-/// has a name or a rule that no family can have, a rule that keeps one version where the row type has
-/// [`Versions`](crate::row::Versions), or the name of a column of the row key schema; where two fields of the row type are
-/// one column, or it is none that can be a row; where a key to split at
-/// cannot be encoded.
-#[must_use = "a table is created when this is awaited, or by `if_absent`"]
+/// [`is_already_exists`](Error::is_already_exists) if the table exists. Before sending:
+///
+/// - when a family has an invalid name or rule, a rule that keeps one version although the row type has
+///   [`Versions`](crate::row::Versions) there, or the name of a column of the row key schema;
+/// - when two fields of the row type are the same column, or it cannot be a row;
+/// - when a key to split at cannot be encoded.
+#[must_use = "awaiting this, or `if_absent`, creates the table"]
 pub struct CreateTable<K> {
     client: Client,
     name: Arc<str>,
     families: Vec<Family>,
-    /// Those whose rules are declared, and not as usual.
-    ruled: Vec<String>,
-    /// Those of which every version is read.
-    histories: Vec<String>,
+    /// The families with a declared rule rather than the default one.
+    declared_rules: Vec<String>,
+    /// The families whose columns are read in every version.
+    versioned: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,
     has_marker: bool,
-    /// The first fault of what was declared.
+    /// The first error in the declaration.
     fault: Option<Error>,
     key: PhantomData<fn() -> K>,
 }
 
 impl<K: TableKey> CreateTable<K> {
-    /// Declares a column family, or for one that is declared, as the table's own is, another rule.
+    /// Declares a column family, or another rule for a declared one, such as the table's own.
     pub fn family(self, name: impl Into<String>, gc_rule: GcRule) -> Self {
         self.with_family(Family::new(name, gc_rule))
     }
 
-    /// Declares a column family whose cells are sums, least or greatest values of what is added to them.
+    /// Declares a column family whose cells are the sum, minimum or maximum of the values that are added to them.
     pub fn aggregate_family(self, name: impl Into<String>, aggregate: Aggregate, gc_rule: GcRule) -> Self {
         self.with_family(Family::aggregate(name, aggregate, gc_rule))
     }
 
     fn with_family(mut self, family: Family) -> Self {
-        self.ruled.push(family.name().to_owned());
+        self.declared_rules.push(family.name().to_owned());
         match self.families.iter_mut().find(|known| known.name() == family.name()) {
             Some(known) => *known = family,
             None => self.families.push(family),
@@ -163,8 +234,8 @@ impl<K: TableKey> CreateTable<K> {
         self
     }
 
-    /// Has a tablet begin at this key, and at the same place in every other salt bucket. [`split_before`](Self::split_before)
-    /// takes the first fields alone.
+    /// Begins a tablet at this key, and at the same place in every other salt bucket. For a place given by the first fields
+    /// of a key, use [`split_before`](Self::split_before).
     pub fn split_at(mut self, key: &K) -> Self {
         match key.encode() {
             Ok(key) => self.splits.extend(in_every_bucket(K::SCHEMA, key)),
@@ -175,7 +246,7 @@ impl<K: TableKey> CreateTable<K> {
         self
     }
 
-    /// Has a tablet begin where the rows of a scan begin, in every salt bucket: for a place by the first fields of a key.
+    /// Begins a tablet where the rows of a scan begin, in every salt bucket.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -194,9 +265,8 @@ impl<K: TableKey> CreateTable<K> {
     /// # }
     /// ```
     ///
-    /// Of several ranges, as those of `_any_of`, each begins one. A scan from the start of the table begins none, and
-    /// neither does one that no row can satisfy. Where the salt stands after a field, only the buckets are split that the
-    /// scan reads.
+    /// A scan with several ranges, as from `_any_of`, begins a tablet at each. A scan from the start of the table begins none,
+    /// nor does one that no row can satisfy. If the salt comes after a field, only the buckets that the scan reads are split.
     pub fn split_before(mut self, scan: impl IntoPlan<K>) -> Self {
         match scan.into_plan() {
             Ok(plan) => self.splits.extend(starts(K::SCHEMA, &plan)),
@@ -207,49 +277,48 @@ impl<K: TableKey> CreateTable<K> {
         self
     }
 
-    /// Leaves the row key schema out: SQL then sees keys as bytes.
+    /// Creates the table without a row key schema: SQL then sees keys as bytes.
     ///
-    /// It is for a table that several key types share, since SQL that names a column of the schema fails at the first
-    /// row key that the schema does not read. A row key schema cannot be changed later, only removed.
+    /// Use it for a table that several key types share: SQL that names a column of the schema fails at the first row key that
+    /// does not fit the schema. A row key schema cannot be changed later, only removed.
     pub fn without_row_key_schema(self) -> Self {
         Self { has_schema: false, ..self }
     }
 
-    /// Writes a marker row too, which says by which layout the rows are stored, so that a program whose key type is
-    /// another one finds out before it reads or writes; [`Table::verify`] compares it.
+    /// Also writes a marker row, which holds the layout of the row keys. [`Table::verify`] compares it, so that its error says
+    /// how the layout of another key type differs.
     ///
-    /// It takes the place of the row key schema: the marker's key is none of the key type's, and SQL that names a
-    /// column of the schema would fail at it. [`Table::write_marker`] says where it lies.
+    /// The table then has no row key schema: the marker's key is not of the key type, so SQL that names a column of the schema
+    /// would fail at it. [`Table::write_marker`] describes the row.
     pub fn with_marker(self) -> Self {
         Self { has_marker: true, ..self }
     }
 
-    /// Creates the table where there is none; says whether it did.
+    /// Creates the table if it does not exist, and returns whether it did.
     ///
-    /// A table that exists is compared as by [`verify`](Self::verify), but for the rules that are not declared. What it
-    /// lacks beside other key types is added: the voucher of a key type with a tag, and the marker row where one is
-    /// declared.
+    /// An existing table is compared as by [`verify`](Self::verify), without rules that are not declared. If it lacks them,
+    /// the voucher of a key type with a tag and the declared marker row are added.
     ///
     /// # Errors
-    /// When the table can be neither created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first difference from
-    /// what is declared, with both sides; where the table vouches for no layout at all, since another program made it:
-    /// [`Table::vouch`] gives it a voucher.
+    /// When the table can neither be created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first
+    /// difference from the declaration, with both sides, and for a table without vouchers, which another program created:
+    /// [`Table::vouch`] adds one.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the table may be there, without the marker. The same call again completes it.
+    /// After a dropped future, the table may exist without its marker. Call it again to complete the table.
     pub async fn if_absent(self) -> Result<bool, Error> {
         match self.send().await {
             Err(error) if error.is_already_exists() => {}
             created => return created.map(|()| true),
         }
         let info = self.client.table_info(&self.name).await?;
-        // The marker is completed below.
-        let expected = Expected { marker: false, ..self.expected(self.ruled.clone()) };
-        let (_, standing) = verify::compare::<K>(&self.client, &info, &expected).await?;
-        match standing {
-            Standing::Vouched => {}
-            Standing::OtherTags => vouch::add::<K>(&self.client, &self.name).await?,
-            Standing::Unvouched => return Err(vouch::unvouched::<K>(&info)),
+        // The marker is added below.
+        let expected = Expected { marker: false, ..self.expected(self.declared_rules.clone()) };
+        let (_, status) = verify::compare::<K>(&self.client, &info, &expected).await?;
+        match status {
+            VoucherStatus::Vouched => {}
+            VoucherStatus::OtherTags => verify::add_voucher::<K>(&self.client, &self.name).await?,
+            VoucherStatus::Unvouched => return Err(verify::unvouched::<K>(&info)),
         }
         if self.has_marker {
             marker::write::<K>(&self.client, &info).await?;
@@ -257,10 +326,14 @@ impl<K: TableKey> CreateTable<K> {
         Ok(false)
     }
 
-    /// Compares the table that exists with what is declared, and changes nothing: that it vouches for the layout of the
-    /// key type; that it has the families, each with its rule and its kind of cells; that its row key schema is the
-    /// declared one, where it has one; that it has the marker row of the key type, where one is declared. Families and
-    /// splits that are not declared are no fault. It is sent when it is awaited.
+    /// Compares an existing table with the declaration, and changes nothing. Awaiting it sends it. The table must
+    ///
+    /// - vouch for the layout of the key type,
+    /// - have the declared families, each with its rule and its type of cells,
+    /// - have the declared row key schema, if it has one,
+    /// - have the marker row of the key type, if one is declared.
+    ///
+    /// It may have other families and splits.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -282,9 +355,9 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does not vouch
-    /// for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) lets it pass;
-    /// [`is_not_found`](Error::is_not_found) where there is no such table.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does
+    /// not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
+    /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify<K> {
         let all = self.families.iter().map(|family| family.name().to_owned());
         Verify {
@@ -296,11 +369,11 @@ impl<K: TableKey> CreateTable<K> {
         }
     }
 
-    fn expected(&self, ruled: Vec<String>) -> Expected {
+    fn expected(&self, declared_rules: Vec<String>) -> Expected {
         Expected {
             families: self.families.clone(),
-            ruled,
-            histories: self.histories.clone(),
+            declared_rules,
+            versioned: self.versioned.clone(),
             schema: self.schema(),
             marker: self.has_marker,
         }
@@ -309,7 +382,7 @@ impl<K: TableKey> CreateTable<K> {
     async fn send(&self) -> Result<(), Error> {
         self.check()?;
         let mut families = self.families.clone();
-        families.push(vouch::family::<K>());
+        families.push(verify::voucher_family::<K>());
         if self.has_marker {
             families.push(marker::family());
         }
@@ -321,12 +394,12 @@ impl<K: TableKey> CreateTable<K> {
         let new = NewTable { families, splits, row_key_schema };
         self.client.create_table(&self.name, new).await?;
         match self.has_marker {
-            true => marker::write_first::<K>(&self.client, &self.name).await,
+            true => marker::write_in_family::<K>(&self.client, &self.name).await,
             false => Ok(()),
         }
     }
 
-    /// The row key schema that the table is to have.
+    /// The row key schema to create the table with.
     fn schema(&self) -> Option<TableSchema> {
         let wanted = self.has_schema && !self.has_marker;
         wanted.then(K::row_key_schema)?.ok().map(|schema| (&schema).into())
@@ -336,12 +409,15 @@ impl<K: TableKey> CreateTable<K> {
         if let Some(error) = &self.fault {
             return Err(error.clone());
         }
-        vouch::refuse_reserved(&self.name, self.families.iter().map(Family::name))?;
+        verify::check_reserved(&self.name, self.families.iter().map(Family::name))?;
         let lossy = |family: &&Family| {
-            family.gc_rule().keeps_one() && self.histories.iter().any(|name| name == family.name())
+            family.gc_rule().keeps_one() && self.versioned.iter().any(|name| name == family.name())
         };
         if let Some(family) = self.families.iter().find(lossy) {
-            return Err(Error::definition(&self.name, verify::lost_history(family.name(), family.gc_rule())));
+            return Err(Error::definition(
+                &self.name,
+                verify::loses_versions(family.name(), family.gc_rule()),
+            ));
         }
         if self.has_marker {
             marker::check::<K>(&self.name)?;
@@ -352,8 +428,8 @@ impl<K: TableKey> CreateTable<K> {
             Some(column) => Err(Error::definition(
                 &self.name,
                 format!(
-                    "`{column}` is a column family and a column of the row key schema, and SQL takes a name for one \
-                     of them; give the family or the field of `{}` another name, or leave the schema out with \
+                    "`{column}` is a column family and a column of the row key schema, and SQL needs different names \
+                     for them; give the family or the field of `{}` another name, or leave the schema out with \
                      `.without_row_key_schema()`",
                     K::SCHEMA.key_type(),
                 ),
@@ -362,14 +438,15 @@ impl<K: TableKey> CreateTable<K> {
     }
 }
 
-/// Where the ranges and keys of a plan begin, but for the start of the table.
+/// Where the ranges and keys of a plan begin, without the start of the table.
 fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
     let mut starts = Vec::new();
     for request in plan.requests() {
         let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
         match schema.salt() {
-            // What begins after its bucket does so in each; after a field, it may end before the salt.
+            // If the salt comes first, a key continues after it in every bucket. After a field, the key may end before the
+            // salt.
             Some(salt) if salt.fields_before() == 0 => {
                 starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
             }
@@ -380,7 +457,7 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
     starts
 }
 
-/// The keys of all buckets at the place of `key`.
+/// The key with the salt of each bucket.
 fn in_every_bucket(schema: &Schema, key: Vec<u8>) -> Vec<Bytes> {
     let Some(salt) = schema.salt() else { return vec![key.into()] };
     let split = schema.split_at_salt(&key);
@@ -402,8 +479,8 @@ impl<K> Clone for CreateTable<K> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families.clone(),
-            ruled: self.ruled.clone(),
-            histories: self.histories.clone(),
+            declared_rules: self.declared_rules.clone(),
+            versioned: self.versioned.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,

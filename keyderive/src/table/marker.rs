@@ -1,28 +1,31 @@
-//! The marker row: which layout the rows of a table are stored by.
+//! The marker row: which layout the rows of a table are stored by, and where that differs from a key type.
 //!
-//! `FORMAT.md` has its bytes. It lies in a family of its own, so that no rule removes it, and under the least row key
-//! there is, so that a scan from the start of a table begins right after it.
+//! It is in a family of its own, so that no garbage collection rule removes it, and under the lowest row key, so that a scan
+//! from the start of a table begins right after it. `FORMAT.md` has its bytes.
+
+use std::fmt::Write as _;
 
 use bytes::Bytes;
-
-mod layout;
+use serde_json::Value;
 
 use super::Table;
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo};
-use crate::key::{Schema, TableKey};
+use crate::key::{Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
 
-/// The least row key.
+/// The lowest row key.
 const KEY: [u8; 1] = [0];
-/// The first row key after it.
-const BEHIND: [u8; 2] = [0, 0];
+/// The next row key.
+const AFTER_KEY: [u8; 2] = [0, 0];
 pub(super) const FAMILY: &str = "keyderive";
-/// Set rather than the server's clock, so that a marker that is written twice is one cell.
+/// A fixed time rather than the server's, so that a marker that is written twice is one cell.
 const TIMESTAMP: i64 = 0;
+/// How much of an invalid marker an error shows.
+const MAX_SHOWN: usize = 80;
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Writes the marker row, which says that the rows of the table are stored by the layout of this key type.
+    /// Writes the marker row, which holds the layout of this key type as that of the table's row keys.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -39,30 +42,29 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// For a table that exists; a new one has it by [`create().with_marker()`](super::CreateTable::with_marker). Key types
-    /// with other tags, which share a table, have a column of their own in it. A marker that is there is never
-    /// replaced: after the rows have been rewritten, [`remove_marker`](Self::remove_marker) comes first.
+    /// For an existing table; [`create().with_marker()`](super::CreateTable::with_marker) writes it to a new one. Key types
+    /// with different tags that share a table have a column each in the marker row. An existing marker is never replaced:
+    /// after you have rewritten the rows, call [`remove_marker`](Self::remove_marker) first.
     ///
-    /// # Where it lies
-    /// Its row key is the byte 00, the least that there is, which is no key of the key type. Scans, counts and
-    /// deletions by plan ask for rows after it and so do not meet it. Other programs, and requests that are made of a
-    /// plan for another client, see a row there, in the column family `keyderive`, which is added where it is not
-    /// there. `FORMAT.md` in the repository has its bytes.
+    /// # Where it is
+    /// Its row key is the byte 00, the lowest of all, which is not a key of the key type. Scans, counts and deletions by plan
+    /// begin after it. Other programs, and another client that sends a plan's requests, see the row, in the column family
+    /// `keyderive`. This call adds the family if the table lacks it. `FORMAT.md` in the repository has the row's bytes.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) where there is the marker of another layout, or a row key schema, since SQL
-    /// that names its columns would fail at the marker; before anything is sent, for a key type that has a key of the
-    /// byte 00; when a request fails.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has a marker for another layout, or a row key schema,
+    /// since SQL that names its columns would fail at the marker; before sending, if the byte 00 is a key of the key type;
+    /// when a request fails.
     pub async fn write_marker(&self) -> Result<(), Error> {
         check::<K>(&self.name)?;
         let info = self.client.table_info(&self.name).await?;
         write::<K>(&self.client, &info).await
     }
 
-    /// Removes the marker of key types with this key type's tag, whatever layout it names.
+    /// Removes the marker for key types with this key type's tag, whatever its layout.
     ///
     /// # Errors
-    /// [`is_not_found`](Error::is_not_found) where there is no such table; when a request fails.
+    /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
     pub async fn remove_marker(&self) -> Result<(), Error> {
         let info = self.client.table_info(&self.name).await?;
         if info.family(FAMILY).is_none() {
@@ -78,22 +80,22 @@ pub(super) fn family() -> Family {
     Family::new(FAMILY, GcRule::max_versions(1))
 }
 
-/// The ranges without the marker's key, where that is no key of the key type.
+/// The ranges without the marker's key, unless that is a key of the key type.
 pub(super) fn leave_out<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     if ranges.iter().any(|range| range.contains(&KEY)) && is_free::<K>() {
-        let after = KeyRange::new(BEHIND, None);
+        let after = KeyRange::new(AFTER_KEY, None);
         ranges = ranges.iter().map(|range| range.intersection(&after)).collect();
         ranges.retain(|range| !range.is_empty());
     }
     ranges
 }
 
-/// Whether no key of the key type is the marker's.
+/// Whether the marker's key is not a key of the key type.
 fn is_free<K: TableKey>() -> bool {
     K::stored(&KEY).is_err()
 }
 
-/// Fails for a key type whose rows can lie where the marker does.
+/// Fails if the marker's key is a key of the key type.
 pub(super) fn check<K: TableKey>(table: &str) -> Result<(), Error> {
     if is_free::<K>() {
         return Ok(());
@@ -101,61 +103,61 @@ pub(super) fn check<K: TableKey>(table: &str) -> Result<(), Error> {
     Err(Error::definition(
         table,
         format!(
-            "`{}` has a key of the single byte 00, where the marker row lies; do without a marker",
+            "`{}` has a key of the single byte 00, which is the key of the marker row; do without a marker",
             K::SCHEMA.key_type()
         ),
     ))
 }
 
-/// Writes the marker of a table that exists, where there is none; it must be that of the key type where there is one.
+/// Writes the marker of an existing table. An existing marker must be that of the key type.
 pub(super) async fn write<K: TableKey>(client: &Client, info: &TableInfo) -> Result<(), Error> {
     if let Some(schema) = info.row_key_schema() {
         return Err(Error::mismatch(
             info.name(),
             format!(
                 "SQL that names a column of its row key schema would fail at a marker row; expected no schema, found \
-                 {schema}: `verify` compares the schema instead, or remove it first"
+                 {schema}; remove the schema first, or do without a marker: `verify` compares the schema instead"
             ),
         ));
     }
     if info.family(FAMILY).is_none() {
         let added = client.modify_families(info.name(), vec![FamilyChange::add(family())]).await;
-        // Another program may have been faster.
+        // Another program may have added it.
         added.map(drop).or_else(|error| if error.is_already_exists() { Ok(()) } else { Err(error) })?;
     }
-    write_first::<K>(client, info.name()).await
+    write_in_family::<K>(client, info.name()).await
 }
 
-/// As [`write`], for a table that has the family.
-pub(super) async fn write_first<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
+/// As [`write`], for a table that has the marker's family.
+pub(super) async fn write_in_family<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
     let (key, schema) = (Bytes::from_static(&KEY), K::SCHEMA);
-    let set = Mutation::set(FAMILY, qualifier(schema), TIMESTAMP, layout::to_value(schema));
-    let known = client.check_and_mutate_row(table, key, Some(column(schema)), vec![], vec![set]).await?;
-    match known {
+    let set = Mutation::set(FAMILY, qualifier(schema), TIMESTAMP, to_value(schema));
+    let exists = client.check_and_mutate_row(table, key, Some(column(schema)), vec![], vec![set]).await?;
+    match exists {
         false => Ok(()),
-        true => compare::<K>(client, table).await.map(drop),
+        true => read_and_compare::<K>(client, table).await.map(drop),
     }
 }
 
-/// Whether there is a marker for the key type, which must be of its layout.
-pub(super) async fn is_of<K: TableKey>(client: &Client, info: &TableInfo) -> Result<bool, Error> {
+/// Whether the table has a marker for the key type, which must be of its layout.
+pub(super) async fn compare<K: TableKey>(client: &Client, info: &TableInfo) -> Result<bool, Error> {
     match info.family(FAMILY) {
         None => Ok(false),
-        Some(_) => compare::<K>(client, info.name()).await,
+        Some(_) => read_and_compare::<K>(client, info.name()).await,
     }
 }
 
-async fn compare<K: TableKey>(client: &Client, table: &str) -> Result<bool, Error> {
+async fn read_and_compare<K: TableKey>(client: &Client, table: &str) -> Result<bool, Error> {
     let key = Bytes::from_static(&KEY);
     let row = client.read_row(table, key, Some(column(K::SCHEMA))).await?;
     let Some(cell) = row.as_ref().and_then(|row| row.cells().next()) else { return Ok(false) };
-    match layout::difference(cell.value(), K::SCHEMA) {
+    match difference(cell.value(), K::SCHEMA) {
         None => Ok(true),
         Some(difference) => Err(Error::mismatch(table, difference)),
     }
 }
 
-/// The column for the key types with the tag of this one.
+/// The column for key types with this one's tag.
 fn qualifier(schema: &Schema) -> String {
     match schema.tag() {
         None => "layout".to_owned(),
@@ -165,6 +167,111 @@ fn qualifier(schema: &Schema) -> String {
 
 fn column(schema: &Schema) -> RowFilter {
     RowFilter::chain([RowFilter::exact_column(FAMILY, qualifier(schema)), RowFilter::latest(1)])
+}
+
+/// The value of a marker: the schema as JSON.
+fn to_value(schema: &Schema) -> Vec<u8> {
+    // It only has text, numbers and lists, all of which JSON can hold.
+    serde_json::to_vec(schema).unwrap_or_default()
+}
+
+/// The difference between a marker's layout and that of `schema`, in words.
+fn difference(value: &[u8], schema: &Schema) -> Option<String> {
+    let expected: Value = serde_json::to_value(schema).unwrap_or_default();
+    let found: Value = serde_json::from_slice(value).unwrap_or_default();
+    let Some(fingerprint) = found["fingerprint"].as_str() else {
+        let shown = Readable(value.get(..MAX_SHOWN).unwrap_or(value));
+        return Some(format!(
+            "its marker row names no layout; expected that of {}, found `{shown}`: another program may write there",
+            described(&expected)
+        ));
+    };
+    if expected["fingerprint"].as_str() == Some(fingerprint) {
+        return None;
+    }
+    let mut text = String::from("its rows are stored by another layout than that of the key type");
+    if let Some(part) = first_difference(&expected, &found) {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ": {part}");
+    }
+    let _ = write!(text, "; expected {}, found {}", described(&expected), described(&found));
+    Some(text)
+}
+
+/// A layout in a line.
+fn described(layout: &Value) -> String {
+    let text = |name: &str| layout[name].as_str().unwrap_or("?").to_owned();
+    format!("`{}` of `{}` (fingerprint {})", text("template"), text("key_type"), text("fingerprint"))
+}
+
+/// The first part of a layout that differs, with both sides.
+fn first_difference(expected: &Value, found: &Value) -> Option<String> {
+    differs(
+        expected,
+        found,
+        &[
+            ("format_version", "the version of the key format"),
+            ("layout", "the layout"),
+            ("delimiter", "the delimiter"),
+            ("tag", "the tag"),
+        ],
+    )
+    .or_else(|| salt_difference(&expected["salt"], &found["salt"]))
+    .or_else(|| field_difference(&expected["fields"], &found["fields"]))
+}
+
+fn salt_difference(expected: &Value, found: &Value) -> Option<String> {
+    match (expected.is_null(), found.is_null()) {
+        (true, true) => None,
+        (true, false) => Some("it should have no salt and has one".to_owned()),
+        (false, true) => Some("it should have a salt and has none".to_owned()),
+        (false, false) => differs(
+            expected,
+            found,
+            &[
+                ("range", "the range of the salt"),
+                ("hash", "the hash of the salt"),
+                ("place", "the place of the salt"),
+                ("sep", "the text after the salt"),
+                ("over", "the fields that the salt is over"),
+            ],
+        ),
+    }
+}
+
+fn field_difference(expected: &Value, found: &Value) -> Option<String> {
+    let none = Vec::new();
+    let (expected, found) = (expected.as_array().unwrap_or(&none), found.as_array().unwrap_or(&none));
+    for (at, (expected, found)) in expected.iter().zip(found).enumerate() {
+        let place = at + 1;
+        if let Some(name) = differs(expected, found, &[("name", &format!("the name of field {place}"))]) {
+            return Some(name);
+        }
+        let field = expected["name"].as_str().unwrap_or("?");
+        let parts =
+            ["format", "order", "width"].map(|part| (part, format!("the {part} of the field `{field}`")));
+        let parts = parts.each_ref().map(|(part, words)| (*part, words.as_str()));
+        if let Some(part) = differs(expected, found, &parts) {
+            return Some(part);
+        }
+    }
+    let (wanted, has) = (expected.len(), found.len());
+    (wanted != has).then(|| format!("it should have {wanted} fields and has {has}"))
+}
+
+/// The first of the named parts that differs.
+fn differs(expected: &Value, found: &Value, parts: &[(&str, &str)]) -> Option<String> {
+    let (part, words) = parts.iter().find(|(part, _)| expected[*part] != found[*part])?;
+    Some(format!("{words} should be {} and is {}", shown(&expected[*part]), shown(&found[*part])))
+}
+
+/// A value without the quotes of JSON.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("`{text}`"),
+        Value::Null => "none".to_owned(),
+        other => format!("`{other}`"),
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +292,7 @@ mod tests {
         site: String,
     }
 
-    /// A key type that has the marker's key.
+    /// The marker's key is a key of this type.
     #[derive(RowKey)]
     struct Raw {
         #[row_key(with = "one_byte")]
@@ -222,13 +329,81 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_none_of_a_key_type_that_may_have_a_marker() {
+    fn a_key_type_with_the_markers_key_can_have_no_marker() {
         assert!(check::<Text>("t").is_ok() && check::<Ordered>("t").is_ok());
         let error = check::<Raw>("raw").unwrap_err();
         assert!(error.is_invalid_argument() && error.to_string().contains("`Raw`"), "{error}");
-        // The least keys of both layouts lie after it.
+        // The lowest keys of both layouts come after it.
         let text = Text { user: String::new(), site: String::new() }.encode().unwrap();
         let ordered = Ordered { user: String::new(), site: String::new() }.encode().unwrap();
-        assert_eq!((&text[..], &ordered[..]), (&b"#"[..], &BEHIND[..]));
+        assert_eq!((&text[..], &ordered[..]), (&b"#"[..], &AFTER_KEY[..]));
+    }
+
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "user")]
+    struct Old {
+        user: String,
+        #[pad(6)]
+        number: u32,
+    }
+
+    macro_rules! key {
+        ($name:ident, $(#[$key:meta])* { $($(#[$field:meta])* $part:ident: $type:ty,)* }) => {
+            #[derive(RowKey)]
+            $(#[$key])*
+            #[allow(dead_code)]
+            struct $name { $($(#[$field])* $part: $type,)* }
+        };
+    }
+    key!(Same, #[salt(range = 4, over = "user")] { user: String, #[pad(6)] number: u64, });
+    key!(Salt, #[salt(range = 8, over = "user")] { user: String, #[pad(6)] number: u32, });
+    key!(NoSalt, { user: String, #[pad(6)] number: u32, });
+    key!(Width, #[salt(range = 4, over = "user")] { user: String, #[pad(7)] number: u32, });
+    key!(Order, #[salt(range = 4, over = "user")] { user: String, #[pad(6)] #[row_key(desc)] number: u32, });
+    key!(Name, #[salt(range = 4, over = "user")] { user: String, #[pad(6)] no: u32, });
+    key!(More, #[salt(range = 4, over = "user")] { user: String, #[pad(6)] number: u32, last: u8, });
+    key!(Dash, #[salt(range = 4, over = "user")] #[row_key(delimiter = '-')] { user: String, #[pad(6)] number: u32, });
+
+    fn against_old<K: RowKey>() -> Option<String> {
+        difference(&to_value(Old::SCHEMA), K::SCHEMA)
+    }
+
+    #[test]
+    fn key_types_of_one_fingerprint_are_the_same() {
+        assert_eq!(against_old::<Old>(), None);
+        assert_eq!(against_old::<Same>(), None);
+    }
+
+    #[test]
+    fn a_difference_names_the_part_and_both_sides() {
+        for (text, part) in [
+            (against_old::<Salt>(), "the range of the salt should be `8` and is `4`"),
+            (against_old::<NoSalt>(), "it should have no salt and has one"),
+            (
+                against_old::<Width>(),
+                "the width of the field `number` should be `{\"fixed\":7}` and is `{\"fixed\":6}`",
+            ),
+            (against_old::<Order>(), "the order of the field `number` should be"),
+            (against_old::<Name>(), "the name of field 2 should be `no` and is `number`"),
+            (against_old::<More>(), "it should have 3 fields and has 2"),
+            (against_old::<Dash>(), "the delimiter should be `-` and is `#`"),
+        ] {
+            let text = text.unwrap();
+            assert!(text.contains(part), "{text}");
+            let found = format!(
+                "found `<salt 0 to 3>#<user>#<number>` of `Old` (fingerprint {})",
+                Old::fingerprint()
+            );
+            assert!(text.ends_with(&found), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_marker_is_shown() {
+        for value in [&b""[..], b"null", b"[]", b"{\"fingerprint\":7}", b"\xff\xfe", &[b'x'; 1000]] {
+            let text = difference(value, Old::SCHEMA).unwrap();
+            assert!(text.starts_with("its marker row names no layout; expected that of `<salt"), "{text}");
+            assert!(text.len() < 500, "{text}");
+        }
     }
 }

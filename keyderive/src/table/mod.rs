@@ -1,6 +1,5 @@
 //! Tables: where key, plan, row and client meet.
 
-mod admin;
 mod both;
 mod create;
 mod export;
@@ -9,7 +8,6 @@ mod marker;
 mod read;
 mod scan;
 mod verify;
-mod vouch;
 mod write;
 mod writer;
 
@@ -35,7 +33,7 @@ use crate::key::TableKey;
 use crate::row::{self, RowFilter, Shape};
 
 use self::read::Projection;
-use self::vouch::Check;
+use self::verify::Check;
 
 /// The column family that a row's columns are in unless [`Table::family`] names another.
 ///

@@ -1,40 +1,57 @@
-//! A table that exists, compared with what it is to be.
+//! Whether a table has the layout of the key type and the families of the row type.
+//!
+//! A table vouches for the layout of its keys by an empty column family, whose name has the layout's fingerprint. Bigtable
+//! stores nothing else about a table that a program could put there: `CreateTable` makes the families together with the
+//! table, `GetTable` reads their names, and an older program ignores them.
 
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::vouch::{self, Standing};
+use futures_util::TryStreamExt as _;
+
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, GcRule, TableInfo, TableSchema};
-use crate::key::TableKey;
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, ReadRows, TableInfo, TableSchema};
+use crate::key::{Schema, TableKey};
+use crate::plan::{KeyRange, Plan};
+use crate::row::RowFilter;
 
-/// What was there to be compared, from [`Table::verify`] and [`CreateTable::verify`](super::CreateTable::verify).
+/// What the names of voucher families begin with.
+const PREFIX: &str = "keyderive.";
+/// Reserved families: of the marker row, and for the progress of a change of keys.
+const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
+/// At how many places of a table [`Table::vouch`] samples keys, and how many at each.
+const SAMPLED_PLACES: usize = 32;
+const SAMPLED_KEYS: u64 = 16;
+
+/// What confirms the key layout of a table that passed [`Table::verify`] or
+/// [`CreateTable::verify`](super::CreateTable::verify).
 ///
-/// What is false here is no fault: it says that nothing vouches for the key's layout in that way.
+/// False is not an error: the table does not confirm the layout in that way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Verified {
-    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with. It is
-    /// false only where [`Verify::allow_unvouched`] lets that pass.
+    /// Whether the table has the voucher of the key type's layout, an empty column family that it is created with. False
+    /// only if [`Verify::allow_unvouched`] accepts that.
     pub voucher: bool,
-    /// Whether the table has a row key schema, which is the expected one. The emulator keeps none.
+    /// Whether the table has a row key schema, which is then the expected one. The emulator stores none.
     pub row_key_schema: bool,
-    /// Whether the table has a marker row for the key type, with its fingerprint.
+    /// Whether the table has a marker row for the key type, which then has its fingerprint.
     pub marker: bool,
 }
 
-/// A comparison of a table with what it is to be, from [`Table::verify`] and
+/// A comparison of a table with its declaration, from [`Table::verify`] or
 /// [`CreateTable::verify`](super::CreateTable::verify).
 ///
-/// Awaited, it reads the table and changes nothing.
+/// Awaiting it reads the table and changes nothing.
 ///
 /// # Errors
 /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides;
-/// [`is_not_found`](Error::is_not_found) where there is no such table.
-#[must_use = "a table is compared when this is awaited"]
+/// [`is_not_found`](Error::is_not_found) if there is no such table.
+#[must_use = "awaiting this compares the table"]
 pub struct Verify<K> {
     pub(super) client: Client,
     pub(super) name: Arc<str>,
@@ -43,21 +60,22 @@ pub struct Verify<K> {
     pub(super) key: PhantomData<fn() -> K>,
 }
 
-/// What a table is to be.
+/// What to compare a table with.
 #[derive(Debug)]
 pub(super) struct Expected {
+    /// The first is the table's own.
     pub(super) families: Vec<Family>,
-    /// The families whose rules are declared.
-    pub(super) ruled: Vec<String>,
-    /// The families of which every version is read.
-    pub(super) histories: Vec<String>,
+    /// The families whose rules are compared.
+    pub(super) declared_rules: Vec<String>,
+    /// The families whose columns are read in every version.
+    pub(super) versioned: Vec<String>,
     pub(super) schema: Option<TableSchema>,
-    /// Whether there must be a marker.
+    /// Whether the table must have a marker.
     pub(super) marker: bool,
 }
 
 impl<K: TableKey> Verify<K> {
-    /// Lets a table pass that does not vouch for the key type: one that Terraform or another program made.
+    /// Accepts a table that does not vouch for the key type, such as one that Terraform or another program created.
     ///
     /// ```
     /// # use keyderive::{Client, GcRule, RowKey};
@@ -75,7 +93,7 @@ impl<K: TableKey> Verify<K> {
     /// # }
     /// ```
     ///
-    /// A voucher of another layout is an error all the same. [`Table::vouch`] gives the table one.
+    /// A voucher for another layout is still an error. [`Table::vouch`] adds a voucher to the table.
     pub fn allow_unvouched(self) -> Self {
         Self { allows_unvouched: true, ..self }
     }
@@ -89,10 +107,10 @@ impl<K: TableKey> IntoFuture for Verify<K> {
         Box::pin(async move {
             let expected = self.expected?;
             let info = self.client.table_info(&self.name).await?;
-            let (verified, standing) = compare::<K>(&self.client, &info, &expected).await?;
-            match standing == Standing::Vouched || self.allows_unvouched {
+            let (verified, _) = compare::<K>(&self.client, &info, &expected).await?;
+            match verified.voucher || self.allows_unvouched {
                 true => Ok(verified),
-                false => Err(vouch::unvouched::<K>(&info)),
+                false => Err(unvouched::<K>(&info)),
             }
         })
     }
@@ -110,18 +128,18 @@ impl<K> fmt::Debug for Verify<K> {
 }
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Compares the table that exists with the key type, and changes nothing.
+    /// Compares an existing table with the key type and the row type, and changes nothing. Awaiting it sends it.
     ///
-    /// - It vouches for the layout of the key type, by the column family that it was created with: for this layout, no
-    ///   other one, and for key types with this tag. [`allow_unvouched`](Verify::allow_unvouched) lets a table pass that
-    ///   another program made, and [`vouch`](Self::vouch) gives it a voucher.
-    /// - The table has its column family, and those that the row type has beside it, of cells that are bytes. Where the row
-    ///   type has [`Versions`](crate::row::Versions) in a family, its garbage collection rule leaves more than one.
-    /// - Where it has a row key schema, this is that of the key type. A table without one is no fault, since it may
-    ///   have been created so, and since the emulator keeps none.
-    /// - Where it has a marker row for key types with this tag, the fingerprint there is that of the key type.
+    /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
+    ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
+    ///   [`vouch`](Self::vouch) adds a voucher to it.
+    /// - It must have its own column family and those of the row type, with cells of bytes. If the row type has
+    ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version.
+    /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
+    ///   without, and the emulator stores none.
+    /// - Its marker row for key types with this tag, if it has one, must have the fingerprint of the key type.
     ///
-    /// [`CreateTable::verify`](super::CreateTable::verify) compares all that is declared, rules too.
+    /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules.
     ///
     /// ```
     /// use keyderive::{Client, RowKey};
@@ -148,21 +166,19 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// let error = client.table::<WideKey, User>("users").verify().await.unwrap_err();
     /// assert!(error.is_table_mismatch());
-    /// assert!(error.to_string().contains("the width of the field `id`")); // what differs, the marker knows
+    /// assert!(error.to_string().contains("the width of the field `id`")); // thanks to the marker
     /// # Ok(())
     /// # }
     /// ```
     ///
-    /// It is sent when it is awaited.
-    ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does not vouch
-    /// for the key type; [`is_not_found`](Error::is_not_found) where there is no such table.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does
+    /// not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify<K> {
         let expected = Expected {
             families: self.families(),
-            ruled: Vec::new(),
-            histories: self.histories(),
+            declared_rules: Vec::new(),
+            versioned: self.versioned_families(),
             schema: K::row_key_schema().ok().map(|schema| (&schema).into()),
             marker: false,
         };
@@ -174,38 +190,234 @@ impl<K: TableKey, R> Table<K, R> {
             key: PhantomData,
         }
     }
+
+    /// This table without the layout check before the first request.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { #[pad(6)] id: u32 }
+    /// # #[derive(RowKey)] struct OtherKey { #[pad(8)] id: u32 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// # client.table::<OtherKey, User>("users").create_if_absent().await?;
+    /// let users = client.table::<UserKey, User>("users"); // the table was created with `#[pad(8)]`
+    /// assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_table_mismatch());
+    /// assert_eq!(users.unchecked().get(&UserKey { id: 7 }).await?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// For tools that read a table with another layout than its own. Programs with the table's layout cannot find a row that
+    /// is written this way.
+    #[must_use]
+    pub fn unchecked(&self) -> Self {
+        Self { check: Check::Off, ..self.clone() }
+    }
+
+    /// Adds the voucher for this key type's layout to a table that has none: one that another program created, or one whose
+    /// vouchers are for other tags.
+    ///
+    /// ```
+    /// # use keyderive::{Client, GcRule, RowKey};
+    /// # use keyderive::client::Family;
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let client = Client::embedded();
+    /// // As Terraform creates it.
+    /// let families = [Family::new("cf", GcRule::max_versions(1))];
+    /// client.raw_table("users").create(families, [""; 0]).await?;
+    ///
+    /// let users = client.table::<UserKey, User>("users");
+    /// assert!(users.verify().await.unwrap_err().is_table_mismatch());
+    /// users.vouch().await?;
+    /// assert!(users.verify().await?.voucher);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// It first reads some hundred keys from all parts of the table, which must all be of the key type: with its salt bucket,
+    /// its widths and its tag. If key types with tags share the table, it reads only keys with this tag. It cannot notice what
+    /// the keys do not show, such as whether the digits of a time are seconds or milliseconds.
+    ///
+    /// It does nothing if the table already vouches for the layout.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if the table vouches for another layout, or has a key that is not of
+    /// this key type; when a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future may have added the voucher. Call it again to be sure.
+    pub async fn vouch(&self) -> Result<(), Error> {
+        let info = self.client.table_info(&self.name).await?;
+        if voucher_status::<K>(&info)? == VoucherStatus::Vouched {
+            return Ok(());
+        }
+        marker::compare::<K>(&self.client, &info).await?;
+        self.unchecked().check_sampled_keys().await?;
+        add_voucher::<K>(&self.client, &self.name).await
+    }
+
+    /// Fails if a key of a sample is not of the key type.
+    async fn check_sampled_keys(&self) -> Result<(), Error> {
+        let starts = self.key_space_starts().await?;
+        for start in starts.iter().step_by(starts.len().div_ceil(SAMPLED_PLACES).max(1)) {
+            let place = KeyRange::new(start.clone(), None);
+            let ranges = match K::SCHEMA.tag() {
+                None => vec![place],
+                Some(_) => {
+                    let requests = Plan::<K>::full().within(&place).requests();
+                    requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
+                }
+            };
+            let ranges = marker::leave_out::<K>(ranges);
+            let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+            let request =
+                ReadRows { ranges, limit: Some(SAMPLED_KEYS), filter: Some(keys), ..ReadRows::default() };
+            let mut rows = self.client.read_rows(&self.name, request);
+            while let Some(row) = rows.try_next().await? {
+                // Decoding fails for keys that would not encode to the same bytes.
+                K::stored(row.key()).map_err(|error| {
+                    Error::mismatch(
+                        &self.name,
+                        format!(
+                            "it cannot vouch for {}, since it has a row of another layout: {error}; vouch by the key \
+                             type that its rows were written by",
+                            described(K::SCHEMA)
+                        ),
+                    )
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether this handle has been checked, or is [`unchecked`](Self::unchecked).
+    #[inline]
+    pub(super) fn is_vouched(&self) -> bool {
+        match &self.check {
+            Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
+            Check::Off => true,
+        }
+    }
+
+    /// The layout check, which every typed call begins with: before the handle's first request, it checks that the table
+    /// vouches for no other layout and has the families of the row type.
+    ///
+    /// If the schema of the table cannot be read, it passes, unless the settings require the check.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch), with both sides.
+    #[inline]
+    pub(super) async fn vouched(&self) -> Result<(), Error> {
+        match self.is_vouched() {
+            true => Ok(()),
+            false => Box::pin(self.check_table()).await,
+        }
+    }
+
+    async fn check_table(&self) -> Result<(), Error> {
+        check_reserved(&self.name, self.family_names().map(|(name, _)| name))?;
+        let Some((version, info)) = self.client.cached_info(&self.name).await? else { return Ok(()) };
+        self.compare(&info)?;
+        if let Check::At(checked) = &self.check {
+            checked.store(version, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn compare(&self, info: &TableInfo) -> Result<(), Error> {
+        if voucher_status::<K>(info)? == VoucherStatus::OtherTags {
+            return Err(unvouched::<K>(info));
+        }
+        let is_as_read = |(name, all_versions): (&str, bool)| {
+            let found = info.family(name);
+            found.is_some_and(|found| found.is_of_bytes() && !(all_versions && found.gc_rule().keeps_one()))
+        };
+        if self.family_names().all(is_as_read) {
+            return Ok(());
+        }
+        let families = self.families();
+        check_families(info, &families)?;
+        check_cell_types(info, &families)?;
+        check_versions(info, &self.versioned_families())
+    }
 }
 
-/// What of the table was there to be compared, where nothing differs, and what its vouchers say of the key type.
+/// Whether a table handle and its clones have passed the layout check.
+#[derive(Clone, Debug)]
+pub(super) enum Check {
+    /// The version of the client's schema cache at the last check; 0 before the first.
+    At(Arc<AtomicU64>),
+    Off,
+}
+
+impl Check {
+    pub(super) fn pending() -> Self {
+        Self::At(Arc::default())
+    }
+
+    /// For a handle with other families.
+    pub(super) fn again(&self) -> Self {
+        match self {
+            Self::At(_) => Self::pending(),
+            Self::Off => Self::Off,
+        }
+    }
+}
+
+/// What the vouchers of a table say about a key type, if they do not contradict it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VoucherStatus {
+    /// The table vouches for its layout.
+    Vouched,
+    /// The table has no vouchers.
+    Unvouched,
+    /// The table only has vouchers for other tags.
+    OtherTags,
+}
+
+/// What the name of a voucher family says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Voucher {
+    /// The hash of the key type's tag.
+    tag: Option<u64>,
+    fingerprint: u64,
+}
+
+/// Compares a table with what is expected, apart from the voucher status, which it returns.
 pub(super) async fn compare<K: TableKey>(
     client: &Client,
     info: &TableInfo,
     expected: &Expected,
-) -> Result<(Verified, Standing), Error> {
-    has_families(info, &expected.families)?;
-    has_kinds(info, &expected.families)?;
-    keeps_histories(info, &expected.histories)?;
-    let is_ruled = |family: &&Family| expected.ruled.iter().any(|name| name == family.name());
-    expected.families.iter().filter(is_ruled).try_for_each(|family| has_rule(info, family))?;
-    let row_key_schema = has_schema::<K>(info, expected.schema.as_ref())?;
-    // It knows what differs, where a voucher knows only that something does.
-    let marker = marker::is_of::<K>(client, info).await?;
-    let standing = vouch::standing::<K>(info)?;
+) -> Result<(Verified, VoucherStatus), Error> {
+    check_families(info, &expected.families)?;
+    check_cell_types(info, &expected.families)?;
+    check_versions(info, &expected.versioned)?;
+    let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
+    expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
+    let row_key_schema = check_schema::<K>(info, expected.schema.as_ref())?;
+    // Before the vouchers: the marker says what differs, a voucher only that something does.
+    let marker = marker::compare::<K>(client, info).await?;
+    let status = voucher_status::<K>(info)?;
     if expected.marker && !marker {
         return Err(Error::mismatch(
             info.name(),
             format!(
-                "expected a marker row for `{}`, found none; `write_marker` writes it, once the rows are known to be \
-                 of this key type",
+                "expected a marker row for `{}`, found none; once you know that the rows are of this key type, \
+                 `write_marker` writes it",
                 K::SCHEMA.key_type(),
             ),
         ));
     }
-    Ok((Verified { voucher: standing == Standing::Vouched, row_key_schema, marker }, standing))
+    Ok((Verified { voucher: status == VoucherStatus::Vouched, row_key_schema, marker }, status))
 }
 
-/// Fails for families that are not there, naming all of them. The first of `families` is the table's own.
-pub(super) fn has_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
+/// Fails if the table lacks families, and names all of them. The first of `families` is the table's own.
+fn check_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
     let is_missing = |family: &&Family| info.family(family.name()).is_none();
     let missing: Vec<_> =
         families.iter().filter(is_missing).map(|family| format!("`{}`", family.name())).collect();
@@ -237,28 +449,28 @@ pub(super) fn has_families(info: &TableInfo, families: &[Family]) -> Result<(), 
     ))
 }
 
-/// Fails for a family that loses versions which the row type reads.
-pub(super) fn keeps_histories(info: &TableInfo, histories: &[String]) -> Result<(), Error> {
+/// Fails for a family whose rule removes versions that the row type reads.
+fn check_versions(info: &TableInfo, versioned: &[String]) -> Result<(), Error> {
     let lossy = |family: &&Family| family.gc_rule().keeps_one();
-    match histories.iter().find_map(|name| info.family(name).filter(lossy)) {
+    match versioned.iter().find_map(|name| info.family(name).filter(lossy)) {
         None => Ok(()),
         Some(family) => Err(Error::mismatch(
             info.name(),
-            format!("{}, with `modify_families`", lost_history(family.name(), family.gc_rule())),
+            format!("{}, with `modify_families`", loses_versions(family.name(), family.gc_rule())),
         )),
     }
 }
 
-/// What is wrong with a rule for a family of which every version is read.
-pub(super) fn lost_history(family: &str, found: &GcRule) -> String {
+/// Why a rule does not fit a family whose columns are read in every version.
+pub(super) fn loses_versions(family: &str, found: &GcRule) -> String {
     format!(
         "the row type has `Versions` in the column family `{family}`, whose garbage collection rule keeps one: found \
-         `{found}`; give the family a rule that keeps them, `GcRule::never()` or `GcRule::max_versions(…)` of more"
+         `{found}`; give the family a rule that keeps them, `GcRule::never()` or a higher `GcRule::max_versions(…)`"
     )
 }
 
-/// Fails for a family whose cells are of another kind.
-pub(super) fn has_kinds(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
+/// Fails for a family whose cells have another type.
+fn check_cell_types(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
     for family in families {
         let Some(found) = info.family(family.name()) else { continue };
         if found.cells() != family.cells() {
@@ -269,7 +481,7 @@ pub(super) fn has_kinds(info: &TableInfo, families: &[Family]) -> Result<(), Err
 }
 
 /// Fails for a family whose rule is not the declared one.
-fn has_rule(info: &TableInfo, family: &Family) -> Result<(), Error> {
+fn check_rule(info: &TableInfo, family: &Family) -> Result<(), Error> {
     match info.family(family.name()).map(Family::gc_rule) {
         Some(found) if !found.is_same(family.gc_rule()) => {
             Err(differs(info, family, "the garbage collection rule", family.gc_rule(), found))
@@ -294,14 +506,14 @@ fn differs(
     )
 }
 
-/// Where the row key schema of a table is not that of the key type, in words.
-pub(super) fn schema_difference<K: TableKey>(info: &TableInfo) -> Option<String> {
+/// The first difference between the row key schemas of the table and of the key type, in words.
+fn schema_difference<K: TableKey>(info: &TableInfo) -> Option<String> {
     let expected = TableSchema::from(&K::row_key_schema().ok()?);
     info.row_key_schema()?.difference(&expected)
 }
 
 /// Whether the table has a row key schema, which must be the expected one.
-fn has_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -> Result<bool, Error> {
+fn check_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -> Result<bool, Error> {
     let Some(found) = info.row_key_schema() else { return Ok(false) };
     let key_type = K::SCHEMA.key_type();
     let fault = match (expected, K::row_key_schema()) {
@@ -319,4 +531,250 @@ fn has_schema<K: TableKey>(info: &TableInfo, expected: Option<&TableSchema>) -> 
         }
     };
     Err(Error::mismatch(info.name(), fault))
+}
+
+/// The voucher family of a key type.
+pub(super) fn voucher_family<K: TableKey>() -> Family {
+    let Voucher { tag, fingerprint } = voucher::<K>();
+    let tag = tag.map(|tag| format!("{tag:016x}.")).unwrap_or_default();
+    Family::new(format!("{PREFIX}{tag}{fingerprint:016x}"), GcRule::max_versions(1))
+}
+
+/// Adds the voucher of a key type to a table.
+///
+/// # Errors
+/// When the vouchers of the table then contradict the key type.
+pub(super) async fn add_voucher<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
+    let info = match client.modify_families(table, vec![FamilyChange::add(voucher_family::<K>())]).await {
+        // Another program has added it.
+        Err(error) if error.is_already_exists() => client.table_info(table).await?,
+        changed => changed?,
+    };
+    // If two programs add different vouchers at the same time, both fail here.
+    match voucher_status::<K>(&info)? {
+        VoucherStatus::Vouched => Ok(()),
+        VoucherStatus::Unvouched | VoucherStatus::OtherTags => Err(unvouched::<K>(&info)),
+    }
+}
+
+/// Fails for families with reserved names.
+pub(super) fn check_reserved<'a>(
+    table: &str,
+    mut families: impl Iterator<Item = &'a str>,
+) -> Result<(), Error> {
+    let is_reserved = |name: &&str| RESERVED.contains(name) || name.starts_with(PREFIX);
+    match families.find(is_reserved) {
+        None => Ok(()),
+        Some(name) => Err(Error::definition(
+            table,
+            format!(
+                "the column family `{name}` has a name that is reserved for keyderive itself, as are `keyderive`, \
+                 `keyderive-move` and all that begin with `{PREFIX}`; give the field another name by `#[serde(rename)]`, \
+                 or declare the family with another name"
+            ),
+        )),
+    }
+}
+
+/// What the vouchers of a table say about a key type.
+///
+/// # Errors
+/// [`is_table_mismatch`](Error::is_table_mismatch) if they contradict it.
+fn voucher_status<K: TableKey>(info: &TableInfo) -> Result<VoucherStatus, Error> {
+    let own = voucher::<K>();
+    let (mut status, mut contradicted) = (VoucherStatus::Unvouched, false);
+    for name in vouchers(info) {
+        match Voucher::parse(name) {
+            Some(found) if found == own => status = VoucherStatus::Vouched,
+            Some(Voucher { tag: Some(tag), .. }) if own.tag.is_some_and(|own| own != tag) => {
+                if status == VoucherStatus::Unvouched {
+                    status = VoucherStatus::OtherTags;
+                }
+            }
+            _ => contradicted = true,
+        }
+    }
+    match contradicted {
+        false => Ok(status),
+        true => Err(contradiction::<K>(info)),
+    }
+}
+
+/// The error for a table that does not vouch for the key type.
+pub(super) fn unvouched<K: TableKey>(info: &TableInfo) -> Error {
+    let expected = described(K::SCHEMA);
+    let text = match vouchers(info).next() {
+        None => format!(
+            "nothing vouches for the layout of its keys, since another program created it; expected {expected}, found no \
+             voucher beside the column families {}; `vouch()` adds it, after it has checked a sample of the keys, and \
+             `verify().allow_unvouched()` accepts the table without",
+            info.family_names(),
+        ),
+        Some(_) => format!(
+            "it only vouches for key types with other tags; expected {expected}, found {}; if the tag is new in this \
+             table, `create_if_absent` adds the voucher, and so does `vouch()`, after it has checked a sample of the keys",
+            describe_vouchers(info),
+        ),
+    };
+    Error::mismatch(info.name(), text)
+}
+
+/// The error for a table whose vouchers contradict the key type.
+#[cold]
+fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
+    let own = voucher::<K>();
+    let found: Vec<_> = vouchers(info).map(Voucher::parse).collect();
+    let of_own_tag = found.iter().flatten().filter(|found| found.tag == own.tag).count();
+    let (fault, remedy) = if found.contains(&None) {
+        (
+            "it vouches in a way that this release of keyderive does not know",
+            "use the release that last changed the table",
+        )
+    } else if found.iter().flatten().any(|found| found.tag.is_some() != own.tag.is_some()) {
+        let fault = match own.tag {
+            None => "it vouches for a key type with a tag, and this one has none",
+            Some(_) => "it vouches for a key type without a tag, and this one has one",
+        };
+        (
+            fault,
+            "key types that share a table need a tag each, `#[row_key(tag = \"…\")]`; others need tables of their own",
+        )
+    } else if of_own_tag > 1 {
+        (
+            "it vouches for several layouts of one key type",
+            "two programs created it at the same time, or a change of its layout has not ended; drop the families of the \
+             layouts that its keys do not have, with `modify_families` and `FamilyChange::drop`",
+        )
+    } else {
+        (
+            "it vouches for another layout of its keys",
+            "nothing was sent: run the release of the program that created the table, or undo the change of the key type. A \
+             new layout needs a new table, and key types that share a table need a tag each, `#[row_key(tag = \"…\")]`",
+        )
+    };
+    let difference = schema_difference::<K>(info);
+    let difference = difference.map(|text| format!(" (of the row key schema, {text})")).unwrap_or_default();
+    Error::mismatch(
+        info.name(),
+        format!(
+            "{fault}; expected {}{difference}, found {}; {remedy}",
+            described(K::SCHEMA),
+            describe_vouchers(info)
+        ),
+    )
+}
+
+/// A key type and its layout.
+fn described(schema: &Schema) -> String {
+    let tag = schema.tag().map(|tag| format!(", tag `{tag}`")).unwrap_or_default();
+    format!("`{}` of `{}` (fingerprint {}{tag})", schema.template(), schema.key_type(), schema.fingerprint(),)
+}
+
+/// The vouchers of a table, in words.
+fn describe_vouchers(info: &TableInfo) -> String {
+    let found = vouchers(info).map(|name| match Voucher::parse(name) {
+        Some(Voucher { tag: None, fingerprint }) => {
+            format!("fingerprint {fingerprint:016x} (column family `{name}`)")
+        }
+        Some(Voucher { tag: Some(_), fingerprint }) => {
+            format!("fingerprint {fingerprint:016x} of a type with a tag (column family `{name}`)")
+        }
+        None => format!("the column family `{name}`"),
+    });
+    found.collect::<Vec<_>>().join(", ")
+}
+
+/// The names of a table's voucher families.
+fn vouchers(info: &TableInfo) -> impl Iterator<Item = &str> {
+    info.families().iter().map(Family::name).filter(|name| name.starts_with(PREFIX))
+}
+
+const fn voucher<K: TableKey>() -> Voucher {
+    const {
+        let tag = match K::SCHEMA.tag() {
+            None => None,
+            Some(tag) => Some(fnv1a(tag.as_bytes())),
+        };
+        Voucher { tag, fingerprint: K::SCHEMA.fingerprint().to_u64() }
+    }
+}
+
+impl Voucher {
+    /// None for a voucher that this release does not know.
+    fn parse(family: &str) -> Option<Self> {
+        let number = |text: &str| -> Option<u64> {
+            let digits = text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+            (digits && text.len() == 16).then(|| u64::from_str_radix(text, 16).ok())?
+        };
+        let name = family.strip_prefix(PREFIX)?;
+        match name.split_once('.') {
+            None => Some(Self { tag: None, fingerprint: number(name)? }),
+            Some((tag, name)) => Some(Self { tag: Some(number(tag)?), fingerprint: number(name)? }),
+        }
+    }
+}
+
+/// FNV-1a over 64 bits.
+const fn fnv1a(bytes: &[u8]) -> u64 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u64).wrapping_mul(0x0100_0000_01b3);
+        at += 1;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::RowKey;
+
+    #[derive(RowKey)]
+    struct Plain {
+        id: u64,
+    }
+
+    #[derive(RowKey)]
+    #[row_key(tag = "a")]
+    struct Tagged {
+        id: u64,
+    }
+
+    #[test]
+    fn a_voucher_is_named_by_tag_and_fingerprint() {
+        assert_eq!(voucher_family::<Plain>().name(), format!("keyderive.{}", Plain::fingerprint()));
+        // The hash of `a` that the authors of FNV publish.
+        let tagged = format!("keyderive.af63dc4c8601ec8c.{}", Tagged::fingerprint());
+        assert_eq!(voucher_family::<Tagged>().name(), tagged);
+        assert_eq!(Voucher::parse(voucher_family::<Plain>().name()), Some(voucher::<Plain>()));
+        assert_eq!(Voucher::parse(&tagged), Some(voucher::<Tagged>()));
+    }
+
+    #[test]
+    fn names_of_another_form_are_not_vouchers_of_this_release() {
+        let digits = "0123456789abcdef";
+        for name in [
+            "keyderive.",
+            "keyderive.x",
+            &format!("keyderive.{}", digits.to_uppercase()),
+            &format!("keyderive.+{}", &digits[1..]),
+            &format!("keyderive.{digits}0"),
+            &format!("keyderive.{digits}."),
+            &format!("keyderive.{digits}.{digits}.{digits}"),
+            &format!("keyderive.open.{digits}"),
+        ] {
+            assert_eq!(Voucher::parse(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn reserved_names_are_rejected() {
+        for name in ["keyderive", "keyderive-move", "keyderive.", "keyderive.x"] {
+            let error = check_reserved("t", ["cf", name].into_iter()).unwrap_err();
+            assert!(error.is_invalid_argument() && error.attempts() == 0, "{error}");
+            assert!(error.to_string().contains(&format!("`{name}`")), "{error}");
+        }
+        assert!(check_reserved("t", ["cf", "keyderiv", "keyderive_x", "Keyderive"].into_iter()).is_ok());
+    }
 }

@@ -1,4 +1,4 @@
-//! What an error says.
+//! The text of an error.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -9,7 +9,6 @@ use tonic::Code;
 
 use super::{Ended, Error, Protocol, Repr, Rpc, Tries};
 use crate::client::Target;
-
 use crate::client::failure::Failure;
 use crate::key::ShownKey;
 
@@ -19,18 +18,18 @@ impl fmt::Display for Error {
     }
 }
 
-/// Which row keys a text has, and values.
+/// Which row keys and values a text shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Keys {
     Shown,
-    /// All but the key of the row that the error is about, which was named before.
+    /// All but the key of the row that the error is about, which the caller has printed.
     Named,
-    /// None, and no words of others, which may name a row.
+    /// None, and no messages of others, which may name a row.
     Redacted,
 }
 
 impl Error {
-    /// The text without row keys and values, for logs that are not to have them.
+    /// The text without row keys and values, for logs that must not contain them.
     ///
     /// ```
     /// # use keyderive::{Client, Error, RowKey};
@@ -44,14 +43,14 @@ impl Error {
     /// # }
     /// ```
     ///
-    /// What a server says in its own words is left out too, since it may name a row, and so is what serde says of a value.
-    /// Tables, key types, fields, families and columns are named; the columns of a map are its keys.
+    /// It also leaves out the messages of the server and of serde, which may name a row or a value. It names tables, key types,
+    /// fields, families and columns; the columns of a map are its keys.
     #[must_use = "it is a text, to be printed"]
     pub fn redacted(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Redacted))
     }
 
-    /// The text, where it follows on the key of the row that the error is about.
+    /// The text to print after the key of the row that the error is about.
     pub(crate) fn of_named_row(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Named))
     }
@@ -84,7 +83,7 @@ impl Error {
                     write!(f, ": {message}")?;
                 }
                 f.write_str(if *is_write { MAY_BE_APPLIED } else { "" })?;
-                write!(f, "{}", Behind(last, keys))
+                write!(f, "{}", LastRow(last, keys))
             }
             Repr::Limit { table, key, message } => {
                 write!(f, "{} of table `{table}` was not written: {message}", OneRow(key, keys))
@@ -109,7 +108,7 @@ impl Error {
                     _ => write!(f, "{error}"),
                 }
             }
-            // The key is named once, by the error below where that does it.
+            // The inner error names the key.
             Repr::Entry { key, error } if error.row_key() == Some(key) => error.write(f, keys),
             Repr::Entry { key, error } => {
                 let verb = if error.is_outcome_unknown() { "may not have been" } else { "was not" };
@@ -141,10 +140,9 @@ impl Error {
     }
 }
 
-/// What a write says of which an attempt may have been applied.
 const MAY_BE_APPLIED: &str = "; it may have been applied";
 
-/// A row, by its key or not.
+/// The row that the error is about.
 struct OneRow<'a>(&'a [u8], Keys);
 
 impl fmt::Display for OneRow<'_> {
@@ -156,7 +154,7 @@ impl fmt::Display for OneRow<'_> {
     }
 }
 
-/// The table before an error's text, where it is known.
+/// The prefix of an error's text with the table, if it is known.
 struct InTable<'a>(&'a Option<String>);
 
 impl fmt::Display for InTable<'_> {
@@ -208,13 +206,13 @@ impl Rpc {
     fn write(&self, f: &mut fmt::Formatter<'_>, keys: Keys) -> fmt::Result {
         let Self { rpc, table, target, failure, tries, key, last } = self;
         write!(f, "{}: ", Failed { rpc, table, key, keys })?;
-        let told = Told { failure, target, keys };
+        let outcome = AttemptOutcome { failure, target, keys };
         match tries.ended {
-            // The operation has run out of time, whatever the last attempt ended with.
+            // The operation timed out, whatever the last attempt ended with.
             Some(Ended::Time(_)) if failure.code != Code::DeadlineExceeded => {
-                write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {told}")?;
+                write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
-            _ => write!(f, "{told}{tries}")?,
+            _ => write!(f, "{outcome}{tries}")?,
         }
         f.write_str(if tries.open.is_some() { MAY_BE_APPLIED } else { "" })?;
         if failure.code == Code::NotFound && is_of_missing_table(rpc, table, &failure.message) {
@@ -223,32 +221,32 @@ impl Rpc {
                 "; create it with `table.create_if_absent()`, or check the instance: this is the {target}"
             )?;
         }
-        write!(f, "{}", Behind(last, keys))
+        write!(f, "{}", LastRow(last, keys))
     }
 }
 
-/// Whether the table is what was not found, and might have been there.
+/// Whether the table was not found, rather than a column family.
 fn is_of_missing_table(rpc: &str, table: &str, message: &str) -> bool {
     !table.is_empty() && rpc != "DeleteTable" && !message.to_ascii_lowercase().contains("family")
 }
 
 /// What an attempt ended with.
-struct Told<'a> {
+struct AttemptOutcome<'a> {
     failure: &'a Failure,
     target: &'a Target,
     keys: Keys,
 }
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for AttemptOutcome<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { failure, target, keys } = self;
         write!(f, "{}", code_name(failure.code))?;
-        let is_told = *keys != Keys::Redacted || !failure.answered;
-        if is_told && !failure.message.is_empty() {
+        let is_shown = *keys != Keys::Redacted || !failure.answered;
+        if is_shown && !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
         if !failure.answered && !failure.timed_out && !failure.is_of_credentials() {
-            // The failure of a connection says nothing of where to.
+            // The failure of a connection does not name the address.
             write!(f, ", at the {target}")?;
         }
         if failure.is_of_single_row_transactions() {
@@ -259,8 +257,8 @@ impl fmt::Display for Told<'_> {
         }
         if failure.is_of_a_missing_family() {
             f.write_str(
-                "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which declares those of \
-                 its row type by itself, or add it with `table.modify_families(…)`; a column of the table's own family \
+                "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which also declares those \
+                 of the row type, or add it with `table.modify_families(…)`; a column of the table's own family \
                  whose name has a colon is named with its family: `cf:METER:0015`",
             )?;
         }
@@ -287,7 +285,7 @@ impl fmt::Display for Tries {
     }
 }
 
-/// An operation on a row, on a table, or on no table.
+/// The beginning of a text: which operation failed, on which table and row.
 struct Failed<'a> {
     rpc: &'a str,
     table: &'a str,
@@ -307,10 +305,10 @@ impl fmt::Display for Failed<'_> {
     }
 }
 
-/// How far a scan had come.
-struct Behind<'a>(&'a Option<Bytes>, Keys);
+/// The end of a text: the last row that a scan read.
+struct LastRow<'a>(&'a Option<Bytes>, Keys);
 
-impl fmt::Display for Behind<'_> {
+impl fmt::Display for LastRow<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self(Some(key), Keys::Shown | Keys::Named) => {
@@ -354,7 +352,7 @@ mod tests {
     #[test]
     fn text_says_what_was_tried() {
         let busy = || Status::unavailable("busy");
-        let said = |attempts, ended| error(busy(), attempts, ended).behind_row(Some("k".into())).to_string();
+        let said = |attempts, ended| error(busy(), attempts, ended).after_row(Some("k".into())).to_string();
         let head = "ReadRows on table `events` failed: UNAVAILABLE: busy; ";
         let tail = "; the last row read was `k`";
         assert_eq!(

@@ -14,11 +14,11 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use tonic::{Code, Response, Streaming};
 
 use super::{ReadRows, RequestedRows};
-use crate::client::attempts::{Attempt, Attempts};
 use crate::client::failure::Failure;
 use crate::client::merge::RowMerger;
 use crate::client::operation::{Kind, Operation};
-use crate::client::{Client, Error, StreamGuard, call};
+use crate::client::retry::{Attempt, Attempts};
+use crate::client::{Client, Error, StreamGuard, retry};
 use crate::row::Row;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a scan.
@@ -286,8 +286,7 @@ impl fmt::Debug for RowStream {
 impl Unsent {
     fn begin(self: Box<Self>, client: &Client) -> Result<Phase, Error> {
         let Self { operation, request, later, last_key } = *self;
-        let attempts =
-            Attempts::new(client, operation).map_err(|error| error.behind_row(last_key.clone()))?;
+        let attempts = Attempts::new(client, operation).map_err(|error| error.after_row(last_key.clone()))?;
         Ok(Box::new(Scan { attempts, request, later, last_key }).open())
     }
 }
@@ -311,7 +310,7 @@ impl Scan {
         let attempt = attempts.begin()?;
         let answer = match attempts.request(&attempt, message).await {
             Ok(request) => {
-                let mut service = call::data(attempt.transport());
+                let mut service = retry::data(attempt.transport());
                 attempt.head_within(attempts.idle_timeout(), service.read_rows(request)).await
             }
             Err(failure) => Err(failure),
@@ -344,7 +343,7 @@ impl Scan {
         }
         match self.attempts.failed(attempt, failure) {
             Ok(until) => Ok(Phase::BackingOff(self, Box::pin(sleep_until(until)))),
-            Err(error) => Err(error.behind_row(self.last_key)),
+            Err(error) => Err(error.after_row(self.last_key)),
         }
     }
 }
@@ -352,7 +351,7 @@ impl Scan {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut scan, sent } = self;
-        let Sent { attempt, answer } = sent.map_err(|error| error.behind_row(scan.last_key.clone()))?;
+        let Sent { attempt, answer } = sent.map_err(|error| error.after_row(scan.last_key.clone()))?;
         match answer {
             Ok(response) => {
                 scan.attempts.learn(response.metadata());
@@ -444,7 +443,7 @@ impl Reading {
             Stop::Broken(broken) => {
                 scan.attempts.watch.attempt_ends(Code::Internal);
                 scan.attempts.watch.ends(Code::Internal);
-                Err(Error::protocol(scan.attempts.operation(), broken).behind_row(scan.last_key))
+                Err(Error::protocol(scan.attempts.operation(), broken).after_row(scan.last_key))
             }
         }
     }

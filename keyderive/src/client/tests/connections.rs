@@ -1,4 +1,4 @@
-//! Connections: made ready, renewed, and used up to their end.
+//! Connections: primed, renewed, and used until they close.
 
 use std::time::Duration;
 
@@ -10,23 +10,20 @@ use tonic::Status;
 
 use super::fleet::Fleet;
 use super::*;
-use crate::client::channels::Channels;
-use crate::client::dial::{Dial, Dialer};
-use crate::client::refresh::Refresh;
-use crate::client::transport::Transport;
+use crate::client::connections::{Channels, Dial, Dialer, Refresh, Transport, prime};
 use crate::row::Mutation;
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-/// Sends a request by each of the four connections of a client.
-async fn go_round(client: &Client) {
+/// Sends a request on each of the four connections of a client.
+async fn use_each(client: &Client) {
     for _ in 0..4 {
         assert!(client.sample_row_keys("t").await.unwrap_err().is_not_found());
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn connections_to_the_cloud_are_primed_before_the_client_is_there() {
+async fn connections_to_the_cloud_are_primed_before_the_client_is_returned() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().instance("p", "i").app_profile("batch")).await;
     let seen = fleet.take_seen();
@@ -38,16 +35,16 @@ async fn connections_to_the_cloud_are_primed_before_the_client_is_there() {
             "name=projects%2Fp%2Finstances%2Fi&app_profile_id=batch"
         );
     }
-    go_round(&client).await;
+    use_each(&client).await;
     assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 1, 2, 3]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn priming_is_a_choice_and_so_is_the_number_of_connections() {
+async fn priming_and_the_number_of_connections_can_be_set() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().prime(false).channels(2)).await;
     assert!(fleet.take_seen().is_empty());
-    go_round(&client).await;
+    use_each(&client).await;
     assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 0, 1, 1]);
 }
 
@@ -56,12 +53,12 @@ async fn a_connection_that_cannot_be_primed_is_used_all_the_same() {
     let fleet = Fleet::new();
     fleet.refuse(|seen| (seen.rpc == "PingAndWarm").then(|| Status::internal("not now")));
     let client = fleet.cloud(Client::builder()).await;
-    // Each once: a ping is not worth a second attempt.
+    // Pings are not retried.
     assert_eq!(fleet.take_lines("PingAndWarm"), [0, 1, 2, 3]);
-    go_round(&client).await;
+    use_each(&client).await;
     sleep(50 * MINUTE).await;
     assert_eq!(fleet.take_lines("PingAndWarm"), [4, 5, 6, 7]);
-    go_round(&client).await;
+    use_each(&client).await;
     assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
 }
 
@@ -83,15 +80,15 @@ async fn connections_are_renewed_before_their_hour_and_not_all_at_once() {
     let mut primed = fleet.take_seen();
     primed.retain(|seen| seen.rpc == "PingAndWarm");
     assert_eq!(primed.len(), 4);
-    go_round(&client).await;
+    use_each(&client).await;
     assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
-    // And so on: what has been renewed becomes old as well.
+    // Renewed connections are renewed again.
     sleep(50 * MINUTE).await;
     assert_eq!(fleet.dialed(), 12);
 }
 
 #[tokio::test(start_paused = true)]
-async fn how_old_a_connection_becomes_is_a_choice() {
+async fn the_age_of_connections_can_be_set() {
     let fleet = Fleet::new();
     let age = Duration::from_secs(9);
     let _client = fleet.cloud(Client::builder().channels(1).refresh_channels_after(age)).await;
@@ -113,7 +110,7 @@ async fn an_old_connection_ends_with_its_last_request() {
     let client = fleet.cloud(Client::builder().channels(1)).await;
     let lease = client.inner.channels.lease(None).unwrap();
     sleep(50 * MINUTE).await;
-    go_round(&client).await;
+    use_each(&client).await;
     assert_eq!(fleet.take_lines("SampleRowKeys"), [1; 4]);
     assert!(fleet.is_open(0));
     drop(lease);
@@ -143,24 +140,24 @@ async fn a_closed_client_renews_nothing() {
 }
 
 #[tokio::test]
-async fn a_connection_stays_where_nobody_answers_a_new_one() {
+async fn a_connection_stays_if_the_new_one_reaches_no_server() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().channels(1)).await;
     let dialer = Arc::new(Dialer::emulator("127.0.0.1:1").unwrap());
     let channels = Arc::clone(&client.inner.channels);
     let refresh = Refresh { channels, dialer, after: MINUTE, prime: true };
     assert!(refresh.renew(&client, 0).await.unwrap_err().is_unavailable());
-    go_round(&client).await;
+    use_each(&client).await;
     assert!(fleet.is_open(0));
 }
 
-/// What a connection to the listener begins with: the preface, the settings, and the window of the connection.
+/// The first bytes of a connection to the listener: the preface, the settings, and the window of the connection.
 async fn opening(listener: &TcpListener, dialer: &dyn Dial) -> Vec<u8> {
     let client = Client::embedded();
     let transport = dialer.dial();
     let channels = Arc::new(Channels::new([transport.clone()]));
     let Transport::Channel(..) = transport else { panic!("a connection over TCP") };
-    let call = tokio::spawn(async move { client.prime(&[transport]).await });
+    let call = tokio::spawn(async move { prime(&client, &[transport]).await });
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut opening = vec![0; 24 + 9];
     socket.read_exact(&mut opening).await.unwrap();
@@ -181,17 +178,17 @@ async fn a_renewed_connection_has_the_options_of_the_first() {
     assert_eq!(first, opening(&listener, &dialer).await);
     let has = |opening: &[u8], part: &[u8]| opening.windows(part.len()).any(|window| window == part);
     assert!(has(&first, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"));
-    // SETTINGS_INITIAL_WINDOW_SIZE of 1 MiB, and a connection's window of 2^31 - 1 above the 65,535 it begins with.
+    // SETTINGS_INITIAL_WINDOW_SIZE of 1 MiB, and a connection window of 2^31 - 1 rather than the initial 65,535.
     assert!(has(&first, &[0, 4, 0, 16, 0, 0]));
     assert!(has(&first, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
-    // Of 64 KiB, where there are many streams.
+    // 64 KiB for scans with many streams.
     let small_windows = opening(&listener, &*dialer.small_windows()).await;
     assert!(has(&small_windows, &[0, 4, 0, 1, 0, 0]));
     assert!(has(&small_windows, &(0x7fff_ffff_u32 - 65_535).to_be_bytes()));
 }
 
 #[tokio::test]
-async fn each_of_many_streams_goes_by_connections_of_their_own() {
+async fn scans_with_many_streams_have_connections_of_their_own() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().channels(1)).await;
     client.create_table("t", NewTable::with_family("f")).await.unwrap();

@@ -1,4 +1,4 @@
-//! Connections that lead to one embedded Bigtable, and what goes by each.
+//! Connections to one embedded Bigtable that record their requests.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Weak};
@@ -9,13 +9,11 @@ use tonic::body::Body;
 use tower_service::Service as _;
 
 use super::*;
-use crate::client::builder::Endpoint;
+use crate::client::builder::{Endpoint, Place};
+use crate::client::connections::{Dial, Transport};
 use crate::client::credentials::Authorizer;
-use crate::client::dial::Dial;
-use crate::client::target::Place;
-use crate::client::transport::Transport;
 
-/// Dials connections and keeps what they have carried.
+/// Dials connections and records their requests.
 #[derive(Clone)]
 pub(super) struct Fleet(Arc<Shared>);
 
@@ -27,7 +25,7 @@ struct Shared {
     lines: Mutex<Vec<Weak<Line>>>,
 }
 
-/// Whether a request for an RPC is refused, and how.
+/// The status to refuse a request with, if any.
 type Refusal = Box<dyn FnMut(&Seen) -> Option<Status> + Send>;
 
 /// A request.
@@ -55,17 +53,17 @@ impl Fleet {
         }))
     }
 
-    /// From now on, requests are refused for which `refusal` has a status.
+    /// Refuses the requests for which `refusal` returns a status from now on.
     pub(super) fn refuse(&self, refusal: impl FnMut(&Seen) -> Option<Status> + Send + 'static) {
         *self.0.refusal.lock().unwrap() = Some(Box::new(refusal));
     }
 
-    /// A client, as of the cloud, by these connections.
+    /// A client on these connections, as in the cloud.
     pub(super) async fn cloud(&self, builder: ClientBuilder) -> Client {
-        builder.open(self.reach(None)).await
+        builder.open(self.endpoint(None)).await
     }
 
-    pub(super) fn reach(&self, credentials: Option<Authorizer>) -> Endpoint {
+    pub(super) fn endpoint(&self, credentials: Option<Authorizer>) -> Endpoint {
         Endpoint {
             place: Place::Cloud("test".into()),
             data: Arc::new(self.clone()),
@@ -75,12 +73,12 @@ impl Fleet {
         }
     }
 
-    /// What has been sent since the last call.
+    /// The requests since the last call.
     pub(super) fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.0.seen.lock().unwrap())
     }
 
-    /// The numbers of the connections that have carried a request for `rpc` since the last call, in order.
+    /// The numbers of the connections of the requests for `rpc` since the last call, in order.
     pub(super) fn take_lines(&self, rpc: &str) -> Vec<usize> {
         let mut lines: Vec<usize> =
             self.take_seen().into_iter().filter(|seen| seen.rpc == rpc).map(|seen| seen.line).collect();
@@ -92,12 +90,12 @@ impl Fleet {
         self.0.dialed.load(Ordering::SeqCst)
     }
 
-    /// Whether a connection is still there.
+    /// Whether a connection is still open.
     pub(super) fn is_open(&self, line: usize) -> bool {
         self.0.lines.lock().unwrap()[line].upgrade().is_some()
     }
 
-    /// How many hold the fleet.
+    /// The number of references to the fleet.
     pub(super) fn holders(&self) -> usize {
         Arc::strong_count(&self.0)
     }

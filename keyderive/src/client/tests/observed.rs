@@ -1,4 +1,4 @@
-//! What operations tell of themselves.
+//! The spans, events and metrics of operations.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt as _;
 use tonic::Status;
 use tracing::field::{Field, Visit};
-use tracing::span::{Attributes, Id, Record};
+use tracing::span::{self, Attributes, Id};
 use tracing::subscriber::DefaultGuard;
 use tracing::{Event, Level, Metadata, Subscriber};
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt as _};
@@ -20,7 +20,7 @@ use crate::row::Mutation;
 
 /// A span that has ended, or an event.
 #[derive(Clone, Debug)]
-struct Told {
+struct Record {
     name: &'static str,
     level: Level,
     fields: Fields,
@@ -39,7 +39,7 @@ impl Visit for Fields {
     }
 }
 
-impl Told {
+impl Record {
     fn get(&self, field: &str) -> &str {
         self.fields.0.get(field).map_or("", String::as_str)
     }
@@ -50,7 +50,7 @@ impl Told {
 }
 
 #[derive(Clone, Default)]
-struct Listener(Arc<Mutex<Vec<Told>>>);
+struct Listener(Arc<Mutex<Vec<Record>>>);
 
 impl Listener {
     fn listen() -> (Self, DefaultGuard) {
@@ -59,13 +59,13 @@ impl Listener {
         (listener, tracing::subscriber::set_default(subscriber))
     }
 
-    fn take(&self) -> Vec<Told> {
+    fn take(&self) -> Vec<Record> {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 
     /// The spans of operations that have ended since the last call.
-    fn operations(&self) -> Vec<Told> {
-        self.take().into_iter().filter(|told| told.name == "bigtable").collect()
+    fn operations(&self) -> Vec<Record> {
+        self.take().into_iter().filter(|record| record.name == "bigtable").collect()
     }
 }
 
@@ -76,30 +76,30 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listener {
         context.span(id).unwrap().extensions_mut().insert(fields);
     }
 
-    fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
+    fn on_record(&self, id: &Id, record: &span::Record<'_>, context: Context<'_, S>) {
         record.record(context.span(id).unwrap().extensions_mut().get_mut::<Fields>().unwrap());
     }
 
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        if Told::is_of_the_client(event.metadata()) {
+        if Record::is_of_the_client(event.metadata()) {
             let mut fields = Fields::default();
             event.record(&mut fields);
             let level = *event.metadata().level();
-            self.0.lock().unwrap().push(Told { name: "event", level, fields });
+            self.0.lock().unwrap().push(Record { name: "event", level, fields });
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let span = context.span(&id).unwrap();
-        if Told::is_of_the_client(span.metadata()) {
+        if Record::is_of_the_client(span.metadata()) {
             let fields = span.extensions().get::<Fields>().unwrap().clone();
             let (name, level) = (span.metadata().name(), *span.metadata().level());
-            self.0.lock().unwrap().push(Told { name, level, fields });
+            self.0.lock().unwrap().push(Record { name, level, fields });
         }
     }
 }
 
-/// A client of a table `t` of three rows.
+/// A client with a table `t` of three rows.
 async fn client(fleet: &Fleet) -> Client {
     let client = fleet.cloud(Client::builder().prime(false).channels(1)).await;
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
@@ -116,7 +116,7 @@ fn all() -> ReadRows {
 /// In 2096.
 const LATE: i64 = 4_000_000_000_000_000;
 
-/// Reads a row of two cells of the future, each way.
+/// Reads a row with two cells of the future, in each way.
 async fn read_cells_of_the_future() {
     let client = client(&Fleet::new()).await;
     let cells = ["q", "r"].map(|qualifier| Mutation::set("f", qualifier, LATE, "late"));
@@ -129,7 +129,7 @@ async fn read_cells_of_the_future() {
 async fn cells_of_the_future_are_one_warning() {
     let (listener, _guard) = Listener::listen();
     read_cells_of_the_future().await;
-    let warnings: Vec<_> = listener.take().into_iter().filter(|told| told.level == Level::WARN).collect();
+    let warnings: Vec<_> = listener.take().into_iter().filter(|record| record.level == Level::WARN).collect();
     let [warning] = &warnings[..] else { panic!("{warnings:?}") };
     assert_eq!((warning.get("table"), warning.get("cells")), ("t", "2"));
     assert!(warning.get("message").contains("hide what is written to their columns"), "{warning:?}");
@@ -141,13 +141,13 @@ async fn an_operation_is_a_span_with_its_outcome() {
     let client = client(&Fleet::new()).await;
     client.mutate_row("t", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
     client.read_row("u", "k".into(), None).await.unwrap_err();
-    let told = listener.operations();
-    let told: Vec<_> = told
+    let records = listener.operations();
+    let records: Vec<_> = records
         .iter()
         .map(|span| ["operation", "table", "attempts", "rows", "code"].map(|field| span.get(field)))
         .collect();
     assert_eq!(
-        told,
+        records,
         [
             ["CreateTable", "t", "1", "", "OK"],
             ["MutateRows", "t", "1", "3", "OK"],
@@ -157,7 +157,7 @@ async fn an_operation_is_a_span_with_its_outcome() {
     );
 }
 
-/// The guide has the lines, and what they show.
+/// The guide shows these lines and their output.
 #[tokio::test(start_paused = true)]
 async fn three_lines_show_operations_in_a_terminal() {
     #[derive(Clone, Default)]
@@ -203,10 +203,10 @@ async fn a_failed_attempt_is_an_event_and_counted() {
     let (listener, _guard) = Listener::listen();
     let rows: Vec<_> = client.read_rows("t", ReadRows { bucket: Some(3), ..all() }).collect().await;
     assert!(rows.len() == 1 && rows[0].is_err());
-    let told = listener.take();
-    let events: Vec<_> = told[..3]
+    let records = listener.take();
+    let events: Vec<_> = records[..3]
         .iter()
-        .map(|told| ["message", "attempt", "code", "again"].map(|field| told.get(field)))
+        .map(|record| ["message", "attempt", "code", "retried"].map(|field| record.get(field)))
         .collect();
     assert_eq!(
         events,
@@ -216,22 +216,22 @@ async fn a_failed_attempt_is_an_event_and_counted() {
             ["an attempt failed", "3", "DATA_LOSS", "false"],
         ]
     );
-    assert!(told[..3].iter().all(|told| told.level == Level::DEBUG && told.get("table") == "t"));
-    let fields = ["operation", "bucket", "attempts", "rows", "code"].map(|field| told[3].get(field));
+    assert!(records[..3].iter().all(|record| record.level == Level::DEBUG && record.get("table") == "t"));
+    let fields = ["operation", "bucket", "attempts", "rows", "code"].map(|field| records[3].get(field));
     assert_eq!(fields, ["ReadRows", "3", "3", "", "DATA_LOSS"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_counts_what_came_and_says_how_it_ended() {
+async fn a_scan_counts_its_rows_and_records_its_outcome() {
     let client = client(&Fleet::new()).await;
     let (listener, _guard) = Listener::listen();
     client.read_rows("t", all()).collect::<Vec<_>>().await;
-    // One that is dropped early, and one that is dropped when it has all that it asked for.
+    // A stream dropped early, and one dropped after all its rows.
     client.read_rows("t", all()).next().await.unwrap().unwrap();
     client.read_rows("t", ReadRows { limit: Some(1), ..all() }).next().await.unwrap().unwrap();
-    let told = listener.operations();
-    let told: Vec<_> = told.iter().map(|span| ["rows", "code"].map(|field| span.get(field))).collect();
-    assert_eq!(told, [["3", "OK"], ["1", "CANCELLED"], ["1", "OK"]]);
+    let records = listener.operations();
+    let records: Vec<_> = records.iter().map(|span| ["rows", "code"].map(|field| span.get(field))).collect();
+    assert_eq!(records, [["3", "OK"], ["1", "CANCELLED"], ["1", "OK"]]);
     client.read_row("t", "secret-1".into(), None).await.unwrap();
     let bytes: u64 = listener.operations()[0].get("bytes").parse().unwrap();
     let bare = ("secret-1".len() + "secret-value".len()) as u64;
@@ -239,7 +239,7 @@ async fn a_scan_counts_what_came_and_says_how_it_ended() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_key_and_no_value_is_told_from_info_up() {
+async fn no_key_or_value_is_logged_at_info_or_above() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     let client = client(&fleet).await;
@@ -249,27 +249,27 @@ async fn no_key_and_no_value_is_told_from_info_up() {
     client.read_row("t", "secret-1".into(), None).await.unwrap_err();
     client.mutate_row("t", "secret-1".into(), vec![Mutation::delete_row()]).await.unwrap_err();
     client.mutate_rows("t", vec![("secret-1".into(), vec![Mutation::delete_row()])]).await;
-    let told = listener.take();
-    assert!(told.len() > 6);
-    for told in told.iter().filter(|told| told.level <= Level::INFO) {
-        assert!(!format!("{told:?}").contains("secret"), "{told:?}");
+    let records = listener.take();
+    assert!(records.len() > 6);
+    for record in records.iter().filter(|record| record.level <= Level::INFO) {
+        assert!(!format!("{record:?}").contains("secret"), "{record:?}");
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_connection_that_is_not_ready_is_a_warning() {
+async fn a_connection_that_could_not_be_primed_is_a_warning() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     fleet.refuse(|_| Some(Status::internal("not now")));
     let _client = fleet.cloud(Client::builder().channels(1)).await;
-    let told = listener.take();
-    let warning = told.iter().find(|told| told.level == Level::WARN).unwrap();
-    assert_eq!(warning.get("message"), "a connection is used without having been made ready");
+    let records = listener.take();
+    let warning = records.iter().find(|record| record.level == Level::WARN).unwrap();
+    assert_eq!(warning.get("message"), "a connection is used without having been primed");
     assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_fails_for_some_seconds_is_a_warning() {
+async fn an_operation_that_fails_for_some_seconds_is_a_warning() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     let client = client(&fleet).await;
@@ -278,17 +278,17 @@ async fn what_fails_for_some_seconds_is_a_warning() {
     let client = client.with(|settings| {
         settings.each(|call| call.total_timeout = std::time::Duration::from_secs(12));
     });
-    // Each takes its 12 s, and another warning comes after 30 s at the earliest.
+    // Each takes 12 s, and the next warning comes after 30 s at the earliest.
     for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
         tokio::time::sleep(std::time::Duration::from_secs(idle)).await;
         client.read_row("t", "k".into(), None).await.unwrap_err();
-        let told = listener.take();
-        let attempt = told.iter().find(|told| told.level == Level::DEBUG).unwrap();
+        let records = listener.take();
+        let attempt = records.iter().find(|record| record.level == Level::DEBUG).unwrap();
         assert_eq!(attempt.get("reason"), "of row secret-1");
-        let told: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
-        assert_eq!(told.len(), warnings, "{told:?}");
-        for warning in told {
-            assert_eq!(warning.get("message"), "an operation fails, and is tried again");
+        let records: Vec<_> = records.iter().filter(|record| record.level == Level::WARN).collect();
+        assert_eq!(records.len(), warnings, "{records:?}");
+        for warning in records {
+            assert_eq!(warning.get("message"), "an operation keeps failing and is retried");
             let fields = ["operation", "table", "code", "reason"].map(|field| warning.get(field));
             assert_eq!(fields, ["ReadRows", "t", "UNAVAILABLE", ""]);
             assert!(warning.get("at").contains(" at "), "{warning:?}");
@@ -301,19 +301,19 @@ async fn failures_of_a_writer_that_was_dropped_are_a_warning() {
     let fleet = Fleet::new();
     let client = client(&fleet).await;
     let (listener, _guard) = Listener::listen();
-    for told_late in [false, true] {
+    for fails_early in [false, true] {
         fleet.refuse(|seen| (seen.rpc == "MutateRows").then(|| Status::permission_denied("of row secret-1")));
         let writer = client.raw_table("t").writer();
         for key in ["secret-1", "secret-2"] {
             writer.write(key, vec![Mutation::delete_row()]).await.unwrap();
         }
-        if told_late {
+        if fails_early {
             tokio::time::sleep(std::time::Duration::from_secs(2)).await;
         }
         drop(writer);
         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-        let told = listener.take();
-        let warnings: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+        let records = listener.take();
+        let warnings: Vec<_> = records.iter().filter(|record| record.level == Level::WARN).collect();
         let fields = ["message", "table", "rows", "code"].map(|field| warnings[0].get(field));
         let message = "a writer was dropped, and some of its rows were not written";
         assert_eq!(fields, [message, "t", "2", "PERMISSION_DENIED"]);
@@ -326,7 +326,7 @@ struct SecretKey {
     name: String,
 }
 
-/// Uses a table whose schema the fleet does not give, at once and in each of the next three minutes.
+/// Uses a table whose schema the fleet refuses to send, at once and in each of the next three minutes.
 async fn use_unchecked(fleet: &Fleet, client: &Client) {
     fleet.refuse(|seen| (seen.rpc == "GetTable").then(|| Status::permission_denied("not yours")));
     for _ in 0..4 {
@@ -344,21 +344,22 @@ async fn a_layout_that_cannot_be_checked_is_one_warning() {
     let client = client(&fleet).await;
     let (listener, _guard) = Listener::listen();
     use_unchecked(&fleet, &client).await;
-    let told = listener.take();
-    let warnings: Vec<_> = told.iter().filter(|told| told.level == Level::WARN).collect();
+    let records = listener.take();
+    let warnings: Vec<_> = records.iter().filter(|record| record.level == Level::WARN).collect();
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     assert_eq!(
         ["table", "message"].map(|field| warnings[0].get(field)),
         [
             "t",
-            "the layout of a table cannot be checked; requests go on without, and it is tried again each minute"
+            "the layout of a table cannot be checked; requests go ahead unchecked, and the check is retried each minute"
         ]
     );
     assert!(
         warnings[0].get("error").starts_with("GetTable on table `t` failed: PERMISSION_DENIED"),
-        "{told:?}"
+        "{records:?}"
     );
-    let asked = told.iter().filter(|told| told.name == "bigtable" && told.get("operation") == "GetTable");
+    let asked =
+        records.iter().filter(|record| record.name == "bigtable" && record.get("operation") == "GetTable");
     assert_eq!(asked.count(), 4);
     assert!(!format!("{warnings:?}").contains("secret"));
 }
@@ -372,7 +373,7 @@ mod counted {
 
     use super::*;
 
-    /// What counters have come to, and how many values histograms have.
+    /// The sums of counters, and how many values histograms have.
     #[derive(Default)]
     struct Counts(Arc<Mutex<BTreeMap<String, u64>>>);
 

@@ -1,4 +1,4 @@
-//! Writes of many rows, held to the server's rate.
+//! Writes of many rows, throttled to the server's rate.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::scripted::{Script, outcome};
 use super::*;
 use crate::row::Mutation;
 
-/// Answers each request by a script of its own, the last one first.
+/// Answers each request with a script of its own, the last one first.
 struct Turns(Mutex<Vec<Script>>);
 
 impl InProcess for Turns {
@@ -36,7 +36,7 @@ fn client(script: &Script, throttle: bool) -> Client {
     Client::builder().throttle(throttle).in_process(Arc::new(script.clone()), None)
 }
 
-/// When each of so many writes has ended, in milliseconds.
+/// When each of these writes has ended, in milliseconds.
 async fn write(client: &Client, times: usize) -> Vec<u128> {
     let start = Instant::now();
     let mut ended = Vec::new();
@@ -49,14 +49,14 @@ async fn write(client: &Client, times: usize) -> Vec<u128> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_go_at_the_servers_rate() {
+async fn requests_follow_the_servers_rate() {
     let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
-    // The first goes before the server has said anything, and the second is the first that counts.
+    // The first write goes before the server has sent a rate; the second is the first that counts.
     assert_eq!(write(&client(&script, true), 5).await, [0, 0, 100, 200, 300]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_rate_is_one_for_all_clones() {
+async fn clones_share_the_rate() {
     let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
     let client = client(&script, true);
     write(&client, 2).await;
@@ -65,7 +65,7 @@ async fn the_rate_is_one_for_all_clones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_is_held_up_unasked() {
+async fn without_a_rate_nothing_is_throttled() {
     let script = Script { outcomes: vec![Ok(answer(0.7, 60))], ..Script::default() };
     assert_eq!(write(&client(&script, false), 5).await, [0; 5]);
     let silent = MutateRowsResponse { entries: vec![outcome(0, Code::Ok)], rate_limit_info: None };
@@ -81,12 +81,12 @@ async fn a_failed_request_slows_the_next_ones_down() {
     let client = Client::builder().throttle(true).in_process(Arc::new(Turns(Mutex::new(turns))), None);
     write(&client, 1).await;
     tokio::time::advance(Duration::from_secs(1)).await;
-    // 10 a second, then 7, of which the first turn was given out before the failure.
+    // 10 a second, then 7; the first turn was reserved before the failure.
     assert_eq!(write(&client, 4).await, [0, 100, 243, 386]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_wait_ends_with_the_time_for_the_operation() {
+async fn throttling_ends_with_the_operations_timeout() {
     let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
     let client = client(&script, true);
     write(&client, 1).await;
@@ -98,12 +98,12 @@ async fn a_wait_ends_with_the_time_for_the_operation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_throttled_client_says_that_it_is() {
+async fn only_a_throttled_client_announces_it() {
     let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
     write(&client(&script, false), 1).await;
     write(&client(&script, true), 1).await;
     let seen = script.seen.lock().unwrap();
     let features: Vec<_> = seen.iter().map(|headers| headers.get("bigtable-features").unwrap()).collect();
-    // Bits 3 and 5 between those of every client.
+    // Two more flags than other clients.
     assert_eq!(features, ["CAEgATABOAE=", "CAEYASABKAEwATgB"]);
 }

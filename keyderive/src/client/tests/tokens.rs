@@ -1,4 +1,4 @@
-//! Access tokens: asked for, sent, renewed, and missing.
+//! Access tokens: requested, sent, renewed, and missing.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -15,7 +15,7 @@ use super::*;
 use crate::client::credentials::Authorizer;
 use crate::row::{Mutation, ReadModifyWrite};
 
-/// What is answered to each request for a token, counted from 0.
+/// Answers each request for a token, counted from 0.
 #[derive(Clone)]
 struct Tokens<F>(F, Arc<AtomicUsize>);
 
@@ -33,7 +33,7 @@ impl<F: Fn(usize) -> Result<AccessToken, CredentialsError> + Send + Sync + 'stat
     }
 }
 
-/// Credentials of which none ever comes.
+/// Credentials that never return a token.
 struct Never;
 
 impl Credentials for Never {
@@ -48,7 +48,7 @@ fn numbered(number: usize) -> Result<AccessToken, CredentialsError> {
 
 async fn client(fleet: &Fleet, credentials: impl Credentials) -> Client {
     let builder = Client::builder().prime(false).channels(1);
-    let client = builder.open(fleet.reach(Some(Authorizer::new(credentials)))).await;
+    let client = builder.open(fleet.endpoint(Some(Authorizer::new(credentials)))).await;
     client.with(|settings| settings.each(|call| call.max_attempts = 5))
 }
 
@@ -78,7 +78,7 @@ async fn each_attempt_has_a_token_of_its_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_is_asked_for_again_where_its_failure_passes() {
+async fn a_transient_failure_to_get_a_token_is_retried() {
     let fleet = Fleet::new();
     let tokens = Tokens::new(|number| match number % 3 {
         2 => numbered(number),
@@ -88,7 +88,7 @@ async fn a_token_is_asked_for_again_where_its_failure_passes() {
     client.table_info("t").await.unwrap_err();
     client.read_row("t", "k".into(), None).await.unwrap_err();
     client.mutate_rows("t", vec![("k".into(), vec![Mutation::delete_row()])]).await;
-    // Nothing has been sent, so this may be tried again too.
+    // Nothing was sent, so this is retried too.
     client.read_modify_write_row("t", "k".into(), vec![ReadModifyWrite::increment("f", "q", 1)]).await.ok();
     assert_eq!(
         sent(&fleet),
@@ -135,7 +135,7 @@ async fn without_a_token_nothing_is_sent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_never_comes_is_waited_for_no_longer_than_an_attempt() {
+async fn waiting_for_a_token_times_out_with_the_attempt() {
     let fleet = Fleet::new();
     let client = client(&fleet, Never).await;
     let client = client.with(|settings| {
@@ -193,7 +193,7 @@ async fn serve(fleet: &Fleet) -> SocketAddr {
 }
 
 #[tokio::test]
-async fn the_two_services_are_where_their_endpoints_are() {
+async fn the_two_services_have_endpoints_of_their_own() {
     let (data, admin) = (Fleet::new(), Fleet::new());
     let (data_at, admin_at) = (serve(&data).await, serve(&admin).await);
     let client = Client::builder()
@@ -237,7 +237,7 @@ async fn an_https_endpoint_is_reached_by_tls() {
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut head = [0; 5];
     socket.read_exact(&mut head).await.unwrap();
-    // A handshake's record, and in it the name of the server and HTTP/2.
+    // A handshake record with the name of the server and HTTP/2.
     assert_eq!(head[..2], [22, 3]);
     let mut hello = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
     socket.read_exact(&mut hello).await.unwrap();
@@ -247,7 +247,7 @@ async fn an_https_endpoint_is_reached_by_tls() {
     cloud.await.unwrap().unwrap();
 }
 
-/// What `Client::cloud` says in a process with these variables.
+/// What `Client::cloud` prints in a process with these variables.
 #[cfg(feature = "cloud")]
 fn cloud_with(variables: &[(&str, &str)]) -> String {
     let test = "client::tests::tokens::credentials_that_cannot_be_read_are_an_error_at_once";
@@ -261,7 +261,7 @@ fn cloud_with(variables: &[(&str, &str)]) -> String {
 #[cfg(feature = "cloud")]
 async fn credentials_that_cannot_be_read_are_an_error_at_once() {
     if std::env::var_os("KEYDERIVE_INSIDE").is_some() {
-        // The variables of a process are for all its threads, so they are those of another one.
+        // Variables apply to all threads of a process, so this runs in one of its own.
         let start = std::time::Instant::now();
         let error = Client::cloud("p", "i").await.unwrap_err();
         assert!(error.is_missing_credentials() && start.elapsed() < Duration::from_secs(5));

@@ -9,12 +9,12 @@ use tonic::{Code, Status};
 
 use super::Entries;
 use super::{EncodedRequest, send_streaming};
-use crate::client::attempts::{Attempt, Attempts};
 use crate::client::error::{Ended, Error};
 use crate::client::failure::Failure;
 use crate::client::operation::{Kind, Replay};
 use crate::client::protobuf::{LENGTH, Reader, What, Wrong};
-use crate::client::{Client, call, headers, observe};
+use crate::client::retry::{Attempt, Attempts};
+use crate::client::{Client, observe, operation, retry};
 
 /// An entry without an outcome.
 struct Pending {
@@ -146,18 +146,18 @@ impl Client {
                     Ok(Some(response)) => {
                         let info = match read_statuses(&response, statuses) {
                             Ok(info) => info,
-                            Err(status) => return Err(call::with_head(status, head)),
+                            Err(status) => return Err(retry::with_head(status, head)),
                         };
                         if let Some(throttle) = self.throttle() {
-                            throttle.told(info.as_ref());
+                            throttle.update(info.as_ref());
                         }
                     }
                     Ok(None) => {
                         let trailers = responses.trailers().await?.unwrap_or_default();
-                        headers::insert_all(&mut head, &trailers);
+                        operation::insert_all(&mut head, &trailers);
                         return Ok(head);
                     }
-                    Err(status) => return Err(call::with_head(status, head)),
+                    Err(status) => return Err(retry::with_head(status, head)),
                 }
             }
         });

@@ -142,7 +142,7 @@ impl<K: TableKey> ScanExecution<K> {
     fn fail(&mut self, error: Error) -> Error {
         self.end();
         let last = self.last.get();
-        error.behind_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
+        error.after_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
     }
 
     /// Ends the scan and drops its streams, which cancels their requests.

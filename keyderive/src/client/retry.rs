@@ -1,113 +1,146 @@
-//! One operation over all its attempts: when to try again, how long to wait first, and when to give up.
+//! How an operation is sent: attempt by attempt, until one is answered or the operation fails for good.
 
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
-use tonic::metadata::MetadataMap;
-use tonic::{Code, Request, Status};
+use keyderive_proto::MAX_MESSAGE_BYTES;
+use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
+use keyderive_proto::data::bigtable_client::BigtableClient;
+use prost::Message;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tonic::metadata::{KeyRef, MetadataMap};
+use tonic::{Code, Request, Response, Status};
 
 use super::Client;
-use super::channels::{Channels, Lease};
-use super::cookies::Cookies;
+use super::connections::{self, Channels, Lease, Transport};
 use super::error::{Ended, Error, Tries};
 use super::failure::{Failure, NO_WHOLE_ANSWER};
-use super::headers;
 use super::observe::{self, Watch};
-use super::operation::{Operation, Replay};
-use super::runtime;
+use super::operation::{self, Operation, Replay};
 use super::settings::CallSettings;
 use super::shutdown::InFlightGuard;
-use super::transport::Transport;
 
-/// A timeout stands for never from here on: tokio counts no further.
+/// Longer timeouts count as this one: tokio's clock cannot add up more.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
-/// After so long without success it is a warning that an operation is tried again.
+/// How long an operation fails before its retries are logged as a warning.
 const WARN_AFTER: Duration = Duration::from_secs(5);
 
-/// An operation, and what its attempts have come to.
+/// Sends `message` with `send` until an attempt succeeds, or the operation fails for good.
+///
+/// `send` has one attempt's time for all that it does, so it reads a stream to its end.
+pub(super) async fn call<M, R, F>(
+    mut attempts: Attempts,
+    message: M,
+    send: impl Fn(Transport, Request<M>) -> F,
+) -> Result<R, Error>
+where
+    M: Payload,
+    F: Future<Output = Result<Response<R>, Status>>,
+{
+    if attempts.watch.is_wanted() {
+        attempts.watch.count(attempts.operation().rows_sent(), message.bytes());
+    }
+    loop {
+        let attempt = attempts.begin()?;
+        let answer = match attempts.request(&attempt, message.clone()).await {
+            Ok(request) => attempt.within(send(attempt.transport(), request)).await,
+            Err(failure) => Err(failure),
+        };
+        match answer {
+            Ok(response) => {
+                attempts.answered(&attempt);
+                attempts.succeeded();
+                return Ok(response.into_inner());
+            }
+            Err(failure) => {
+                let retry_at = attempts.failed(&attempt, failure)?;
+                drop(attempt);
+                sleep_until(retry_at).await;
+            }
+        }
+    }
+}
+
+/// A request message, which is cloned for each attempt.
+pub(super) trait Payload: Clone {
+    fn bytes(&self) -> usize;
+}
+
+impl<M: Message + Clone> Payload for M {
+    fn bytes(&self) -> usize {
+        self.encoded_len()
+    }
+}
+
+/// An operation and the state of its attempts.
 pub(super) struct Attempts {
     client: Client,
-    /// The connections that it may go by.
     channels: Arc<Channels>,
     operation: Operation,
     settings: CallSettings,
-    _pass: Arc<InFlightGuard>,
+    _in_flight: Arc<InFlightGuard>,
     pub(super) watch: Watch,
     begun: Instant,
     /// How many attempts have been made.
     made: u32,
-    /// How many have failed since anything came of one.
+    /// How many attempts have failed since the last progress.
     failed: u32,
-    /// How many of them in a row did not say when to come back: what the pause grows with.
-    paused: u32,
-    /// Since when they have failed.
+    /// How many failures in a row came without a delay from the server; the backoff grows with it.
+    backoffs: u32,
     failing_since: Option<Instant>,
-    /// Whether a pause has been cut to the time that is left.
-    is_cut: bool,
+    /// Whether a backoff has been shortened to the remaining time.
+    is_shortened: bool,
     cookies: Cookies,
-    /// The connection that the last attempt failed by.
+    /// The slot of the connection on which the last attempt failed.
     avoided: Option<usize>,
-    /// Whether it writes, and an attempt may have been applied.
-    is_open: bool,
+    /// Whether an attempt to write may have been applied.
+    may_be_applied: bool,
 }
 
-/// Caps the backoff to the remaining time. A pause that is too long is shortened, once, so that an attempt fits into the
-/// last quarter or second.
-fn fitting(pause: Duration, left: Duration, cut: &mut bool) -> Option<Duration> {
-    if pause < left {
-        return Some(pause);
-    }
-    let shorter = left.saturating_sub((left / 4).min(Duration::from_secs(1)));
-    (!left.is_zero() && !std::mem::replace(cut, true)).then_some(shorter)
-}
-
-/// One attempt, which holds its connection.
+/// One attempt. It counts as in flight on its connection until dropped.
 pub(super) struct Attempt {
     lease: Lease,
-    /// From 0.
+    /// Counted from 0.
     number: u32,
     pub(super) ends: Instant,
     timeout: Duration,
 }
 
 impl Attempts {
-    /// The first attempt of an operation may begin.
-    ///
     /// # Errors
-    /// When the client is closed, the table has no name, or no tokio runtime is running.
+    /// When the client is closed, the table's name is invalid, or no tokio runtime is running.
     pub(super) fn new(client: &Client, operation: Operation) -> Result<Self, Error> {
         let channels = Arc::clone(client.channels(&operation));
         Self::over(channels, client, operation)
     }
 
-    /// As [`new`](Self::new), by these connections.
+    /// As [`new`](Self::new), on these connections.
     pub(super) fn over(
         channels: Arc<Channels>,
         client: &Client,
         operation: Operation,
     ) -> Result<Self, Error> {
         operation.check_table()?;
-        runtime::check_timers("operations run")?;
-        let pass = client.admit(&operation)?;
+        connections::check_timers("operations run")?;
+        let in_flight = client.admit(&operation)?;
         Ok(Self {
             settings: operation.settings(client).clone(),
             client: client.clone(),
             channels,
             watch: Watch::new(&operation),
             operation,
-            _pass: pass,
+            _in_flight: in_flight,
             begun: Instant::now(),
             made: 0,
             failed: 0,
-            paused: 0,
+            backoffs: 0,
             failing_since: None,
-            is_cut: false,
+            is_shortened: false,
             cookies: Cookies::default(),
             avoided: None,
-            is_open: false,
+            may_be_applied: false,
         })
     }
 
@@ -123,10 +156,10 @@ impl Attempts {
         self.settings.idle_timeout.min(NEVER)
     }
 
-    /// Begins an attempt, by the least busy connection that the last one did not fail by.
+    /// Begins an attempt on the least busy connection, not the one on which the last attempt failed.
     ///
     /// # Errors
-    /// When it would have no time.
+    /// When no time is left.
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
         let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
         if timeout.is_zero() {
@@ -149,57 +182,57 @@ impl Attempts {
     /// The request of an attempt, with all its headers.
     ///
     /// # Errors
-    /// When there is no token to send it with. The attempt has failed then.
+    /// When there is no access token. The attempt has then failed.
     pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Failure> {
         let mut request = Request::new(message);
-        // Told to the server, so that it stops too.
+        // The server stops at the same deadline.
         request.set_timeout(attempt.timeout);
         let metadata = request.metadata_mut();
-        self.operation.insert_headers(metadata, &self.client, attempt.number);
-        headers::insert_all(metadata, self.cookies.kept());
-        if let Some(credentials) = self.client.credentials() {
+        self.operation.insert_headers(metadata, &self.client.inner.features, attempt.number);
+        operation::insert_all(metadata, &self.cookies.kept);
+        if let Some(credentials) = &self.client.inner.credentials {
             let headers = timeout_at(attempt.ends, credentials.headers()).await;
             let headers = headers
                 .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
-            headers::insert_all(metadata, &headers.map_err(Failure::no_token)?);
+            operation::insert_all(metadata, &headers.map_err(Failure::no_token)?);
         }
         Ok(request)
     }
 
-    /// Keeps the routing cookies that an answer has, the newest of each name.
+    /// Keeps the routing cookies of an answer.
     pub(super) fn learn(&mut self, metadata: &MetadataMap) {
-        let Some(name) = self.cookies.take(metadata) else { return };
+        let Some(name) = self.cookies.keep(metadata) else { return };
         tracing::warn!(
             parent: self.watch.span(),
             operation = self.operation.rpc,
             table = &*self.operation.table,
             cookie = name,
-            "the server sends more routing cookies than are kept; this one is left out"
+            "the server sends more routing cookies than the client keeps; this one is dropped"
         );
     }
 
-    /// Something has come of the attempts so far: failures count from the beginning again.
+    /// Records progress, which resets the count of failures and the backoff.
     pub(super) fn progressed(&mut self) {
         self.failed = 0;
-        self.paused = 0;
+        self.backoffs = 0;
         self.failing_since = None;
     }
 
-    /// An attempt has been answered, whatever the answer is.
+    /// Records that the server has answered an attempt, with whatever status.
     pub(super) fn answered(&self, attempt: &Attempt) {
-        self.channels.heard(&attempt.lease);
+        self.channels.answered(&attempt.lease);
     }
 
-    /// An attempt has had a whole answer, and with it the operation.
+    /// Records that the operation has succeeded.
     pub(super) fn succeeded(&mut self) {
         self.watch.attempt_ends(Code::Ok);
         self.watch.ends(Code::Ok);
     }
 
-    /// An attempt has failed; when to make the next one, if there is to be one.
+    /// Records that an attempt has failed, and returns when to retry.
     ///
     /// # Errors
-    /// The failure as an error, when there is to be none.
+    /// When the operation is not retried.
     pub(super) fn failed(&mut self, attempt: &Attempt, failure: Failure) -> Result<Instant, Error> {
         self.decide(attempt, &failure).map_err(|ended| {
             let error = self.error(failure, ended);
@@ -208,10 +241,11 @@ impl Attempts {
         })
     }
 
-    /// As [`failed`](Self::failed); when there is to be no further attempt, why not, unless the failure is final.
+    /// As [`failed`](Self::failed). The error says which limit ended the retries, or is none for a failure that is not
+    /// retried.
     pub(super) fn decide(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Instant, Option<Ended>> {
         self.watch.attempt_ends(failure.code);
-        self.is_open |= self.operation.is_write() && !failure.is_refused();
+        self.may_be_applied |= self.operation.is_write() && !failure.is_refused();
         let pause = self.pause_after(attempt, failure);
         tracing::debug!(
             parent: self.watch.span(),
@@ -220,7 +254,7 @@ impl Attempts {
             attempt = self.made,
             code = keyderive_proto::code_name(failure.code),
             reason = failure.message,
-            again = pause.is_ok(),
+            retried = pause.is_ok(),
             pause_ms = pause.ok().map(|pause| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX)),
             "an attempt failed"
         );
@@ -230,7 +264,7 @@ impl Attempts {
         pause.map(|pause| Instant::now() + pause)
     }
 
-    /// Says now and then that what is tried again has failed for some time.
+    /// Logs a warning, now and then, for an operation that has been retried for some time.
     fn warn(&mut self, failure: &Failure) {
         let failing = self.failing_since.get_or_insert_with(Instant::now).elapsed();
         if failing >= WARN_AFTER && self.channels.may_warn() {
@@ -241,15 +275,15 @@ impl Attempts {
                 at = %self.operation.target,
                 attempt = self.made,
                 code = keyderive_proto::code_name(failure.code),
-                // A server's own words may name a row.
+                // The server's message may name a row.
                 reason = (!failure.answered).then_some(&*failure.message),
                 ?failing,
-                "an operation fails, and is tried again"
+                "an operation keeps failing and is retried"
             );
         }
     }
 
-    /// So many cells have been read whose time is more than a minute in the future. It is a warning now and then.
+    /// Counts cells that were read whose time is more than a minute in the future, and logs a warning now and then.
     #[inline]
     pub(super) fn future_cells(&self, cells: u64) {
         if cells > 0 {
@@ -276,7 +310,7 @@ impl Attempts {
         if failure.answered {
             self.answered(attempt);
         } else if failure.timed_out && !failure.unsent {
-            self.channels.lost(&attempt.lease);
+            self.channels.timed_out(&attempt.lease);
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
@@ -287,14 +321,18 @@ impl Attempts {
         if self.failed >= self.settings.max_attempts {
             return Err(Some(Ended::Attempts));
         }
-        let pause = self.pause(failure.retry_after);
-        let over = Ended::Time(self.settings.total_timeout);
         let pause = match failure.retry_after {
-            // Before that the server is not to be asked.
-            Some(pause) => Some(pause).filter(|pause| *pause < self.left()),
-            None => fitting(pause, self.left(), &mut self.is_cut),
+            Some(delay) => {
+                self.backoffs = 0;
+                Some(delay).filter(|delay| *delay < self.left())
+            }
+            None => {
+                self.backoffs = self.backoffs.saturating_add(1);
+                let backoff = self.settings.backoff.pause(self.backoffs, fastrand::f64());
+                cap_backoff(backoff, self.left(), &mut self.is_shortened)
+            }
         };
-        pause.ok_or(Some(over))
+        pause.ok_or(Some(Ended::Time(self.settings.total_timeout)))
     }
 
     /// How many attempts have been made.
@@ -308,33 +346,29 @@ impl Attempts {
     }
 
     fn tries(&self, ended: Option<Ended>) -> Tries {
-        let open = self.is_open.then(|| self.operation.replay());
+        let open = self.may_be_applied.then(|| self.operation.replay());
         Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended, open }
     }
 
-    /// How long is left of the time for all attempts.
-    pub(super) fn left(&self) -> Duration {
+    /// The time left for all attempts.
+    fn left(&self) -> Duration {
         self.settings.total_timeout.saturating_sub(self.begun.elapsed())
     }
 
-    /// When the time for all attempts is over.
+    /// When the time for all attempts ends.
     pub(super) fn ends(&self) -> Instant {
         Instant::now() + self.left().min(NEVER)
     }
+}
 
-    fn pause(&mut self, retry_after: Option<Duration>) -> Duration {
-        match retry_after {
-            Some(pause) => {
-                // When the server stops saying, pauses begin at the shortest again.
-                self.paused = 0;
-                pause
-            }
-            None => {
-                self.paused = self.paused.saturating_add(1);
-                self.settings.backoff.pause(self.paused, fastrand::f64())
-            }
-        }
+/// Caps the backoff to the remaining time. One that is too long is shortened, once, so that an attempt fits into the last
+/// quarter or second.
+fn cap_backoff(backoff: Duration, left: Duration, is_shortened: &mut bool) -> Option<Duration> {
+    if backoff < left {
+        return Some(backoff);
     }
+    let shorter = left.saturating_sub((left / 4).min(Duration::from_secs(1)));
+    (!left.is_zero() && !std::mem::replace(is_shortened, true)).then_some(shorter)
 }
 
 impl Attempt {
@@ -342,7 +376,7 @@ impl Attempt {
         self.lease.transport()
     }
 
-    /// The answer, if it comes in time.
+    /// The answer, or a failure when the attempt times out.
     pub(super) async fn within<T>(
         &self,
         answer: impl Future<Output = Result<T, Status>>,
@@ -353,7 +387,7 @@ impl Attempt {
         }
     }
 
-    /// The head of an answer, if it comes in time and before the server has been silent for so long.
+    /// The head of an answer, or a failure when the attempt or the idle timeout ends first.
     pub(super) async fn head_within<T>(
         &self,
         idle_timeout: Duration,
@@ -369,19 +403,83 @@ impl Attempt {
         }
     }
 
-    /// The failure of an attempt that took too long.
+    /// The failure of an attempt that timed out.
     pub(super) fn timed_out(&self) -> Failure {
         Failure::timed_out(NO_WHOLE_ANSWER, self.timeout)
     }
 
-    /// The failure that a status stands for. At the deadline, the server's timer may have fired before ours.
+    /// The failure that a status means for this attempt.
     pub(super) fn failure(&self, status: Status) -> Failure {
-        /// `grpc-timeout` is sent in whole units, so the server's timer may fire this much before ours.
+        /// `grpc-timeout` is sent in whole units, so the server's timer may fire this long before ours.
         const UNIT: Duration = Duration::from_millis(1);
         let failure = Failure::from(status);
         match Instant::now() + UNIT >= self.ends {
             true => failure.at_deadline(self.timeout),
             false => failure,
         }
+    }
+}
+
+/// Adds the metadata of the answer's head to the status that ended a stream: either may have a routing cookie.
+pub(super) fn with_head(mut status: Status, head: MetadataMap) -> Status {
+    let own = std::mem::replace(status.metadata_mut(), head);
+    operation::insert_all(status.metadata_mut(), &own);
+    status
+}
+
+/// The data service over `transport`.
+pub(super) fn data(transport: Transport) -> BigtableClient<Transport> {
+    BigtableClient::new(transport)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+/// The admin service over `transport`.
+pub(super) fn admin(transport: Transport) -> BigtableTableAdminClient<Transport> {
+    BigtableTableAdminClient::new(transport)
+        .max_decoding_message_size(MAX_MESSAGE_BYTES)
+        .max_encoding_message_size(MAX_MESSAGE_BYTES)
+}
+
+/// What the name of a routing cookie begins with.
+const COOKIE_PREFIX: &str = "x-goog-cbt-cookie";
+
+/// Limits for the cookies of an operation and for the bytes of their names and values: far above what Bigtable sends, far
+/// below what the headers of a request may have.
+const MAX_COOKIES: usize = 32;
+const MAX_COOKIE_BYTES: usize = 8 * 1024;
+
+/// The routing cookies of an operation, the newest of each name. The client returns those that a server sends with every
+/// later attempt.
+#[derive(Default)]
+struct Cookies {
+    kept: MetadataMap,
+    bytes: usize,
+    /// Whether a cookie was dropped.
+    is_full: bool,
+}
+
+impl Cookies {
+    /// Keeps the cookies of an answer. Returns the first one that it ever drops.
+    fn keep<'a>(&mut self, metadata: &'a MetadataMap) -> Option<&'a str> {
+        let mut dropped = None;
+        for key in metadata.keys() {
+            let KeyRef::Ascii(key) = key else { continue };
+            let Some(value) = metadata.get(key).filter(|_| key.as_str().starts_with(COOKIE_PREFIX)) else {
+                continue;
+            };
+            let old = self.kept.get(key).map(|value| key.as_str().len() + value.as_encoded_bytes().len());
+            let new = key.as_str().len() + value.as_encoded_bytes().len();
+            let bytes = self.bytes - old.unwrap_or(0) + new;
+            if bytes > MAX_COOKIE_BYTES || (old.is_none() && self.kept.len() >= MAX_COOKIES) {
+                if !std::mem::replace(&mut self.is_full, true) {
+                    dropped = Some(key.as_str());
+                }
+                continue;
+            }
+            self.bytes = bytes;
+            self.kept.insert(key.clone(), value.clone());
+        }
+        dropped
     }
 }
