@@ -1,5 +1,5 @@
-//! Posts of a celebrity, spread over the buckets of a salt: written everywhere, read from all buckets at once, merged
-//! and in pages.
+//! Posts of a celebrity, spread over the buckets of a salt: writes go everywhere, reads merge all buckets at once, in
+//! pages.
 //!
 //! ```sh
 //! cargo run --example celebrity_posts                                         # in memory
@@ -13,8 +13,8 @@ use jiff::{Timestamp, ToSpan as _};
 use keyderive::{Client, RowKey, Table};
 use serde::{Deserialize, Serialize};
 
-/// `user-site-time` after a bucket by the hash of all three, so that no tablet has all posts of one user. The
-/// newest comes first.
+/// `user-site-time` after a bucket by the hash of all three, so that no tablet has all posts of one user. The newest
+/// post comes first.
 #[derive(RowKey, Debug, Clone)]
 #[row_key(delimiter = '-')]
 #[salt(range = 4)]
@@ -26,7 +26,7 @@ struct PostKey {
     at: Timestamp,
 }
 
-/// The same without the time in the hash: the posts of a user on one site stay together, and the sites are spread.
+/// The same without the time in the hash: a user's posts on one site stay together, and the sites are spread.
 #[derive(RowKey, Debug, Clone)]
 #[row_key(delimiter = '-')]
 #[salt(range = 4, over = "user,site")]
@@ -62,14 +62,14 @@ async fn main() -> Result<(), Box<dyn Error>> {
         *buckets.entry(bucket.unwrap_or_default()).or_default() += 1;
         writer.put(&key, &post).await?;
     }
-    // A user whose name begins with the other's.
+    // A user whose name starts with the other's.
     for n in 0..10 {
         let (key, post) = post("corriedale", n, begin);
         writer.put(&key, &post).await?;
     }
     println!("{} posts written; those of corrie by bucket: {buckets:?}\n", writer.close().await?);
 
-    // The bucket is computed from the key, so that one post is one read.
+    // The bucket is computed from the key, so one post takes one read.
     let (key, _) = post("corrie", 500, begin);
     println!("{}", PostKey::scan().user("corrie").site(&key.site).at(key.at).explain()?);
     println!("{}: {:?}\n", key.to_text()?, posts.get(&key).await?);
@@ -82,13 +82,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("\n{}", by_hour.explain()?);
     println!("{} posts of corrie at home in the second hour", posts.count(by_hour).await?);
 
-    // What the other key would ask: a single bucket where user and site are fixed.
+    // With the other key, a scan reads a single bucket if it fixes user and site.
     println!("\n{}", SitePostKey::scan().user("corrie").site("home").explain()?);
     println!("\n{}", SitePostKey::scan().user("corrie").explain()?);
     Ok(())
 }
 
-/// Reads all posts by pages, as many requests of a web server would: the token is all that they hand on.
+/// Reads all posts in pages, like requests of a web server: they pass on nothing but the token.
 async fn read_pages(posts: &Table<PostKey, Post>) -> Result<(), Box<dyn Error>> {
     let (mut token, mut pages, mut read) = (None::<String>, 0, Vec::new());
     loop {

@@ -1,5 +1,5 @@
-//! Energy meters: a row for each meter and day with a column for each quarter of an hour, and a nightly rollup of one
-//! day into a table of its own.
+//! Energy meters: a row for each meter and day, a column for each quarter of an hour, and a nightly rollup of one day
+//! into its own table.
 //!
 //! ```sh
 //! cargo run --example energy_meters                                         # in memory
@@ -12,8 +12,8 @@ use std::error::Error;
 use jiff::civil::{Date, date};
 use keyderive::{Client, RowKey, Table};
 
-/// The meter comes first. With the date in front, all meters would write to the end of the table each day; that does
-/// not compile.
+/// The meter comes first. With the date first, all meters would write to the end of the table each day; that does not
+/// compile.
 #[derive(RowKey, Debug, Clone)]
 struct SensorKey {
     #[pad(10)]
@@ -21,7 +21,7 @@ struct SensorKey {
     date: Date,
 }
 
-/// The readings of a day, by the time of the day as `HHMM`: the columns `METER:0000` to `METER:2345`.
+/// The readings of a day by time of day, `HHMM`: the columns `METER:0000` to `METER:2345`.
 type Readings = BTreeMap<String, f64>;
 
 const METERS: u64 = 100;
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let loaded = sensors.load_iter(rows).await?.all_written()?;
     println!("{} rows of 96 readings in SENSOR\n", loaded.written);
 
-    // A reading is a cell, which is added to the row of its day as it comes.
+    // A reading is a cell, added to the row of its day when it arrives.
     let key = SensorKey { meter: 987_654, date: date(2015, 3, 1) };
     for (time, value) in [("0000", 12.34), ("0015", 13.45), ("2330", 27.89), ("2345", 28.90)] {
         sensors.update(&key).set(time, &value).await?;
@@ -71,8 +71,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Copies a day of all meters to a table of its own, `SENSOR_YYYYMMDD`: the one read of the whole table, by parts of
-/// it at the same time, for which no key has to begin with the date.
+/// Copies one day of all meters to its own table, `SENSOR_YYYYMMDD`. It reads the whole table, in parallel parts; so
+/// the date need not come first in the key.
 async fn roll_up(
     sensors: &Table<SensorKey, Readings>,
     client: &Client,
@@ -98,12 +98,12 @@ fn total(readings: &Readings) -> f64 {
     readings.values().sum()
 }
 
-/// Identifiers all over the ten digits.
+/// Ids spread over all ten digits.
 fn meter(n: u64) -> u64 {
     97_000_003 * (n + 1)
 }
 
-/// A day of a meter, in hundredths of a kilowatt-hour.
+/// A meter's readings of a day, in hundredths of a kilowatt-hour.
 fn day(n: u64, date: Date) -> (SensorKey, Readings) {
     let reading = |quarter: u64| (quarter * (n + 3) + date.day().unsigned_abs() as u64 * 5) % 40;
     let readings = (0..96).map(|quarter| {

@@ -5,8 +5,8 @@
 //! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example flights   # on an emulator
 //! ```
 //!
-//! All 336,776 of them where the archive `../shared/data/flights.csv.zip` is, else those of 1 January; or those of the
-//! file that is named: `cargo run --example flights -- examples/data/flights.csv`.
+//! Loads all 336,776 departures if the archive `../shared/data/flights.csv.zip` exists, else those of 1 January; or
+//! those of a given file: `cargo run --example flights -- examples/data/flights.csv`.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -18,15 +18,15 @@ use keyderive::{Client, RowKey, Table};
 use keyderive_examples::departures;
 use serde::{Deserialize, Serialize};
 
-/// Carrier and airport come first, since queries fix them. Few carriers have most departures, so each day of theirs is
-/// in a bucket of its own: a query of one day asks one bucket, one of several days asks all.
+/// Carrier and airport come first, because queries fix them. A few carriers have most departures, so each of their
+/// days has its own bucket: a query of one day reads one bucket, and one of several days reads all.
 #[derive(RowKey, Debug)]
 #[salt(range = 8, over = "carrier,origin,date")]
 struct DepartureKey {
     carrier: String,
     origin: String,
     date: Date,
-    /// As scheduled, `HHMM` of the place.
+    /// The scheduled local time, `HHMM`.
     #[pad(4)]
     time: u16,
     #[pad(4)]
@@ -37,7 +37,7 @@ struct DepartureKey {
 struct Departure {
     dest: String,
     tailnum: Option<String>,
-    /// Minutes; absent where the flight was cancelled.
+    /// In minutes; absent if the flight was cancelled.
     delay: Option<f64>,
 }
 
@@ -126,7 +126,7 @@ async fn load(table: &Table<DepartureKey, Departure>, file: &[u8]) -> Result<Pro
     let rows = csv::Reader::from_reader(file).into_deserialize::<Record>().map(|record| {
         record.map_err(Box::<dyn Error + Send + Sync>::from).and_then(|record| Ok(record.row()?))
     });
-    // Rows are read ahead of those that are written, here all of them, so that every tablet has its share.
+    // Rows are read ahead of the writes, here all of them, so that every tablet gets its share.
     let load = table.load_iter(rows).on_progress(|progress| {
         bar.set_position(progress.written);
         bar.set_message(progress.read.to_string());

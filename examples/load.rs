@@ -1,4 +1,4 @@
-//! A day of departures, loaded with a progress bar, ended in the middle, resumed, and exported.
+//! A day of departures: loaded with a progress bar, interrupted, resumed, and exported.
 //!
 //! ```sh
 //! cargo run --example load                                         # in memory
@@ -13,8 +13,8 @@ use keyderive::load::Checkpoint;
 use keyderive::{Client, RowKey, Table};
 use serde::{Deserialize, Serialize};
 
-/// A flight's departures lie together; a carrier's flights are spread over the buckets, since few carriers have most
-/// of them.
+/// A flight's departures lie together; a carrier's flights are spread over the buckets, because a few carriers have
+/// most flights.
 #[derive(RowKey, Debug)]
 #[salt(range = 16, over = "carrier,flight")]
 struct DepartureKey {
@@ -29,7 +29,7 @@ struct DepartureKey {
 struct Departure {
     dest: String,
     tailnum: Option<String>,
-    /// Minutes; absent where the flight was cancelled.
+    /// In minutes; absent if the flight was cancelled.
     delay: Option<f64>,
 }
 
@@ -56,7 +56,7 @@ impl From<Record> for (DepartureKey, Departure) {
     }
 }
 
-/// The lines of the file as they are read; a load ends at the first one that is none.
+/// The lines of the file as they are read; a load ends at the first invalid line.
 fn lines(data: &[u8]) -> impl Iterator<Item = Result<(DepartureKey, Departure), csv::Error>> + Send {
     csv::Reader::from_reader(data).into_deserialize::<Record>().map(|record| record.map(Into::into))
 }
@@ -71,7 +71,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let departures: Table<DepartureKey, Departure> = client.table("load-departures");
     departures.create_if_absent().await?;
 
-    // A file that has been cut short in the middle of a line.
+    // A file that was truncated in the middle of a line.
     let data = include_bytes!("data/flights.csv");
     let ended = match load(&departures, &data[..40_000], None).await {
         Ok(_) => return Err("half a line is a whole one".into()),
@@ -79,7 +79,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     };
     println!("{ended}");
 
-    // The checkpoint is data of serde, and may be stored by one process and used by another.
+    // The checkpoint implements serde's traits: one process may store it for another.
     let rest = load(&departures, data, Some(ended.checkpoint().clone())).await?.all_written()?;
     println!("resumed: {} rows written", rest.written);
 

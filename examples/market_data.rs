@@ -13,8 +13,8 @@ use keyderive::row::Row;
 use keyderive::{Client, RowKey};
 use serde::{Deserialize, Serialize};
 
-/// Exchange and symbol are promoted into the key and padded, so that each part is at a known offset, and spread the
-/// writes. Times go forwards, since not every query is for the latest: those that are read in reverse.
+/// Exchange and symbol are padded in the key, so that each part is at a known offset, and spread the writes. Times
+/// ascend, because not every query is for the latest; those that are scan in reverse.
 #[derive(RowKey, Debug)]
 #[row_key(tag = "QUOTE")]
 struct QuoteKey {
@@ -26,7 +26,7 @@ struct QuoteKey {
     quote_time: Timestamp,
 }
 
-/// The same form after another tag, so that neither type sees the other's rows.
+/// The same fields after another tag, so that neither type sees the other's rows.
 #[derive(RowKey, Debug)]
 #[row_key(tag = "TRADE")]
 struct TradeKey {
@@ -69,7 +69,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let quotes = client.table::<QuoteKey, Quote>("market-data").family("MD");
     let trades = client.table::<TradeKey, Trade>("market-data").family("MD");
-    // SQL reads one schema of row keys for each table, and these are two.
+    // SQL reads one row key schema per table, and this table has two key types.
     quotes.create().without_row_key_schema().if_absent().await?;
     trades.create().without_row_key_schema().if_absent().await?;
     let (all_quotes, all_trades) = messages()?;
@@ -107,8 +107,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The names of the columns that are stored, which are short, since they are stored with every cell. Each comes once,
-/// though a cell that another one replaces is there until the service collects it.
+/// Prints the names of the stored columns. Names are short, because every cell stores its name. Each prints once,
+/// although a replaced cell stays until the service collects it.
 fn print_columns(row: Option<&Row>) {
     let cells = row.into_iter().flat_map(Row::cells);
     let columns: BTreeSet<_> =
@@ -118,7 +118,7 @@ fn print_columns(row: Option<&Row>) {
 
 type Messages = (Vec<(QuoteKey, Quote)>, Vec<(TradeKey, Trade)>);
 
-/// Three symbols that exchanges keep for tests, on three days: a quote every 39 minutes, and a trade half a second
+/// Three symbols that exchanges reserve for tests, on three days: a quote every 39 minutes, and a trade half a second
 /// before it.
 fn messages() -> Result<Messages, Box<dyn Error>> {
     let (mut quotes, mut trades) = (Vec::new(), Vec::new());

@@ -11,8 +11,8 @@ use jiff::{Timestamp, ToSpan as _};
 use keyderive::{Client, RowKey};
 use serde::{Deserialize, Serialize};
 
-/// The newest observation of an airport comes first; an airport's rows are spread over four buckets, so
-/// that no tablet takes all writes of a busy one.
+/// The newest observation of an airport comes first. An airport's rows are spread over four buckets, so that no
+/// tablet takes all writes of a busy airport.
 #[derive(RowKey, Debug, Clone, PartialEq)]
 #[salt(range = 4)]
 struct ObservationKey {

@@ -1,5 +1,5 @@
-//! Metrics of servers, written to a table of their history and to one of what is current: a while of one host, and
-//! the latest of all.
+//! Metrics of servers, written to a table of their history and to a table of the latest: reads one host's history,
+//! and the latest of all hosts.
 //!
 //! ```sh
 //! cargo run --example server_metrics                                         # in memory
@@ -13,7 +13,7 @@ use jiff::{Timestamp, ToSpan as _};
 use keyderive::{Client, RowKey, put_both};
 use serde::{Deserialize, Serialize};
 
-/// The host comes first, so that a while of a host is one range, and all hosts together write everywhere.
+/// The host comes first, so that a period of one host is one range, and the hosts' writes are spread.
 #[derive(RowKey, Debug)]
 struct MetricKey {
     host: String,
@@ -22,7 +22,7 @@ struct MetricKey {
 }
 
 /// Without the time, so that each write of a host replaces the one before. No order of `METRIC` would do: its first
-/// rows, newest first or not, need not have every host.
+/// rows, newest first or not, need not include every host.
 #[derive(RowKey, Debug)]
 struct CurrentMetricKey {
     host: String,
@@ -90,7 +90,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{} {}: {:?}", key.host, processor.at, processor.cpu);
     }
 
-    // Whether the copy is right can be told from the table that it is a copy of.
+    // The history table tells whether the copy is right.
     let last = history.scan(MetricKey::scan().host("server4.aaa.bbb.com")).reversed().limit(1);
     println!("\n{}", last.explain()?);
     for (key, metric) in last.collect().await? {

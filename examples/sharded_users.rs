@@ -1,5 +1,4 @@
-//! Users by their last access: the newest over all users, in logical shards, and the history of one user, in
-//! descending order.
+//! Users by last access: the newest over all users, in logical shards, and the history of one user, newest first.
 //!
 //! ```sh
 //! cargo run --example sharded_users                                         # in memory
@@ -12,8 +11,8 @@ use jiff::{Timestamp, ToSpan as _};
 use keyderive::{Client, KeyOnly, RowKey, Scan, Table, put_both};
 use serde::{Deserialize, Serialize};
 
-/// The time comes first, for the latest of all users. Alone it would have every write at one end of the table, and not
-/// compile; three shards, by the hash of the whole key, spread it.
+/// The time comes first, for the latest of all users. Alone it would send every write to one end of the table, and
+/// would not compile; three shards, by the hash of the whole key, spread the writes.
 #[derive(RowKey, Debug)]
 #[salt(range = 3, over = "last_access,user_id")]
 struct RecentKey {
@@ -23,7 +22,7 @@ struct RecentKey {
     user_id: u64,
 }
 
-/// The user comes first, for one user's history back to a while ago, which begins at the top of the user's rows.
+/// The user comes first, so that the start of a user's rows is the recent history.
 #[derive(RowKey, Debug)]
 struct HistoryKey {
     #[pad(10)]
@@ -43,8 +42,8 @@ struct Users {
 }
 
 impl Users {
-    /// Writes an access to both tables, and takes the user's one before it out of the recent ones. Two visits of one
-    /// user at the same time may leave both there, and the next one of them takes out only the later.
+    /// Writes an access to both tables, and deletes the user's previous one from the recent ones. Two concurrent
+    /// visits of one user may leave both there, and that user's next visit deletes only the later one.
     async fn visit(&self, user_id: u64, at: Timestamp, page: &str) -> Result<(), Box<dyn Error>> {
         let before = self.last_before(user_id, at).collect().await?;
         let access = Access { page: page.to_owned() };
@@ -102,7 +101,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{} user {:2}: {}", key.last_access, key.user_id, access.page);
     }
 
-    // A range is written forwards, also where the rows come newest first.
+    // Range bounds ascend, even when rows arrive newest first.
     let history = users.history.scan(HistoryKey::scan().user_id(8).last_access_range(begin + 15.minutes()..));
     println!("\n{}", history.explain()?);
     for (key, access) in history.collect().await? {

@@ -1,12 +1,12 @@
-//! Worked examples of keyderive: the files beside this folder. Here is what they read.
+//! Data of keyderive's examples, which are the files next to this folder.
 
 use keyderive_tests::{shared, zip};
 
-/// The departures of 1 January 2013, which are always there; see `data/README.md`.
+/// The departures of 1 January 2013, which are part of the repository; see `data/README.md`.
 const EXTRACT: &[u8] = include_bytes!("../data/flights.csv");
 
-/// The departures from the airports of New York in 2013 as lines of CSV: all of them where the archive is in the folder
-/// `shared` beside the project, else those of 1 January.
+/// The departures from the airports of New York in 2013 as lines of CSV: all of them if the archive exists in the
+/// folder `shared` next to the project, else those of 1 January.
 #[must_use]
 pub fn departures() -> Vec<u8> {
     match shared::read_bytes("data/flights.csv.zip") {

@@ -1,6 +1,6 @@
-//! What each example prints, in memory and on the emulator, is what a file of the folder `outputs` has.
+//! Compares the output of each example, in memory and on the emulator, with a file of the folder `outputs`.
 //!
-//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-examples` writes the files anew, as the examples print in memory.
+//! `KEYDERIVE_BLESS=1 cargo test -p keyderive-examples` rewrites the files with the output in memory.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use std::{env, fs};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::shared;
 
-/// Says that the files are to be written.
+/// Set to rewrite the files.
 const BLESS: &str = "KEYDERIVE_BLESS";
 
-/// The address of an example's Bigtable; in memory unless it is set.
+/// The address of an example's Bigtable; in memory by default.
 const ADDRESS: &str = "KEYDERIVE_ADDRESS";
 
-/// A test for each example.
+/// Makes a test of each example.
 macro_rules! examples {
     ($($name:ident $args:expr;)*) => {
         $(#[test]
@@ -66,7 +66,7 @@ fn in_memory(example: &str, args: &[&str], expected: &str) {
     compare(&output, expected);
 }
 
-/// Runs the example twice, since the tables of an emulator outlive it.
+/// Runs the example twice, because the tables of an emulator outlive it.
 fn on_the_emulator(example: &str, args: &[&str], expected: &str) {
     let Some(emulator) = Emulator::start() else { return };
     for _ in 0..2 {
@@ -90,7 +90,7 @@ fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String)
     (target.to_owned(), rest.to_owned())
 }
 
-/// Where cargo puts the example, which it builds before it runs all tests of the package: beside the folder of the tests.
+/// The executable that cargo builds for the example before it runs all tests of the package.
 fn executable(example: &str) -> PathBuf {
     let this = env::current_exe().unwrap();
     let folder = this.parent().and_then(Path::parent).unwrap().join("examples");
@@ -98,7 +98,7 @@ fn executable(example: &str) -> PathBuf {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(example).with_extension("rs");
     let built = |path: &Path| path.metadata().and_then(|metadata| metadata.modified());
     let is_new = built(&executable).is_ok_and(|time| time >= built(&source).unwrap());
-    // With `--test`, or the name of a test, cargo builds tests alone.
+    // With `--test` or a test's name, cargo builds no examples.
     assert!(is_new, "`{example}` is not built: run `cargo build -p keyderive-examples --examples` first");
     executable
 }

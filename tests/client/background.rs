@@ -1,8 +1,8 @@
-//! Writers in the background: what becomes of rows that they have taken.
+//! Background writers: what happens to the rows they have accepted.
 
 use keyderive::client::{Family, RawWriter};
 use keyderive::{Client, GcRule};
-use keyderive_scripted::mock::{Answer, Gate, Mock, Rpc};
+use keyderive_scripted::{Answer, Gate, Mock, Rpc};
 use tokio::runtime::Handle;
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
@@ -93,7 +93,7 @@ async fn the_first_failures_are_kept_and_the_others_counted() {
     assert_eq!(writer.flush().await.unwrap_err().failed_count(), 1);
 }
 
-/// Who writes without waiting for anything else is on the runtime's one thread.
+/// The test's one thread never yields otherwise, so the writer must let the batch be sent.
 #[tokio::test(start_paused = true)]
 async fn a_full_batch_is_sent_before_more_rows_are_taken() {
     let mock = writing();
@@ -105,7 +105,7 @@ async fn a_full_batch_is_sent_before_more_rows_are_taken() {
     assert_eq!(writer.close().await.unwrap(), 3);
 }
 
-/// One timer at a time, and none where nothing waits for it.
+/// The writer has at most one timer, and none while nothing is buffered.
 #[tokio::test(start_paused = true)]
 async fn a_writer_has_one_timer_and_none_when_it_has_gathered_nothing() {
     let client = Client::embedded();
@@ -137,7 +137,7 @@ async fn a_writer_has_one_timer_and_none_when_it_has_gathered_nothing() {
     assert_eq!(tasks() - before, 0, "after it was dropped");
 }
 
-/// A row waits for others as long as `linger` says, whatever became of the batches before its own.
+/// A row waits no longer than `linger` for others, even after earlier batches.
 #[tokio::test(start_paused = true)]
 async fn a_row_waits_no_longer_than_it_may() {
     let mock = writing();

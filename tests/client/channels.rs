@@ -1,4 +1,4 @@
-//! Which connection a request goes by, and how much one connection carries.
+//! Which connection a request uses, and how much one connection carries.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use keyderive::__private::connected_by;
 use keyderive::Client;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Chunk, Gate, Mock, Rpc, cell};
+use keyderive_scripted::{Answer, Chunk, Gate, Mock, Rpc, cell};
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 
@@ -17,13 +17,13 @@ use crate::support::{MILLISECOND, SECOND, all, set, table, table_by_socket, text
 
 const TOO_LONG: Duration = Duration::from_secs(30);
 
-/// A table of `mock` by so many pipes.
+/// A table of `mock` over `channels` pipes.
 fn table_by(mock: &Mock, channels: usize) -> RawTable {
     let client = connected_by(Client::builder().channels(channels), mock.connector());
     client.unwrap().raw_table("events")
 }
 
-/// How many requests came over each connection.
+/// How many requests arrived over each connection.
 fn carried(mock: &Mock) -> Vec<usize> {
     let mut carried = vec![0; mock.connections()];
     mock.requests().iter().for_each(|request| carried[request.connection] += 1);
@@ -31,7 +31,7 @@ fn carried(mock: &Mock) -> Vec<usize> {
     carried
 }
 
-/// A server that answers writes and scans when the gate is open.
+/// A server that answers writes and scans once the gate opens.
 fn after(gate: &Gate) -> Mock {
     let gate = gate.clone();
     Mock::new().by(move |request| {
@@ -88,7 +88,7 @@ async fn scans_are_spread_over_the_connections() {
     assert!(read.into_iter().all(|rows| rows.unwrap() == ["k"]));
 }
 
-/// A connection with scans under way gets what the others have not.
+/// A busy connection is passed over while another is idle.
 #[tokio::test(start_paused = true)]
 async fn the_least_busy_connection_is_next() {
     let gate = Gate::new();
@@ -108,7 +108,7 @@ async fn the_least_busy_connection_is_next() {
     gate.open();
 }
 
-/// What has failed by one connection may be well by another.
+/// A retry uses another connection, where it may succeed.
 #[tokio::test(start_paused = true)]
 async fn the_next_attempt_goes_by_another_connection() {
     let mock = Mock::new()
@@ -127,7 +127,7 @@ async fn no_channels_are_one() {
     assert_eq!(mock.connections(), 1);
 }
 
-/// Connections are made when they are needed.
+/// Connections are made on first use.
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_nothing_connects_to_nothing() {
     let mock = Mock::new();
@@ -136,7 +136,7 @@ async fn a_client_that_does_nothing_connects_to_nothing() {
     assert_eq!(mock.connections(), 0);
 }
 
-/// Servers allow 100 streams on a connection: the others wait, and none fails.
+/// Servers allow 100 streams on a connection: further requests wait, and none fails.
 #[tokio::test(start_paused = true)]
 async fn more_requests_than_a_connection_carries_wait() {
     let mock = Mock::new().by(|_| Answer::new().wait(SECOND).send(&data::MutateRowResponse {}));
@@ -159,12 +159,12 @@ async fn streams_that_are_dropped_are_given_up_at_the_server() {
     assert!(mock.requests().iter().all(|request| request.is_cancelled));
 }
 
-/// A row of next to no bytes in each message, as an emulator sends them.
+/// A nearly empty row in each message, as an emulator sends them.
 fn tiny(rows: u32) -> impl Iterator<Item = [Chunk; 1]> {
     (0..rows).map(|row| [cell(Bytes::copy_from_slice(&row.to_be_bytes())).value("").commit()])
 }
 
-/// A reader that pauses leaves small frames unread, for which HTTP/2 implementations end connections.
+/// A reader that pauses leaves small frames unread, which makes some HTTP/2 implementations end the connection.
 #[tokio::test]
 async fn tiny_rows_that_wait_do_not_end_the_connection() {
     const ROWS: u32 = 40_000;
@@ -186,7 +186,7 @@ async fn tiny_rows_that_wait_do_not_end_the_connection() {
     assert_eq!(mock.requests().len(), 1);
 }
 
-/// Scans that are not read fill their own windows, and not that of the connection.
+/// Unread scans fill their own windows, and not the connection's.
 #[tokio::test]
 async fn scans_that_wait_hold_up_no_request() {
     let value = vec![7; 64 << 10];
@@ -213,7 +213,7 @@ async fn scans_that_wait_hold_up_no_request() {
     timeout(TOO_LONG, work).await.expect("a request waits for scans that nobody reads");
 }
 
-/// Keepalive finds a dead connection after 40 seconds; who waits for rows is not to wait for that.
+/// Keepalive detects a dead connection after 40 seconds; a reader must not wait that long.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_has_gone_silent_is_replaced() {
     let mock = Mock::new().by(|request| match request.connection {
@@ -232,7 +232,7 @@ async fn a_connection_that_has_gone_silent_is_replaced() {
     assert_eq!(carried(&mock), [2, 3]);
 }
 
-/// A server that answers others is not dead, however long it takes for one.
+/// A server that answers other requests is alive, however long one request takes.
 #[tokio::test(start_paused = true)]
 async fn a_connection_by_which_others_are_answered_is_kept() {
     let mock = Mock::new().by(|request| match request.rpc {

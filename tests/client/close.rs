@@ -1,11 +1,11 @@
-//! Closing a client: what has begun ends, and nothing else begins.
+//! Closing a client: operations in progress complete, and no new one starts.
 
 use futures_util::TryStreamExt as _;
 use keyderive::Error;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::ReadModifyWrite;
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Gate, Mock, Rpc};
+use keyderive_scripted::{Answer, Gate, Mock, Rpc};
 use tokio::time::{sleep, timeout};
 use tonic::Code;
 
@@ -25,7 +25,7 @@ async fn errors(table: &RawTable) -> Vec<Option<Error>> {
     ]
 }
 
-/// A server that answers well when the gate is open.
+/// A server that answers with success once the gate opens.
 fn after(gate: &Gate) -> Mock {
     let gate = gate.clone();
     Mock::new().by(move |request| {
@@ -120,7 +120,7 @@ async fn what_has_begun_ends_well() {
     assert_eq!(mock.requests().len(), 7);
 }
 
-/// Closing does not take the attempts away that an operation still has.
+/// Closing takes no attempts away from an operation.
 #[tokio::test(start_paused = true)]
 async fn what_has_begun_is_still_tried_again() {
     let mock = Mock::new()

@@ -1,8 +1,8 @@
-//! Writes that depend on what a row holds: none is made twice.
+//! Writes that depend on what a row holds: none is applied twice.
 
 use keyderive::row::{Mutation, ReadModifyWrite, RowFilter};
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Door, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, TABLE, code, set, table, text};
@@ -11,7 +11,7 @@ fn increment() -> Vec<ReadModifyWrite> {
     vec![ReadModifyWrite::increment("f", "q", 1)]
 }
 
-/// A server that answers both RPCs so, and then well.
+/// A server that answers both RPCs with `answer`, and then with success.
 fn mock(answer: &Answer) -> Mock {
     Mock::new()
         .on(Rpc::CheckAndMutateRow, answer.clone())
@@ -57,7 +57,7 @@ async fn one_side_of_a_condition_may_be_nothing() {
     }
 }
 
-/// An empty cell under an empty name is the service's to refuse.
+/// The service decides whether to reject an empty value under an empty qualifier.
 #[tokio::test(start_paused = true)]
 async fn a_cell_may_be_empty() {
     let mock = Mock::new().by(|_| Answer::matched(true));
@@ -121,7 +121,7 @@ async fn failures_that_pass_are_not_tried_again() {
     }
 }
 
-/// The server asks for another attempt, and cannot know that this one was not applied.
+/// The server asks for a retry, but cannot know that this attempt was not applied.
 #[tokio::test(start_paused = true)]
 async fn not_even_when_the_server_says_when_to_come_back() {
     let busy = Failure::new(Code::Unavailable, "busy").retry_after(SECOND);
@@ -144,7 +144,7 @@ async fn an_attempt_that_takes_too_long_is_the_only_one() {
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// What was never sent cannot have been applied.
+/// A request that was never sent cannot have been applied.
 #[tokio::test(start_paused = true)]
 async fn what_cannot_have_arrived_is_sent_again() {
     let mock = mock(&Answer::new().send(&data::CheckAndMutateRowResponse { predicate_matched: true }));

@@ -1,4 +1,4 @@
-//! How connections and streams end, and what that means: every event is provoked for real.
+//! How connections and streams end, and what the client makes of it. Every event really happens on a connection.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::Mutation;
-use keyderive_scripted::mock::{Answer, Door, Mock, Rpc};
+use keyderive_scripted::{Answer, Door, Mock, Rpc};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
@@ -14,15 +14,15 @@ use crate::support::{
     MILLISECOND, SECOND, all, asked, entries, gaps, keys, keys_and_error, set, table, table_by_socket, text,
 };
 
-/// Sockets take real time; what takes as long as this hangs.
+/// Sockets take real time; a test that takes this long hangs.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
-/// A server whose first `ReadRows` gives `a`, and then ends so; the next one gives `b`.
+/// A server whose first `ReadRows` sends `a` and then ends as `end` says; the next one sends `b`.
 fn ending(end: impl Fn(Answer) -> Answer) -> Mock {
     Mock::new().on(Rpc::ReadRows, end(Answer::rows(["a"]))).on(Rpc::ReadRows, Answer::rows(["b"]))
 }
 
-/// Fails unless a scan over `mock` reads `a` and `b`, by two requests.
+/// Fails unless a scan over `mock` reads `a` and `b` with two requests.
 async fn goes_on(mock: &Mock, table: &RawTable) {
     let read = timeout(TOO_LONG, all(table)).await.expect("the scan hangs").unwrap();
     assert_eq!(read, ["a", "b"]);
@@ -78,7 +78,7 @@ async fn a_scan_goes_on_when_the_server_goes_away_at_once() {
     }
 }
 
-/// As Google's front ends do with connections of an hour.
+/// Google's front ends do this to connections after an hour.
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_well_on_a_connection_that_takes_no_more() {
     let mock = Mock::new()
@@ -91,7 +91,7 @@ async fn a_stream_ends_well_on_a_connection_that_takes_no_more() {
     assert_eq!(connections, [0, 1]);
 }
 
-/// A connection of an age at which the server ends it, with some time for what is under way.
+/// The server ends an old connection, after a grace period for the requests in flight.
 #[tokio::test(start_paused = true)]
 async fn a_scan_goes_on_when_its_time_on_an_old_connection_is_over() {
     let mock = ending(|answer| answer.wait(4 * SECOND).go_away().wait(SECOND).drop_connection());
@@ -110,7 +110,7 @@ async fn requests_go_on_when_an_idle_connection_takes_no_more() {
     assert_eq!((mock.requests().len(), mock.connections()), (5, 5));
 }
 
-/// Writes that may not be made twice too: they are sent once, over a connection that lives.
+/// Holds for writes that are not idempotent too: each is sent once, over a live connection.
 #[tokio::test(start_paused = true)]
 async fn requests_go_on_when_an_idle_connection_breaks() {
     let mock = Mock::new().by(|_| Answer::written());
@@ -191,7 +191,7 @@ async fn a_connection_that_is_refused_is_tried_again() {
     assert_eq!(mock.requests().len(), 1);
 }
 
-/// The last pause is cut to what is left of the first contact, so that the time is used.
+/// The last backoff is shortened to the time that is left, so that one more attempt fits.
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_is_refused_is_tried_again_before_the_time_is_over() {
     let mock = Mock::new().by(|_| Answer::rows(["k"]));
@@ -205,7 +205,7 @@ async fn a_connection_that_is_refused_is_tried_again_before_the_time_is_over() {
     assert_eq!(read.unwrap(), ["k"]);
 }
 
-/// Even a write that may not be made twice: it was never sent.
+/// Even a write that is not idempotent: it was never sent.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_not_sent_is_sent_again() {
     let mock = Mock::new().by(|_| Answer::written());
@@ -231,7 +231,7 @@ async fn a_port_where_nothing_listens_is_unavailable() {
     assert!(std::error::Error::source(&error).is_some());
 }
 
-/// An outage is waited out for as long as the operation has.
+/// The client retries through an outage for the operation's total timeout.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_has_answered_is_waited_for() {
     let mock = Mock::new().by(|_| Answer::written());
@@ -257,8 +257,7 @@ async fn a_connection_that_is_never_there_is_unavailable() {
     assert!(begun.elapsed() <= 61 * SECOND, "{:?}", begun.elapsed());
 }
 
-/// The server has died without a word: keep-alive probes find that out long before the stream has been silent for
-/// too long.
+/// The server dies silently: keepalive probes detect it long before the idle timeout of the stream.
 #[tokio::test(start_paused = true)]
 async fn a_connection_without_a_server_is_found_out() {
     let mock = Mock::new().by(|request| match request.connection {
@@ -282,11 +281,11 @@ async fn a_message_above_the_limit_is_final() {
     assert!(error.is_resource_exhausted() && !error.is_retryable(), "{error}");
 }
 
-/// Four times what tonic takes unless told.
+/// Four times tonic's default limit.
 #[tokio::test]
 async fn large_messages_are_taken() {
     let value = vec![7; 1 << 20];
-    let chunk = |key: u8| keyderive_scripted::mock::row(vec![key]).value(value.clone());
+    let chunk = |key: u8| keyderive_scripted::row(vec![key]).value(value.clone());
     let mock = Mock::new().on(Rpc::ReadRows, Answer::chunks((0..16).map(chunk)));
     assert_eq!(all(&table_by_socket(&mock).await).await.unwrap().len(), 16);
 }
@@ -299,7 +298,7 @@ async fn a_message_that_is_none_is_final() {
     assert_eq!(asked(&mock).len(), 1);
 }
 
-/// The same codes are final when a server sends them, and not when a connection breaks.
+/// These codes are final when a server sends them, but not when a connection breaks.
 #[tokio::test(start_paused = true)]
 async fn codes_that_the_server_sends_are_the_servers() {
     for code in [Code::Cancelled, Code::Unknown, Code::ResourceExhausted] {

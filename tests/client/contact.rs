@@ -1,4 +1,4 @@
-//! Addresses where no Bigtable is, and clients that have lost their runtime.
+//! Addresses without a Bigtable, and clients whose runtime has ended.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use keyderive::client::RawTable;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
 use keyderive::{Client, Error};
-use keyderive_scripted::mock::{Answer, Mock};
+use keyderive_scripted::{Answer, Mock};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 
 use crate::support::{all, set, table};
 
-/// Sockets take real time; what takes as long as this hangs.
+/// Sockets take real time; a test that takes this long hangs.
 const TOO_LONG: Duration = Duration::from_secs(20);
 
-/// The error of a client of an emulator at an address where every connection is greeted so, and then left alone.
+/// The error of connecting to an address that sends `greeting` to every connection, and nothing else.
 async fn error_at(greeting: &'static [u8]) -> Error {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let host = listener.local_addr().unwrap().to_string();
@@ -91,7 +91,7 @@ fn a_client_whose_runtime_has_ended_says_so() {
         table
     });
     drop(first);
-    // Writes that may not be made twice too: it is known that nothing was sent.
+    // Even for a write that is not idempotent, the client knows that nothing was sent.
     for mutation in [Mutation::set("f", "q", 0, "v"), Mutation::set_now("f", "q", "v")] {
         let write = table.mutate_row("k", [mutation]);
         let error = second.block_on(async { timeout(TOO_LONG, write).await }).unwrap().unwrap_err();
@@ -115,7 +115,7 @@ fn outside_of_a_runtime_an_operation_is_an_error() {
     }
 }
 
-/// Runs an operation of each kind in a runtime without timers; the errors.
+/// The errors of one operation of each kind, in a runtime without timers.
 fn without_timers(table: &RawTable) -> Vec<Error> {
     let runtime = Builder::new_current_thread().enable_io().build().unwrap();
     let mut errors = Vec::new();

@@ -1,7 +1,7 @@
-//! Routing cookies: what a server sends of them is sent back on every later attempt of the operation.
+//! Routing cookies: the client returns a server's cookies on every later attempt of the operation.
 
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
 use tonic::Code;
 
 use crate::support::{all, entries, set, table, text};
@@ -9,12 +9,12 @@ use crate::support::{all, entries, set, table, text};
 const COOKIE: &str = "x-goog-cbt-cookie-test";
 const OTHER: &str = "x-goog-cbt-cookie-other";
 
-/// A failure that passes, with a cookie.
+/// A transient failure with a cookie.
 fn with(value: &'static str) -> Failure {
     Failure::from(Code::Unavailable).metadata(COOKIE, value)
 }
 
-/// The cookies of each request: those of the test's names.
+/// Both cookies of each request.
 fn seen(mock: &Mock) -> Vec<[Option<String>; 2]> {
     let requests = mock.requests();
     let cookies =
@@ -22,7 +22,7 @@ fn seen(mock: &Mock) -> Vec<[Option<String>; 2]> {
     cookies.collect()
 }
 
-/// The cookie of each request, where there is one name only.
+/// The cookie of each request, where the server uses one name only.
 fn cookies(mock: &Mock) -> Vec<Option<String>> {
     seen(mock).into_iter().map(|[cookie, _]| cookie).collect()
 }
@@ -46,7 +46,7 @@ async fn every_operation_that_is_tried_again_sends_cookies_back() {
     table.sample_row_keys().await.unwrap();
     table.mutate_row("k", set()).await.unwrap();
     assert!(table.mutate_rows(entries(["k"])).await[0].is_ok());
-    // None is left over for the next operation.
+    // The next operation starts without cookies.
     assert_eq!(cookies(&mock), vec![[None, some("c")]; 5].concat());
 }
 
@@ -71,7 +71,7 @@ async fn cookies_of_several_names_are_kept_side_by_side() {
     assert_eq!(seen(&mock)[1..], [[some("1"), some("2")], [some("3"), some("2")]]);
 }
 
-/// They come with the head of the answer, long before it fails.
+/// Headers carry them too, long before the answer fails.
 #[tokio::test(start_paused = true)]
 async fn cookies_in_the_head_of_an_answer_count() {
     let answer = |answer: Answer| answer.header(COOKIE, "head").fail(Code::Unavailable);
@@ -89,7 +89,7 @@ async fn cookies_in_the_head_of_an_answer_count() {
     assert_eq!(cookies(&mock), vec![[None, some("head")]; 3].concat());
 }
 
-/// Some entries are written and others are to be sent again: the answer itself is well.
+/// Some entries are written and others must be retried: the answer itself succeeds.
 #[tokio::test(start_paused = true)]
 async fn cookies_of_an_answer_that_ends_well_count() {
     for answer in [
@@ -144,7 +144,7 @@ async fn cookies_do_not_cross_operations() {
     assert_eq!(sent, [("a", None), ("a", Some("a")), ("b", None), ("b", Some("b"))]);
 }
 
-/// The key that a `MutateRow` request writes.
+/// The row key of a `MutateRow` request.
 fn key(request: &Request) -> String {
     text(&request.decode::<data::MutateRowRequest>().row_key)
 }

@@ -1,4 +1,4 @@
-//! How long operations, attempts and silences may take.
+//! Timeouts of operations, attempts and idle streams.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use futures_util::TryStreamExt as _;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::ReadModifyWrite;
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep};
 use tonic::Code;
 
@@ -14,17 +14,17 @@ use crate::support::{
     MILLISECOND, SECOND, all, asked, code, entries, gaps, keys, keys_and_error, set, table, text,
 };
 
-/// A server that answers nothing.
+/// A server that never answers.
 fn silent() -> Mock {
     Mock::new().by(|_| Answer::new().stall())
 }
 
-/// A table whose operations have so long in all.
+/// A table whose operations have `total` as total timeout.
 fn within(mock: &Mock, total: Duration) -> RawTable {
     table(mock).with(|settings| settings.each(|call| call.total_timeout = total))
 }
 
-/// Fails unless an operation fails with its deadline, and at that time.
+/// Fails unless an operation exceeds its deadline at exactly that time.
 async fn expires<T: std::fmt::Debug>(
     after: Duration,
     operation: impl Future<Output = Result<T, keyderive::Error>>,
@@ -62,7 +62,7 @@ async fn the_default_times_are_those_of_the_documentation() {
     expires(20 * SECOND, table.check_and_mutate_row("k", None, set().into(), Vec::new())).await;
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     expires(20 * SECOND, table.read_modify_write_row("k", rules)).await;
-    // Each attempt has 20 s, and the longest pause is of 10 s.
+    // Each attempt has 20 s, and the longest backoff is 10 s.
     let begun = Instant::now();
     assert!(table.read_row("k", None).await.unwrap_err().is_deadline_exceeded());
     assert!(begun.elapsed() > 570 * SECOND && begun.elapsed() <= 600 * SECOND + 5 * MILLISECOND);
@@ -122,7 +122,7 @@ async fn the_last_pause_leaves_time_for_an_attempt() {
 async fn the_last_pause_is_cut_once() {
     let mock = Mock::new().by(|_| Answer::new().wait(SECOND).fail(Code::Unavailable));
     let table = within(&mock, 4 * SECOND).with(|settings| settings.mutate_row.backoff.initial = 10 * SECOND);
-    // The first attempt ends after 1 s, and the second one begins when a quarter of the rest is left.
+    // The first attempt ends after 1 s, and the second starts when a quarter of the rest is left.
     let begun = Instant::now();
     let error = table.mutate_row("k", set()).await.unwrap_err();
     assert!(error.is_deadline_exceeded() && error.attempts() == 2, "{error}");
@@ -147,7 +147,7 @@ async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
     );
 }
 
-/// The server may ask for more patience than the operation has.
+/// The server may ask for a longer delay than the operation has left.
 #[tokio::test(start_paused = true)]
 async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operation() {
     let failure = |seconds: u32| Failure::new(Code::Unavailable, "busy").retry_after(seconds * SECOND);
@@ -162,7 +162,7 @@ async fn a_delay_that_the_server_asks_for_is_bounded_by_the_time_of_the_operatio
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// Its attempts go on for as long as the scan has time, however many rows have come.
+/// A scan resumes until its total timeout, however many rows it has delivered.
 #[tokio::test(start_paused = true)]
 async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
     let mock = Mock::new().by(|request| {
@@ -180,7 +180,7 @@ async fn a_scan_that_goes_on_and_on_ends_with_its_time() {
     assert_eq!(error.last_row_key().map(text).as_ref(), read.last());
 }
 
-/// The number of the row that a scan goes on after.
+/// The number of the row that a scan resumes after.
 fn asked_behind(request: &Request) -> u32 {
     use data::row_range::StartKey;
     let rows = request.read_rows().rows.unwrap();
@@ -213,7 +213,7 @@ async fn a_stream_that_stays_silent_is_a_deadline() {
     assert!(error.is_deadline_exceeded() && error.attempts() == 3, "{error}");
 }
 
-/// Only time in which somebody waits counts.
+/// Only time spent waiting for the server counts.
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_is_no_silent_server() {
     let answer = Answer::rows(["a", "b"]).wait(SECOND).and_rows(["c"]);

@@ -1,4 +1,5 @@
-//! Attempts that end at their deadline, by the clock of this process or by the server's, which was told the same time.
+//! Attempts that end at their deadline, whether by this process's clock or by the server's, which knows the same
+//! timeout.
 
 use std::pin::pin;
 
@@ -8,7 +9,7 @@ use keyderive::__private::connected_by;
 use keyderive::client::RawTable;
 use keyderive::row::ReadModifyWrite;
 use keyderive::{Client, Error};
-use keyderive_scripted::mock::{Answer, Gate, Mock};
+use keyderive_scripted::{Answer, Gate, Mock};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream};
 use tokio::time::{Duration, Instant, advance, sleep};
 
@@ -17,10 +18,10 @@ use crate::support::{MILLISECOND, set, table};
 /// How long each attempt may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long before a reset leaves the mock it is asked for, and before a connection is broken.
+/// How long the mock waits before it sends a reset or breaks a connection.
 const FLUSH: Duration = Duration::from_millis(2);
 
-/// How often each ending is tried, from the deadline to 20 ms after it.
+/// How often each ending is tried, spread from the deadline to 20 ms after it.
 const TIMES: u32 = 1000;
 
 /// A table whose operations have one attempt.
@@ -34,8 +35,8 @@ fn once(table: &RawTable) -> RawTable {
     })
 }
 
-/// What an operation fails with whose stream the server ends `at` after its beginning, and which is polled only when
-/// that has come in, as by a process that is busy.
+/// The error of an operation whose stream the server ends `at` after its start. The operation is polled only after
+/// the end has arrived, as in a busy process.
 async fn ends<T: std::fmt::Debug>(
     mock: &Mock,
     gate: &Gate,
@@ -57,7 +58,7 @@ async fn ends<T: std::fmt::Debug>(
 /// Ends the stream of an answer.
 type End = fn(Answer) -> Answer;
 
-/// The ways in which a server ends a stream, or the connection below it.
+/// The ways in which a server ends a stream, or the connection under it.
 fn endings() -> [(&'static str, End); 3] {
     [
         ("CANCEL", |answer| answer.reset(Reason::CANCEL)),
@@ -66,7 +67,7 @@ fn endings() -> [(&'static str, End); 3] {
     ]
 }
 
-/// A server that ends each stream so, when its gate opens.
+/// A server that ends each stream by `end` when its gate opens.
 fn ending(end: fn(Answer) -> Answer) -> (Mock, Gate) {
     let gate = Gate::new();
     let held = gate.clone();
@@ -110,7 +111,7 @@ async fn what_the_server_ends_before_the_deadline_is_what_it_always_is() {
     }
 }
 
-/// What was refused was not begun, whatever the clock says.
+/// A refused stream was never processed, whatever the clock says.
 #[tokio::test(start_paused = true)]
 async fn a_stream_that_is_refused_at_the_deadline_is_no_deadline() {
     for time in 0..TIMES {
@@ -133,16 +134,16 @@ fn refused(error: &Error) {
     );
 }
 
-/// What a write fails with when the server says, `at` after its beginning, that it has begun no stream at all.
+/// The error of a write when the server says, `at` after its start, that it has processed no stream at all.
 async fn above_the_last_stream(at: Duration) -> Error {
-    /// SETTINGS without any, and GOAWAY with the last stream 0 and `NO_ERROR`, as RFC 9113 has them in 6.5 and 6.8.
+    /// An empty SETTINGS, and GOAWAY with last stream 0 and `NO_ERROR`, as in RFC 9113, 6.5 and 6.8.
     const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     const GOAWAY: [u8; 17] = [0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     async fn serve(mut pipe: DuplexStream, at: Duration) {
         pipe.write_all(&SETTINGS).await.unwrap();
         sleep(at).await;
         let _ = pipe.write_all(&GOAWAY).await;
-        // It stays open, and says nothing more.
+        // The pipe stays open and silent.
         let _ = pipe.read_to_end(&mut Vec::new()).await;
     }
     let connect = move || {

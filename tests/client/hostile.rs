@@ -1,17 +1,17 @@
-//! Servers that answer what they were not asked, or without end.
+//! Servers whose answers are wrong or endless.
 
 use keyderive::Error;
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
 use keyderive::row::ReadModifyWrite;
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc, row};
+use keyderive_scripted::{Answer, Failure, Mock, Rpc, row};
 use std::time::Duration;
 use tonic::Code;
 
 use crate::support::{keys, keys_and_error, set, table};
 
-/// Cookies without end would fill the headers of a request, which have a greatest size.
+/// Endless cookies would fill the headers of a request, whose size is limited.
 #[tokio::test(start_paused = true)]
 async fn cookies_without_end_are_bounded() {
     const EACH: usize = 110;
@@ -74,7 +74,7 @@ async fn a_changed_row_of_another_key_is_an_error() {
     assert!(error.is_protocol_violation() && error.to_string().contains("it has row `77`"), "{error}");
 }
 
-/// What was asked for, the rows of an answer, those of them that come, and the one that was not asked for.
+/// A request, the rows of an answer, the rows that the client delivers, and the row that was not requested.
 type Case<'a> = (ReadRows, &'a [&'a str], &'a [&'a str], Option<&'a str>);
 
 fn range(start: &str, end: &str) -> KeyRange {
@@ -101,7 +101,7 @@ async fn rows_outside_of_what_was_asked_for_are_errors() {
         (two().key("e").key("x"), &["b", "e", "m", "x", "y"], &["b", "e", "m", "x"], Some("y")),
     ];
     for (request, answer, come, outside) in cases {
-        // Each row in a message of its own, and all of them in one.
+        // Each row in its own message, and all rows in one.
         let one_message = Answer::chunks(answer.iter().map(|key| row((*key).to_owned())));
         for answer in [Answer::rows(answer.iter().map(|key| (*key).to_owned())), one_message] {
             let mock = Mock::new().on(Rpc::ReadRows, answer);
@@ -118,7 +118,7 @@ async fn rows_outside_of_what_was_asked_for_are_errors() {
     }
 }
 
-/// Where it goes on, too.
+/// A resumed scan accepts no other row either.
 #[tokio::test(start_paused = true)]
 async fn a_resumed_scan_takes_no_row_outside_either() {
     let mock = Mock::new()

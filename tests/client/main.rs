@@ -1,7 +1,15 @@
-//! The client before a server that does what a test says: what it sends, when, and what its caller sees.
+//! The client against a scripted server: what it sends, when, and what its caller sees.
 //!
-//! A file for each part of the client's behaviour. Most tests connect by pipes inside the process and pause the
-//! clock, so that hours pass in no time and every pause is exact; those about connections use sockets.
+//! Each file holds one part of the client's behaviour. Most tests connect by pipes inside the process and pause the
+//! clock, so that hours pass at once and every backoff is exact; tests about connections use sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
 
 mod background;
 mod channels;
@@ -21,6 +29,7 @@ mod redacted;
 mod resume;
 mod retry;
 mod scans_at_close;
+mod streams;
 mod support;
 mod unknown;
 mod whole_rows;

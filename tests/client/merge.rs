@@ -1,13 +1,13 @@
-//! Rows out of chunks, and answers that break the rules of that.
+//! Merging chunks into rows, and answers that break the rules of chunks.
 
 use keyderive::client::ReadRows;
 use keyderive::row::Row;
-use keyderive_scripted::mock::{Answer, Chunk, Mock, Rpc, cell, row};
+use keyderive_scripted::{Answer, Chunk, Mock, Rpc, cell, row};
 use tonic::Code;
 
 use crate::support::{asked, keys, keys_and_error, table, text};
 
-/// A piece of a row that says nothing of its column.
+/// A further cell in the column of the one before.
 fn more() -> Chunk {
     Chunk::new()
 }
@@ -28,7 +28,7 @@ fn cells(row: &Row) -> Vec<String> {
     shown.collect()
 }
 
-/// The keys of an answer's rows, read against their order where it says so.
+/// The keys of an answer's rows, in reverse where the request says so.
 async fn scan(answer: Answer, request: ReadRows) -> Vec<String> {
     let mock = Mock::new().on(Rpc::ReadRows, answer);
     keys(table(&mock).read_rows(request)).await.unwrap()
@@ -125,7 +125,7 @@ async fn a_reset_may_come_in_the_middle_of_a_value() {
     assert_eq!(cells(&row), ["f:q@0=v"]);
 }
 
-/// The row that was taken back has not been read, so one before it may follow.
+/// A reset row counts as unread, so an earlier row may follow.
 #[tokio::test(start_paused = true)]
 async fn a_reset_row_does_not_count_for_the_order() {
     let answer = Answer::chunks([row("a"), cell("c"), more().reset(), row("b")]);
@@ -157,7 +157,7 @@ async fn a_scan_marker_is_no_row() {
     assert_eq!(scan(answer, ReadRows::all()).await, ["b", "e"]);
 }
 
-/// Google's clients do not agree on which of the two is first, so both orders are right.
+/// Google's clients disagree on which of the two comes first, so both orders are accepted.
 #[tokio::test(start_paused = true)]
 async fn a_scan_marker_may_come_with_chunks() {
     for marker in ["a", "c"] {
@@ -186,7 +186,7 @@ async fn a_large_value_is_one_value() {
     assert_eq!(row.await.cells().next().unwrap().value().len(), 10 << 20);
 }
 
-/// An answer that breaks a rule: the rows before are read, and what comes is not asked for again.
+/// An answer that breaks a rule: the rows before it are delivered, and the client does not retry.
 async fn broken(answer: Answer, request: ReadRows, before: &[&str], reason: &str) {
     let mock = Mock::new().on(Rpc::ReadRows, answer).on(Rpc::ReadRows, Answer::rows(["z"]));
     let (keys, error) = keys_and_error(table(&mock).read_rows(request)).await;
@@ -197,7 +197,7 @@ async fn broken(answer: Answer, request: ReadRows, before: &[&str], reason: &str
     assert_eq!(asked(&mock).len(), 1);
 }
 
-/// Cases of [`broken`] by their chunks, after a row `a` that is whole.
+/// Cases of [`broken`] by their chunks, after a complete row `a`.
 macro_rules! broken {
     ($($name:ident: [$($chunk:expr),*], $reason:literal;)*) => {$(
         #[tokio::test(start_paused = true)]

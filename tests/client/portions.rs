@@ -1,12 +1,12 @@
-//! Reads that name more than the service takes in one request.
+//! Reads that name more keys or ranges than the service accepts in one request.
 
 use keyderive::client::ReadRows;
-use keyderive_scripted::mock::{Answer, Mock, Request};
+use keyderive_scripted::{Answer, Mock, Request};
 use tonic::Code;
 
 use crate::support::{asked, keys, table};
 
-/// What the service takes of keys and ranges in one request.
+/// The most bytes of keys and ranges in one request.
 const MOST_BYTES: usize = 512 << 10;
 
 /// Keys of 500 bytes, 1 MB together.
@@ -18,7 +18,7 @@ fn request() -> ReadRows {
     many().into_iter().rev().fold(ReadRows::new(), ReadRows::key)
 }
 
-/// The rows that a request asks for by their keys, in the order of the scan.
+/// The rows that a request names by key, in scan order.
 fn answer(request: &Request) -> Answer {
     let request = request.read_rows();
     let mut keys = request.rows.unwrap().row_keys;
@@ -74,7 +74,7 @@ async fn every_request_goes_on_behind_its_last_row() {
     assert_eq!(asked(&mock)[1].split(' ').count() + 1, asked(&mock)[0].split(' ').count());
 }
 
-/// All rows of the first request have come, and only its end was lost.
+/// All rows of the first request arrived, and only its end was lost.
 #[tokio::test(start_paused = true)]
 async fn a_request_whose_rows_have_all_come_is_followed_by_the_next() {
     let mock = Mock::new().by(|request| match request.header("bigtable-attempt") {
@@ -85,14 +85,14 @@ async fn a_request_whose_rows_have_all_come_is_followed_by_the_next() {
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// Ranges that overlap are joined, so that no row comes twice.
+/// Overlapping ranges are merged, so that no row arrives twice.
 #[tokio::test(start_paused = true)]
 async fn ranges_of_portions_are_apart() {
     let prefix = |row: &String| row[..row.len() - 1].to_owned();
     let ranges = many().iter().map(prefix).fold(request(), ReadRows::prefix);
     let mock = Mock::new().by(|_| Answer::new());
     assert!(keys(table(&mock).read_rows(ranges)).await.unwrap().is_empty());
-    // The 200 prefixes hold all keys, and ten after ten of them follow on one another.
+    // The 200 prefixes cover all keys, and adjacent ones are merged in tens.
     assert_eq!(mock.requests().len(), 1);
     let pieces = asked(&mock).remove(0);
     assert!(pieces.starts_with('[') && pieces.split(' ').count() == 20, "{pieces}");

@@ -1,11 +1,11 @@
-//! The client after the RPCs of Google's conformance suite, from end to end.
+//! keyderive's client in Google's conformance test proxy, end to end.
 
 use std::time::{Duration, Instant};
 
 use keyderive_proto::data;
 use keyderive_proto::data::read_modify_write_rule::Rule;
 use keyderive_proto::values;
-use keyderive_scripted::mock::{Answer, Chunk, Failure, Mock, Rpc, cell, row};
+use keyderive_scripted::{Answer, Chunk, Failure, Mock, Rpc, cell, row};
 use keyderive_test_proxy::Proxy;
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;
@@ -19,7 +19,7 @@ const INSTANCE: &str = "projects/project/instances/instance";
 
 type ProxyClient = CloudBigtableV2TestProxyClient<Channel>;
 
-/// The proxy in this process, with a client `c` of `mock`.
+/// The proxy in this process, with a client `c` connected to `mock`.
 async fn proxy(mock: &Mock) -> ProxyClient {
     proxy_with(mock, |request| request).await
 }
@@ -61,7 +61,7 @@ fn read_row(key: &str) -> ReadRowRequest {
     }
 }
 
-/// A read of what `rows` names.
+/// A read of the rows in `rows`.
 fn read_rows(rows: data::RowSet) -> ReadRowsRequest {
     let request = data::ReadRowsRequest { table_name: table_name(), rows: Some(rows), ..Default::default() };
     ReadRowsRequest { client_id: "c".to_owned(), request: Some(request), cancel_after_rows: 0 }
@@ -300,7 +300,7 @@ async fn conditions_and_rules_and_samples_pass_through() {
     assert_eq!(samples, [("row-31".to_owned(), 30), ("row-98".to_owned(), 65)]);
 }
 
-/// Every mutation and every filter that the public API has is sent as it came.
+/// Every mutation and filter of the public API is sent unchanged.
 #[tokio::test]
 async fn mutations_and_filters_pass_through_unchanged() {
     use data::mutation::*;

@@ -1,11 +1,11 @@
-//! What errors show of keys and values, and the form without them.
+//! What errors show of keys and values, and their redacted form.
 
 use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
 use keyderive::{Client, Error, RowKey, put_both};
-use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc, cell};
+use keyderive_scripted::{Answer, Failure, Mock, Rpc, cell};
 use tonic::Code;
 
 use crate::support::{client, set, table};
@@ -31,12 +31,12 @@ fn user() -> User {
     User { age: 4, note: "secret".to_owned() }
 }
 
-/// A server whose own words name a row.
+/// A server whose message names a row.
 fn telling() -> Mock {
     Mock::new().by(|_| Answer::failure(Failure::new(Code::FailedPrecondition, "row 0012#secret is locked")))
 }
 
-/// An error of each kind that can know a key, a value or a server's words.
+/// An error of each kind that can hold a key, a value or a server's message.
 async fn errors() -> Vec<Error> {
     let told = client(&telling());
     let users = told.table::<Key, User>("users");
@@ -46,7 +46,7 @@ async fn errors() -> Vec<Error> {
         users.put_all([(key(), user())]).await.unwrap_err(),
         users.increment(&key(), "age", 1).await.unwrap_err(),
         users.scan(Key::scan()).collect().await.err().unwrap(),
-        // A field that cannot hold its value, written, listed and planned.
+        // A field that cannot hold its value: in a write, a list and a plan.
         users.put(&Key { user: 12, name: "secret#".to_owned() }, &user()).await.unwrap_err(),
         users.put_all([(Key { user: 12, name: "secret#".to_owned() }, user())]).await.unwrap_err(),
         users.scan(Key::scan().user(12).name("secret#")).collect().await.err().unwrap(),
@@ -63,7 +63,7 @@ async fn errors() -> Vec<Error> {
     assert!(both.to_string().contains("secret") && !both.redacted().to_string().contains("secret"));
     told.close().await;
     errors.push(users.put(&key(), &user()).await.unwrap_err());
-    // Rows that are others than they should be.
+    // Rows that do not match their type.
     for chunk in [
         cell("secret").family("cf").qualifier("age"),
         cell("0012#secret").family("cf").qualifier("age").value("secret"),
@@ -73,7 +73,7 @@ async fn errors() -> Vec<Error> {
         let users = client(&mock).table::<Key, User>("users");
         errors.push(users.scan(Key::scan()).collect().await.err().unwrap());
     }
-    // An answer that breaks the protocol, and a scan that has come so far.
+    // An answer that breaks the protocol, and a scan that fails after a row.
     let mock = Mock::new()
         .on(Rpc::ReadRows, Answer::chunks([cell("secret")]))
         .by(|_| Answer::rows(["secret"]).fail(Code::PermissionDenied));

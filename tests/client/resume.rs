@@ -1,19 +1,19 @@
-//! Scans that go on where they broke off: what is asked for again, and what is not.
+//! Interrupted scans: what they request when they resume.
 
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
 use keyderive::row::RowFilter;
-use keyderive_scripted::mock::{Answer, Mock, Rpc, cell};
+use keyderive_scripted::{Answer, Mock, Rpc, cell};
 use tonic::Code;
 
 use crate::support::{all, asked, keys, keys_and_error, table};
 
-/// Rows, and then a failure that passes.
+/// Rows, and then a transient failure.
 fn breaks(rows: &[&'static str]) -> Answer {
     Answer::rows(rows.iter().copied()).fail(Code::Unavailable)
 }
 
-/// A server with these answers to `ReadRows`.
+/// A server that answers `ReadRows` with these, one after the other.
 fn mock<const N: usize>(answers: [Answer; N]) -> Mock {
     answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::ReadRows, answer))
 }
@@ -22,7 +22,7 @@ fn range(start: &str, end: &str) -> KeyRange {
     KeyRange::new(start, Some(end.into()))
 }
 
-/// A request, whose first answer breaks off after `before`: what is asked for then.
+/// The second request of a scan whose first answer breaks after the rows `before`.
 async fn asked_after(request: ReadRows, before: &[&'static str]) -> Vec<String> {
     let mock = mock([breaks(before), Answer::new()]);
     let read = keys(table(&mock).read_rows(request)).await.unwrap();
@@ -104,7 +104,7 @@ async fn a_value_that_was_not_whole_is_read_again() {
     assert_eq!(row.cells().next().unwrap().value(), b"v");
 }
 
-/// The server's word that it has come so far without a row that passes the filter.
+/// The server says how far it has scanned without finding a row that passes the filter.
 #[tokio::test(start_paused = true)]
 async fn a_scan_goes_on_behind_what_was_scanned() {
     let mock = mock([Answer::rows(["a"]).scanned("q").fail(Code::Unavailable), Answer::rows(["z"])]);
@@ -143,7 +143,7 @@ async fn a_limit_does_not_count_what_was_only_scanned() {
     assert_eq!(asked(&mock), ["[,) limit 5", "(c,) limit 4"]);
 }
 
-/// To ask for no row would be to ask for the whole table.
+/// A request without rows would read the whole table.
 #[tokio::test(start_paused = true)]
 async fn a_scan_whose_keys_have_all_come_is_over() {
     let nothing: [&str; 0] = [];
@@ -178,7 +178,7 @@ async fn a_row_that_has_come_is_not_read_again() {
     assert_eq!(asked(&mock).len(), 1);
 }
 
-/// No row is between a key and the one that is longer by a zero byte.
+/// No key lies between a key and the same key with a zero byte appended.
 #[tokio::test(start_paused = true)]
 async fn a_range_without_a_key_in_it_is_not_asked_for() {
     let request = ReadRows::new().range(range("a", "b\0\0")).range(range("x", "z"));
@@ -204,7 +204,7 @@ async fn what_asks_for_no_row_is_not_sent() {
     assert!(mock.requests().is_empty() && mock.connections() == 0);
 }
 
-/// The service refuses ranges that end before they begin.
+/// The service rejects ranges that end before they start.
 #[tokio::test(start_paused = true)]
 async fn empty_ranges_beside_others_are_left_out() {
     let mock = mock([Answer::new()]);
@@ -223,7 +223,7 @@ async fn all_else_is_asked_for_as_before() {
     assert_eq!((first.table_name, first.app_profile_id), (second.table_name, second.app_profile_id));
 }
 
-/// The rows of an answer are compared with those of the attempts before.
+/// Rows are compared with those of earlier attempts too.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_goes_on_with_an_old_row_breaks_the_protocol() {
     let mock = mock([breaks(&["a", "b"]), Answer::rows(["b", "c"])]);
@@ -242,7 +242,7 @@ async fn a_scan_that_fails_for_good_says_how_far_it_came() {
     assert_eq!(error.last_row_key(), Some(&b"c"[..]));
 }
 
-/// What is right after a key of 4096 bytes is what its last byte, or the last one that can, is incremented to.
+/// The successor of a key of 4096 bytes increments its last byte, or the last byte that is not 0xff.
 #[tokio::test(start_paused = true)]
 async fn the_longest_keys_are_gone_behind() {
     let (longest, next) = ("k".repeat(4096), "k".repeat(4095) + "l");

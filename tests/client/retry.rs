@@ -1,11 +1,11 @@
-//! Which failures are tried again, when, and how often.
+//! Which failures are retried, when, and how often.
 
 use std::time::Duration;
 
 use keyderive::Error;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::Mutation;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, all, code, entries, gaps, keys, set, table};
@@ -28,7 +28,7 @@ const FINAL: [Code; 13] = [
     Code::Unauthenticated,
 ];
 
-/// A server whose first requests fail, and the next ones are answered well.
+/// A server that fails once for each of `failures`, and then succeeds.
 fn failing(failures: impl IntoIterator<Item = Failure>) -> Mock {
     let rpcs = [Rpc::ReadRows, Rpc::SampleRowKeys, Rpc::MutateRow, Rpc::MutateRows];
     let failures: Vec<_> = failures.into_iter().collect();
@@ -45,7 +45,7 @@ fn failing(failures: impl IntoIterator<Item = Failure>) -> Mock {
     })
 }
 
-/// Reads a point, scans, samples and writes by both RPCs that may be made twice; the codes of the failures.
+/// The results of a point read, a scan, sampling, and idempotent writes by both RPCs.
 async fn outcomes(table: &RawTable) -> Vec<Option<Code>> {
     let failed = |code: Option<i32>| code.map(Code::from);
     vec![
@@ -61,7 +61,7 @@ async fn outcomes(table: &RawTable) -> Vec<Option<Code>> {
 async fn what_passes_is_tried_again() {
     for passing in PASSING {
         let mock = failing([passing.into()]);
-        // Each RPC fails once: the point read takes the failure that the scan would.
+        // Each RPC fails once: the point read consumes the failure that the scan would meet.
         assert_eq!(outcomes(&table(&mock)).await, [None; 5], "{passing:?}");
         assert_eq!(mock.requests().len(), 9, "{passing:?}");
     }
@@ -71,7 +71,7 @@ async fn what_passes_is_tried_again() {
 async fn what_does_not_pass_is_not_tried_again() {
     for last in FINAL {
         let mock = failing([last.into(), last.into()]);
-        // The scan takes the second failure of the RPC that it has in common with the point read.
+        // The scan consumes the second failure of `ReadRows`, which it shares with the point read.
         assert_eq!(outcomes(&table(&mock)).await, [Some(last); 5], "{last:?}");
         assert_eq!(mock.requests().len(), 5, "{last:?}");
     }
@@ -88,7 +88,7 @@ async fn an_error_says_what_failed_and_how_often() {
     assert!(shown.contains("UNAVAILABLE") && shown.contains("as scripted") && shown.contains('4'), "{shown}");
 }
 
-/// Internal errors of front ends that pass, by their texts.
+/// Front ends send transient failures as internal errors; their texts tell which.
 #[tokio::test(start_paused = true)]
 async fn internal_errors_that_pass_are_tried_again() {
     for message in [
@@ -146,7 +146,7 @@ async fn deletions_are_the_same_twice() {
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// Of each pause a random half to whole is waited, from 25 ms on, twice as long after each failure.
+/// Each backoff is a random half to the whole of its limit, which starts at 25 ms and doubles.
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_from_failure_to_failure() {
     let mock = failing(vec![Code::Unavailable.into(); 6]);
@@ -200,7 +200,7 @@ async fn a_scan_without_progress_is_tried_ten_times() {
     assert_eq!(mock.requests().len(), 10);
 }
 
-/// With every row that comes, attempts are counted, and pauses grow, from the beginning.
+/// Each row that arrives resets the attempts and the backoff.
 #[tokio::test(start_paused = true)]
 async fn rows_are_progress() {
     let rows: Vec<String> = (10..40).map(|row| format!("row-{row}")).collect();
@@ -223,7 +223,7 @@ async fn scan_markers_are_progress() {
     gaps(&mock).into_iter().for_each(|gap| between(gap, 12 * MILLISECOND, 25 * MILLISECOND));
 }
 
-/// The server's word goes before the code and before the pauses of the client.
+/// The server's delay overrides both the code and the client's backoff.
 #[tokio::test(start_paused = true)]
 async fn a_server_says_when_to_come_back() {
     for any in PASSING.into_iter().chain(FINAL) {
@@ -256,7 +256,7 @@ async fn pauses_begin_anew_when_the_server_stops_saying() {
     between(gaps[5], 25 * MILLISECOND, 50 * MILLISECOND);
 }
 
-/// Google's suite wants more than 10 ms here.
+/// Google's conformance suite requires more than 10 ms.
 #[tokio::test(start_paused = true)]
 async fn the_first_pause_is_longer_than_ten_milliseconds() {
     let mock = failing([Code::Unavailable.into()]);
@@ -271,7 +271,7 @@ async fn a_delay_of_nothing_is_no_pause() {
     exactly(&gaps(&mock), Duration::ZERO);
 }
 
-/// Fails unless the only pause is `pause`, but for the milliseconds that a timer rounds up.
+/// Fails unless the only delay is `pause`, up to the milliseconds that a timer rounds up.
 fn exactly(gaps: &[Duration], pause: Duration) -> &[Duration] {
     assert_eq!(gaps.len(), 1);
     between(gaps[0], pause, pause);

@@ -1,18 +1,18 @@
-//! Scans that are in scope when their client is closed: one that has ended does not hold it up, one that is polled ends
-//! well, and one that nobody polls is given up. Embedded and over a connection.
+//! Scans in scope when their client closes, embedded and over a connection: an ended scan does not delay closing, a
+//! polled one runs to its end, and an abandoned one is cancelled.
 
 use std::collections::BTreeMap;
 
 use keyderive::client::ReadRows;
 use keyderive::{Client, Error, RowKey, Scan, Table};
 use keyderive_proto::data::row_range::{EndKey, StartKey};
-use keyderive_scripted::mock::{Answer, Mock, Request, Rpc};
+use keyderive_scripted::{Answer, Mock, Request, Rpc};
 use tokio::time::{Instant, sleep, timeout};
 use tonic::Code;
 
 use crate::support::{SECOND, client, table};
 
-/// Its scans read two buckets, and merge them.
+/// Its scans read and merge two buckets.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 2, over = "id")]
 struct EventKey {
@@ -23,7 +23,7 @@ type Event = BTreeMap<String, u64>;
 
 const ROWS: u64 = 6;
 
-/// How long a scan may be left alone when the client is closed.
+/// How long a scan may stay unpolled while its client closes.
 const GIVEN_UP_AFTER: std::time::Duration = std::time::Duration::from_secs(10);
 
 fn events(client: &Client) -> Table<EventKey, Event> {
@@ -40,7 +40,7 @@ async fn embedded() -> Client {
     client
 }
 
-/// A client of a server with the same keys, by a connection.
+/// A client of a server with the same keys, over a connection.
 async fn remote() -> Client {
     client(&Mock::new().by(|request| match request.rpc {
         Rpc::SampleRowKeys => Answer::samples([]),
@@ -77,7 +77,7 @@ fn read(request: &Request) -> Answer {
     Answer::rows(keys)
 }
 
-/// A test for each function named, a function of a client, on the embedded Bigtable and over a connection.
+/// Makes a test of each function, on the embedded Bigtable and over a connection.
 macro_rules! on_both {
     ($($test:ident)*) => {
         mod embedded {
@@ -225,7 +225,7 @@ async fn a_scan_that_is_polled_now_and_then_ends_well(client: Client) {
     assert_eq!(closed, ended);
 }
 
-/// It reads one partition after the other, and has begun one of three.
+/// The export reads one partition after the other, and has started one of three.
 async fn an_export_that_is_read_slowly_ends_well(client: Client) {
     let parts = (0..3).map(|third| EventKey::scan().id_range(third * 2..third * 2 + 2).into_plan().unwrap());
     let export = events(&client).export_parts(parts).parallel(1).with(Scan::keys_only);
@@ -246,7 +246,7 @@ async fn an_export_that_is_read_slowly_ends_well(client: Client) {
     closed.unwrap();
 }
 
-/// Who closes later takes no time from what the first one waits for.
+/// A later `close` does not shorten the wait of an earlier one.
 async fn two_who_close_wait_alike(client: Client) {
     let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
     rows.next().await.unwrap().unwrap();
@@ -264,7 +264,7 @@ async fn two_who_close_wait_alike(client: Client) {
     tokio::join!(read, timeout(100 * SECOND, client.close()), other).1.unwrap();
 }
 
-/// A server that is silent for long holds nobody's place: who waits for it is waited for.
+/// Waiting for a slow server does not count as abandoning the scan.
 #[tokio::test(start_paused = true)]
 async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
     let mock = Mock::new().by(|_| Answer::rows(["a"]).wait(100 * SECOND).and_rows(["b"]));
@@ -284,7 +284,7 @@ async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
     assert_eq!(read.await.unwrap(), (2, Instant::now()));
 }
 
-/// Nobody is left who would poll the stream again, though its last poll had no row.
+/// Nobody polls the stream again, although its last poll returned no row.
 #[tokio::test(start_paused = true)]
 async fn a_scan_whose_reader_went_away_is_given_up() {
     #[derive(RowKey, Debug)]

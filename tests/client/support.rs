@@ -1,4 +1,4 @@
-//! What the tests share: clients of the mock, and what was sent in a form that can be read.
+//! Shared parts: clients of the mock, and its requests in readable form.
 
 use std::time::Duration;
 
@@ -10,25 +10,25 @@ use keyderive::row::Mutation;
 use keyderive::{Client, Error};
 use keyderive_proto::data;
 use keyderive_proto::data::row_range::{EndKey, StartKey};
-use keyderive_scripted::mock::{Mock, Request, Rpc};
+use keyderive_scripted::{Mock, Request, Rpc};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MILLISECOND: Duration = Duration::from_millis(1);
 
-/// The name of the table that [`table`] gives.
+/// The full name of the table that [`table`] returns.
 pub(crate) const TABLE: &str = "projects/keyderive/instances/local/tables/events";
 
-/// A client of `mock` by pipes.
+/// A client of `mock` over pipes.
 pub(crate) fn client(mock: &Mock) -> Client {
     connected_by(Client::builder(), mock.connector()).unwrap()
 }
 
-/// A table of `mock` by pipes.
+/// A table of `mock` over pipes.
 pub(crate) fn table(mock: &Mock) -> RawTable {
     client(mock).raw_table("events")
 }
 
-/// A table of `mock` by sockets.
+/// A table of `mock` over sockets.
 pub(crate) async fn table_by_socket(mock: &Mock) -> RawTable {
     Client::emulator(mock.listen().await).await.unwrap().raw_table("events")
 }
@@ -38,7 +38,7 @@ pub(crate) async fn all(table: &RawTable) -> Result<Vec<String>, Error> {
     keys(table.read_rows(ReadRows::all())).await
 }
 
-/// The keys of rows, unless reading them fails.
+/// The keys of rows, or the error.
 pub(crate) async fn keys(rows: RowStream) -> Result<Vec<String>, Error> {
     rows.map_ok(|row| text(row.key())).try_collect().await
 }
@@ -59,17 +59,17 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     bytes.escape_ascii().to_string()
 }
 
-/// A write that may be made twice.
+/// An idempotent write.
 pub(crate) fn set() -> [Mutation; 1] {
     [Mutation::set("f", "q", 1000, "v")]
 }
 
-/// Entries that may be written twice.
+/// Idempotent writes of these keys.
 pub(crate) fn entries<const N: usize>(keys: [&'static str; N]) -> Vec<(Bytes, Vec<Mutation>)> {
     keys.map(|key| (Bytes::from(key), set().to_vec())).into()
 }
 
-/// What each `ReadRows` request asked for: keys, ranges as mathematics writes them, the limit, the direction.
+/// What each `ReadRows` request reads: keys, ranges in interval notation, the limit, the direction.
 pub(crate) fn asked(mock: &Mock) -> Vec<String> {
     mock.requests_of(Rpc::ReadRows).iter().map(|request| asked_by(&request.read_rows())).collect()
 }
@@ -100,20 +100,20 @@ fn range(range: &data::RowRange) -> String {
     }
 }
 
-/// The keys of each `MutateRows` request.
+/// The row keys of each `MutateRows` request.
 pub(crate) fn written(mock: &Mock) -> Vec<String> {
     let keys =
         |request: &Request| request.entries().iter().map(|key| text(key)).collect::<Vec<_>>().join(" ");
     mock.requests_of(Rpc::MutateRows).iter().map(keys).collect()
 }
 
-/// How much later each request came than the one before.
+/// The time between each request and the one before.
 pub(crate) fn gaps(mock: &Mock) -> Vec<Duration> {
     let requests = mock.requests();
     requests.windows(2).map(|pair| pair[1].at - pair[0].at).collect()
 }
 
-/// The code of gRPC that an operation failed with.
+/// The gRPC code of a failed operation.
 pub(crate) fn code<T: std::fmt::Debug>(outcome: Result<T, Error>) -> tonic::Code {
     tonic::Code::from(outcome.unwrap_err().grpc_code().expect("the error has a code of gRPC"))
 }

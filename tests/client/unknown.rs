@@ -1,15 +1,15 @@
-//! Writes whose outcome is not known: which failures leave it open, and what the error says then.
+//! Writes of unknown outcome: which failures leave it unknown, and what the error says then.
 
 use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, ReadModifyWrite};
 use keyderive::{Error, RowKey, put_both};
-use keyderive_scripted::mock::{Answer, Door, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, all, client, entries, set, table};
 
-/// With these, a server may have failed on the way, or speak for one after it.
+/// With these codes, the server may have failed midway, or answer for another server.
 const OPEN: [Code; 7] = [
     Code::Unavailable,
     Code::DeadlineExceeded,
@@ -42,7 +42,7 @@ fn once(mock: &Mock) -> RawTable {
     })
 }
 
-/// The error of each write: those that may be made twice, and those that may not.
+/// The errors of writes: the idempotent ones, and the others.
 async fn writes(table: &RawTable) -> ([Error; 2], [Error; 4]) {
     let increment = vec![ReadModifyWrite::increment("f", "q", 1)];
     let now = [Mutation::set_now("f", "q", "v")];
@@ -59,7 +59,7 @@ async fn writes(table: &RawTable) -> ([Error; 2], [Error; 4]) {
     (repeatable, others)
 }
 
-/// Fails unless every write fails with its outcome open, or none.
+/// Fails unless every write fails with its outcome unknown, or every one with it known.
 async fn end_open(mock: &Mock, is_open: bool) {
     let table = once(mock);
     let (repeatable, others) = writes(&table).await;
@@ -112,7 +112,7 @@ async fn what_was_not_sent_or_not_begun_is_not_open() {
     end_open(&Mock::new().by(|_| Answer::new().reset(Reason::REFUSED_STREAM)), false).await;
 }
 
-/// An answer that is too large to be taken is one: the write was made.
+/// An answer that is too large to decode is still an answer: the write was applied.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_is_too_large_leaves_a_write_open() {
     let mock = Mock::new().by(|_| Answer::new().oversize((256 << 20) + 1));
@@ -135,11 +135,11 @@ async fn a_later_refusal_closes_no_attempt() {
             table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
         ] {
             assert!(error.is_outcome_unknown() && error.attempts() == 2, "{error}");
-            // It is no failure that passes: the same call would be refused again.
+            // It is not transient: a retry would be rejected as well.
             assert!(!error.is_retryable(), "{error}");
         }
     }
-    // Nor does the end of the time, before the next attempt.
+    // The same holds when the time runs out before the next attempt.
     let mock = Mock::new().by(|_| Answer::failure(Code::Unavailable));
     let table = table(&mock).with(|settings| settings.each(|call| call.total_timeout = SECOND));
     for error in [
@@ -162,7 +162,7 @@ async fn each_row_of_many_has_its_own_outcome() {
     let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c", "d"])).await;
     let unknown = |place: usize| outcomes[place].as_ref().unwrap_err().is_outcome_unknown();
     assert!(outcomes[0].is_ok() && !unknown(1) && unknown(2) && unknown(3), "{outcomes:?}");
-    // A request that was refused as a whole has changed no row; an answer without a word on a row says nothing of it.
+    // A rejected request has changed no row; an answer without an entry's status says nothing about that row.
     let mock = Mock::new()
         .on(Rpc::MutateRows, Answer::failure(Code::NotFound))
         .on(Rpc::MutateRows, Answer::outcomes([(0, Code::Ok)]));
@@ -232,7 +232,7 @@ async fn rows_of_a_table_say_that_they_may_be_written() {
     assert!(text.starts_with(begin), "{text}");
 }
 
-/// One attempt, of which the server says for certain that it was not made.
+/// One attempt, which the server certainly did not apply.
 #[tokio::test(start_paused = true)]
 async fn a_row_of_two_that_was_refused_is_not_written() {
     let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(MILLISECOND);
@@ -264,12 +264,12 @@ fn a_row_whose_runtime_ends_before_its_answer_may_be_written() {
     let error = errors.failed()[0].error();
     assert!(error.is_outcome_unknown() && !error.is_misconfiguration(), "{error}");
     assert!(error.to_string().contains("the tokio runtime has ended before the answer came"), "{error}");
-    // What is begun then is not sent.
+    // An operation that starts then is not sent.
     let error = second.block_on(table.mutate_row("k", set())).unwrap_err();
     assert!(!error.is_outcome_unknown(), "{error}");
 }
 
-/// A stream that ends in its middle is a read, whatever becomes of it.
+/// A scan writes nothing, however its stream ends.
 #[tokio::test(start_paused = true)]
 async fn a_scan_is_never_open() {
     let mock = Mock::new().by(|_| Answer::rows(["a"]).drop_connection());

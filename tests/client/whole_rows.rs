@@ -1,4 +1,5 @@
-//! What values are written with: the server's time, each key once in a request, and again after an unknown outcome.
+//! What writes of values contain: the server's time, each key once per request, and the same after an unknown
+//! outcome.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use keyderive::row::{Condition, Timestamped};
 use keyderive::{RowKey, Table};
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Sent;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Request, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
 use serde::{Deserialize, Serialize};
 use tonic::Code;
 
@@ -29,7 +30,7 @@ fn order(id: i64) -> Order {
     Order { id, note: (id % 2 == 0).then(|| format!("note {id}")) }
 }
 
-/// A server that writes everything, and finds every row as a condition says.
+/// A server that writes everything, and whose rows match every condition.
 fn server() -> Mock {
     Mock::new().by(|request: &Request| match request.rpc {
         Rpc::MutateRow => Answer::written(),
@@ -64,7 +65,7 @@ fn sent(mock: &Mock) -> Vec<Sent> {
     mutations.map(|mutation| mutation.mutation.unwrap()).collect()
 }
 
-/// The times of all cells that are set.
+/// The timestamps of all cells that the requests set.
 fn times(mock: &Mock) -> Vec<i64> {
     let time = |mutation| match mutation {
         Sent::SetCell(cell) => Some(cell.timestamp_micros),
@@ -110,7 +111,7 @@ async fn a_new_row_deletes_nothing() {
     assert!(matches!(&sent(&mock)[2], Sent::DeleteFromColumn(column) if column.column_qualifier == "note"));
 }
 
-/// What is sent a second time is one more version of the same value.
+/// The second attempt stores one more version of the same value.
 #[tokio::test(start_paused = true)]
 async fn a_value_is_put_again_after_an_unknown_outcome() {
     let lost = || Answer::failure(Failure::new(Code::Unavailable, "lost"));
@@ -128,7 +129,7 @@ async fn a_value_is_put_again_after_an_unknown_outcome() {
     assert_eq!(mock.requests_of(Rpc::MutateRows).len(), 3);
 }
 
-/// The server answers that it could not write the first entry of each request, and is asked for it again.
+/// The server fails the first entry of each request, so the client retries it.
 #[tokio::test(start_paused = true)]
 async fn no_request_has_a_key_twice() {
     let ids = [1, 2, 3, 3, 5, 4, 1, 6, 2, 2, 9, 8, 7, 9];
@@ -166,10 +167,10 @@ struct Page {
     views: i64,
 }
 
-/// In 2096: after no clock that a test runs by.
+/// In 2096: later than any clock that runs a test.
 const LATE: i64 = 4_000_000_000_000_000;
 
-/// Two writers that have read one version are told apart, since what the first writes is newer than it.
+/// Two writers that have read the same version: the second one loses, because the first writes a newer version.
 #[tokio::test(start_paused = true)]
 async fn a_compared_version_is_superseded() {
     let mock = server();
@@ -188,7 +189,7 @@ async fn a_compared_version_is_superseded() {
     assert_eq!(times(&mock), expected);
 }
 
-/// It would let in every writer that has read the version.
+/// Otherwise every writer that has read the version would pass the condition.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_keeps_the_compared_version_is_refused() {
     let mock = server();
@@ -197,7 +198,7 @@ async fn a_write_that_keeps_the_compared_version_is_refused() {
     let error = pages.update(&KEY).set("views", &8).only_if(version()).await.unwrap_err();
     assert!(error.is_invalid_row() && error.to_string().contains("leaves the version as it is"), "{error}");
     assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
-    // What the write deletes has another version, too.
+    // A deletion changes the version too.
     pages.update(&KEY).delete("text").only_if(version()).await.unwrap();
     pages.delete_if(&KEY, version()).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::CheckAndMutateRow).len(), 2);

@@ -1,23 +1,23 @@
-//! Writes of many rows: what is sent again, and what becomes of each; what is refused before it is sent.
+//! Writes of many rows: which entries are retried, the result of each, and what is rejected before sending.
 
 use bytes::Bytes;
 use keyderive::Error;
 use keyderive::row::Mutation;
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Message;
-use keyderive_scripted::mock::{Answer, Failure, Mock, Rpc};
+use keyderive_scripted::{Answer, Failure, Mock, Rpc};
 use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, TABLE, entries, gaps, set, table, table_by_socket, written};
 
 const OK: Code = Code::Ok;
 
-/// A server with these answers to `MutateRows`.
+/// A server that answers `MutateRows` with these, one after the other.
 fn mock<const N: usize>(answers: [Answer; N]) -> Mock {
     answers.into_iter().fold(Mock::new(), |mock, answer| mock.on(Rpc::MutateRows, answer))
 }
 
-/// The codes of outcomes.
+/// The codes of results.
 fn codes(outcomes: &[Result<(), Error>]) -> Vec<Code> {
     let code = |error: &Error| Code::from(error.grpc_code().unwrap());
     outcomes.iter().map(|outcome| outcome.as_ref().map_or_else(code, |()| OK)).collect()
@@ -84,13 +84,13 @@ async fn a_write_of_a_row_is_sent_as_it_was_given() {
     );
 }
 
-/// Bigtable refuses bounds that are not whole milliseconds, and takes an end of 0 for none.
+/// Bigtable rejects bounds that are not whole milliseconds, and takes an end of 0 for no bound.
 #[tokio::test(start_paused = true)]
 async fn deletions_of_versions_end_at_whole_milliseconds() {
     use std::ops::Bound::{Excluded, Included, Unbounded};
     // The last whole millisecond.
     const LAST: i64 = i64::MAX / 1000 * 1000;
-    // There is no empty range; no cell has this time.
+    // Bigtable has no empty range; no cell has this timestamp.
     const NONE: (i64, i64) = (LAST, 0);
     let ranges = [
         ((Unbounded, Included(5000)), (0, 6000)),
@@ -260,7 +260,7 @@ async fn the_server_says_when_the_rest_may_be_sent() {
     assert!(gaps(&mock)[0] >= 2 * SECOND && gaps(&mock)[0] < 2 * SECOND + 5 * MILLISECOND);
 }
 
-/// Of a whole request it counts, of an entry it does not.
+/// The delay of a whole request counts, that of an entry does not.
 #[tokio::test(start_paused = true)]
 async fn the_delay_of_an_entry_is_ignored() {
     let status = Failure::new(Code::NotFound, "gone").retry_after(2 * SECOND).as_message();

@@ -1,34 +1,34 @@
-//! What must hold of a history, and where one breaks it.
+//! The laws that a history must keep, and the places where one breaks them.
 //!
-//! A row is a register of values, each of which is written once, by a number of its own. The proxies know when the server
-//! can have applied a write: between the moment at which it was sent and that at which it was answered. Retries and late
-//! requests make several such spans of one write, and each of them is a write of the register. So nothing here takes
-//! "the last put that returned" for what must be read: a request of a call that has returned, or failed, may be applied
-//! later, and its value is then the newest, whole. What a client promises and what no client can promise
-//! (`keyderive::guide::promises`) differ in just that.
+//! A row is a register. Each value is written once and has a unique number. The proxies know when the server can have
+//! applied a write: between the moment at which it was sent and the moment at which it was answered. Retries and late
+//! requests make several such spans of one write, and each counts as a write of the register. So nothing here assumes
+//! that a read returns "the last put that returned": a request of a call that has returned or failed may be applied
+//! later, and its value is then the newest, whole. This is the difference between what a client can promise and what
+//! it cannot (`keyderive::guide::promises`).
 //!
-//! The laws, each of which names itself in its violations:
+//! The laws, which violations name:
 //!
-//! - **Whole rows.** What is read is the value of one write to this row, all its columns and no others, or there is no row
-//!   and no write was applied.
+//! - **Whole rows.** A read returns the value of one write to this row, with all its columns and no others; or no row,
+//!   if no write was applied.
 //! - **What is said.** A write that returned `Ok` was applied before. A conditional write that returned true was applied
-//!   once, and one that returned false never. What failed before it was sent is not applied.
+//!   once, and one that returned false never. A write that failed before it was sent is not applied.
 //! - **The last applied is read.** A value is read only where its write can have been applied, and is not read where
-//!   another value was applied, or read, wholly after it and wholly before the read.
-//! - **One order.** The writes and reads of a row have an order in which each read finds the last write. Of values that
+//!   another value was applied, or read, entirely after it and entirely before the read.
+//! - **One order.** The writes and reads of a row have an order in which each read finds the last write. For values that
 //!   were applied once this is decided exactly, by the zones of Gibbons and Korach ("Testing Shared Memories", 1997): the
-//!   time in which a value must have been there overlaps no such time of another value, and has no other one within it.
-//! - **One wins.** Of conditional writes over one value that was applied once, one alone is true.
-//! - **The last given wins.** Where `put_all` or `load` is given a row twice, the later value is sent when the earlier one
-//!   has been answered, and never in one request with it: the entries of a request have no order. Of a `writer` this is
-//!   not asked.
+//!   time during which a value must have been there overlaps no such time of another value, and contains none.
+//! - **One wins.** Of conditional writes over one value that was applied once, only one is true.
+//! - **The last given wins.** Where `put_all` or `load` is given a row twice, the later value is sent after the earlier
+//!   one was answered, and never in the same request: the entries of a request have no order. A `writer` does not
+//!   promise this.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::orders::Order;
 use crate::proxy::{Moment, Seen};
 
-/// The number of "there is no row", which is so from the beginning.
+/// The number of the absent row, the initial value.
 pub(crate) const ABSENT: u64 = 0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -45,11 +45,11 @@ pub(crate) enum Call {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Done,
-    /// A condition did not hold.
+    /// The condition did not match.
     False,
-    /// It failed, and may have been applied.
+    /// The call failed, and may have been applied.
     Unknown,
-    /// It failed before anything was sent.
+    /// The call failed before anything was sent.
     Unsent,
 }
 
@@ -58,12 +58,12 @@ pub(crate) struct Write {
     pub(crate) id: u64,
     pub(crate) key: u32,
     pub(crate) call: Call,
-    /// Which call it belongs to, and where in it.
+    /// The number of its call, and its index in the call.
     pub(crate) place: (u64, usize),
     pub(crate) begun: Moment,
     pub(crate) ended: Moment,
     pub(crate) outcome: Outcome,
-    /// The value that a conditional write is made over.
+    /// The value that a conditional write replaces.
     pub(crate) over: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct Read {
     pub(crate) key: u32,
     pub(crate) begun: Moment,
     pub(crate) ended: Moment,
-    /// The error of a row that cannot be read.
+    /// The row, or why it cannot be read.
     pub(crate) found: Result<Option<Order>, String>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) struct History {
     pub(crate) reads: Vec<Read>,
 }
 
-/// A span in which the row had a value at some moment.
+/// A span at some moment of which the row had a value.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     value: u64,
@@ -96,12 +96,12 @@ struct Event {
 struct Register {
     applied: Vec<Event>,
     seen: Vec<Event>,
-    /// The row did not have this value at some moment.
+    /// Spans at some moment of which the row did not have the value.
     denied: Vec<Event>,
 }
 
 impl History {
-    /// Every place where the history breaks a law.
+    /// Describes every violation of a law.
     pub(crate) fn violations(&self, seen: &Seen) -> Vec<String> {
         let mut found = Vec::new();
         let writes: HashMap<u64, &Write> = self.writes.iter().map(|write| (write.id, write)).collect();
@@ -113,12 +113,12 @@ impl History {
                 value: write.id,
                 from: application.sent,
                 to: application.answered,
-                what: if application.is_told { "applied" } else { "applied, and the client not told" },
+                what: if application.is_answered { "applied" } else { "applied, and the client not told" },
             };
             applied.entry(write.id).or_default().push(event);
             let register = registers.entry(write.key).or_default();
             register.applied.push(event);
-            // In the same step the condition held.
+            // The condition matched in the same step.
             register.seen.extend(write.over.map(|value| Event { value, what: "a true condition", ..event }));
         }
         for write in &self.writes {
@@ -221,7 +221,7 @@ fn whole(read: &Read, writes: &HashMap<u64, &Write>) -> Result<u64, String> {
     }
 }
 
-/// Whether what a call said is what happened.
+/// How a call's result contradicts what was applied.
 fn said(write: &Write, applied: &[Event]) -> Option<String> {
     let told = applied.iter().filter(|span| span.what == "applied").any(|span| span.to < write.ended);
     let is_kept = match write.outcome {
@@ -241,7 +241,7 @@ impl Register {
         }
         let mut events: Vec<Event> = self.applied.iter().chain(&self.seen).copied().collect();
         events.sort_by_key(|event| event.from);
-        // Of all events from each place on, the one that ends first, and the one that does of those of another value.
+        // From each index on: the event that ends first, and the event of another value that ends first.
         let mut first = vec![[None::<Event>; 2]; events.len() + 1];
         for (place, event) in events.iter().enumerate().rev() {
             let [best, other] = first[place + 1];
@@ -308,7 +308,7 @@ impl Register {
         if !overlaps.is_empty() {
             return overlaps;
         }
-        // Of values that were applied several times, each event stands for itself.
+        // When a value was applied several times, each event stands for itself.
         let several = self.applied.iter().chain(&self.seen);
         others.extend(several.filter(|event| times.get(&event.value) != Some(&1)));
         let within = |event: &Event| {
@@ -358,11 +358,11 @@ mod tests {
     }
 
     fn applied(id: u64, sent: Moment, answered: Moment) -> Application {
-        Application { id, sent, answered, is_told: true }
+        Application { id, sent, answered, is_answered: true }
     }
 
     fn late(id: u64, sent: Moment, answered: Moment) -> Application {
-        Application { is_told: false, ..applied(id, sent, answered) }
+        Application { is_answered: false, ..applied(id, sent, answered) }
     }
 
     fn read(value: u64, begun: Moment, ended: Moment) -> Read {
@@ -407,7 +407,7 @@ mod tests {
         assert_eq!(broken(&writes, &applications, &reads), ["the last applied is read", "one order"]);
         let applications = [&applications[..], &[late(1, 20, 21)]].concat();
         assert!(broken(&writes, &applications, &reads).is_empty());
-        // Before it was sent it had not.
+        // Before it was sent, it had not been applied.
         assert_eq!(broken(&writes, &applications, &[read(1, 16, 17)]), ["the last applied is read"]);
     }
 
@@ -450,7 +450,7 @@ mod tests {
         }
     }
 
-    /// Beside each other, two writes have some order, and all reads the same.
+    /// Two concurrent writes have some order, and all reads must agree on it.
     #[test]
     fn reads_agree_on_an_order() {
         let writes = [put(1, 1, 9), put(2, 1, 9)];
@@ -460,7 +460,7 @@ mod tests {
             broken(&writes, &applications, &[read(1, 10, 11), read(2, 12, 13)]),
             ["the last applied is read", "one order"]
         );
-        // Each begins before the other one ends, so that none is wholly after the other.
+        // Each starts before the other ends, so neither is entirely after the other.
         let writes = [put(1, 0, 3), put(2, 0, 9)];
         let applications = [applied(1, 1, 2), applied(2, 1, 3)];
         let reads = [read(2, 4, 20), read(1, 5, 21), read(2, 22, 23)];
@@ -472,7 +472,7 @@ mod tests {
         let writes = [put(1, 1, 4), put(2, 5, 8), put_if(3, 1, Outcome::Done, 10, 13)];
         let applications = [applied(1, 2, 3), applied(2, 6, 7), applied(3, 11, 12)];
         assert!(broken(&writes, &applications, &[]).contains(&"the last applied is read"));
-        // And false of nothing else.
+        // A condition is false only on another value.
         let writes = [put(1, 1, 4), put_if(3, 1, Outcome::False, 10, 13)];
         let reads = [read(1, 20, 21)];
         assert_eq!(broken(&writes, &[applied(1, 2, 3)], &reads), ["one order"]);
@@ -492,7 +492,7 @@ mod tests {
             let writes = [of(1, 0), of(2, 1)];
             assert!(broken(&writes, &[applied(1, 2, 3), applied(2, 4, 5)], &[]).is_empty());
             assert_eq!(broken(&writes, &[applied(1, 2, 4), applied(2, 3, 5)], &[]), ["the last given wins"]);
-            // A request of before may still come.
+            // An earlier request may still arrive.
             let late = [late(1, 2, 7), applied(1, 3, 4), applied(2, 5, 6)];
             assert!(broken(&writes, &late, &[]).is_empty());
             let seen = Seen { doubled: vec![vec![1, 2]], ..Seen::default() };

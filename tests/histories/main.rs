@@ -1,11 +1,20 @@
-//! Histories of one table under 8 writers, through every call that writes whole rows, a network that loses, delays and
-//! repeats, and clients' clocks that are off by up to 2 s: what was read is what was written, and what a call said is what
-//! holds.
+//! Histories of one table under 8 writers: every call that writes whole rows, a network that loses, delays and
+//! repeats, and clients' clocks that are off by up to 2 s. Each read must return what was written, and each result
+//! must be true.
 //!
-//! `KEYDERIVE_HISTORIES` says how many operations each history has, 5,000 unless set; `KEYDERIVE_HISTORIES_SEED` repeats
-//! what the writers choose and what befalls their requests. How they interleave is up to the machine, so that a violation
-//! prints what is needed to see it without being repeated.
+//! `KEYDERIVE_HISTORIES` is the number of operations in each history, 5,000 by default. `KEYDERIVE_HISTORIES_SEED`
+//! repeats the writers' choices and the faults of the network. The machine interleaves the writers, so a violation
+//! cannot be repeated, and prints all that explains it.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
+
+mod chaos;
 mod history;
 mod orders;
 mod proxy;
@@ -22,6 +31,7 @@ use keyderive::embedded::Bigtable;
 use keyderive::row::Condition;
 use keyderive::{Client, Error, RowKey as _, Table};
 use keyderive_tests::emulator::Emulator;
+use keyderive_tests::variable;
 use tokio::net::TcpListener;
 use tokio::sync::RwLock;
 use tokio::task::JoinSet;
@@ -33,14 +43,14 @@ use self::proxy::{ATTEMPT, Log, Proxy};
 
 const WRITERS: usize = 8;
 
-/// Few, so that the writers meet.
+/// Few, so that the writers collide.
 const ROWS: u32 = 6;
 
-/// After so many operations the writers leave their rows for new ones, which nobody has written. The emulator keeps every
-/// version of a row for a while, and takes longer with each.
+/// After this many operations the writers move to new rows: the emulator keeps every version of a row for a while,
+/// and slows down with each.
 const OPERATIONS_OF_ROWS: u64 = 2_000;
 
-/// A history in so many writes and reads, and what there is to say of it.
+/// A finished history and its violations.
 struct Run {
     history: History,
     violations: Vec<String>,
@@ -49,11 +59,7 @@ struct Run {
 
 type Orders = Table<OrderKey, Order>;
 
-fn variable(name: &str, unless_set: u64) -> u64 {
-    std::env::var(name).map_or(unless_set, |text| text.parse().unwrap())
-}
-
-/// A client that gives up soon, so that some calls fail while their requests are on the way.
+/// A client that times out soon, so that some calls fail while their requests are in flight.
 fn hasty(settings: &mut Settings) {
     for call in [&mut settings.mutate_row, &mut settings.mutate_rows, &mut settings.check_and_mutate_row] {
         call.attempt_timeout = ATTEMPT;
@@ -63,32 +69,32 @@ fn hasty(settings: &mut Settings) {
     }
 }
 
-/// One of the writers, with a client and a clock of its own.
+/// One of the writers, with its own client and clock.
 struct Writer {
     rng: Rng,
     log: Arc<Log>,
     ids: Arc<AtomicU64>,
-    /// How many operations the history is to have, and how many it still lacks.
+    /// The length of the history, and how many operations are left.
     operations: u64,
     left: Arc<AtomicU64>,
     /// Through the proxy.
     orders: Orders,
     raw: RawTable,
-    /// Reads go to the server itself, so that little time passes beside them.
+    /// Reads bypass the proxy, so that they take little time.
     steady: Orders,
-    /// Taken by reads that must not be beside a write.
+    /// Locked by reads that must not run during a write.
     apart: Option<Arc<RwLock<()>>>,
     history: History,
 }
 
-/// What a write of several rows is made of.
+/// The input of a write of several rows.
 struct Several {
     rows: Vec<(OrderKey, Order)>,
     begun: Vec<u64>,
 }
 
 impl Writer {
-    /// Writes and reads until so many operations have been made by all.
+    /// Writes and reads until all writers together have made the operations.
     async fn run(mut self, is_old: bool) -> History {
         loop {
             let drawn = self.rng.u8(..100);
@@ -164,7 +170,7 @@ impl Writer {
         self.wrote(id, key, Call::OldPut, begun, outcome(put.map(|()| true)), None)
     }
 
-    /// Reads a row and writes it where it is still what was read.
+    /// Reads a row, and writes it on condition that it has not changed.
     async fn put_if(&mut self) -> u64 {
         let key = self.key();
         let Some(over) = self.read(key).await else { return 1 };
@@ -177,7 +183,7 @@ impl Writer {
         1 + self.wrote(id, key, Call::PutIf, begun, outcome(put), Some(over))
     }
 
-    /// Some rows, of which several may have one key.
+    /// Some rows, perhaps several with one key.
     fn several(&mut self) -> Several {
         let count = self.rng.usize(2..7);
         let rows: Vec<_> =
@@ -233,7 +239,7 @@ impl Writer {
         let several = self.several();
         let load = self.orders.load_iter(&several.rows).workers(2).batch_rows(3);
         if self.rng.u8(..4) == 0 {
-            // It does not say which rows it has written, and which it has left as they were.
+            // The report does not say which rows it wrote and which it kept.
             let _ = load.if_absent().await;
             return self.wrote_several(several, Call::LoadIfAbsent, |_, _| Outcome::Unknown);
         }
@@ -268,19 +274,19 @@ fn failure(error: &Error) -> Outcome {
     }
 }
 
-/// What a history is made on, and how.
+/// Where and how a history is made.
 #[derive(Clone, Copy)]
 struct Setup<'a> {
     name: &'a str,
     host: &'a str,
-    /// Whether reads are beside writes. Google's emulator sorts the names of a row's columns in place, and a read beside
-    /// it misses one of them, or has one twice. What is stored is right.
+    /// Whether reads may run during writes. Google's emulator sorts a row's column names in place, so a concurrent
+    /// read can miss a column or return it twice. The stored row is right.
     reads_beside_writes: bool,
-    /// Whether rows are written as former releases wrote them.
+    /// Whether rows are written as earlier releases wrote them.
     is_old: bool,
 }
 
-/// A history of so many operations.
+/// Makes a history of `operations` operations.
 async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     let Setup { name, host, reads_beside_writes, is_old } = setup;
     println!("{name}: {operations} operations, KEYDERIVE_HISTORIES_SEED={seed}");
@@ -289,7 +295,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     steady.create_if_absent().await.unwrap();
 
     let log = Arc::new(Log::default());
-    // The row that is absent is so before everything.
+    // Rows are absent before everything else.
     log.now();
     let (ids, left) = (Arc::new(AtomicU64::new(ABSENT + 1)), Arc::new(AtomicU64::new(operations)));
     let applying = Arc::new(RwLock::new(()));
@@ -298,7 +304,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     let mut writers = JoinSet::new();
     let begun = Instant::now();
     for writer in 0..WRITERS {
-        // Clocks that are right, and those that are up to 2 s after or ahead.
+        // The first clock is right; the others are up to 2 s slow or fast.
         let skew_micros = if writer == 0 { 0 } else { rng.i64(-2000..=2000) * 1000 };
         let upstream = Endpoint::from_shared(format!("http://{host}")).unwrap().connect_lazy();
         let proxy = Proxy::new(upstream, Arc::clone(&log), skew_micros, rng.fork(), Arc::clone(&applying));
@@ -326,7 +332,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
         history.reads.extend(of_writer.reads);
     }
     let elapsed = begun.elapsed();
-    // What is late arrives, and then every row is read once more.
+    // Waits for late requests, and then reads every row once more.
     for proxy in &proxies {
         proxy.settled().await;
     }
@@ -360,7 +366,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     Run { history, violations, seed }
 }
 
-/// The history that the gate has, or a longer one, has no violation.
+/// Fails if a history has a violation.
 async fn holds(setup: Setup<'_>) {
     let name = setup.name;
     let seed = variable("KEYDERIVE_HISTORIES_SEED", fastrand::u64(..));
@@ -386,7 +392,7 @@ async fn served(bigtable: Bigtable, tasks: &mut JoinSet<()>) -> String {
     host
 }
 
-/// A file that is removed in the end.
+/// A file that is removed when dropped.
 struct File(PathBuf);
 
 impl Drop for File {
@@ -417,7 +423,7 @@ async fn histories_of_the_emulator_have_no_violation() {
         .await;
 }
 
-/// What the histories above would show, were the calls still to write as they did.
+/// Shows that the histories detect the write of earlier releases.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_write_of_former_releases_is_caught_within_1000_operations() {
     let mut tasks = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The rows that the writers write, and the write of former releases.
+//! The rows of the histories, and the write of earlier releases.
 
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -13,10 +13,10 @@ pub(crate) struct OrderKey {
     pub(crate) id: u32,
 }
 
-/// A row whose every column says which write it is of, so that one of columns of two writes shows.
+/// A row whose every column identifies its write, so that a mix of two writes shows.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub(crate) struct Order {
-    /// The write, which has this number alone.
+    /// The unique number of the write.
     pub(crate) id: u64,
     total: String,
     card: Option<String>,
@@ -35,7 +35,7 @@ struct Address {
 }
 
 impl Order {
-    /// The one value of this write. Which columns it has differs from write to write.
+    /// The one value of this write. Its columns differ from write to write.
     pub(crate) fn of(id: u64) -> Self {
         let text = |column: &str| format!("{column} {id}");
         let some = |column: &str, is_there: bool| is_there.then(|| text(column));
@@ -51,8 +51,8 @@ impl Order {
         }
     }
 
-    /// What `put` sent before it left the time of cells to the server: what is absent is deleted over all time, and
-    /// what is present set at the time of the client's clock.
+    /// What `put` sent in earlier releases: it deleted absent columns at all times, and set present ones at the
+    /// client's time.
     pub(crate) fn old_put(&self) -> Vec<Mutation> {
         let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
         let at = i64::try_from(millis).unwrap() * 1000;

@@ -1,8 +1,8 @@
-//! A Bigtable between a client and a server: loses answers, delays requests, sends them late, and notes when the server
-//! applied each.
+//! A proxy between a client and a Bigtable: it loses answers, delays requests, sends them late, and records when the
+//! server applied each.
 //!
-//! It does what a network and Bigtable's front ends may do, and no more: a request that the client sends once is applied
-//! at most once, and one that has been answered is not applied again.
+//! It does what a network and Bigtable's front ends may do, and no more: a request that the client sends once is
+//! applied at most once, and a request that was answered is not applied again.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -34,21 +34,21 @@ use tonic::transport::{Channel, Server};
 use tonic::{Code, Extensions, Status};
 use tower_service::Service;
 
-/// How long a client waits for an attempt.
+/// The timeout of a client's attempt.
 pub(crate) const ATTEMPT: Duration = Duration::from_millis(300);
 
-/// A moment of a history: events have numbers in the order in which they are seen.
+/// A point in a history: events are numbered in the order in which they are seen.
 pub(crate) type Moment = u64;
 
-/// That the server was sent a write of a row, and has answered that it is applied.
+/// A write of a row that the server was sent and has applied.
 #[derive(Clone, Debug)]
 pub(crate) struct Application {
     /// The number of the write.
     pub(crate) id: u64,
     pub(crate) sent: Moment,
     pub(crate) answered: Moment,
-    /// Whether the client was told.
-    pub(crate) is_told: bool,
+    /// Whether the client received the answer.
+    pub(crate) is_answered: bool,
 }
 
 /// What the proxies of one server have seen.
@@ -65,7 +65,7 @@ pub(crate) struct Seen {
     pub(crate) doubled: Vec<Vec<u64>>,
     /// How many requests met each fault.
     pub(crate) faults: [u64; FAULTS.len()],
-    /// Answers of the server that are none of a healthy one.
+    /// Answers that a healthy server does not give.
     pub(crate) failures: Vec<String>,
 }
 
@@ -79,20 +79,21 @@ impl Log {
     }
 }
 
-/// What becomes of a request that writes.
+/// What happens to a request that writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fault {
-    /// It fails and is not applied.
+    /// The request fails, and is not applied.
     Refused,
-    /// It is applied, and the client is told that the server is unavailable.
+    /// The request is applied, and the client receives UNAVAILABLE.
     Lost,
-    /// The client is told so at once, and it is applied later: perhaps after a retry of it, or after its call.
+    /// The client receives UNAVAILABLE at once, and the request is applied later: perhaps after a retry, or after the
+    /// call.
     Late,
-    /// It is applied a little later, so that others overtake it.
+    /// The request is applied a little later, so that others overtake it.
     Delayed,
-    /// It is applied after the client's attempt has met its deadline.
+    /// The request is applied after the client's attempt has timed out.
     Held,
-    /// It is applied, and of some of its rows the client is told that they are not.
+    /// The request is applied, but its answer reports some of the rows as failed.
     Partial,
 }
 
@@ -110,17 +111,17 @@ pub(crate) fn names_of_faults() -> impl Iterator<Item = String> {
     FAULTS.iter().map(|(fault, _)| format!("{fault:?}").to_lowercase())
 }
 
-/// A proxy of one client.
+/// The proxy of one client.
 #[derive(Clone)]
 pub(crate) struct Proxy {
     upstream: Channel,
     log: Arc<Log>,
-    /// How far the client's clock is off: added to each time that it gives to a cell.
+    /// How far the client's clock is off: added to each timestamp that the client sets.
     skew_micros: i64,
     rng: Arc<Mutex<Rng>>,
-    /// Held while the server may be applying a write: shared by writes, and taken alone by readers that ask for it.
+    /// Held while the server may be applying a write: shared by writes, exclusive for readers that need it.
     applying: Arc<RwLock<()>>,
-    /// The requests that are on their way to the server, also those whose client is gone.
+    /// The requests in flight to the server, including those that the client has cancelled.
     in_flight: Arc<Mutex<JoinSet<()>>>,
 }
 
@@ -136,7 +137,7 @@ impl Proxy {
         Self { upstream, log, skew_micros, rng, applying, in_flight }
     }
 
-    /// Serves it on a free port for as long as `tasks` lives; its address.
+    /// Serves the proxy on a free port until `tasks` is dropped; returns its address.
     pub(crate) async fn serve(&self, tasks: &mut JoinSet<()>) -> String {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
         let host = listener.local_addr().unwrap().to_string();
@@ -146,7 +147,7 @@ impl Proxy {
         host
     }
 
-    /// Waits until nothing is on its way any more.
+    /// Waits until no request is in flight.
     pub(crate) async fn settled(&self) {
         let tasks = std::mem::take(&mut *locked(&self.in_flight));
         tasks.join_all().await;
@@ -163,7 +164,7 @@ impl Proxy {
             Err(status) => return status.into_http(),
         };
         let mut metadata = MetadataMap::from_headers(head.headers);
-        // A request that is late is not one that its server has given up.
+        // A late request must not be cancelled by its server.
         metadata.remove("grpc-timeout");
         match self.write(write, metadata).await {
             Ok(answer) => answer,
@@ -189,15 +190,15 @@ impl Proxy {
         let unavailable = || Err(Status::unavailable("the proxy has lost it"));
         write.each(|mutation| shift(mutation, self.skew_micros));
         let proxy = self.clone();
-        // By a task of its own: that the client gives up does not stop a request that is on its way.
+        // In its own task: when the client cancels, a request in flight continues.
         let mut send = Some(async move {
             match fault {
                 Some(Fault::Late | Fault::Delayed) => tokio::time::sleep(pause).await,
                 Some(Fault::Held) => tokio::time::sleep(ATTEMPT + 10 * pause).await,
                 _ => {}
             }
-            let is_told = !matches!(fault, Some(Fault::Lost | Fault::Late | Fault::Held));
-            proxy.send(write, metadata, is_told, fault, Rng::with_seed(seed)).await
+            let is_answered = !matches!(fault, Some(Fault::Lost | Fault::Late | Fault::Held));
+            proxy.send(write, metadata, is_answered, fault, Rng::with_seed(seed)).await
         });
         let (sender, receiver) = oneshot::channel();
         if fault != Some(Fault::Refused)
@@ -205,7 +206,7 @@ impl Proxy {
         {
             let mut in_flight = locked(&self.in_flight);
             while in_flight.try_join_next().is_some() {}
-            // Nobody waits where the client has given up.
+            // The client may have stopped waiting.
             in_flight.spawn(async move { _ = sender.send(send.await) });
         }
         match fault {
@@ -218,28 +219,28 @@ impl Proxy {
         }
     }
 
-    /// Sends a write to the server, and notes what it applied.
+    /// Sends a write to the server, and records what was applied.
     async fn send(
         &self,
         write: Write,
         metadata: MetadataMap,
-        is_told: bool,
+        is_answered: bool,
         fault: Option<Fault>,
         mut rng: Rng,
     ) -> Result<http::Response<Body>, Status> {
         let mut client = BigtableClient::new(self.upstream.clone());
         let _applying = self.applying.read().await;
         let sent = self.log.now();
-        let applied = |id: Option<u64>, is_told: bool| {
+        let applied = |id: Option<u64>, is_answered: bool| {
             let Some(id) = id else { return };
-            let application = Application { id, sent, answered: self.log.now(), is_told };
+            let application = Application { id, sent, answered: self.log.now(), is_answered };
             self.log.seen().applications.push(application);
         };
         let answer = match write {
             Write::One(request) => {
                 let id = id(&request.mutations);
                 client.mutate_row(with(request, metadata)).await.map(|answer| {
-                    applied(id, is_told);
+                    applied(id, is_answered);
                     answered(&answer.into_inner())
                 })
             }
@@ -247,7 +248,7 @@ impl Proxy {
                 let ids = (id(&request.true_mutations), id(&request.false_mutations));
                 client.check_and_mutate_row(with(request, metadata)).await.map(|answer| {
                     let answer = answer.into_inner();
-                    applied(if answer.predicate_matched { ids.0 } else { ids.1 }, is_told);
+                    applied(if answer.predicate_matched { ids.0 } else { ids.1 }, is_answered);
                     answered(&answer)
                 })
             }
@@ -259,7 +260,7 @@ impl Proxy {
         answer
     }
 
-    /// Sends entries in any order, as Bigtable may apply them.
+    /// Sends entries in random order, as Bigtable may apply them.
     async fn send_many(
         &self,
         mut client: BigtableClient<Channel>,
@@ -292,8 +293,9 @@ impl Proxy {
                 status.ok_or_else(|| Status::internal(format!("no status of the entry {place}")))?;
             let is_hidden = fault == Some(Fault::Partial) && rng.bool();
             if status.code == 0 {
-                let is_told = !is_hidden && !matches!(fault, Some(Fault::Lost | Fault::Late | Fault::Held));
-                applied(ids[place], is_told);
+                let is_answered =
+                    !is_hidden && !matches!(fault, Some(Fault::Lost | Fault::Late | Fault::Held));
+                applied(ids[place], is_answered);
             } else {
                 self.log.seen().failures.push(format!("{status:?}"));
             }
@@ -353,7 +355,7 @@ impl Write {
     }
 }
 
-/// The write that mutations are of: the number in its column `id`.
+/// The write of these mutations: the number in the column `id`.
 fn id(mutations: &[Mutation]) -> Option<u64> {
     mutations.iter().find_map(|mutation| match &mutation.mutation {
         Some(Change::SetCell(SetCell { family_name, column_qualifier, value, .. }))
@@ -365,7 +367,7 @@ fn id(mutations: &[Mutation]) -> Option<u64> {
     })
 }
 
-/// Moves a time that the client gave to a cell; -1 is the server's.
+/// Shifts a timestamp that the client set; -1 is the server's time.
 fn shift(mutation: &mut Mutation, micros: i64) {
     if let Some(Change::SetCell(cell)) = &mut mutation.mutation
         && cell.timestamp_micros >= 0
@@ -374,7 +376,7 @@ fn shift(mutation: &mut Mutation, micros: i64) {
     }
 }
 
-/// What a request meets. Draws as often for each, so that a seed repeats.
+/// What a request meets. Draws equally often each time, so that a seed repeats.
 fn fault(rng: &mut Rng) -> Option<Fault> {
     let mut drawn = rng.u16(..1000);
     FAULTS.into_iter().find_map(|(fault, share)| {
@@ -388,7 +390,7 @@ fn with<T>(message: T, metadata: MetadataMap) -> tonic::Request<T> {
     tonic::Request::from_parts(metadata, Extensions::default(), message)
 }
 
-/// The message of a request that has one.
+/// The only message of a request.
 async fn message(body: Body) -> Result<Bytes, Status> {
     const PREFIX: usize = 5;
     let mut body = std::pin::pin!(body);
@@ -404,7 +406,7 @@ async fn message(body: Body) -> Result<Bytes, Status> {
     }
 }
 
-/// The answer of one message that ends well.
+/// A successful answer of one message.
 fn answered(message: &impl Message) -> http::Response<Body> {
     let mut bytes = BytesMut::new();
     bytes.put_u8(0);

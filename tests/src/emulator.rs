@@ -1,4 +1,4 @@
-//! Google's Bigtable emulator, one process for each test that asks for one.
+//! Google's Bigtable emulator, a process for each test that needs one.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,20 +10,20 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread;
 use std::time::Duration;
 
-/// Names the binary, before every other place that is looked at.
+/// Names the binary; takes precedence over every other place.
 const BINARY: &str = "CBTEMULATOR";
-/// Set where a test that is skipped for want of an emulator is to fail instead.
+/// Set to fail the tests that need an emulator, instead of skipping them.
 const REQUIRED: &str = "KEYDERIVE_REQUIRE_EMULATOR";
 
-/// Where the component `bigtable` of the gcloud SDK installs it.
+/// Where the gcloud SDK installs its component `bigtable`.
 const IN_SDK: &str = "platform/bigtable-emulator/cbtemulator";
 /// Where packages and images install the SDK.
 const SDKS: [&str; 3] = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/opt/google-cloud-sdk"];
 
-/// It is there in milliseconds, unless the machine is very busy.
+/// The emulator starts within milliseconds, unless the machine is very busy.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A running emulator without tables. It ends with this value, also where a test panics.
+/// A running emulator without tables. It ends when dropped, also by a panic.
 #[derive(Debug)]
 pub struct Emulator {
     process: Child,
@@ -31,16 +31,15 @@ pub struct Emulator {
 }
 
 impl Emulator {
-    /// Starts one on a free port of the loopback interface; none, with a word on what is skipped, where no
-    /// emulator is installed.
+    /// Starts an emulator on a free port of the loopback interface. Without an installed emulator, prints that the
+    /// test is skipped and returns `None`.
     ///
-    /// The binary is what the variable `CBTEMULATOR` names, else `cbtemulator` on the `PATH`, else the one of
+    /// The binary is the one that the variable `CBTEMULATOR` names, else `cbtemulator` on the `PATH`, else the one of
     /// the gcloud SDK.
     ///
     /// # Panics
     ///
-    /// Where none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set; where the one that is found does not
-    /// start.
+    /// When none is installed and `KEYDERIVE_REQUIRE_EMULATOR` is set, or when the emulator does not start.
     #[must_use]
     pub fn start() -> Option<Self> {
         let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
@@ -59,20 +58,20 @@ impl Emulator {
         None
     }
 
-    /// Its address, as the variable `BIGTABLE_EMULATOR_HOST` would have it.
+    /// Its address, in the form of the variable `BIGTABLE_EMULATOR_HOST`.
     #[must_use]
     pub fn host(&self) -> String {
         self.address.to_string()
     }
 
-    /// The id of its process.
+    /// Its process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.process.id()
     }
 
     fn run(binary: &PathBuf) -> Result<Self, String> {
-        // The system chooses the port, so that no other process can come between.
+        // The system chooses the port, so that no other process can take it.
         let mut process = Command::new(binary)
             .args(["-host", "127.0.0.1", "-port", "0"])
             .stdin(Stdio::null())
@@ -80,7 +79,7 @@ impl Emulator {
             .spawn()
             .map_err(|error| format!("it does not start: {error}"))?;
         let lines = process.stdout.take().map(lines);
-        // From here on the process is ended by `drop`.
+        // From here on, `drop` ends the process.
         let mut emulator = Self { process, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
         emulator.address = lines
             .and_then(|lines| announced(&lines))
@@ -91,25 +90,25 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        // Neither can fail for a process that is this one's child and was not waited for.
+        // Neither can fail for a child process that nobody has waited for.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What the emulator prints, read to its end, since it ends itself when nobody does.
+/// The emulator's output, read to its end because the emulator exits when its pipe closes.
 fn lines(stdout: ChildStdout) -> Receiver<String> {
     let (sender, receiver) = mpsc::channel();
     thread::spawn(move || {
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-            // The first lines are waited for, and the others are not.
+            // Only the first lines have a receiver.
             let _ = sender.send(line);
         }
     });
     receiver
 }
 
-/// The address in `Cloud Bigtable emulator running on 127.0.0.1:39107`, which is printed when it listens.
+/// Parses the address in `Cloud Bigtable emulator running on 127.0.0.1:39107`, printed when the emulator listens.
 fn announced(lines: &Receiver<String>) -> Option<SocketAddr> {
     let listens = |line: String| line.rsplit_once(" running on ")?.1.trim().parse().ok();
     std::iter::from_fn(|| lines.recv_timeout(START_TIMEOUT).ok()).find_map(listens)
@@ -143,7 +142,7 @@ mod tests {
 
     use super::*;
 
-    /// A folder of files, removed at the end.
+    /// A folder of files that is removed when dropped.
     struct Folder(PathBuf);
 
     impl Folder {

@@ -1,15 +1,16 @@
-//! Figures and data that stand beside the project and not in it.
+//! Figures and data next to the project, but not part of it.
 
 use std::path::PathBuf;
 use std::{fs, io};
 
-/// A file of the folder `shared` beside the project; none, with a word on what is skipped, where it is not.
+/// Reads a file of the folder `shared` next to the project. Without the file, prints that it is skipped and returns
+/// `None`.
 #[must_use]
 pub fn read(path: &str) -> Option<String> {
     read_by(path, |path| fs::read_to_string(path))
 }
 
-/// As [`read`], of a file that is not text.
+/// Reads a file that is not text, as [`read`] does.
 #[must_use]
 pub fn read_bytes(path: &str) -> Option<Vec<u8>> {
     read_by(path, |path| fs::read(path))

@@ -1,4 +1,4 @@
-//! Tables declared, created, changed, described and compared.
+//! Creating, changing, describing and comparing tables.
 
 use std::time::Duration;
 
@@ -168,7 +168,7 @@ async fn families_are_added_changed_and_dropped(client: Client) {
         );
     }
     let raw = client.raw_table("events");
-    // A cell of what is dropped is gone.
+    // Dropping a family deletes its cells.
     raw.mutate_row("k", [Mutation::set("new", "q", 1000, "v")]).await.unwrap();
     raw.modify_families([FamilyChange::drop("new")]).await.unwrap();
     assert_eq!(raw.read_row("k", None).await.unwrap(), None);
@@ -201,7 +201,7 @@ async fn a_rule_that_differs_is_told_with_both_sides(client: Client) {
     let union = |rules: [GcRule; 2]| GcRule::union(rules);
     let (one, week) = (GcRule::max_versions(1), GcRule::max_age(WEEK));
     events.create().family("a", union([one.clone(), week.clone()])).await.unwrap();
-    // The order of the rules makes no other one.
+    // The order of the rules does not matter.
     events.create().family("a", union([week.clone(), one.clone()])).verify().await.unwrap();
     let error = events.create().family("a", GcRule::intersection([one, week])).verify().await.unwrap_err();
     assert!(error.is_table_mismatch(), "{error}");
@@ -231,7 +231,7 @@ async fn a_family_that_is_not_there_is_told(client: Client) {
         error.is_table_mismatch() && error.to_string().contains("without the column family `other`"),
         "{error}"
     );
-    // Families that nobody declared are no fault.
+    // Families that are not declared are accepted.
     events.modify_families([FamilyChange::add(Family::new("more", GcRule::never()))]).await.unwrap();
     events.create().verify().await.unwrap();
 }
@@ -242,7 +242,7 @@ async fn what_no_table_can_be_is_told_first(client: Client) {
         events.create().family("cf", GcRule::max_versions(0)).await.unwrap_err(),
         events.create().family("no/name", GcRule::never()).await.unwrap_err(),
         events.create().family("keyderive", GcRule::never()).with_marker().await.unwrap_err(),
-        // SQL takes a name for a family or a column.
+        // In SQL, the name would mean both a family and a column.
         table::<OfFamily>(&client).create_if_absent().await.unwrap_err(),
     ];
     for error in errors {
@@ -279,7 +279,7 @@ async fn a_marker_tells_another_layout(client: Client) {
     assert!(events.verify().await.unwrap().marker);
 }
 
-/// Neither scans nor counts nor deletions meet the marker, in any direction or layout.
+/// Scans, counts and deletions never meet the marker, in any direction or layout.
 async fn a_marker_is_in_nobodys_way(client: Client) {
     let events = table::<Plain>(&client);
     events.create().with_marker().await.unwrap();
@@ -320,13 +320,13 @@ async fn a_marker_is_written_once_and_removed(client: Client) {
     events.write_marker().await.unwrap();
     events.write_marker().await.unwrap();
     assert!(events.verify().await.unwrap().marker);
-    // One cell, where the page of the format says.
+    // One cell, as specified in FORMAT.md.
     let stored = client.raw_table("events").read_row(&b"\0"[..], None).await.unwrap().unwrap();
     let [cell] = stored.cells().collect::<Vec<_>>()[..] else { panic!("{stored:?}") };
     assert_eq!((cell.family(), cell.qualifier(), cell.timestamp_micros()), ("keyderive", &b"layout"[..], 0));
     assert_eq!(cell.value(), serde_json::to_vec(Plain::SCHEMA).unwrap());
 
-    // The layout is changed.
+    // Changes the layout.
     let padded = table::<Padded>(&client);
     padded.remove_marker().await.unwrap();
     assert!(!events.verify().await.unwrap().marker);
@@ -349,7 +349,7 @@ async fn if_absent_completes_a_marker(client: Client) {
     events.create().without_row_key_schema().await.unwrap();
     assert!(!events.create().with_marker().if_absent().await.unwrap());
     assert!(events.verify().await.unwrap().marker);
-    // What another program has put there is left alone, and told.
+    // A marker of another program is kept, and reported.
     let raw = client.raw_table("events");
     raw.mutate_row(&b"\0"[..], [Mutation::set("keyderive", "layout", 0, "mine")]).await.unwrap();
     let error = events.create().with_marker().if_absent().await.unwrap_err();
@@ -358,7 +358,7 @@ async fn if_absent_completes_a_marker(client: Client) {
     assert_eq!(stored.cells().next().unwrap().value(), b"mine");
 }
 
-/// The emulator does first what comes first, and keeps it when it fails after that.
+/// The emulator applies changes in order, and keeps the earlier ones when one fails.
 #[tokio::test]
 async fn families_are_changed_all_or_none() {
     let client = Client::embedded();
@@ -395,7 +395,7 @@ async fn a_table_is_split_in_every_bucket() {
     assert_eq!(splits("plain").await, ["m#00000000000000000000"]);
 }
 
-/// The emulator keeps the last input in place of the least and the greatest one.
+/// The emulator keeps the last input instead of the minimum or the maximum.
 #[tokio::test]
 async fn aggregate_families_keep_the_least_and_the_greatest() {
     let client = Client::embedded();
@@ -413,7 +413,7 @@ async fn aggregate_families_keep_the_least_and_the_greatest() {
     assert_eq!(values.collect::<Vec<_>>(), [-2, 5]);
 }
 
-/// The embedded Bigtable keeps row key schemas, as the service does; the emulator drops them.
+/// The embedded Bigtable stores row key schemas, as the service does; the emulator ignores them.
 #[tokio::test]
 async fn a_row_key_schema_is_kept_and_compared() {
     let client = Client::embedded();

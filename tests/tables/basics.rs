@@ -1,4 +1,4 @@
-//! What a table promises about single rows, bulk writes, and scans that go wrong.
+//! Single rows, bulk writes, and scans that fail.
 
 use keyderive::{Client, RowKey, Table};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ struct EventKey {
     at: u64,
 }
 
-/// Keys that lie in the range of bucket 2 of an [`EventKey`], and are none.
+/// Keys in the range of bucket 2 of [`EventKey`] that do not decode as one.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "2")]
 struct OtherKey {
@@ -82,7 +82,7 @@ async fn a_table_without_the_family_is_an_error(client: Client) {
     for part in ["table `events`", "without the column family `other`", "it has `cf`"] {
         assert!(error.contains(part), "{error}");
     }
-    // Codes of a write differ between the two; that it names the family does not.
+    // The codes differ between the two Bigtables; both texts name the family.
     let error = events.put(&key("alice", 1), &event("login")).await.unwrap_err().to_string();
     assert!(error.contains("table `events`") && error.contains("other"), "{error}");
 }
@@ -129,14 +129,13 @@ async fn a_row_without_columns_exists(client: Client) {
     assert_eq!(keys(&events).await, [key("alice", 1)]);
 }
 
-/// 40,000 rows of three columns are more than the 100,000 mutations of a request, which the embedded
-/// Bigtable refuses.
+/// 40,000 rows of three columns exceed the 100,000 mutations of a request, which the embedded Bigtable rejects.
 async fn put_all_splits_what_one_request_cannot_hold(client: Client) {
     let events = events(&client).await;
     let stored: Vec<_> = (0..40_000).map(|at| key("alice", at)).collect();
     events.put_all(stored.iter().map(|key| (key.clone(), event("login")))).await.unwrap();
     assert!(keys(&events).await == stored);
-    // None are written by no request.
+    // Writing no rows sends no request.
     let absent: Events = client.table("absent");
     absent.put_all(std::iter::empty::<(EventKey, Event)>()).await.unwrap();
 }
@@ -178,7 +177,7 @@ async fn a_plan_error_is_the_first_and_last_item(client: Client) {
     assert!(rows.next().await.is_none());
 }
 
-/// More streams than a connection to Bigtable may have at a time.
+/// More streams than a connection to Bigtable allows.
 async fn a_dropped_stream_leaves_the_client_usable(client: Client) {
     let events = events(&client).await;
     let stored: Vec<_> = (0..10_000).map(|at| key(["alice", "bob"][usize::from(at >= 5_000)], at)).collect();
@@ -208,7 +207,7 @@ async fn a_foreign_row_ends_the_scan(client: Client) {
     assert!(error.to_string().contains("table `events`") && error.to_string().contains("2#c"), "{error}");
     assert!(rows.next().await.is_none());
 
-    // Where it is not asked for, it is in nobody's way.
+    // A scan of other keys does not meet the row.
     let rows = events.scan(EventKey::scan().user("carol")).collect().await.unwrap();
     assert_eq!(rows, [(key("carol", 1), event("login"))]);
     assert_eq!(others.get(&other).await.unwrap(), Some(event("other")));
@@ -232,7 +231,7 @@ async fn a_table_that_is_not_there_is_named(client: Client) {
     assert!(rows.next().await.is_none());
 }
 
-/// What is read of closures that borrow is no hindrance to another thread.
+/// Futures of calls with borrowing closures are `Send`.
 #[tokio::test]
 async fn writes_of_many_rows_are_spawned() {
     let client = Client::embedded();

@@ -1,4 +1,4 @@
-//! What a program may do with the handles themselves.
+//! Auto traits of the handles.
 
 use keyderive::{Client, Error, RowKey, Rows, Scan, Table};
 
@@ -13,7 +13,7 @@ type Local = std::rc::Rc<str>;
 const fn crosses_tasks<T: Send + 'static>() {}
 const fn is_shared<T: Send + Sync + 'static>() {}
 
-/// Holds while this compiles. The last ones hold whatever the row is, since no row is kept.
+/// Compiles or fails. The last ones hold for any row type, because they keep no row.
 const _: () = {
     crosses_tasks::<Rows<UserKey, String>>();
     is_shared::<Client>();

@@ -1,4 +1,4 @@
-//! Tables whose keys are not plain text: the ordered layout, and keys that cannot be read back.
+//! Tables whose keys are not plain text: the ordered layout, and keys that do not decode.
 
 use keyderive::plan::Plan;
 use keyderive::{Client, RowKey};
@@ -10,7 +10,7 @@ on_every_bigtable! {
     hashed_keys_are_handed_out_raw
 }
 
-/// Salts of one byte and of two, and keys whose last parts are empty and dropped.
+/// Salts of one and two bytes, and keys whose trailing empty parts are dropped.
 #[derive(RowKey, Clone, Debug, PartialEq, PartialOrd)]
 #[row_key(layout = "ordered")]
 #[salt(range = 70, over = "name")]

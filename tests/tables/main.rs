@@ -1,10 +1,22 @@
-//! Tables as programs use them, on the embedded Bigtable and on the emulator alike.
+//! Calls of `Table`, on the embedded Bigtable and on the emulator alike: single rows, scans, administration, bulk
+//! loads.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "these are tests"
+)]
 
 mod administration;
 mod basics;
 mod conditional;
+mod flights;
 mod handles;
 mod layouts;
+mod load;
 mod ordered;
 mod promises;
 mod rows;

@@ -1,5 +1,5 @@
-//! The ordered scan of many buckets over one connection, whose consumer stops in the middle: neither may
-//! a bucket scan that waits for its turn stop the others, nor may the connection break for what is unread.
+//! Ordered scans of many buckets over one connection, with a consumer that pauses: a bucket scan that waits for its
+//! turn must not stop the others, and unread data must not break the connection.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use keyderive::{Client, RowKey, Table};
 
 use crate::servers;
 
-/// Long enough for a server to fill every window there is.
+/// Long enough for a server to fill every window.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// A scan that hangs fails, long after any that runs has ended.
+/// A scan that hangs fails, long after any working scan has ended.
 const DEADLINE: Duration = Duration::from_secs(120);
 
-/// A tiny row by sensor and number, all of a sensor in one bucket.
+/// A tiny row by sensor and number; all rows of a sensor are in one bucket.
 trait Reading: OwnedRowKey + Clone + PartialEq + std::fmt::Debug {
     const BUCKETS: usize;
 
@@ -54,7 +54,7 @@ macro_rules! reading {
 reading!(Of16, 16);
 reading!(Of4, 4);
 
-/// How the rows of a bucket lie in the logical order.
+/// How a bucket's rows are placed in the logical order.
 #[derive(Clone, Copy)]
 struct Shape {
     sensors_per_bucket: u32,
@@ -67,12 +67,12 @@ impl Shape {
         Self { sensors_per_bucket: rows_per_bucket, readings_per_sensor: 1 }
     }
 
-    /// One bucket's rows come after another's: all bucket scans but one wait with full windows.
+    /// One bucket's rows follow another's: all bucket scans but one wait with full windows.
     const fn in_turn(rows_per_bucket: u32) -> Self {
         Self { sensors_per_bucket: 1, readings_per_sensor: rows_per_bucket }
     }
 
-    /// The keys in order, as many in each bucket.
+    /// The keys in order, equally many in each bucket.
     fn keys<K: Reading>(self) -> Vec<K> {
         let mut missing = vec![self.sensors_per_bucket; K::BUCKETS];
         let mut keys = Vec::new();
@@ -90,7 +90,7 @@ impl Shape {
     }
 }
 
-/// Writes the rows, and reads them all again, in order, with a pause in the middle.
+/// Writes the rows, and reads them back in order, with a pause in the middle.
 async fn is_complete_in_order<K: Reading>(client: Client, shape: Shape, pause: Option<Duration>) {
     let keys = shape.keys::<K>();
     let table = client.table::<K, ()>("readings");
@@ -105,7 +105,7 @@ async fn read_in_order<K: Reading>(table: &Table<K, ()>, keys: &[K], pause: Opti
     let mut rows = table.scan(K::scan_all()).stream();
     for (index, expected) in keys.iter().enumerate() {
         if let Some(pause) = pause.filter(|_| index == keys.len() / 2) {
-            // A server on the other side of a socket is not stopped by a paused clock.
+            // A paused clock does not stop a server behind a socket.
             tokio::time::sleep(pause).await;
         }
         let row = rows.next().await.unwrap_or_else(|| panic!("ended after {index} rows"));
@@ -115,7 +115,7 @@ async fn read_in_order<K: Reading>(table: &Table<K, ()>, keys: &[K], pause: Opti
     assert!(rows.next().await.is_none());
 }
 
-/// The same on every Bigtable and both kinds of runtime.
+/// The same test on every Bigtable and both kinds of runtime.
 macro_rules! complete_in_order {
     ($($test:ident: $key:ident, $shape:expr;)*) => {$(
         mod $test {

@@ -1,5 +1,5 @@
-//! What `keyderive::guide::promises` says of each call that writes, tried with all of them: beside each other, after a lost
-//! answer, dropped, killed, and by an older program.
+//! Tests of `keyderive::guide::promises`, for each call that writes: concurrent calls, lost answers, dropped futures,
+//! killed processes, and older programs.
 
 mod beside;
 mod dropped;
@@ -33,20 +33,20 @@ struct Account {
     log: Option<String>,
 }
 
-/// The row of a program that is older: it has fewer columns.
+/// The row type of an older program: it has fewer columns.
 #[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
 struct OlderAccount {
     id: i64,
     card: Option<i64>,
 }
 
-/// A program, by its row type.
+/// A program, identified by its row type.
 trait Program: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
-    /// What it writes.
+    /// The row that the program writes.
     fn value() -> Self;
-    /// The row in which it was put over another.
+    /// The row after a put over `row`.
     fn put_over(row: Account) -> Account;
-    /// The row in which it was merged into another.
+    /// The row after a merge into `row`.
     fn merged_into(row: Account) -> Account;
 }
 
@@ -78,16 +78,16 @@ impl Program for OlderAccount {
     }
 }
 
-/// The row that a call changes, where it is for a row that is there.
+/// The row before a call that needs one.
 fn before() -> Account {
     Account { id: 1, card: Some(1), cash: None, visits: None, log: Some("1".into()) }
 }
 
-/// The handles of a program.
+/// The tables of a program.
 #[derive(Clone, Debug)]
 struct Tables<R> {
     accounts: Table<AccountKey, R>,
-    /// The second one of [`put_both`].
+    /// The second table of [`put_both`].
     copies: Table<AccountKey, R>,
     raw: RawTable,
 }
@@ -110,7 +110,7 @@ impl<R: Program> Tables<R> {
 }
 
 impl Tables<Account> {
-    /// Puts what `call` is to find.
+    /// Puts the row that `call` needs.
     async fn prepare(&self, call: Call, id: u64) {
         if call.is_for_a_row() {
             self.accounts.put(&AccountKey { id }, &before()).await.unwrap();
@@ -122,7 +122,7 @@ impl Tables<Account> {
     }
 }
 
-/// The calls, each once.
+/// Lists the calls once.
 macro_rules! calls {
     ($($call:ident)*) => {
         /// A call that changes a row.
@@ -168,12 +168,12 @@ calls! {
 }
 
 impl Call {
-    /// Whether it finds a row; the others are for keys that no row has.
+    /// Whether the call needs a row; the other calls write new keys.
     fn is_for_a_row(self) -> bool {
         !matches!(self, Insert | PutIfAbsent | LoadNewRows | LoadIfAbsent)
     }
 
-    /// The request that it is.
+    /// The RPC of the call.
     fn method(self) -> Method {
         match self {
             Put | Insert | Merge | Update | Delete | PutBoth | RawMutateRow => Method::MutateRow,
@@ -186,13 +186,13 @@ impl Call {
         }
     }
 
-    /// Whether it is sent again after an attempt of unknown outcome.
+    /// Whether the call retries after an attempt of unknown outcome.
     fn is_repeated(self) -> bool {
         let once = [Method::CheckAndMutateRow, Method::ReadModifyWriteRow];
         self == LoadIfAbsent || !once.contains(&self.method())
     }
 
-    /// The row when `R` has made it.
+    /// The row after `R` has made the call.
     fn after<R: Program>(self) -> Option<Account> {
         let row = before();
         Some(match self {
@@ -211,7 +211,7 @@ impl Call {
         })
     }
 
-    /// Makes it; whether it says that it has changed the row.
+    /// Makes the call; whether it reports that it changed the row.
     async fn make<R: Program>(
         self,
         tables: &Tables<R>,
@@ -272,21 +272,21 @@ impl Call {
     }
 }
 
-/// A key type whose rows are dropped by a prefix of each bucket.
+/// Dropping rows of this key type takes a prefix per bucket.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "id")]
 struct SaltedKey {
     id: u64,
 }
 
-/// A table that another program has made, so that it vouches for nothing.
+/// A table that another program created, so that no family vouches for its layout.
 async fn unvouched(client: &Client) -> Table<AccountKey, Account> {
     let families = [Family::new("cf", GcRule::max_versions(1))];
     client.raw_table("accounts").create(families, [""; 0]).await.unwrap();
     client.table("accounts")
 }
 
-/// What [`Call::Update`] changes, with a time of this machine.
+/// The mutations of [`Call::Update`], at this machine's time.
 fn by_hand() -> Vec<Mutation> {
     let millis = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let at = i64::try_from(millis).unwrap() * 1000;

@@ -17,7 +17,7 @@ pub(crate) struct PageKey {
     url: String,
 }
 
-/// A row of every kind of field.
+/// A row with every kind of field.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page {
     title: String,

@@ -1,5 +1,5 @@
-//! Salts in every place and by both hashes: point reads find each row, and scans find all rows they should,
-//! in the order that their plans promise.
+//! Salts in every position and with both hashes: point reads find each row, and scans find all their rows, in the
+//! order that their plans promise.
 
 use keyderive::key::OwnedRowKey;
 use keyderive::plan::Plan;
@@ -10,14 +10,14 @@ use crate::servers::on_every_bigtable;
 /// Names that are prefixes of one another, with bytes on both sides of the separators.
 const NAMES: [&str; 6] = ["", "a", "a-", "a0", "ab", "b"];
 
-/// A key of a user, a site and a number, salted in one way or another.
+/// A key of a user, a site and a number, salted in some way.
 trait Salted: OwnedRowKey + Clone + PartialEq + std::fmt::Debug {
     fn new(user: &str, site: &str, number: u32) -> Self;
-    /// The fields, as scans are to order them.
+    /// The fields, in scan order.
     fn fields(&self) -> (&str, &str, u32);
-    /// The read of one row.
+    /// A read of one row.
     fn point(user: &str, site: &str, number: u32) -> Plan<Self>;
-    /// Plans, each with what it selects.
+    /// Plans, each with the rows it selects.
     fn plans() -> Vec<(Plan<Self>, Select)>;
 }
 
@@ -151,7 +151,7 @@ async fn scans_are_exact_in_order<K: Salted>(client: Client) {
 async fn is_exact_in_order<K: Salted>(table: &Table<K, ()>, keys: &[K], plan: Plan<K>, select: Select) {
     let mut expected: Vec<_> = keys.iter().filter(|key| select(key.fields())).cloned().collect();
     assert!(expected.len() > 1);
-    // Where one request reads all buckets, the stored order is the only one.
+    // Where one request reads all buckets, rows arrive in stored order.
     if plan.requests()[0].bucket().is_some() {
         expected.sort_by(|one, other| one.fields().cmp(&other.fields()));
     } else {

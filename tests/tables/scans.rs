@@ -1,4 +1,4 @@
-//! How scans run: directions, filters, pages, foreign rows, partitions, and what is done to the rows of a plan.
+//! How scans run: direction, filters, pages, foreign rows, partitions, and operations on the rows of a plan.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ struct EventKey {
     at: u16,
 }
 
-/// Keys that lie in the range of bucket 2 of an [`EventKey`], and are none.
+/// Keys in the range of bucket 2 of [`EventKey`] that do not decode as one.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "2")]
 struct OtherKey {
@@ -112,7 +112,7 @@ async fn unordered_rows_are_the_same_rows(client: Client) {
 
 async fn keys_come_without_values(client: Client) {
     let (events, keys) = filled(&client).await;
-    // A row that is no event is a key all the same.
+    // A key-only scan includes rows that do not read as events.
     let others = client.table::<EventKey, Count>("events");
     others.put(&key("zoe", 1), &Count { count: 1 }).await.unwrap();
     let read = events.scan(EventKey::scan()).keys_only().collect().await.unwrap();
@@ -181,7 +181,7 @@ async fn a_token_of_another_scan_is_refused(client: Client) {
     let layout = others.scan(OtherKey::scan()).after(&token).page(3).await.unwrap_err();
     assert!(layout.to_string().contains("another key layout"), "{layout}");
     assert!(layout.is_invalid_page_token() && !layout.is_invalid_key());
-    // Nothing that was cut or changed on its way is taken for another place.
+    // A truncated or changed token is rejected.
     let cut = (0..token.len()).map(|len| token[..len].to_owned());
     let changed = (0..token.len()).map(|at| {
         let digit = if token.as_bytes()[at] == b'0' { "1" } else { "0" };
@@ -258,7 +258,7 @@ async fn rows_of_a_plan_are_counted_and_deleted(client: Client) {
     assert_eq!(scan().collect().await.unwrap(), left);
     assert_eq!(events.delete_rows(EventKey::scan()).await.unwrap(), 30);
     assert_eq!(scan().collect().await.unwrap(), []);
-    // Foreign rows are left alone.
+    // Foreign rows are kept.
     let others = client.table::<OtherKey, Event>("events").unchecked();
     assert_eq!(others.count(OtherKey::scan()).await.unwrap(), 3);
 }
@@ -351,7 +351,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
     ] {
         assert!(explain.contains(line), "{explain}\ndoes not say {line:?}");
     }
-    // One stream keeps its order.
+    // A single stream is ordered anyway.
     let explain = events.scan(EventKey::scan().user("bob").at_any_of([3])).unordered().explain().unwrap();
     assert!(!explain.to_string().contains("none among buckets"), "{explain}");
 }
@@ -378,7 +378,7 @@ async fn what_filters_leave_is_counted(client: Client) {
     assert_eq!(scan().limit(7).count().await.unwrap(), 7);
     assert_eq!(scan().filter_key(|key| key.at % 2 == 0).count().await.unwrap(), 30);
     assert_eq!(scan().filter_key(|key| key.at % 2 == 0).limit(4).count().await.unwrap(), 4);
-    // Values are looked at, though none is sent.
+    // Values can be filtered by, even when they are not sent.
     let small = RowFilter::chain([
         RowFilter::exact_column("cf", "count"),
         RowFilter::value_range(5_i64.to_be_bytes()..8_i64.to_be_bytes()),
@@ -395,7 +395,7 @@ async fn what_filters_leave_is_counted(client: Client) {
 
 async fn foreign_rows_are_counted_until_an_error(client: Client) {
     let (events, _) = with_foreign_rows(&client).await;
-    // The first row that is no `Count` ends the scan.
+    // The first row that does not read as `Count` ends the scan.
     events.put(&key("zoe", 1), &Event { kind: Some("login".into()), count: None }).await.unwrap();
     let counts = client.table::<EventKey, Count>("events");
     let mut rows = counts.scan(EventKey::scan()).on_foreign(OnForeign::Skip).stream();

@@ -1,9 +1,9 @@
-//! The Bigtables that every test here runs on.
+//! The Bigtables that the tests run on.
 
 use keyderive::Client;
 use keyderive_tests::emulator::Emulator;
 
-/// A test for each function named, a function of a client, on the embedded Bigtable and on an emulator.
+/// Makes a test of each function, on the embedded Bigtable and on the emulator.
 macro_rules! on_every_bigtable {
     ($($test:ident)*) => {
         mod embedded {
@@ -19,7 +19,7 @@ macro_rules! on_every_bigtable {
 }
 pub(crate) use on_every_bigtable;
 
-/// A new emulator, where one is installed, and its client.
+/// A new emulator and its client, if one is installed.
 pub(crate) async fn emulator() -> Option<(Emulator, Client)> {
     let emulator = Emulator::start()?;
     let client = Client::emulator(emulator.host()).await.unwrap();

@@ -1,4 +1,4 @@
-//! Tables that are split where a scan begins. The emulator has no tablets.
+//! Tables that are split at scan boundaries. The emulator has no tablets.
 
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ async fn a_place_is_one_of_every_bucket() {
     assert_eq!(splits(&later).await, ["", "m", "t#0#", "t#1#"]);
 }
 
-/// A split is where an export of the same scan begins.
+/// The splits are where an export of the same scan starts its partitions.
 #[tokio::test]
 async fn an_ordered_key_is_split_too() {
     let client = Client::embedded();

@@ -14,7 +14,7 @@ use crate::servers::on_every_bigtable;
 
 type Row = std::collections::BTreeMap<String, String>;
 
-/// Two layouts of one key, of which the first made the table.
+/// Two layouts of one key; the first one created the table.
 macro_rules! layouts {
     ($($name:ident, #[$($key:meta),*] { $(#[$field:meta])* $part:ident: $type:ty };)*) => {
         $(
@@ -60,7 +60,7 @@ fn row(value: &str) -> Row {
     [("kind".to_owned(), value.to_owned())].into()
 }
 
-/// What each first call of a key type gives, on a handle of its own.
+/// The result of each kind of first call, on a handle of its own.
 async fn first_calls<K>(client: &Client, key: K) -> Vec<(&'static str, Result<String, Error>)>
 where
     K: TableKey<Stored: std::fmt::Debug, Scan: IntoPlan<K>> + Clone,
@@ -115,7 +115,7 @@ async fn a_changed_layout_is_found_by_the_first_call(client: Client) {
     assert_refused(&client, Millis { user: user(), at }).await;
 }
 
-/// The layouts of tables that several key types use.
+/// Key types that share a table.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[row_key(tag = "A")]
 struct TagA {
@@ -150,7 +150,7 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
     let (a, b) = (table::<TagA>(&client), table::<TagB>(&client));
     assert!(a.create().without_row_key_schema().if_absent().await.unwrap());
     let key = TagB { user: "alice".into() };
-    // Nothing vouches for this tag yet.
+    // No family vouches for this tag yet.
     for error in [b.put(&key, &row("1")).await.unwrap_err(), b.verify().await.unwrap_err()] {
         assert!(error.is_table_mismatch() && error.to_string().contains("`create_if_absent`"), "{error}");
     }
@@ -197,7 +197,7 @@ async fn a_table_of_another_program_vouches_after_a_look_at_its_keys(client: Cli
     assert!(salted.info().await.unwrap().family(&name).is_some());
 }
 
-/// Of tags that share a table, the keys with this one are looked at.
+/// In a shared table, only the keys with this tag are checked.
 async fn a_tag_vouches_by_its_own_keys(client: Client) {
     let raw = client.raw_table("events");
     raw.create([Family::new("cf", GcRule::max_versions(1))], [""; 0]).await.unwrap();
@@ -238,7 +238,7 @@ async fn a_table_that_vouches_for_two_layouts_is_used_by_none(client: Client) {
     events.modify_families([FamilyChange::drop(&second)]).await.unwrap();
     assert_eq!(events.get(&key).await.unwrap(), Some(row("1")));
 
-    // One that a later release may make.
+    // A family that a later release may create.
     let unknown = Family::new("keyderive.pair.1", GcRule::max_versions(1));
     events.modify_families([FamilyChange::add(unknown)]).await.unwrap();
     let error = events.get(&key).await.unwrap_err();
@@ -270,7 +270,7 @@ async fn families_and_their_kinds_are_checked_too(client: Client) {
     }
     assert_eq!(events.get(&key).await.unwrap(), None);
 
-    // The rules that are declared are compared, where others may be changed by hand.
+    // Declared GC rules are compared, although others may have changed them by hand.
     events.modify_families([FamilyChange::gc_rule("cf", GcRule::max_versions(2))]).await.unwrap();
     assert!(!events.create_if_absent().await.unwrap());
     let error = events.create().family("cf", GcRule::max_versions(3)).if_absent().await.unwrap_err();
@@ -297,7 +297,7 @@ async fn reserved_families_are_refused_before_anything_is_sent(client: Client) {
     assert_eq!(client.list_tables().await.unwrap(), [""; 0]);
 }
 
-/// What the client keeps of a table is forgotten when it changes the table itself.
+/// The client drops its cached layout when it changes the table itself.
 async fn a_table_that_is_made_anew_is_checked_anew(client: Client) {
     let (old, new) = (table::<Pad6>(&client), table::<Pad8>(&client));
     let key = Pad6 { user: "alice".into(), at: 5 };
@@ -311,7 +311,7 @@ async fn a_table_that_is_made_anew_is_checked_anew(client: Client) {
     assert_eq!(new.get(&Pad8 { user: "alice".into(), at: 5 }).await.unwrap(), None);
 }
 
-/// A table of `Pad6`, and another Bigtable of it with faults.
+/// A Bigtable with a table of `Pad6`, and with faults.
 async fn with_faults(faults: Faults) -> Bigtable {
     let bigtable = Bigtable::in_memory();
     table::<Pad6>(&bigtable.client()).create_if_absent().await.unwrap();
@@ -391,7 +391,7 @@ async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
     for method in [Method::CheckAndMutateRow, Method::ReadModifyWriteRow, Method::DropRowRange] {
         assert_eq!(bigtable.calls(method), 0, "{method:?}");
     }
-    // One was enough for all of them.
+    // One check was enough for all of them.
     assert_eq!(bigtable.calls(Method::GetTable), 1);
     assert_eq!(new().unchecked().get(key).await.unwrap(), None);
 }
@@ -402,7 +402,7 @@ async fn concurrent_first_uses_share_one_read_of_the_table() {
     let bigtable = with_faults(Faults::seeded(0).delay(Method::GetTable, 1.0, second)).await;
     let client = bigtable.client();
     let hasty = table::<Pad6>(&client);
-    // The one that began it is given up.
+    // The call that started the check is cancelled.
     tokio::time::timeout(second / 2, hasty.get(&key())).await.unwrap_err();
     let begun = Instant::now();
     let uses = (0..20).map(|_| {
@@ -411,7 +411,7 @@ async fn concurrent_first_uses_share_one_read_of_the_table() {
     });
     futures_util::future::join_all(uses).await;
     assert_eq!((bigtable.calls(Method::GetTable), begun.elapsed()), (1, second / 2));
-    // Handles that are made for each request, of other row types too.
+    // Handles that are made for each request, and of other row types.
     for _ in 0..20 {
         table::<Pad6>(&client).get(&key()).await.unwrap();
         client.table::<Pad6, ()>("events").scan(Pad6::scan()).collect().await.unwrap();
@@ -438,7 +438,7 @@ async fn a_service_goes_on_while_the_admin_service_refuses() {
         for _ in 0..3 {
             other.put(&other_key(), &row("2")).await.unwrap();
         }
-        // In the background.
+        // The check runs in the background.
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(bigtable.calls(Method::GetTable), calls);
     }
@@ -459,7 +459,7 @@ async fn a_service_goes_on_while_the_admin_service_is_down_or_silent() {
         let bigtable = with_faults(faults).await;
         let client = bigtable.client();
         let (begun, within) = (Instant::now(), Duration::from_secs(3));
-        // Those that begin together wait together, and those that come later do not.
+        // Calls that start together share a check; later calls do not wait.
         let events = table::<Pad6>(&client);
         let both = futures_util::future::join(events.put(&key(), &row("1")), events.get(&key())).await;
         assert!(both.0.is_ok() && both.1.is_ok(), "{both:?}");
@@ -496,7 +496,7 @@ async fn a_check_that_is_required_fails_the_call() {
     assert_eq!(bigtable.calls(Method::GetTable), 3);
 }
 
-/// A stream that was made before the client was closed goes on, checked.
+/// A stream that was made before the client closed still runs, and is checked.
 #[tokio::test]
 async fn a_stream_is_checked_when_it_is_first_polled() {
     let bigtable = with_faults(Faults::seeded(0)).await;
@@ -511,7 +511,7 @@ async fn a_stream_is_checked_when_it_is_first_polled() {
     closed.await;
 }
 
-/// A handle that was checked does not write by the old layout once this client has seen another one.
+/// Once this client has seen another layout, a handle that was checked before stops writing.
 #[tokio::test]
 async fn what_verify_finds_stops_the_handles_of_the_client() {
     let bigtable = Bigtable::in_memory();

@@ -1,4 +1,4 @@
-//! Laws 8 and 9: what is read is a value that was put, whole, and a write that says true has changed it.
+//! A read returns a whole value that was put, and a conditional write that returns true has changed the row.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -37,7 +37,7 @@ async fn orders(client: &Client) -> Table<OrderKey, Order> {
     orders
 }
 
-/// Lets the clock show another time of a cell.
+/// Waits until the clock gives cells another timestamp.
 fn another_millisecond() {
     let millis = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_millis();
     let now = millis();
@@ -55,7 +55,7 @@ on_every_bigtable! {
     a_time_that_the_familys_rule_removes_is_refused
 }
 
-/// The writer takes its row before the put and sends it after.
+/// The writer accepts its row before the put, and sends it afterwards.
 async fn a_row_of_a_writer_is_whole_beside_a_put(client: Client) {
     let orders = orders(&client).await;
     let writer = orders.writer();
@@ -97,7 +97,7 @@ struct State {
     at: i64,
 }
 
-/// Twenty tasks move one row from 0 to 200, each where it is at its turn.
+/// Twenty tasks move one row from 0 to 200, each from the state that is its turn.
 async fn a_state_machine_reaches_its_last_state(client: Client) {
     let states = client.table::<OrderKey, State>("states");
     states.create_if_absent().await.unwrap();
@@ -129,7 +129,7 @@ struct Counted {
     sum: Timestamped<i64>,
 }
 
-/// Eight tasks count one row up by its version.
+/// Eight tasks increment one row, guarded by its version.
 async fn no_update_by_version_is_lost(client: Client) {
     let counts = client.table::<OrderKey, Counted>("counts");
     counts.create_if_absent().await.unwrap();
@@ -162,7 +162,7 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
     let hour = GcRule::max_age(Duration::from_secs(60 * 60));
     let seen = client.table::<OrderKey, Seen>("seen");
     seen.create().family("cf", hour).await.unwrap();
-    // Another handle, which reads the rule before its first request.
+    // Another handle, which reads the GC rule before its first request.
     let seen = client.table::<OrderKey, Seen>("seen");
     let now = Timestamped::now(1).timestamp_micros;
     let at = |minutes: i64| Timestamped::new(now - minutes * MINUTE, minutes);
@@ -194,7 +194,7 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
     assert_eq!((loaded.written(), loaded.failed_count()), (0, 1));
     assert_eq!(writer.close().await.unwrap(), 0);
     assert_eq!(seen.get(&KEY).await.unwrap(), None);
-    // Of a history, the newest version decides.
+    // In a history of versions, the newest one decides.
     seen.put(&KEY, &row(Some(59), &[1, 61])).await.unwrap();
     assert_eq!(seen.get(&KEY).await.unwrap().unwrap().last, Some(at(59)));
 }

@@ -1,4 +1,4 @@
-//! Rows that are written in the background.
+//! Rows written in the background.
 
 use std::collections::BTreeSet;
 
@@ -68,7 +68,7 @@ async fn rows_that_fail_are_told_with_their_keys(client: Client) {
     assert_eq!(failed, ["007", "107", "207"]);
     assert!(errors.failed().iter().all(|failed| !failed.error().is_retryable()));
     let text = errors.to_string();
-    // The emulator refuses the family by INTERNAL, after which a row may have been written.
+    // The emulator rejects the family with INTERNAL, after which a row may have been written.
     let verb = if errors.is_outcome_unknown() { "may not have been" } else { "were not" };
     assert_eq!(errors.is_outcome_unknown(), errors.failed()[0].error().grpc_code() == Some(13), "{text}");
     assert!(text.starts_with(&format!("3 of 250 rows {verb} written; the first: row `")), "{text}");
@@ -104,7 +104,7 @@ async fn a_writer_that_is_dropped_sends_what_it_has(client: Client) {
     let writer = users.writer();
     writer.put(&UserKey { id: 7 }, &User { age: 1 }).await.unwrap();
     drop(writer);
-    // The write is in flight, and closing waits for what is.
+    // The write is in flight, and closing waits for it.
     tokio::task::yield_now().await;
     client.clone().close().await;
     assert!(users.get(&UserKey { id: 7 }).await.unwrap_err().is_client_closed());

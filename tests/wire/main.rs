@@ -1,4 +1,12 @@
-//! The generated code is what its protos say: that of keyderive-proto, and that of the test proxy.
+//! The generated code of keyderive-proto and of the test proxy matches its protos.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "these are tests"
+)]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use tonic_prost_build::Builder;
 
-/// What makes the checked-in files anew.
+/// Regenerates the checked-in files.
 const REGENERATE: &str = "KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire";
 
 #[test]
@@ -36,7 +44,7 @@ fn generated_code_of_the_test_proxy_is_current() {
     );
 }
 
-/// Compares the files of a folder with what `protos` say, or makes them anew.
+/// Compares the files of a folder with the code generated from `protos`, or replaces them.
 fn compare(checked_in: &str, options: Builder, protos: &[&str], includes: &[PathBuf]) {
     let scratch = Scratch::new(protos[0]);
     generate(options, protos, includes, &scratch.0);
@@ -61,10 +69,10 @@ fn compare(checked_in: &str, options: Builder, protos: &[&str], includes: &[Path
     }
 }
 
-/// Writes one Rust file for each package of `protos` that is not of another crate.
+/// Writes one Rust file for each package of `protos`.
 fn generate(options: Builder, protos: &[&str], includes: &[PathBuf], out: &Path) {
     let mut descriptors = protox::compile(protos, includes).unwrap();
-    // What is imported is of another crate, its services too.
+    // Imported packages belong to another crate, with their services.
     let imported = descriptors.file.iter_mut().filter(|file| !protos.contains(&file.name()));
     imported.for_each(|file| file.service.clear());
     options
@@ -87,7 +95,7 @@ fn read_files(folder: &Path) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// A folder of this process, removed at the end.
+/// A temporary folder of this process, removed when dropped.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -10,14 +10,14 @@ thread_local! {
     static COUNT: Cell<u64> = const { Cell::new(0) };
 }
 
-/// The system's allocator, for `#[global_allocator]`; inside [`counted`] it counts what it gives out.
+/// The system's allocator, for `#[global_allocator]`, which counts allocations inside [`counted`].
 ///
-/// Those on the registry count at all times, which costs the clients that allocate most: they would look slower than
+/// The counting allocators on the registry always count, which makes the clients that allocate most look slower than
 /// they are.
 pub struct Counting;
 
-/// The system's allocator gets what it is given and gives back what it is asked for, so its contract is kept where the
-/// caller keeps it; the count allocates nothing.
+/// Forwards every call to the system's allocator, so its contract holds as far as the caller keeps it; counting does
+/// not allocate.
 #[expect(unsafe_code, reason = "the trait of allocators is unsafe")]
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -51,7 +51,7 @@ fn count() {
     }
 }
 
-/// Runs `run`, and says how often this thread has allocated meanwhile. Needs [`Counting`] as the global allocator.
+/// Runs `run`, and returns how often this thread allocated meanwhile. Needs [`Counting`] as the global allocator.
 pub fn counted<T>(run: impl FnOnce() -> T) -> (T, u64) {
     let before = COUNT.get();
     IS_COUNTING.store(true, Ordering::Relaxed);

@@ -1,8 +1,9 @@
-//! The key of the manual by hand, for these fields and no others: the best that we know to write.
+//! The key of the manual by hand, for these fields and no others: the fastest code that we know.
 //!
-//! The same bytes, hash and checks as keyderive's, and errors that say nothing. On x86-64 sixteen bytes are looked at in
-//! one step; elsewhere a bit is made for each byte.
+//! The bytes, the hash and the checks are keyderive's; errors carry nothing. On x86-64 one step checks sixteen bytes;
+//! elsewhere, a bit is computed for each byte.
 
+#![allow(clippy::little_endian_bytes, reason = "FarmHash reads its input so")]
 #![allow(unsafe_code)]
 
 use keyderive::key::{MAX_KEY_LEN, fingerprint64};
@@ -14,18 +15,18 @@ const TAIL: usize = 27;
 const DELIMITER: u8 = b'#';
 /// Names of 4 to this many bytes are copied without a branch that depends on their length.
 const COPIED: usize = 48;
-/// Half of the bytes that are looked at for the ends of the names, without a branch on what they are.
+/// Half of the bytes that are searched for the ends of the names, without a branch on their values.
 const BLOCK: usize = 32;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
-/// What no key holds, or no such key is.
+/// An invalid key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused;
 
-/// Appends the key to `out`; on an error `out` is as it was.
+/// Appends the key to `out`, which is unchanged after an error.
 ///
 /// # Errors
-/// As those of keyderive, for the same values.
+/// For the same values as keyderive.
 #[inline]
 pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> {
     let (user, site) = (key.user_id.as_bytes(), key.site.as_bytes());
@@ -35,7 +36,7 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
     if key.seq >= 1_000_000 || len > MAX_KEY_LEN {
         return Err(Refused);
     }
-    // What is copied in words may be up to one more than the name.
+    // Copying by words may write past the name, by up to one word.
     out.reserve(len + 8);
     let base = out.len();
     let (high, low) = (reversed / 10_000_000_000_000_000, reversed % 10_000_000_000_000_000);
@@ -66,12 +67,12 @@ pub fn encode_into(key: &LentKey<'_>, out: &mut Vec<u8>) -> Result<(), Refused> 
 /// Reads the key.
 ///
 /// # Errors
-/// As those of keyderive, for the same bytes.
+/// For the same bytes as keyderive.
 #[inline]
 pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     let (head, tail) = key.split_last_chunk::<TAIL>().ok_or(Refused)?;
     let (first, overlap) = key.first_chunk().zip(key.len().checked_sub(BLOCK)).ok_or(Refused)?;
-    // A bit for each of the first 64 bytes, from two blocks that overlap where the key is shorter.
+    // A bit for each of the first 64 bytes, from two blocks that overlap if the key is shorter.
     let shift = overlap.min(BLOCK);
     let second = key[shift..].first_chunk().ok_or(Refused)?;
     let ((ends, not_ascii), (ends_behind, not_ascii_behind)) = (marks(first), marks(second));
@@ -111,7 +112,7 @@ pub fn decode(key: &[u8]) -> Result<LentKey<'_>, Refused> {
     if !(is_ascii || is_utf8(&names[..end - 2]) && is_utf8(&head[end + 1..])) {
         return Err(Refused);
     }
-    // SAFETY: both are ASCII or have been found to be UTF-8.
+    // SAFETY: both are ASCII, or were checked to be UTF-8.
     let (user_id, site) =
         unsafe { (str::from_utf8_unchecked(&names[..end - 2]), str::from_utf8_unchecked(&head[end + 1..])) };
     Ok(LentKey { user_id, site, at, seq: seq as u32 })
@@ -135,7 +136,7 @@ unsafe fn copy_checked(bytes: &[u8], to: *mut u8) -> bool {
     last.copy_from_slice(&bytes[len - 4..]);
     let halves = u64::from(u32::from_le_bytes(first)) | u64::from(u32::from_le_bytes(last)) << 32;
     let mut checked = Checked::new(halves);
-    // Less than a word goes as its halves.
+    // Less than a word is checked as its two halves.
     let words = if len < 8 { &[u8::MAX; 8] } else { bytes };
     let last_word = words.len() - 8;
     for at in [0, 8, 16, 24, 32, 40] {
@@ -171,7 +172,7 @@ fn find_behind(key: &[u8], start: usize) -> usize {
     found.map_or(key.len(), |at| start + at)
 }
 
-/// Whether each byte may stand after the three before it; without a branch for each character.
+/// Whether each byte may follow the three before it; without a branch for each character.
 #[inline(never)]
 fn is_utf8(bytes: &[u8]) -> bool {
     let mut window = [0; 67];
@@ -309,7 +310,7 @@ fn eight_digits(value: u64) -> [u8; 8] {
     ((tens << 8) | (twos - 10 * tens) | 0x3030_3030_3030_3030).to_be_bytes()
 }
 
-/// The number, and bytes with a high bit where one of the digits is none.
+/// The number, and a high bit in each byte that is not a digit.
 #[inline]
 fn read_eight_digits(digits: [u8; 8]) -> (u64, u64) {
     let word = u64::from_le_bytes(digits);

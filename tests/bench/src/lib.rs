@@ -1,15 +1,26 @@
 //! What keyderive costs: keys beside other encoders, plans, scans, and compile time.
 //!
-//! - `cargo bench -p keyderive-bench` prints time and allocations for each key, written and read by keyderive, by
-//!   hand, and by what else there is; and for plans.
-//! - `cargo run --release -p keyderive-bench --bin scans` prints rows a second and memory for scans of the embedded
-//!   Bigtable over 1 to 64 buckets, beside the same rows unsalted.
-//! - `cargo run --release -p keyderive-bench --bin hot-paths` prints processor time and allocations for each row of
-//!   scans, ordered merges and bulk writes over a connection, and for each key, beside their peers and floors, with what
-//!   is required of them ([`hot_paths`]).
-//! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows a second of the
-//!   embedded Bigtable, beside Google's emulator, and the memory of 10,000,000 rows.
+//! - `cargo bench -p keyderive-bench` prints time and allocations for each key, encoded and decoded by keyderive, by
+//!   hand, and by other encoders; and for plans.
+//! - `cargo run --release -p keyderive-bench --bin scans` prints rows per second and memory for scans of the embedded
+//!   Bigtable over 1 to 64 buckets, and for the same rows unsalted.
+//! - `cargo run --release -p keyderive-bench --bin hot-paths` prints processor time and allocations per row of scans,
+//!   ordered merges and bulk writes over a connection, and per key, with their peers, floors and requirements
+//!   ([`hot_paths`]).
+//! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows per second of the
+//!   embedded Bigtable and of Google's emulator, and the memory of 10,000,000 rows.
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::must_use_candidate,
+    clippy::missing_panics_doc,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 pub mod allocations;
 pub mod hand;

@@ -1,10 +1,10 @@
-//! The key as services write it: `format!`, `split`, `parse`, and no check of what was read.
+//! The key as services write it: `format!`, `split`, `parse`, and no checks.
 
 use keyderive::key::fingerprint64;
 
 use crate::{EventKey, LentKey};
 
-/// The key in a `String` of its own.
+/// The key in a new `String`.
 #[must_use]
 pub fn encode(key: &EventKey) -> String {
     let EventKey { user_id, site, at, seq } = key;
@@ -12,7 +12,7 @@ pub fn encode(key: &EventKey) -> String {
     format!("{bucket}#{user_id}#{site}#{:019}#{seq:06}", i64::MAX as u64 - at)
 }
 
-/// Reads the key; the bucket goes unchecked.
+/// Reads the key without checking the bucket.
 #[must_use]
 pub fn decode(key: &[u8]) -> Option<LentKey<'_>> {
     let mut parts = str::from_utf8(key).ok()?.split('#').skip(1);

@@ -1,6 +1,6 @@
-//! The same fields for encoders that keep order in bytes of their own: binary, unsalted and unchecked.
+//! The same fields for encoders with ordered binary formats: unsalted and unchecked.
 //!
-//! Both are given the time already reversed, which neither does by itself.
+//! Both get the time already reversed, which neither does itself.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use storekey::{BorrowDecode, Decode, Encode, EscapedStr};
 
 use crate::EventKey;
 
-/// For storekey's derive.
+/// The key for storekey's derive.
 #[derive(Decode, Encode)]
 pub struct StoreKey {
     user_id: String,
@@ -17,7 +17,7 @@ pub struct StoreKey {
     seq: u32,
 }
 
-/// What storekey reads without allocating: strings that stay escaped.
+/// What storekey decodes without allocating: strings stay escaped.
 #[derive(BorrowDecode)]
 pub struct LentStoreKey<'a> {
     pub user_id: &'a EscapedStr,
@@ -33,10 +33,10 @@ impl From<&EventKey> for StoreKey {
     }
 }
 
-/// For foundationdb-tuple, which packs tuples.
+/// The key for foundationdb-tuple, which packs tuples.
 pub type TupleKey = (String, String, u64, u32);
 
-/// What foundationdb-tuple reads: strings without a zero byte are borrowed.
+/// What foundationdb-tuple decodes: strings without a zero byte are borrowed.
 pub type LentTupleKey<'a> = (Cow<'a, str>, Cow<'a, str>, u64, u32);
 
 /// The key as a tuple.

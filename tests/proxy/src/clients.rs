@@ -1,4 +1,4 @@
-//! The clients that the proxy has made, by their ids.
+//! The clients of the proxy, by their ids.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -12,10 +12,10 @@ use tonic::Status;
 
 use crate::proto::CreateClientRequest;
 
-/// A data target that stands for the emulator which the environment names.
+/// The data target that stands for the emulator in the environment.
 const EMULATOR: &str = "emulator";
 
-/// A client, and what its requests must agree with.
+/// A client, and what its requests must match.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) client: Client,

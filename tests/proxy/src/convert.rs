@@ -1,4 +1,4 @@
-//! Between the messages of the protocol and the values of keyderive's public API.
+//! Converts between the protocol's messages and the values of keyderive's public API.
 
 mod filter;
 mod mutation;

@@ -1,15 +1,16 @@
-//! The test proxy: keyderive's client after the RPCs by which Google's conformance suite drives Bigtable clients.
+//! The test proxy: runs keyderive's client for the RPCs of Google's conformance suite for Bigtable clients.
 //!
-//! The suite is a mock of Bigtable and a client of this service. It has the proxy make a client of the mock, asks it
-//! for operations, and compares what the mock was sent and what the operation gave. The proxy is over the public API
-//! alone; what that cannot say exactly is refused by `INVALID_ARGUMENT`, so that no case passes by accident.
+//! The suite is a mock of Bigtable and a client of this service. It makes the proxy connect a client to the mock,
+//! requests operations, and compares both what the mock received and what the operation returned. The proxy uses the
+//! public API alone; it rejects what that cannot express exactly with `INVALID_ARGUMENT`, so that no case passes by
+//! accident.
 
 mod clients;
 mod convert;
 mod service;
 
-/// The service and its messages, generated from `proto/` as the protocol of keyderive is.
-#[allow(missing_docs, clippy::all, clippy::doc_markdown)]
+/// The service and its messages, generated from `proto/`.
+#[allow(missing_docs, clippy::all, clippy::pedantic)]
 pub mod proto {
     include!("generated/google.bigtable.testproxy.rs");
 }

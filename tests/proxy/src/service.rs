@@ -14,7 +14,7 @@ use crate::proto::cloud_bigtable_v2_test_proxy_server::{
 };
 use crate::proto::*;
 
-/// As much as the client itself sends and takes.
+/// The client's own limits for sending and receiving.
 const MAX_MESSAGE_BYTES: usize = 256 << 20;
 
 /// The test proxy.
@@ -28,7 +28,7 @@ impl Proxy {
         Self::default()
     }
 
-    /// The proxy as a server serves it.
+    /// The proxy as a service for a tonic server.
     #[must_use]
     pub fn into_service(self) -> CloudBigtableV2TestProxyServer<Self> {
         CloudBigtableV2TestProxyServer::new(self)

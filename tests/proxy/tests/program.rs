@@ -1,17 +1,19 @@
-//! The program as the conformance suite starts it.
+//! The program, started as the conformance suite does.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 use std::net::TcpListener;
 use std::process::{Child, Command};
 use std::time::Duration;
 
 use keyderive_proto::data;
-use keyderive_scripted::mock::{Answer, Mock, Rpc};
+use keyderive_scripted::{Answer, Mock, Rpc};
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;
 use tonic::Code;
 use tonic::transport::Channel;
 
-/// A running proxy. It ends with this value.
+/// A running proxy. It ends when dropped.
 struct Program {
     process: Child,
     port: u16,
@@ -26,7 +28,7 @@ impl Program {
         Self { process, port }
     }
 
-    /// A connection, when the program listens.
+    /// A connection, once the program listens.
     async fn connect(&self) -> Channel {
         let endpoint = Channel::from_shared(format!("http://localhost:{}", self.port)).unwrap();
         for _ in 0..400 {
@@ -41,7 +43,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // Neither can fail for a process that is this one's child and was not waited for.
+        // Neither can fail for a child process that nobody has waited for.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Calls of one row, or of one table, at the same time.
+//! Concurrent calls on one row or one table.
 
 use std::collections::BTreeSet;
 
@@ -88,7 +88,7 @@ async fn changes_beside_each_other_stay_column_by_column(client: Client) {
     assert_eq!(accounts.get(&KEY).await.unwrap(), Some(expected));
 }
 
-/// That is what `put` and `put_if_absent` are for.
+/// Use `put` or `put_if_absent` to prevent it.
 async fn inserts_of_one_row_mix_their_columns(client: Client) {
     let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
     accounts.insert(&KEY, &account(2)).await.unwrap();
@@ -162,7 +162,7 @@ async fn of_several_that_change_a_table_one_does(client: Client) {
     assert_eq!(deleted.iter().filter(|deleted| deleted.is_ok()).count(), 1);
 }
 
-/// Each is that of one call; nothing says of which.
+/// Each row is that of one call, but perhaps of different calls.
 async fn rows_of_put_both_are_whole_each(client: Client) {
     let Tables { accounts, copies, .. } = Tables::<Account>::created(&client).await;
     let rows: Vec<_> = (0..CALLERS).map(account).collect();
@@ -173,7 +173,7 @@ async fn rows_of_put_both_are_whole_each(client: Client) {
     }
 }
 
-/// No clock decides what a deletion takes.
+/// A deletion does not depend on clocks.
 async fn a_deletion_takes_cells_of_any_time(client: Client) {
     let accounts = client.table::<TaggedKey, Account>("tagged");
     accounts.create_if_absent().await.unwrap();
@@ -208,7 +208,7 @@ async fn of_raw_conditional_writes_beside_each_other_one_wins(client: Client) {
     assert_eq!(made.into_iter().filter(|matched| !*matched.as_ref().unwrap()).count(), 1);
 }
 
-/// By one request each; a family's cells are deleted and set in one step.
+/// Each is one request; a family's cells are deleted and set in one step.
 async fn raw_writes_beside_each_other_are_applied_whole(client: Client) {
     let Tables { accounts, raw, .. } = Tables::<Account>::created(&client).await;
     let row = KEY.encode().unwrap();

@@ -1,4 +1,4 @@
-//! Calls whose futures are dropped before they are done.
+//! Calls whose futures are dropped before they complete.
 
 use std::future::{Future, IntoFuture as _};
 use std::pin::pin;
@@ -9,11 +9,11 @@ use keyderive::embedded::{Bigtable, Faults};
 
 use super::*;
 
-/// More than any of the calls takes that waits for no other thread, so that each is dropped at every point at which it waits.
+/// More polls than any call needs that waits for no other thread, so that each call is dropped at every await.
 const POLLS: usize = 40;
 
-/// Polls a future so often, with a turn of the other tasks after each, and drops it; whether it was done. The last time it
-/// is awaited to its end.
+/// Polls a future `times` times, yields after each poll, and drops it; whether it completed. The last time, awaits it
+/// to its end.
 async fn polled(future: impl Future, times: usize) -> bool {
     let mut future = pin!(future);
     if times + 1 == POLLS {
@@ -40,7 +40,7 @@ async fn a_dropped_call_leaves_its_row_whole() {
             let found = steady.stored(7).await;
             let client = bigtable.client();
             done = polled(call.make(&Tables::<Account>::of(&client), 7), polls).await;
-            // What is in flight arrives, or does not.
+            // Waits until what is in flight has arrived or failed.
             client.close().await;
             let (stored, after) = (steady.stored(7).await, call.after::<Account>());
             assert!(stored == after || !done && stored == found, "{call:?} after {polls} polls: {stored:?}");
@@ -54,7 +54,7 @@ async fn a_dropped_call_leaves_its_row_whole() {
     }
 }
 
-/// A condition that has held once does not hold again, whether the first call was done or not.
+/// A condition that matched once does not match again, whether or not the first call completed.
 #[tokio::test]
 async fn a_condition_guards_the_call_after_a_dropped_one() {
     for call in [PutIf, DeleteIf, UpdateOnlyIf, PutIfAbsent] {
@@ -72,7 +72,7 @@ async fn a_condition_guards_the_call_after_a_dropped_one() {
     }
 }
 
-/// The families of a table that is there.
+/// How many families the table has, if it exists.
 async fn families(table: &Table<AccountKey, Account>) -> Option<usize> {
     match table.info().await {
         Ok(info) => Some(info.families().len()),
@@ -81,7 +81,7 @@ async fn families(table: &Table<AccountKey, Account>) -> Option<usize> {
     }
 }
 
-/// A table is there with all of its families, or is not, and changes by all changes or none.
+/// The table exists with all its families or not at all, and a change applies in full or not at all.
 #[tokio::test]
 async fn a_dropped_call_leaves_its_table_whole() {
     let add = || ["one", "other"].map(|name| FamilyChange::add(Family::new(name, GcRule::max_versions(1))));
@@ -162,7 +162,7 @@ async fn a_dropped_call_leaves_a_marker_or_none() {
     }
 }
 
-/// A request for each bucket, one after the other.
+/// One request per bucket, one after the other.
 #[tokio::test]
 async fn a_dropped_drop_of_rows_leaves_buckets_whole() {
     for polls in 0..POLLS {

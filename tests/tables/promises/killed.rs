@@ -1,4 +1,4 @@
-//! A program that is killed in the midst of its calls: futures are dropped and answers lost at once, and nothing is closed.
+//! A program that is killed during its calls: futures are dropped, answers are lost, and nothing is closed.
 
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 
 use super::*;
 
-/// Names the Bigtable to the child, without which the test that is its work does nothing.
+/// Passes the Bigtable's address to the child; without it, the child's tests do nothing.
 const HOST: &str = "KEYDERIVE_PROMISES_CHILD_HOST";
 
-/// Rows of each call; more than the child comes to.
+/// Rows for each call: more than the child writes.
 const ROWS: u64 = 1_000_000;
 
 fn id(call: usize, row: u64) -> u64 {
@@ -38,7 +38,7 @@ async fn a_killed_program_leaves_each_row_whole() {
             "--test-threads=1",
         ]);
         let mut child = command.env(HOST, &host).stdout(Stdio::null()).spawn().unwrap();
-        // Once some of the last call's rows are there, all calls are in flight.
+        // Once some rows of the last call exist, all calls are in flight.
         let last = id(Call::ALL.len() - 1, 20);
         for waited in 0.. {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -61,7 +61,7 @@ async fn a_killed_program_leaves_each_row_whole() {
                     assert_eq!(steady.copies.get(&key).await.unwrap(), None, "the second row alone");
                 }
             }
-            // The next child begins anew.
+            // Cleans up for the next child.
             steady
                 .accounts
                 .delete_rows(AccountKey::scan().id_range(id(place, 0)..id(place, ROWS)))
@@ -73,8 +73,7 @@ async fn a_killed_program_leaves_each_row_whole() {
     assert!(made > 100, "{made} calls of the last child were made");
 }
 
-/// Starts this program once more, to do what one of its tests does with the Bigtable at `host`, and kills it when it is
-/// in the midst of it.
+/// Runs one test of this program as a child against the Bigtable at `host`, and kills it once `is_in_its_midst`.
 async fn kill(test: &str, host: &str, is_in_its_midst: impl AsyncFn() -> bool) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("promises::killed::{test}");
@@ -103,7 +102,7 @@ async fn a_killed_program_leaves_each_table_whole() {
         let is_in_its_midst = async || client.list_tables().await.unwrap().len() > 8 * killed;
         kill("changes_tables_until_it_is_killed", &host, is_in_its_midst).await;
     }
-    // A family of its own, one that vouches, and two more.
+    // The table's own family, one that vouches, and two more.
     let mut sizes = Vec::new();
     for name in client.list_tables().await.unwrap() {
         let table = client.table::<SaltedKey, Account>(&name);
@@ -113,12 +112,12 @@ async fn a_killed_program_leaves_each_table_whole() {
         assert!([1, 3].contains(&families), "{families} families");
         sizes.push((families, table.count(SaltedKey::scan()).await.unwrap()));
     }
-    // Rows are put by one request, and dropped by one for each of four buckets.
+    // One request puts the rows, and one for each of four buckets drops them.
     println!("families and rows of what is left: {sizes:?}");
     assert!(sizes.iter().all(|(_, rows)| *rows <= 40));
 }
 
-/// The work of a child: makes tables, changes them, and deletes each second one.
+/// Runs in a child: creates tables, changes them, and deletes every second one.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn changes_tables_until_it_is_killed() {
     let Ok(host) = std::env::var(HOST) else { return };
@@ -145,7 +144,7 @@ async fn changes_tables_until_it_is_killed() {
     calls.join_all().await;
 }
 
-/// The work of a child: each call on rows of its own, over and over.
+/// Runs in a child: makes each call on rows of its own, in a loop.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn calls_until_it_is_killed() {
     let Ok(host) = std::env::var(HOST) else { return };

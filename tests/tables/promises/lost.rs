@@ -1,4 +1,4 @@
-//! Calls whose first request is applied, and whose answer is lost.
+//! Calls whose first request is applied, but whose answer is lost.
 
 use keyderive::Error;
 use keyderive::client::FamilyChange;
@@ -10,8 +10,7 @@ fn lost(bigtable: &Bigtable, method: Method) -> Bigtable {
     bigtable.with_faults(Faults::seeded(0).fail_nth(method, 1, Fault::unavailable().after_the_call()))
 }
 
-/// Loses the answer to each call's first request; the calls of which it says how many requests there are then, and what
-/// came of them.
+/// Loses the answer to each call's first request, and checks how many requests the call sends and what it returns.
 async fn lose_each(calls: impl Iterator<Item = Call>) {
     for call in calls {
         let bigtable = Bigtable::in_memory();
@@ -24,7 +23,7 @@ async fn lose_each(calls: impl Iterator<Item = Call>) {
         let requests = if call == PutBoth { 2 } else { 1 };
         match call.is_repeated() {
             true => {
-                // A row that the load itself has written is one that it finds.
+                // The load finds the row that its first attempt wrote.
                 assert_eq!(made.unwrap(), call != LoadIfAbsent, "{call:?}");
                 assert_eq!(faulty.calls(call.method()), requests + 1, "{call:?}");
             }
@@ -47,7 +46,7 @@ async fn what_may_be_made_once_fails_after_a_lost_answer() {
     lose_each(Call::ALL.into_iter().filter(|call| !call.is_repeated())).await;
 }
 
-/// The server's time is another one at each attempt; and a sum is another sum.
+/// Each attempt has another server time, and would increment once more.
 #[tokio::test(start_paused = true)]
 async fn a_raw_write_of_the_servers_time_fails_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();
@@ -93,7 +92,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     assert!(tables.accounts.modify_families(add()).await.unwrap_err().is_outcome_unknown());
     assert_eq!(faulty.calls(Method::ModifyColumnFamilies), 1);
     assert!(steady.accounts.info().await.unwrap().family("new").is_some());
-    // To make sure is to look: the family is there.
+    // The family exists.
     assert!(tables.raw.modify_families(add()).await.unwrap_err().is_already_exists());
 
     let salted = bigtable.client().table::<SaltedKey, Account>("salted");
@@ -103,7 +102,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     let dropped = faulty.client().table::<SaltedKey, Account>("salted").drop_rows(SaltedKey::scan()).await;
     assert!(dropped.unwrap_err().is_outcome_unknown());
     assert_eq!(faulty.calls(Method::DropRowRange), 1);
-    // The rows of the other buckets are there.
+    // The rows of the other buckets still exist.
     assert!((1..20).contains(&salted.count(SaltedKey::scan()).await.unwrap()));
     salted.drop_rows(SaltedKey::scan()).await.unwrap();
     assert_eq!(salted.count(SaltedKey::scan()).await.unwrap(), 0);
@@ -116,7 +115,7 @@ async fn a_table_is_not_changed_again_after_a_lost_answer() {
     assert!(client.delete_table("copies").await.unwrap_err().is_not_found());
 }
 
-/// It is written on condition that there is none, and removed by a deletion.
+/// A condition guards the write of a marker, and a deletion removes it.
 #[tokio::test(start_paused = true)]
 async fn a_marker_is_compared_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();

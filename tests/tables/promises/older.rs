@@ -1,4 +1,4 @@
-//! Calls of a program whose row type, or whose table, has fewer columns than what is stored.
+//! Calls of a program whose row type or table lacks some of the stored columns.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ on_every_bigtable! {
     an_older_program_vouches_for_the_same_layout
 }
 
-/// But what deletes a row deletes all of it.
+/// A deletion of the row still deletes all of it.
 async fn an_older_program_leaves_newer_columns(client: Client) {
     let newer = Tables::<Account>::created(&client).await;
     let older = Tables::<OlderAccount>::of(&client);
@@ -25,7 +25,7 @@ async fn an_older_program_leaves_newer_columns(client: Client) {
         assert_eq!(newer.stored(id).await, expected, "{call:?}");
         let own = expected.map(|row| OlderAccount { id: row.id, card: row.card });
         assert_eq!(older.accounts.get(&key).await.unwrap(), own, "{call:?}");
-        // A second row of an insert, and of a load of new rows, leaves what the older one does not name.
+        // An insert, or a load of new rows, keeps the columns that the older program does not name.
         if matches!(call, Insert | LoadNewRows) {
             newer.accounts.put(&key, &before()).await.unwrap();
             call.make(&older, id).await.unwrap();
@@ -34,7 +34,7 @@ async fn an_older_program_leaves_newer_columns(client: Client) {
     }
 }
 
-/// Any cell is a row, also one that the older program cannot read.
+/// A row exists if it has any cell, even one that the older program cannot read.
 async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
     let newer = Tables::<Account>::created(&client).await;
     let older = Tables::<OlderAccount>::of(&client);
@@ -45,7 +45,7 @@ async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
     assert!(older.accounts.exists(&AccountKey { id: 7 }).await.unwrap());
 }
 
-/// A newer row, with a family that the older one does not have.
+/// A newer row, with a family that the older program does not have.
 #[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
 struct Tagged {
     id: i64,
@@ -75,7 +75,7 @@ async fn a_table_goes_with_all_of_its_columns(client: Client) {
     assert!(newer.info().await.unwrap_err().is_not_found());
 }
 
-/// A layout is that of the keys, and says nothing of columns.
+/// A layout describes keys, and not columns.
 async fn an_older_program_vouches_for_the_same_layout(client: Client) {
     let newer = unvouched(&client).await;
     newer.put(&AccountKey { id: 7 }, &before()).await.unwrap();

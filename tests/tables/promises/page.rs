@@ -1,10 +1,10 @@
-//! The page of the guide, read: it has a row for each call that writes, and each cell names tests that there are.
+//! Checks the page of the guide: it has a row for each call that writes, and each cell names tests that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The calls that change nothing, or wait for others: those that need no row.
+/// Calls that change nothing, or only wait: they need no row.
 const WITHOUT_A_ROW: [&str; 38] = [
     "Bigtable::open",
     "Bigtable::serve",
@@ -46,7 +46,7 @@ const WITHOUT_A_ROW: [&str; 38] = [
     "Verify",
 ];
 
-/// Calls, and types that are awaited, that are told of in the row of another call.
+/// Calls, and types that are awaited, that another call's row covers.
 const OF_ANOTHER_ROW: [(&str, &str); 9] = [
     ("CreateTable::if_absent", "Table::create_if_absent"),
     ("RawWriter::close", "RawWriter::write"),
@@ -59,7 +59,7 @@ const OF_ANOTHER_ROW: [(&str, &str); 9] = [
     ("Update", "Table::update"),
 ];
 
-/// The situations that the page has a column for, after that of the call.
+/// The columns of the page after that of the call.
 const SITUATIONS: usize = 6;
 
 fn root() -> PathBuf {
@@ -85,7 +85,7 @@ fn sources_of(folders: &[&str]) -> Vec<(PathBuf, String)> {
     texts
 }
 
-/// The type that an `impl` is of, and the trait.
+/// The type of an `impl`, and its trait.
 fn implemented(line: &str) -> Option<(&str, Option<&str>)> {
     let rest = line.strip_prefix("impl")?;
     let mut depth = 0;
@@ -106,8 +106,8 @@ fn implemented(line: &str) -> Option<(&str, Option<&str>)> {
     Some((&of_type[..end], of_trait))
 }
 
-/// Every public call that is awaited, as `Type::name`, `name` where it is of no type, and `Type` where a value of it is
-/// awaited itself.
+/// Every public call that is awaited: `Type::name` for a method, `name` for a function, and `Type` for a value that
+/// is awaited itself.
 fn calls() -> BTreeSet<String> {
     let mut calls = BTreeSet::new();
     for (path, text) in sources_of(&["keyderive/src"]) {
@@ -148,7 +148,7 @@ fn calls() -> BTreeSet<String> {
     calls
 }
 
-/// A row of the page: the calls that it is of, as its links name them, and its cells.
+/// A row of the page: the calls that its links name, and its cells.
 struct Row {
     calls: Vec<String>,
     cells: Vec<String>,
@@ -160,7 +160,7 @@ struct Page {
     notes: BTreeMap<String, Vec<String>>,
 }
 
-/// The parts of a text between marks.
+/// The parts of a text between two marks.
 fn between<'a>(text: &'a str, begin: &'a str, end: &'a str) -> impl Iterator<Item = &'a str> {
     text.split(begin).skip(1).filter_map(move |part| Some(part.split_once(end)?.0))
 }
@@ -235,7 +235,7 @@ fn every_cell_names_a_test() {
     }
 }
 
-/// No clock decides what becomes of a table: the requests that change one have no time.
+/// Requests that change tables carry no timestamp, so they do not depend on clocks.
 #[test]
 fn requests_about_tables_have_no_time() {
     let proto = fs::read_to_string(root().join("keyderive-proto/proto/admin.proto")).unwrap();

@@ -1,4 +1,4 @@
-//! What is written is what is read, whatever was there before; what is merged is what both have.
+//! A put reads back as written, whatever was there before; a merge reads back as the columns of both.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ fn name() -> impl Strategy<Value = String> {
     ]
 }
 
-/// Few, so that versions meet.
+/// Few values, so that timestamps collide.
 fn time() -> impl Strategy<Value = i64> {
     prop_oneof![0..4_i64, Just(1_426_535_612_156), Just(i64::MAX / 1000)].prop_map(|millis| millis * 1000)
 }
@@ -32,7 +32,7 @@ fn versions<T: std::fmt::Debug>(value: impl Strategy<Value = T>) -> impl Strateg
     btree_map(time(), value, 0..4).prop_map(move |versions| versions.into_iter().map(timestamped).collect())
 }
 
-/// With one at least: a column without versions is not there, so that a map does not have it.
+/// At least one version: a column without versions does not exist, so a map does not have it.
 fn some_versions() -> impl Strategy<Value = Versions<i64>> {
     versions(any::<i64>()).prop_filter("versions", |versions| !versions.is_empty())
 }
@@ -71,7 +71,7 @@ fn page() -> impl Strategy<Value = Page> {
     )
 }
 
-/// What a row is after another one was merged into it.
+/// The row `old` after merging `new` into it.
 fn merged(old: Page, new: Page) -> Page {
     let stats = |old: Stats, new: Stats| Stats {
         clicks: new.clicks.or(old.clicks),
@@ -103,14 +103,14 @@ fn merged(old: Page, new: Page) -> Page {
     }
 }
 
-/// The versions of both; of two with one timestamp the later one.
+/// The versions of both; at equal timestamps, the new one.
 fn both<T>(old: Versions<T>, new: Versions<T>) -> Versions<T> {
     let versions: BTreeMap<_, _> =
         old.into_iter().chain(new).map(|version| (version.timestamp_micros, version.value)).collect();
     versions.into_iter().map(|(at, value)| Timestamped::new(at, value)).collect()
 }
 
-/// One row that is put and merged again and again.
+/// Puts and merges one row repeatedly.
 async fn holds(
     client: &Client,
     pages: &Pages,
@@ -132,7 +132,7 @@ async fn holds(
     }
     let Some(mut expected) = expected else { return Ok(()) };
 
-    // By the client below, as other programs do it.
+    // By the raw client, as another program would.
     let raw = client.raw_table("pages");
     let (visits, clicks) = increments;
     let rules = vec![
@@ -147,7 +147,7 @@ async fn holds(
     Ok(())
 }
 
-/// Rows, each put or merged, and what is added to two columns then.
+/// Rows, each put or merged, and the increments of two columns afterwards.
 fn case() -> impl Strategy<Value = (Vec<(Page, bool)>, (i64, i64))> {
     (vec((page(), any::<bool>()), 0..5), any::<(i64, i64)>())
 }

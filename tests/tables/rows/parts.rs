@@ -64,7 +64,7 @@ async fn an_update_changes_what_it_names(client: Client) {
     pages.update(&key("/")).delete("tags:").set("visits", &None::<i64>).delete("daily:").await.unwrap();
     let expected = Page { tags: None, visits: None, daily: map(&[]), ..expected };
     assert_eq!(pages.get(&key("/")).await.unwrap(), Some(expected));
-    // A row is made by its first column.
+    // Setting a column creates the row.
     pages.update(&key("new")).set("title", "n").await.unwrap();
     assert_eq!(pages.get(&key("new")).await.unwrap(), Some(Page { title: "n".into(), ..Page::default() }));
 }
@@ -196,7 +196,8 @@ async fn many_rows_are_merged(client: Client) {
     assert_eq!(pages.get_many(["a", "b", "c"].map(key)).await.unwrap(), expected);
 }
 
-/// What is deleted is what the range has, by servers that take whole milliseconds alone, and an end of 0 for none.
+/// A deletion takes exactly the versions in its range, although servers accept whole milliseconds only, and an end of
+/// 0 as no bound.
 async fn versions_in_a_range_are_deleted(client: Client) {
     pages(&client).await;
     let raw = client.raw_table("pages");

@@ -78,7 +78,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         ),
         "{other}"
     );
-    // A server that is asked says so too.
+    // Without the check, the server rejects it.
     let pages = pages.unchecked();
     let put = pages.put(&key("/"), &Page::default()).await.unwrap_err().to_string();
     let all = pages.put_all([(key("/"), Page::default())]).await.unwrap_err().to_string();
@@ -91,7 +91,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
     }
 }
 
-/// The columns of a raw row, with their timestamps where they are given.
+/// The columns of a raw row, with timestamps if asked for.
 fn shown(row: &Row, timestamps: bool) -> Vec<String> {
     let cell = |cell: keyderive::row::Cell<'_>| {
         let at = if timestamps { format!("@{}", cell.timestamp_micros()) } else { String::new() };
@@ -141,7 +141,7 @@ async fn bytes_are_as_documented(client: Client) {
     let history: Vec<_> = row.versions("cf", "history").map(keyderive::row::Cell::timestamp_micros).collect();
     assert_eq!(history, [2000, 1000]);
 
-    // What follows replaces all of it.
+    // The next put replaces all of it.
     pages.put(&key("/"), &Page { title: "b".into(), ..Page::default() }).await.unwrap();
     let row = pages.get_raw(&key("/")).await.unwrap().unwrap();
     let mut cells = shown(&row, false);
@@ -184,7 +184,7 @@ async fn many_rows_are_got_in_the_order_of_their_keys(client: Client) {
     assert!(error.is_invalid_key() && error.to_string().starts_with("row 1 of the input"), "{error}");
 }
 
-/// 600 keys of 2,000 bytes are more than 512 KiB.
+/// 600 keys of 2,000 bytes exceed 512 KiB.
 async fn more_keys_than_one_request_takes_are_got(client: Client) {
     let plain: Table<PageKey, Plain> = client.table("pages");
     plain.create().await.unwrap();
@@ -256,18 +256,18 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     assert_eq!(parts.get_many([key("/")]).await.unwrap()[0].as_ref(), Some(&part));
     let scanned = parts.scan(PageKey::scan()).collect().await.unwrap();
     assert_eq!(scanned, [(key("/"), part)]);
-    // What it does not name is not sent: this would be malformed.
+    // Columns that the row type does not name are not read: this one would be malformed.
     client.raw_table("pages").mutate_row("/", [Mutation::set("cf", "visits", 0, "x")]).await.unwrap();
     let titles = pages.rows_as::<Plain>();
     assert_eq!(titles.get(&key("/")).await.unwrap().map(|row| row.title), Some("a".into()));
 
-    // As it reads a part, it writes a part.
+    // A put writes the columns that the row type names.
     let none = Part { visits: None, stats: Clicks { clicks: None }, tags: None };
     parts.put(&key("/"), &none).await.unwrap();
     let stats = Stats { clicks: None, ..page.stats };
     let left = Page { visits: None, stats, tags: None, ..page };
     assert_eq!(pages.get(&key("/")).await.unwrap(), Some(left));
-    // A row that has none of them is none.
+    // A row without any of these columns is absent.
     client.raw_table("pages").mutate_row("x", [Mutation::set("daily", "a", 0, "")]).await.unwrap();
     assert_eq!(parts.get(&key("x")).await.unwrap(), None);
 }

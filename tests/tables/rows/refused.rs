@@ -1,4 +1,4 @@
-//! What is refused before it is sent: names that name no column, and tables that would lose versions.
+//! Rejected before sending: names of no column, and tables that would lose versions.
 
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ async fn the_bare_name_of_a_family_is_no_column(client: Client) {
     refused(&pages.columns(["stats"]).scan(PageKey::scan()).collect().await.unwrap_err(), &all);
     refused(&pages.scan(PageKey::scan()).columns(["stats"]).collect().await.unwrap_err(), &all);
     refused(&pages.scan(PageKey::scan()).columns(["stats"]).explain().unwrap_err(), &all);
-    // With its family before it, a column has any name.
+    // After its family, a column may have any name.
     assert!(!pages.delete_if(&key, exists("cf:stats")).await.unwrap());
     assert!(!pages.delete_if(&key, exists("stats:")).await.unwrap());
     assert!(pages.columns(["stats:", "cf:stats"]).get(&key).await.unwrap().is_none());

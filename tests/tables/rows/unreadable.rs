@@ -1,4 +1,4 @@
-//! Rows that cannot be read as the row type, among others that can.
+//! Rows that do not read as the row type, among others that do.
 
 use keyderive::row::Mutation;
 use keyderive::{Client, Error, OnForeign, OnUnreadable, RowKey, Skipped, Table};
@@ -18,7 +18,7 @@ struct Page {
     views: i64,
 }
 
-/// A page as it lies in an answer.
+/// A page that borrows from the answer.
 #[derive(Deserialize)]
 struct LentPage<'a> {
     title: &'a str,
@@ -37,7 +37,7 @@ on_every_bigtable! {
     a_type_that_no_row_is_read_as_is_an_error
 }
 
-/// How many pages there are, of which every tenth cannot be read.
+/// How many pages there are; every tenth is unreadable.
 const PAGES: u32 = 60;
 
 fn readable() -> Vec<u32> {
@@ -51,7 +51,7 @@ async fn filled(client: &Client) -> Pages {
         let key = PageKey { id };
         pages.put(&key, &Page { title: format!("page {id}"), views: 1 }).await.unwrap();
         if id % 10 == 3 {
-            // A visit is counted after the page was deleted.
+            // An increment after the page was deleted.
             pages.delete(&key).await.unwrap();
             pages.increment(&key, "views", 1).await.unwrap();
         }
@@ -78,11 +78,11 @@ fn ids(rows: Vec<(PageKey, Page)>) -> Vec<u32> {
 
 async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
     let pages = filled(&client).await;
-    // What is skipped for its key is another matter.
+    // `on_foreign` does not cover unreadable rows.
     let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
     let text = error.to_string();
     assert!(error.is_invalid_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
-    // It says how far the scan had come, as the errors of other rows do.
+    // The error holds the last key, as errors of other rows do.
     let mut rows = pages.scan(PageKey::scan()).stream();
     let mut last = None;
     let error = loop {
@@ -112,11 +112,11 @@ async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {
     let mut rows = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).stream();
     while rows.next().await.transpose().unwrap().is_some() {}
     assert_skipped(&rows.skipped(), 6);
-    // Keys are there, readable or not, and so are cells.
+    // Reading keys or counting does not need readable rows.
     let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
     assert_eq!(scan().count().await.unwrap(), u64::from(PAGES));
     assert_eq!(scan().raw().collect().await.unwrap().len(), PAGES as usize);
-    // Said last, it is an error again.
+    // The last policy wins.
     assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_invalid_row());
 }
 
@@ -181,7 +181,7 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
         assert_eq!((visited, titles), (limit.unwrap_or(54), limit.unwrap_or(54)));
         assert_skipped(&skipped, limit.map_or(6, |limit| if limit == 4 { 1 } else { 6 }));
     }
-    // One that goes on has visited the row.
+    // A visitor that continues has visited the row.
     let (scan, mut unread) = (scan(), 0);
     let skipped = scan.skipped();
     let visited = scan.visit::<PageKey, Error>(|_, row| {
@@ -189,7 +189,7 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
         Ok(())
     });
     assert_eq!((visited.await.unwrap(), unread, skipped.unreadable()), (u64::from(PAGES), 6, 0));
-    // An error of its own ends the visit, of a row that it has read one way or another.
+    // The visitor's error ends the visit, even of a row that it could read.
     #[derive(Debug, PartialEq)]
     enum End {
         Stop(u32),
@@ -210,7 +210,7 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
         Err(_) => Err(End::Stop(key.id + row.read::<Views>()?.views as u32)),
     });
     assert_eq!(visited.await.unwrap_err(), End::Stop(4));
-    // Without the policy, the reading is the visitor's.
+    // Without a policy, the visitor reads the row itself.
     let visited = pages.scan(PageKey::scan()).visit::<PageKey, End>(|_, row| {
         row.read::<Page>()?;
         Ok(())
@@ -229,22 +229,22 @@ async fn an_unreadable_row_of_many_is_none(client: Client) {
         [true, false, true, false, false, false]
     );
     assert_skipped(&skipping.skipped(), 3);
-    // Scans of the same table do the same, and count for themselves.
+    // Scans by the same table skip as well, with their own counts.
     assert_eq!(ids(skipping.scan(PageKey::scan()).collect().await.unwrap()), readable());
     assert_eq!(skipping.skipped().unreadable(), 3);
     let strict = skipping.scan(PageKey::scan()).on_unreadable(OnUnreadable::Fail);
     assert!(strict.collect().await.unwrap_err().is_invalid_row());
-    // One row has an error of its own.
+    // A single row is an error.
     assert!(skipping.get(&PageKey { id: 3 }).await.unwrap_err().is_invalid_row());
 }
 
-/// Left out is a row, and not every row because of a mistake in the program.
+/// The policy skips unreadable rows, but not all rows because of a mistake in the program.
 async fn a_type_that_no_row_is_read_as_is_an_error(client: Client) {
     let pages = filled(&client).await;
     let rows = pages.rows_as::<serde_json::Value>();
     let error = rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await.unwrap_err();
     assert!(error.to_string().contains("neither a struct"), "{error}");
-    // What a column holds is a matter of the row.
+    // A bad value makes only its own row unreadable.
     let raw = client.raw_table("pages");
     let key = PageKey { id: 0 }.encode().unwrap();
     let three = [Mutation::delete_column("cf", "views"), Mutation::set("cf", "views", 1000, "three")];

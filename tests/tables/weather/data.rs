@@ -1,11 +1,11 @@
-//! The file: a year of hourly observations at three airports.
+//! The data: a year of hourly observations at three airports.
 
 use std::str::FromStr;
 
 use keyderive_tests::shared;
 use serde::{Deserialize, Serialize};
 
-/// A line of the file, `NA` for what was not observed.
+/// A line of the file; `NA` where nothing was observed.
 #[derive(Deserialize)]
 pub(super) struct Line<'a> {
     pub(super) origin: &'a str,
@@ -25,7 +25,7 @@ pub(super) struct Line<'a> {
     time_hour: &'a str,
 }
 
-/// What is stored of a line that is not in its key.
+/// The columns of a line.
 #[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
 pub(super) struct Weather {
     year: u16,
@@ -58,8 +58,7 @@ impl Line<'_> {
         }
     }
 
-    /// The time in milliseconds since the epoch. Month, day and hour are local, and an hour of the night
-    /// in which summer time ends is there twice; this is not.
+    /// The time in milliseconds since the epoch. The local hour is ambiguous when summer time ends; this time is not.
     pub(super) fn at(&self) -> u64 {
         /// 2013-01-01T00:00:00Z, and the days before each of its months.
         const NEW_YEAR_SECS: u64 = 1_356_998_400;
@@ -75,7 +74,7 @@ fn observed<T: FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T> {
     (text != "NA").then(|| text.parse().unwrap())
 }
 
-/// What `of` makes of each line; none where the file is not there.
+/// Applies `of` to each line; `None` without the file.
 pub(super) fn read<T>(of: impl Fn(&Line<'_>) -> T) -> Option<Vec<T>> {
     let text = shared::read("data/weather.csv")?;
     let mut lines = csv::Reader::from_reader(text.as_bytes());

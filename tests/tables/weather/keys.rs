@@ -12,12 +12,12 @@ use super::spec::{Planned, Spec, Tail, Value as _};
 /// A key type of the observations.
 pub(super) trait Observed: Planned {
     fn of(line: &Line<'_>) -> Self;
-    /// What the rows are ordered by.
+    /// The order of the rows.
     fn rank(&self) -> impl Ord;
 }
 
-/// A station's days are spread over the buckets; within a day the newest comes first. The days are text, since
-/// the prefixes of text this dense have neighbours.
+/// A station's days are spread over the buckets; within a day the newest observation comes first. Days are text,
+/// because prefixes of such dense text have neighbours.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 8, over = "origin,date")]
 pub(super) struct ByStation {
@@ -72,7 +72,7 @@ fn within<T: Ord>(value: &T, lo: Bound<&T>, hi: Bound<&T>) -> bool {
     (lo, hi).contains(value)
 }
 
-/// The two meanings of a spec: as a plan, and as a filter.
+/// Both meanings of a spec: as a plan, and as a filter.
 macro_rules! planned {
     ($key:ident { $($kind:ident $field:ident $range:ident $prefix:ident;)* }) => {
         impl Planned for $key {

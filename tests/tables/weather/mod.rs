@@ -1,5 +1,4 @@
-//! A year of weather, written in bulk, and scanned by random plans that must return what a plain filter
-//! over the file returns.
+//! A year of weather, written in bulk: random plans must return what a filter over the file returns.
 
 mod data;
 mod keys;

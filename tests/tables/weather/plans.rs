@@ -7,9 +7,9 @@ use super::keys::{ByDay, ByStation, Observed};
 use super::spec::Spec;
 use crate::servers::on_every_bigtable;
 
-/// How many lines the file has, each with a key of its own.
+/// The lines of the file, each with its own key.
 const ROWS: usize = 26_115;
-/// How many plans are tried on each key type; the number of a plan is its seed.
+/// How many plans run for each key type; the number of a plan is its seed.
 const PLANS: u64 = 150;
 
 on_every_bigtable! {

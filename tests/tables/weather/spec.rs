@@ -1,4 +1,4 @@
-//! Random plans in words of keys, made from the rows that they are to find.
+//! Random plans, described by keys of the rows that they select.
 
 use std::fmt::Debug;
 use std::ops::Bound;
@@ -17,9 +17,9 @@ pub(super) trait Planned: OwnedRowKey + Clone + Debug + PartialEq {
     fn satisfies(&self, spec: &Spec<Self>) -> bool;
     /// A prefix of the text in field `field`, or of something like it.
     fn prefix(&self, field: usize, rng: &mut fastrand::Rng) -> String;
-    /// The same with the value of `other` in field `field`.
+    /// This key with field `field` of `other`.
     fn mixed(self, field: usize, other: &Self) -> Self;
-    /// The same with another value in field `field`, one that need not be in a key.
+    /// This key with a similar value in field `field`, which need not be in the data.
     fn nudged(self, field: usize, rng: &mut fastrand::Rng) -> Self;
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Spec<K> {
     pub(super) limit: Option<u64>,
 }
 
-/// What ends a plan. Of the keys only the field in question counts.
+/// The end of a plan. Of its keys, only the field in question counts.
 #[derive(Clone, Debug)]
 pub(super) enum Tail<K> {
     Nothing,
@@ -41,13 +41,13 @@ pub(super) enum Tail<K> {
 }
 
 impl<K: Planned> Spec<K> {
-    /// A plan that has much to do with the rows under `keys`, which are in order.
+    /// A plan that selects some rows of `keys`, which are sorted.
     pub(super) fn random(keys: &[K], rng: &mut fastrand::Rng) -> Self {
         let mut like = rng.choice(keys).unwrap().clone();
-        // Few fixed fields mean many rows, and then time.
+        // Few fixed fields mean many rows, and long runs.
         let fixed = *rng.choice(DEPTHS).unwrap();
         if fixed > 0 && rng.u8(..6) == 0 {
-            // Values that are there, though hardly together.
+            // Values that occur, though rarely together.
             like = like.mixed(rng.usize(..fixed), rng.choice(keys).unwrap());
         }
         let mut spec = Self { like, fixed, tail: Tail::Nothing, limit: limit(rng) };
@@ -61,7 +61,7 @@ impl<K: Planned> Spec<K> {
         spec
     }
 
-    /// A range whose bounds are among the values that occur after the fixed fields, or beside them.
+    /// A range between values that occur after the fixed fields, or near them.
     fn range(&self, keys: &[K], rng: &mut fastrand::Rng) -> Tail<K> {
         let mut near: Vec<&K> = keys.iter().filter(|key| key.satisfies(self)).collect();
         if near.is_empty() {
@@ -101,7 +101,7 @@ fn limit(rng: &mut fastrand::Rng) -> Option<u64> {
     }
 }
 
-/// A value of a field, and others like it.
+/// A field's value, and values near it.
 pub(super) trait Value {
     fn nudged(self, rng: &mut fastrand::Rng) -> Self;
 }
@@ -133,7 +133,7 @@ impl Value for String {
         match rng.u8(..6) {
             0 => self.clear(),
             1 => drop(self.pop()),
-            // On either side of the delimiters, and on them.
+            // Before, at and after the delimiters.
             2 => self.push('\u{1}'),
             3 => self.push('#'),
             4 => self.push('-'),

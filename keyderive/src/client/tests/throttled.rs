@@ -1,42 +1,35 @@
 //! Writes of many rows, throttled to the server's rate.
 
-use std::sync::Mutex;
 use std::time::Duration;
 
-use keyderive_proto::data::{MutateRowsResponse, RateLimitInfo};
+use keyderive_proto::data::{MutateRowsResponse, RateLimitInfo, mutate_rows_response::Entry};
 use keyderive_proto::values;
+use keyderive_scripted::{Answer, Mock, Rpc};
 use tokio::time::Instant;
-use tonic::{Code, Status};
+use tonic::Code;
 
-use super::scripted::{Script, outcome};
 use super::*;
 use crate::row::Mutation;
 
-/// Answers each request with a script of its own, the last one first.
-struct Turns(Mutex<Vec<Script>>);
-
-impl InProcess for Turns {
-    fn call(
-        &self,
-        request: http::Request<tonic::body::Body>,
-    ) -> BoxFuture<http::Response<tonic::body::Body>> {
-        self.0.lock().unwrap().pop().unwrap().call(request)
-    }
-}
-
-fn answer(factor: f64, seconds: i64) -> MutateRowsResponse {
+/// The outcome of one entry, with a rate for the next requests.
+fn answer(factor: f64, seconds: i64) -> Answer {
     let period = Some(values::Duration { seconds, nanos: 0 });
-    MutateRowsResponse {
-        entries: vec![outcome(0, Code::Ok)],
+    Answer::new().send(&MutateRowsResponse {
+        entries: vec![Entry { index: 0, status: Some(values::Status::default()) }],
         rate_limit_info: Some(RateLimitInfo { factor, period }),
-    }
+    })
 }
 
-fn client(script: &Script, throttle: bool) -> Client {
-    Client::builder().throttle(throttle).in_process(Arc::new(script.clone()), None)
+/// A server that gives each request this rate.
+fn rated(factor: f64) -> Mock {
+    Mock::new().by(move |_| answer(factor, 60))
 }
 
-/// When each of these writes has ended, in milliseconds.
+fn client(mock: &Mock, throttle: bool) -> Client {
+    connected_by(Client::builder().throttle(throttle), mock.connector()).unwrap()
+}
+
+/// When each of `times` writes ended, in milliseconds.
 async fn write(client: &Client, times: usize) -> Vec<u128> {
     let start = Instant::now();
     let mut ended = Vec::new();
@@ -49,36 +42,33 @@ async fn write(client: &Client, times: usize) -> Vec<u128> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn requests_follow_the_servers_rate() {
-    let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
-    // The first write goes before the server has sent a rate; the second is the first that counts.
-    assert_eq!(write(&client(&script, true), 5).await, [0, 0, 100, 200, 300]);
+async fn requests_go_at_the_servers_rate() {
+    let mock = rated(1.0);
+    // The first goes before the server has said anything, and the second is the first that counts.
+    assert_eq!(write(&client(&mock, true), 5).await, [0, 0, 100, 200, 300]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn clones_share_the_rate() {
-    let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
-    let client = client(&script, true);
+async fn the_rate_is_one_for_all_clones() {
+    let mock = rated(1.0);
+    let client = client(&mock, true);
     write(&client, 2).await;
     let hasty = client.with(|settings| settings.each(|call| call.max_attempts = 1));
     assert_eq!((write(&client, 1).await, write(&hasty, 1).await), (vec![100], vec![100]));
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_rate_nothing_is_throttled() {
-    let script = Script { outcomes: vec![Ok(answer(0.7, 60))], ..Script::default() };
-    assert_eq!(write(&client(&script, false), 5).await, [0; 5]);
-    let silent = MutateRowsResponse { entries: vec![outcome(0, Code::Ok)], rate_limit_info: None };
-    let script = Script { outcomes: vec![Ok(silent)], ..Script::default() };
-    assert_eq!(write(&client(&script, true), 5).await, [0; 5]);
+async fn nobody_is_held_up_unasked() {
+    assert_eq!(write(&client(&rated(0.7), false), 5).await, [0; 5]);
+    let silent = Mock::new().by(|_| Answer::outcomes([(0, Code::Ok)]));
+    assert_eq!(write(&client(&silent, true), 5).await, [0; 5]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_failed_request_slows_the_next_ones_down() {
-    let answers = |outcome| Script { outcomes: vec![outcome], ..Script::default() };
-    let busy = || answers(Err(Status::resource_exhausted("too much")));
-    let turns = vec![busy(), busy(), busy(), busy(), answers(Ok(answer(1.0, 1)))];
-    let client = Client::builder().throttle(true).in_process(Arc::new(Turns(Mutex::new(turns))), None);
+    let mock =
+        Mock::new().on(Rpc::MutateRows, answer(1.0, 1)).by(|_| Answer::failure(Code::ResourceExhausted));
+    let client = client(&mock, true);
     write(&client, 1).await;
     tokio::time::advance(Duration::from_secs(1)).await;
     // 10 a second, then 7; the first turn was reserved before the failure.
@@ -86,9 +76,9 @@ async fn a_failed_request_slows_the_next_ones_down() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn throttling_ends_with_the_operations_timeout() {
-    let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
-    let client = client(&script, true);
+async fn a_wait_ends_with_the_time_for_the_operation() {
+    let mock = rated(1.0);
+    let client = client(&mock, true);
     write(&client, 1).await;
     let hasty = client.with(|settings| settings.mutate_rows.total_timeout = Duration::from_millis(250));
     let start = Instant::now();
@@ -98,12 +88,13 @@ async fn throttling_ends_with_the_operations_timeout() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_throttled_client_announces_it() {
-    let script = Script { outcomes: vec![Ok(answer(1.0, 60))], ..Script::default() };
-    write(&client(&script, false), 1).await;
-    write(&client(&script, true), 1).await;
-    let seen = script.seen.lock().unwrap();
-    let features: Vec<_> = seen.iter().map(|headers| headers.get("bigtable-features").unwrap()).collect();
-    // Two more flags than other clients.
+async fn only_a_throttled_client_says_that_it_is() {
+    let mock = rated(1.0);
+    write(&client(&mock, false), 1).await;
+    write(&client(&mock, true), 1).await;
+    let requests = mock.requests();
+    let features: Vec<_> =
+        requests.iter().map(|request| request.header("bigtable-features").unwrap()).collect();
+    // Bits 3 and 5 between those of every client.
     assert_eq!(features, ["CAEgATABOAE=", "CAEYASABKAEwATgB"]);
 }

@@ -1,8 +1,18 @@
-//! What the derive adds to `cargo check`: a crate of 100 keys of 6 fields, beside the same structs without it.
+//! What the derive adds to `cargo check`: a crate of 100 keys with 6 fields, compared with the same structs without
+//! it.
 //!
-//! `cargo run -p keyderive-bench --bin compile-cost`. The dependencies are checked beforehand; what is timed is the
-//! crate alone, without incremental compilation, each variant several times in turn, and the least time counts: other
-//! load on the machine only adds.
+//! `cargo run -p keyderive-bench --bin compile-cost`. Dependencies are checked beforehand, and only the crate is
+//! timed, without incremental compilation. The variants run several times in turn, and the least time counts, because
+//! other load on the machine only adds.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

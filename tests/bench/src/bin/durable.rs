@@ -1,7 +1,16 @@
-//! The embedded Bigtable in memory and in a file: writes, reads and scans a second.
+//! The embedded Bigtable in memory and in a file: writes, reads and scans per second.
 //!
-//! `cargo run --release -p keyderive-bench --bin durable [directory]`. The file is made in the directory, or in that for
-//! temporary files: what a write waits for is that disk. Each row has a key of 24 bytes and one cell of 8.
+//! `cargo run --release -p keyderive-bench --bin durable [directory]`. The file is created in the directory, or in
+//! the one for temporary files: writes wait for that disk. Each row has a key of 24 bytes and one cell of 8.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,7 +26,7 @@ const REQUEST_ROWS: u64 = 10_000;
 const TIME: Duration = Duration::from_secs(3);
 const WRITERS: usize = 64;
 
-/// What the table is made for; its rows are written by their stored keys.
+/// The key type of the table; rows are written by their stored keys.
 #[derive(RowKey)]
 struct ReadingKey {
     #[allow(dead_code)]
@@ -84,7 +93,7 @@ enum Action {
     Write,
 }
 
-/// Reads or writes random rows, by so many tasks, for some time.
+/// Reads or writes random rows in `tasks` tasks, for some time.
 async fn repeat(table: &RawTable, tasks: usize, action: Action) -> Result<(Instant, u64), Error> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     COUNT.store(0, Ordering::Relaxed);

@@ -1,12 +1,21 @@
-//! The embedded Bigtable, in process and over loopback TCP, beside Google's emulator over loopback TCP: point reads,
-//! writes and scanned rows a second, and the memory of 10,000,000 rows.
+//! The embedded Bigtable, in process and over loopback TCP, compared with Google's emulator over loopback TCP: point
+//! reads, writes and scanned rows per second, and the memory of 10,000,000 rows.
 //!
-//! `cargo run --release -p keyderive-bench --bin embedded [seconds]`. The same client does the same to each, one after
-//! the other, for as many seconds as said, 2 unless said; all that several times in turn, and the best of each counts,
-//! because other load on the machine only adds. For 0 seconds only the memory is measured.
+//! `cargo run --release -p keyderive-bench --bin embedded [seconds]`. The same client runs the same operations on
+//! each, one after the other, for the given seconds, 2 by default. All that is repeated in turn, and the best of each
+//! counts, because other load on the machine only adds. With 0 seconds, only memory is measured.
 //!
-//! Two tables are printed: by the clock, and by the processor time of this process and the emulator's together, which
-//! other load does not change. Memory is what the process has more of than before. Linux alone tells the last two.
+//! There are two tables: by the clock, and by the processor time of this process and the emulator together, which
+//! other load does not change. Memory is the growth of the process. The last two need Linux.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::future::Future;
 use std::sync::Arc;
@@ -27,7 +36,7 @@ const RUNS: usize = 3;
 const ROWS: u32 = 100_000;
 const AT_A_TIME: usize = 32;
 
-/// What is kept in memory, and how much that may take.
+/// The rows kept in memory, and the memory they may take.
 const KEPT_ROWS: u64 = 10_000_000;
 const KEPT_AT_A_TIME: u64 = 10_000;
 const MOST_BYTES: u64 = 2_500_000_000;
@@ -52,10 +61,10 @@ fn reading(id: u32) -> (ReadingKey, Reading) {
     (ReadingKey { id }, Reading { celsius: 21.5, humidity: id.into(), station: "S-0042".to_owned() })
 }
 
-/// Reads, reads at a time, writes at a time and scanned rows: the best of all runs.
+/// Reads, parallel reads, parallel writes and scanned rows: the best of all runs.
 type Figures = [Rate; 4];
 
-/// Operations a second.
+/// Operations per second.
 #[derive(Clone, Copy, Default)]
 struct Rate {
     by_clock: f64,
@@ -71,7 +80,7 @@ impl Rate {
     }
 }
 
-/// The time since it was made, of the clock and of the processors.
+/// Measures clock time and processor time since its creation.
 struct Timer<'a> {
     begun: Instant,
     used: Duration,
@@ -143,7 +152,7 @@ fn print(second: &str, tables: &[(&str, Readings, Figures)], of: impl Fn(&Rate) 
         "| a {second} | reads | reads, {AT_A_TIME} at a time | writes, {AT_A_TIME} at a time | scanned rows |"
     );
     println!("|---|---|---|---|---|");
-    // The emulator's, where there is one.
+    // The emulator's, if it runs.
     let last = tables.last().map_or(Figures::default(), |(_, _, figures)| *figures);
     for (name, _, figures) in tables {
         let cells = figures
@@ -155,7 +164,7 @@ fn print(second: &str, tables: &[(&str, Readings, Figures)], of: impl Fn(&Rate) 
     println!();
 }
 
-/// How often `operation` is done in a second, by so many tasks.
+/// Calls of `operation` per second, by `tasks` tasks.
 async fn rate<F>(
     tasks: usize,
     time: Duration,
@@ -242,7 +251,7 @@ async fn memory() -> Result<(), Failure> {
     let begun = Instant::now();
     for first in (0..KEPT_ROWS).step_by(usize::try_from(KEPT_AT_A_TIME)?) {
         let entries = (first..first + KEPT_AT_A_TIME).map(|number| {
-            // A bijection, so that no key comes twice.
+            // A bijection, so that keys are unique.
             let key = format!("{:024}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             (key.into(), vec![Mutation::set("cf", "v", 1000, number.to_be_bytes().to_vec())])
         });
@@ -264,7 +273,7 @@ async fn memory() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The memory that this process has, where the system tells it.
+/// The memory of this process, if the system tells.
 fn resident_bytes() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;

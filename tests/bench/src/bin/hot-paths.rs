@@ -1,7 +1,16 @@
-//! Scans, ordered merges, bulk writes and keys, each beside its peer and its floor, as tables in Markdown.
+//! Scans, ordered merges, bulk writes and keys, each compared with its peer and its floor, as tables in Markdown.
 //!
 //! `cargo run --release -p keyderive-bench --bin hot-paths -- [--rows N] [--runs N] [scans] [merges] [bulk] [keys]`;
-//! unless said, 1,000,000 rows, 5 runs, and all of them.
+//! by default 1,000,000 rows, 5 runs, and all sections.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::process::ExitCode;
 
@@ -14,7 +23,7 @@ static ALLOCATOR: Counting = Counting;
 
 enum Command {
     Measure(Vec<Section>, Size),
-    /// What the program has itself do in a process of its own.
+    /// A path that the program runs in a process of its own.
     Peak(Peak),
 }
 

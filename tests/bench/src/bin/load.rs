@@ -1,8 +1,17 @@
-//! 200 point reads and 20 scans at a time, for 30 seconds, of the embedded Bigtable over loopback TCP: by the client
-//! and beside it by raw tonic, which decodes the same messages and looks at nothing.
+//! 200 parallel point reads and 20 parallel scans for 30 seconds, of the embedded Bigtable over loopback TCP: with
+//! the client, and with raw tonic, which decodes the same messages and ignores them.
 //!
 //! `cargo run --release -p keyderive-bench --bin load [seconds]`. Memory is that of the whole process, client and
-//! server together; Linux alone tells it.
+//! server together, and needs Linux.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -63,7 +72,7 @@ async fn main() {
     let server =
         tokio::spawn(async move { Bigtable::in_memory().serve(listener, std::future::pending()).await });
 
-    // As many connections as 220 requests at a time need.
+    // As many connections as 220 parallel requests need.
     let client = Client::builder().channels(4).emulator(&host).await.unwrap();
     let readings: Table<ReadingKey, Reading> = client.table("readings");
     readings.create_if_absent().await.unwrap();
@@ -151,7 +160,7 @@ fn client(channel: &Channel) -> BigtableClient<Channel> {
     BigtableClient::new(channel.clone()).max_decoding_message_size(usize::MAX)
 }
 
-/// Reads to the end, or until all is to stop; how many rows there were.
+/// Reads to the end, or until the benchmark stops; how many rows there were.
 async fn read(
     client: &mut BigtableClient<Channel>,
     rows: Option<RowSet>,
@@ -203,7 +212,7 @@ async fn report(name: &str, done: &Arc<Done>, mut tasks: JoinSet<()>, seconds: u
     }
 }
 
-/// The resident memory of this process; 0 where it is not told.
+/// The resident memory of this process; 0 if the system does not tell.
 fn resident_mib() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: u64 = pages.split(' ').nth(1).and_then(|pages| pages.parse().ok()).unwrap_or(0);

@@ -1,12 +1,21 @@
-//! Scans of the embedded Bigtable over 1, 4, 16 and 64 buckets, beside the same rows unsalted in one stream.
+//! Scans of the embedded Bigtable over 1, 4, 16 and 64 buckets, compared with the same rows unsalted in one stream.
 //!
-//! `cargo run --release -p keyderive-bench --bin scans`. Each table has 1,000,000 rows in all; each is read whole, in
-//! the order of the keys, several times, and the least processor time of the one thread counts, client and server
-//! together: other load on the machine only adds. Memory is the most that lives on the heap beyond the loaded table
-//! while a scan runs, for the first tenth of the rows and for all of them.
+//! `cargo run --release -p keyderive-bench --bin scans`. Each table has 1,000,000 rows. Each is read completely, in
+//! key order, several times, and the least processor time of the one thread counts, client and server together,
+//! because other load on the machine only adds. Memory is the peak of the heap beyond the loaded table during a scan,
+//! for the first tenth of the rows and for all of them.
 //!
-//! A table is loaded in random order, where no row lies in memory beside the one that is read next, and in the order of
-//! the keys, where the unsalted rows do and those of one bucket do not.
+//! A table is loaded in random order, where adjacent rows are apart in memory, and in key order, where adjacent rows
+//! of the unsalted table are together and those of one bucket are not.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a benchmark prints, and fails by a panic"
+)]
 
 use std::fmt;
 use std::time::Duration;
@@ -65,7 +74,7 @@ macro_rules! numbered {
     )*};
 }
 
-// A salt has two buckets at least, so the one bucket is a table without.
+// A salt has at least two buckets, so the single bucket is a table without a salt.
 numbered! {
     Unsalted "1 (unsalted)";
     #[salt(range = 4)]
@@ -76,7 +85,7 @@ numbered! {
     In64 "64";
 }
 
-/// In which order a table's rows were written.
+/// The order in which a table's rows were written.
 #[derive(Clone, Copy, Debug)]
 enum Loaded {
     AtRandom,
@@ -104,7 +113,7 @@ impl fmt::Display for Loaded {
 
 type Failure = Box<dyn std::error::Error>;
 
-/// What a scan of a table comes to.
+/// The results of a scan.
 struct Figures {
     buckets: &'static str,
     time: Duration,
@@ -169,7 +178,7 @@ async fn load<K: Numbered>(table: &Table<K, Reading>, loaded: Loaded) -> Result<
     Ok(())
 }
 
-/// Reads the first rows in order, and checks that these are they.
+/// Reads the first `rows` rows in order, and checks them.
 async fn read<K: Numbered>(table: &Table<K, Reading>, rows: u32) -> Result<(), Failure> {
     let mut stream = table.scan(K::full_scan()).stream();
     for id in 0..rows {

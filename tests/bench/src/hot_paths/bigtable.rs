@@ -1,5 +1,4 @@
-//! The peer: `bigtable_rs`, by its public API and as its documentation has it, against the scripted server as an
-//! emulator.
+//! The peer: `bigtable_rs`, used through its public API as documented, against the scripted server as an emulator.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -36,7 +35,7 @@ async fn read(mut client: BigTable, start: Option<String>) -> Result<Rows, Failu
     Ok(Box::pin(client.stream_rows(request).await?))
 }
 
-/// The cells of a row as the typed row. The string is the one that was received.
+/// Decodes the cells of a row as the typed row, reusing the received string.
 fn reading(cells: Vec<RowCell>) -> Result<Reading, Failure> {
     let mut reading = Reading { celsius: 0.0, humidity: 0, station: String::new() };
     for cell in cells {
@@ -62,8 +61,8 @@ pub(super) async fn scan(client: BigTable) -> Result<Outcome, Failure> {
     Ok(Outcome::Read(seen))
 }
 
-/// The next row of a bucket, which is less the later its key comes in the order of all buckets: that of the bytes after
-/// the salt.
+/// The next row of a bucket. A head is greater the earlier its key comes in the order of all buckets, which is that
+/// of the bytes after the salt.
 struct Head {
     row: Row,
     salt_len: usize,
@@ -96,8 +95,8 @@ impl Ord for Head {
     }
 }
 
-/// Merges the buckets, each read by the client of a connection of its own: by one connection for several of them, those
-/// that wait for their turn fill its window, and the merge hangs.
+/// Merges the buckets, each read over a connection of its own: on a shared connection, the buckets that wait for
+/// their turn fill its window, and the merge hangs.
 pub(super) async fn merge<K: Salted>(clients: Vec<BigTable>) -> Result<Outcome, Failure> {
     let mut buckets = Vec::new();
     let mut heads = BinaryHeap::new();
@@ -121,7 +120,7 @@ pub(super) async fn merge<K: Salted>(clients: Vec<BigTable>) -> Result<Outcome, 
     Ok(Outcome::Read(seen))
 }
 
-/// Writes the rows, so many with each request.
+/// Writes the rows, `rows_a_request` with each request.
 pub(super) async fn write(
     mut client: BigTable,
     rows: &[(EventKey, Reading)],

@@ -8,12 +8,12 @@ use tonic::transport::Channel;
 
 use super::data::{FAMILY, Outcome, Reading, cell_written, varied};
 use super::report::{Beside, Line, Required, Table};
-use super::server::{self, Taking, Written};
+use super::server::{Server, Taking, Written};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, raw, write_floor};
 use crate::EventKey;
 
-/// About 1 MB a request.
+/// About 1 MB per request.
 const ROWS_A_REQUEST: usize = 5000;
 
 /// How many bytes a load reads ahead.
@@ -23,7 +23,7 @@ const LOOK_AHEAD: usize = 64 * 1024 * 1024;
 pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     let rows = varied(size.rows);
     let written = Arc::new(Written::default());
-    let server = server::start(Taking::new(Arc::clone(&written)));
+    let server = Server::start(Taking::new(Arc::clone(&written)));
     let runtime = turns::runtime()?;
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;
@@ -91,7 +91,7 @@ fn sum(rows: &[(EventKey, Reading)]) -> Result<u64, Failure> {
     Ok(sum)
 }
 
-/// The time of a write, in the whole milliseconds that tables keep.
+/// The time of a write, in the whole milliseconds that tables store.
 fn now_micros() -> i64 {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     since_epoch.as_millis() as i64 * 1000

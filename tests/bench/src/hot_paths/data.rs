@@ -1,4 +1,4 @@
-//! The rows that are read and written, and what must be seen of them.
+//! The rows that are read and written, and the checks of what a path has seen.
 
 use bytes::Bytes;
 use fastrand::Rng;
@@ -58,11 +58,11 @@ impl LentReading<'_> {
     }
 }
 
-/// Whose rows the plain scan reads: with both fixed it is one bucket's, so one stream.
+/// The user of the plain scan: with user and site fixed, its rows are in one bucket, so in one stream.
 pub(super) const USER_ID: &str = "alice-7f3a9c";
 pub(super) const SITE: &str = "home/kitchen";
 
-/// The rows of one user at one site, the newest first, as they are stored.
+/// The rows of one user at one site, in stored order: the newest first.
 pub(super) fn one_bucket(rows: u32) -> Vec<(EventKey, Reading)> {
     let mut rng = Rng::with_seed(0x7363_616e);
     let key = |number| EventKey {
@@ -74,10 +74,10 @@ pub(super) fn one_bucket(rows: u32) -> Vec<(EventKey, Reading)> {
     (0..rows).map(key).zip((0..rows).map(Reading::number)).collect()
 }
 
-/// How many rows there are of each user at a site, in one bucket and one after the other.
+/// Consecutive rows of one user at one site, in one bucket.
 pub(super) const ROWS_A_NAME: u32 = 10;
 
-/// Rows with varied keys, in the order in which the names were made, which is none.
+/// Rows with varied keys, in no particular order.
 pub(super) fn varied(rows: u32) -> Vec<(EventKey, Reading)> {
     let names = crate::keys(rows.div_ceil(ROWS_A_NAME) as usize);
     let keys = names.into_iter().flat_map(|key| {
@@ -182,16 +182,16 @@ salted! {
 /// What a path has seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
-    /// So many bytes of messages.
+    /// The bytes of the messages.
     Bytes(u64),
-    /// So many rows, of which nothing else was read.
+    /// Rows that were counted, and not read further.
     Counted(u64),
     Read(Seen),
-    /// So many rows were written.
+    /// Rows that were written.
     Written(u64),
 }
 
-/// Sums over the rows that were read: those of two paths are equal where they have read the same rows in the same order.
+/// Sums over the rows that were read: equal for two paths that read the same rows in the same order.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Seen {
     rows: u64,
@@ -217,7 +217,7 @@ impl Seen {
     }
 }
 
-/// A cell that was written, as a number; those of all cells are summed up.
+/// A number for each written cell; the numbers of all cells are added up.
 pub(super) fn cell_written(key: &[u8], family: &[u8], qualifier: &[u8], value: &[u8]) -> u64 {
     fingerprint64(&[key, family, qualifier, value].join(&0))
 }

@@ -1,15 +1,17 @@
-//! The rows of a message by hand, for these columns and no others: the best that safe code seems to allow.
+//! The rows of a message by hand, for these columns and no others: the fastest safe code that we know.
 //!
-//! Lengths, wire types and unknown fields are checked as hostile input asks for. Fields are looked for where servers put
-//! them, in the order of their numbers, and any others after are found by a loop. Rows end with their messages and cells
-//! are whole, as Google's servers send them and the scripted one does; what is otherwise is refused, where a client
-//! would go a slower way.
+//! Lengths, wire types and unknown fields are checked, as hostile input requires. Fields are expected where servers
+//! put them, in the order of their numbers; a loop finds any others. Rows end with their messages and cells are
+//! whole, as Google's servers and the scripted one send them; anything else is rejected, where a client would take a
+//! slower path.
+
+#![allow(clippy::little_endian_bytes, reason = "protobuf stores numbers so")]
 
 use std::str;
 
 use super::data::{FAMILY, LentReading};
 
-/// What is not a message, or not such a row.
+/// An invalid message, or a row of another form.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Refused;
 
@@ -28,7 +30,7 @@ pub(super) struct Row<'m> {
     pub(super) reading: LentReading<'m>,
 }
 
-/// The fields of a chunk that matter here.
+/// The fields of a chunk that are needed here.
 #[derive(Default)]
 struct Chunk<'m> {
     key: &'m [u8],
@@ -40,7 +42,7 @@ struct Chunk<'m> {
     is_committed: bool,
 }
 
-/// What of a row has come.
+/// A row whose end has not been read yet.
 #[derive(Default)]
 struct Open<'m> {
     key: &'m [u8],
@@ -51,7 +53,7 @@ struct Open<'m> {
     station: Option<&'m str>,
 }
 
-/// The next row of what is left of a message, which it shortens.
+/// Splits the next row off the rest of a message.
 #[inline(always)]
 pub(super) fn next_row<'m>(message: &mut &'m [u8]) -> Result<Option<Row<'m>>, Refused> {
     let mut open = Open::default();
@@ -184,7 +186,7 @@ fn other_fields<'m>(mut fields: &'m [u8], chunk: &mut Chunk<'m>) -> Result<(), R
     Ok(())
 }
 
-/// Steps after the tag, if it is the next one.
+/// Steps over the tag, if it is next.
 #[inline(always)]
 fn has(tag: u64, fields: &mut &[u8]) -> bool {
     match fields.split_first() {
@@ -196,7 +198,7 @@ fn has(tag: u64, fields: &mut &[u8]) -> bool {
     }
 }
 
-/// The field of this tag, if it is the next one and has a length of one byte.
+/// The field with this tag, if it is next and has a length of one byte.
 #[inline(always)]
 fn short_bytes<'m>(tag: u64, fields: &mut &'m [u8]) -> Option<&'m [u8]> {
     match **fields {
@@ -261,7 +263,7 @@ fn long_varint(fields: &mut &[u8]) -> Result<u64, Refused> {
     Err(Refused)
 }
 
-/// Times take 8 bytes, so these are looked at together.
+/// Timestamps take 8 bytes, which are checked together.
 #[inline(always)]
 fn skip_varint(fields: &mut &[u8]) -> Result<(), Refused> {
     if let Some(word) = fields.first_chunk::<8>() {
@@ -274,7 +276,7 @@ fn skip_varint(fields: &mut &[u8]) -> Result<(), Refused> {
     long_varint(fields).map(drop)
 }
 
-/// Steps over a field that has no meaning here. Groups are refused: this protocol has none.
+/// Skips an unknown field. Groups are rejected: this protocol has none.
 pub(super) fn skip(tag: u64, fields: &mut &[u8]) -> Result<(), Refused> {
     let fixed = match tag & 7 {
         0 => return skip_varint(fields),

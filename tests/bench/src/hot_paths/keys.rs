@@ -13,15 +13,15 @@ use crate::meter::processor_time;
 use crate::peers::{LentStoreKey, StoreKey};
 use crate::{EventKey, LentKey, hand, keys};
 
-/// How many keys there are; fewer where few rows are asked for.
+/// The number of keys, unless there are fewer rows.
 const KEYS: u32 = 10_000;
-/// How many times all keys are taken for one measurement, and how many measurements one run of the others stands for.
+/// How often one measurement goes over all keys, and how many measurements replace one run of the other sections.
 const PASSES: u32 = 10;
 const ROUNDS: usize = 20;
 
 struct Path<'a> {
     name: &'static str,
-    /// Goes over all keys, and says whether each was good.
+    /// Goes over all keys; whether each was valid.
     run: Box<dyn FnMut() -> bool + 'a>,
     beside: Beside,
 }

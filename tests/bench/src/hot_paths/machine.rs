@@ -1,4 +1,4 @@
-//! The machine: its name, and which of its cores runs what.
+//! The machine: its name, and which core runs what.
 
 use std::fs;
 use std::process::Command;
@@ -9,17 +9,17 @@ use nix::unistd::Pid;
 
 use super::Size;
 
-/// Moves this thread, and those that it starts from now on, to the core of the client.
+/// Moves this thread, and the threads that it starts later, to the client's core.
 pub(super) fn pin_client() {
     pin_to(0);
 }
 
-/// Moves this thread to the core of the server.
+/// Moves this thread to the server's core.
 pub(super) fn pin_server() {
     pin_to(1);
 }
 
-/// Where there is one core alone, or the system lets nobody choose, threads stay where they are.
+/// With one core alone, or if the system refuses, threads stay where they are.
 fn pin_to(core: usize) {
     if available_parallelism().is_ok_and(|cores| cores.get() > 1) || core > 0 {
         let mut cores = CpuSet::new();
@@ -27,7 +27,7 @@ fn pin_to(core: usize) {
     }
 }
 
-/// What the figures are of, in one line.
+/// The machine and the settings of the run, in one line.
 pub(super) fn describe(Size { rows, runs }: Size) -> String {
     let processor = field("/proc/cpuinfo", "model name\t:").unwrap_or("unknown processor".into());
     let cores = fs::read_to_string("/proc/cpuinfo").map_or(0, |text| text.matches("processor\t:").count());

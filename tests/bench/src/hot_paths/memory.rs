@@ -1,4 +1,4 @@
-//! The most memory that a path needs, in a process that does nothing else.
+//! The peak memory of a path, in a process that does nothing else.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use super::data::{In16, In64};
 use super::{Failure, machine, merges};
 use crate::EventKey;
 
-/// A path that is run once, for the memory that it takes.
+/// A path that runs once, to measure its memory.
 pub struct Peak {
     /// The name of the path.
     pub path: String,
@@ -17,7 +17,7 @@ pub struct Peak {
 }
 
 impl Peak {
-    /// Runs the path in this process, and prints its most resident memory in KiB.
+    /// Runs the path in this process, and prints its peak resident memory in KiB.
     ///
     /// # Errors
     /// When the path fails, or the system does not tell.
@@ -33,7 +33,7 @@ impl Peak {
         Ok(())
     }
 
-    /// Runs the path in a process of its own, and gives its most resident memory in MiB.
+    /// Runs the path in a process of its own, and returns its peak resident memory in MiB.
     pub(super) fn measure(&self) -> Result<f64, Failure> {
         let output = Command::new(std::env::current_exe()?)
             .args(["--peak", &self.path, "--host", &self.host, "--buckets", &self.buckets.to_string()])

@@ -1,4 +1,4 @@
-//! An ordered merge of the 4 buckets by hand, over rows that stay in their messages.
+//! An ordered merge of the 4 buckets by hand, with rows that stay in their messages.
 
 use std::ops::Range;
 
@@ -11,21 +11,21 @@ use super::floor::{self, Refused};
 use super::{Failure, raw};
 use crate::{EventKey, hand};
 
-/// A bucket's stream, with the row that comes next.
-struct Lane {
+/// A bucket's stream, with its next row.
+struct BucketStream {
     messages: Streaming<Bytes>,
     message: Bytes,
-    /// Where in the message the rows begin that have not been read.
+    /// The position of the unread rows in the message.
     rest: usize,
-    /// Places in the message, since a row cannot be kept beside what it borrows from.
+    /// Ranges in the message, because a row cannot be stored next to what it borrows from.
     key: Range<usize>,
     celsius: f64,
     humidity: i64,
     station: Range<usize>,
 }
 
-impl Lane {
-    /// Goes on to the next row; false where there is none.
+impl BucketStream {
+    /// Advances to the next row; returns false at the end.
     async fn advance(&mut self) -> Result<bool, Failure> {
         while !self.advance_in_message()? {
             match self.messages.message().await? {
@@ -51,14 +51,14 @@ impl Lane {
         Ok(true)
     }
 
-    /// What the buckets are merged by: the key without its salt.
+    /// The merge order: the key without its salt.
     fn logical_key(&self) -> &[u8] {
         &self.message[self.key.start + EventKey::SALT_LEN..self.key.end]
     }
 
     fn see(&self, seen: &mut Seen) -> Result<(), Refused> {
         let key = hand::decode(&self.message[self.key.clone()]).map_err(|_| Refused)?;
-        // Checked when the row was read; a second check of 6 bytes is what safe code costs.
+        // Checked when the row was read; safe code pays for a second check of 6 bytes.
         let station = str::from_utf8(&self.message[self.station.clone()]).map_err(|_| Refused)?;
         seen.row(&key, LentReading { celsius: self.celsius, humidity: self.humidity, station });
         Ok(())
@@ -66,10 +66,10 @@ impl Lane {
 }
 
 pub(super) async fn merge(channel: Channel) -> Result<Outcome, Failure> {
-    let mut lanes = Vec::new();
+    let mut streams = Vec::new();
     for bucket in 0..EventKey::BUCKETS {
         let request = raw::read_request(Some(format!("{bucket}#")));
-        let mut lane = Lane {
+        let mut stream = BucketStream {
             messages: raw::read_rows(&channel, &request).await?,
             message: Bytes::new(),
             rest: 0,
@@ -78,15 +78,15 @@ pub(super) async fn merge(channel: Channel) -> Result<Outcome, Failure> {
             humidity: 0,
             station: 0..0,
         };
-        if lane.advance().await? {
-            lanes.push(lane);
+        if stream.advance().await? {
+            streams.push(stream);
         }
     }
     let mut seen = Seen::default();
-    while let Some(least) = (0..lanes.len()).min_by_key(|lane| lanes[*lane].logical_key()) {
-        lanes[least].see(&mut seen)?;
-        if !lanes[least].advance().await? {
-            lanes.swap_remove(least);
+    while let Some(least) = (0..streams.len()).min_by_key(|stream| streams[*stream].logical_key()) {
+        streams[least].see(&mut seen)?;
+        if !streams[least].advance().await? {
+            streams.swap_remove(least);
         }
     }
     Ok(Outcome::Read(seen))

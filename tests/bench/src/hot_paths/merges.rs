@@ -6,7 +6,7 @@ use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
 use super::report::{Beside, Line, Required, Table};
-use super::server::{self, Stored};
+use super::server::{Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
 use crate::EventKey;
@@ -19,7 +19,7 @@ const BY_HAND: &str = "by hand, borrowed typed rows";
 const OWNED: &str = "keyderive, owned typed rows";
 const BORROWED: &str = "keyderive, borrowed typed rows";
 
-/// Measures them all, and hands over each table when it is there.
+/// Measures all merges, and passes on each table when it is complete.
 pub(super) fn measure(size: Size, mut done: impl FnMut(Table)) -> Result<(), Failure> {
     let rows = varied(size.rows);
     done(measure_buckets::<EventKey>(&rows, size)?);
@@ -30,7 +30,7 @@ pub(super) fn measure(size: Size, mut done: impl FnMut(Table)) -> Result<(), Fai
 
 fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Result<Table, Failure> {
     let (stored, expected) = store::<K>(rows)?;
-    let server = server::start(stored);
+    let server = Server::start(stored);
     let runtime = turns::runtime()?;
     let path = |name: &&'static str| path::<K>(name, &runtime, &server.host(), Outcome::Read(expected));
     let paths = names::<K>().iter().map(path).collect::<Result<Vec<_>, _>>()?;
@@ -64,7 +64,7 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     })
 }
 
-/// Runs the path of this name once.
+/// Runs the path with this name once.
 pub(super) fn run_once<K: Salted>(name: &str, host: &str) -> Result<(), Failure> {
     let runtime = turns::runtime()?;
     let name = *names::<K>().iter().find(|one| **one == name).ok_or("there is no such path")?;
@@ -74,7 +74,7 @@ pub(super) fn run_once<K: Salted>(name: &str, host: &str) -> Result<(), Failure>
 
 /// The paths, the peer first.
 fn names<K: Salted>() -> &'static [&'static str] {
-    // The one by hand is for the key with 4 buckets alone.
+    // The path by hand supports only the key with 4 buckets.
     match K::BUCKETS == EventKey::BUCKETS {
         true => &[BIGTABLE_RS, BY_HAND, OWNED, BORROWED],
         false => &[BIGTABLE_RS, OWNED, BORROWED],
@@ -108,7 +108,7 @@ fn path<K: Salted>(
     })
 }
 
-/// The rows by bucket, and what is seen of them in the order of the keys.
+/// The rows by bucket, and what a merge sees of them in key order.
 fn store<K: Salted>(rows: &[(EventKey, Reading)]) -> Result<(Stored, Seen), Failure> {
     let mut buckets = vec![Vec::new(); K::BUCKETS];
     let mut logical = Vec::with_capacity(rows.len());

@@ -1,9 +1,10 @@
-//! The paths that carry most traffic, each beside its peer and its floor: scans, ordered merges, bulk writes, keys.
+//! The paths that carry most traffic, each compared with its peer and its floor: scans, ordered merges, bulk writes,
+//! keys.
 //!
-//! Clients run on one thread, pinned to one core, against a scripted server on another core, whose answers are made
-//! beforehand: messages of 999 chunks, rows of 3 small cells. What counts is the processor time of the client's thread,
-//! user and system; all paths of a table run several times in turn, and the least time of each counts.
-//! Before they are timed, all are shown to read the same rows, and to write the same cells.
+//! Clients run on one thread, pinned to one core, against a scripted server on another core with prepared answers:
+//! messages of 999 chunks, rows of 3 small cells. The measure is the processor time of the client's thread, user and
+//! system; all paths of a table run several times in turn, and the least time of each counts. Before timing, a check
+//! shows that all paths read the same rows and write the same cells.
 
 mod bigtable;
 mod bulk;
@@ -25,7 +26,7 @@ use std::fmt;
 
 pub use self::memory::Peak;
 
-/// Whatever ends the benchmark.
+/// Any error that ends the benchmark.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 /// What is measured.
@@ -61,14 +62,13 @@ impl fmt::Display for Section {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// The rows of each scan and of each merge; a bulk write takes a quarter of them, and of keys there are a tenth, up
-    /// to 10,000.
+    /// The rows of each scan and each merge; a bulk write takes a quarter of them, and keys a tenth, up to 10,000.
     pub rows: u32,
     /// How many times each path is timed.
     pub runs: usize,
 }
 
-/// What the page of all sections begins with.
+/// The beginning of the page of all sections.
 const ABOUT: &str = "\
 # Benchmarks
 
@@ -84,7 +84,7 @@ server, in another thread of the process, over the loopback interface.
 /// Measures these sections, and prints each as a table in Markdown.
 ///
 /// # Errors
-/// When a path fails, hangs, or reads or writes anything else than the others do.
+/// When a path fails, hangs, or reads or writes something else than the others.
 pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
     machine::pin_client();
     println!("{ABOUT}\n{}\n", machine::describe(size));

@@ -1,4 +1,4 @@
-//! Raw tonic: a connection with the client's own options, and a codec that hands over a message's bytes.
+//! Raw tonic: a connection with the client's own options, and a codec that returns the bytes of a message.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use http::uri::PathAndQuery;
@@ -15,7 +15,7 @@ use super::Failure;
 
 pub(super) const TABLE: &str = "projects/keyderive/instances/local/tables/readings";
 
-/// A connection with the windows that no scan has to wait for.
+/// A connection whose windows never make a scan wait.
 pub(super) async fn connect(host: &str) -> Result<Channel, Failure> {
     let endpoint = Endpoint::from_shared(format!("http://{host}"))?
         .initial_stream_window_size(1 << 20)
@@ -24,7 +24,7 @@ pub(super) async fn connect(host: &str) -> Result<Channel, Failure> {
     Ok(endpoint.connect().await?)
 }
 
-/// The whole table, or the rows from a key on: the scripted server tells buckets by it.
+/// Reads the whole table, or the rows from a key on, by which the scripted server chooses the bucket.
 pub(super) fn read_request(start: Option<String>) -> ReadRowsRequest {
     let start_key = start.map(|start| StartKey::StartKeyClosed(start.into()));
     let range = RowRange { start_key, ..RowRange::default() };

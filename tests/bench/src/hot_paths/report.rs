@@ -7,11 +7,11 @@ use super::turns::Cost;
 /// A table of paths.
 pub(super) struct Table {
     pub(super) title: String,
-    /// What is compared, in sentences.
+    /// What the table compares, in sentences.
     pub(super) about: String,
-    /// What a cost is divided by, as in "CPU a row".
+    /// The unit of a cost, as in "CPU a row".
     pub(super) unit: &'static str,
-    /// How many of them a path's cost is for.
+    /// How many units a path's cost covers.
     pub(super) units: u64,
     pub(super) lines: Vec<Line>,
 }
@@ -20,12 +20,12 @@ pub(super) struct Table {
 pub(super) struct Line {
     pub(super) path: String,
     pub(super) cost: Cost,
-    /// The most memory that the path's process had, in MiB, where that is measured.
+    /// The peak memory of the path's process, in MiB, if measured.
     pub(super) memory: Option<f64>,
     pub(super) beside: Beside,
 }
 
-/// What a path is compared with, by the places of the lines, and what is required of it.
+/// What a path is compared with, by line index, and what is required of it.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Beside {
     pub(super) peer: Option<usize>,
@@ -33,16 +33,16 @@ pub(super) struct Beside {
     pub(super) required: Required,
 }
 
-/// What must hold, where there is a number.
+/// The requirements that have a number.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Required {
-    /// At least so many times less time than the peer.
+    /// The least factor by which the path must be faster than the peer.
     pub(super) less_than_peer: Option<f64>,
-    /// At most so many times the time of the floor.
+    /// The most time, as a multiple of the floor's.
     pub(super) of_floor: Option<f64>,
-    /// At most so many allocations a unit.
+    /// The most allocations per unit.
     pub(super) allocations: Option<f64>,
-    /// At most so many MiB.
+    /// The most MiB.
     pub(super) memory: Option<f64>,
 }
 

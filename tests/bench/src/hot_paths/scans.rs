@@ -8,7 +8,7 @@ use tonic::transport::Channel;
 
 use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
 use super::report::{Beside, Line, Required, Table};
-use super::server::{self, Stored};
+use super::server::{Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, floor, raw};
 use crate::{EventKey, LentKey, hand};
@@ -22,7 +22,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let (read, count) = (Outcome::Read(Seen::of(&stored)), Outcome::Counted(rows.into()));
     drop(stored);
 
-    let server = server::start(messages);
+    let server = Server::start(messages);
     let runtime = turns::runtime()?;
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;

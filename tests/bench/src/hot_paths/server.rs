@@ -1,7 +1,8 @@
-//! What the scripted server has: prepared answers, one list of messages for each bucket, and a sum over what is written.
+//! What the scripted server answers: prepared messages for each bucket, and success for writes, which it sums up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, JoinHandle};
 
 use bytes::Bytes;
 use keyderive_proto::data::mutate_rows_response::Entry;
@@ -9,24 +10,25 @@ use keyderive_proto::data::mutation::Mutation;
 use keyderive_proto::data::row_range::StartKey;
 use keyderive_proto::data::{MutateRowsRequest, MutateRowsResponse, ReadRowsRequest};
 use keyderive_proto::values::Status;
-use keyderive_scripted::{Answers, Cell, Script, Server, encode_rows};
+use keyderive_scripted::{Answer, Cell, FAMILY, Mock, Request, Rpc, encode_rows};
 use prost::Message as _;
+use tokio::sync::oneshot;
 
 use super::data::{Reading, cell_written};
 use super::floor::{self, BYTES};
 use super::machine;
 
-/// 3 cells a row make 999 chunks.
+/// With 3 cells per row, 999 chunks.
 const ROWS_A_MESSAGE: usize = 333;
 
-/// The most entries of a request that are answered: as many as Bigtable's limit of mutations allows.
+/// The most entries of a request: Bigtable's limit of mutations.
 const MAX_ENTRIES: i64 = 100_000;
 
-/// The messages of each bucket, or of the one bucket that is read.
+/// The messages of each bucket, or of the only bucket.
 pub(super) struct Stored(Vec<Vec<Bytes>>);
 
 impl Stored {
-    /// Rows in the order of their keys, bucket by bucket.
+    /// Rows in key order, bucket by bucket.
     pub(super) fn new<'a>(buckets: impl IntoIterator<Item = Vec<(Bytes, &'a Reading)>>) -> Self {
         Self(buckets.into_iter().map(|rows| messages(&rows)).collect())
     }
@@ -48,16 +50,16 @@ fn cell((qualifier, value): (&'static str, Bytes)) -> Cell {
 }
 
 impl Script for Stored {
-    fn answer(&self, request: ReadRowsRequest) -> Answers {
+    fn answer(&self, request: &Request) -> Answer {
         let messages = match self.0.as_slice() {
             [messages] => Some(messages),
-            buckets => bucket_of(&request).and_then(|bucket| buckets.get(bucket)),
+            buckets => bucket_of(&request.read_rows()).and_then(|bucket| buckets.get(bucket)),
         };
-        Box::new(messages.cloned().unwrap_or_default().into_iter())
+        Answer::stream(messages.cloned().unwrap_or_default().into_iter())
     }
 }
 
-/// The bucket that a request's one range starts in. A range without a start starts in the first one.
+/// The bucket that the request's only range starts in; the first one if the range has no start.
 fn bucket_of(request: &ReadRowsRequest) -> Option<usize> {
     let [range] = request.rows.as_ref()?.row_ranges.as_slice() else { return None };
     match range.start_key.as_ref() {
@@ -69,12 +71,53 @@ fn bucket_of(request: &ReadRowsRequest) -> Option<usize> {
     }
 }
 
-/// Starts a server on the core that the client is not on.
-pub(super) fn start(script: impl Script) -> Server {
-    Server::start_in(script, machine::pin_server)
+/// What the server answers to the RPCs that a benchmark measures.
+pub(super) trait Script: Send + Sync + 'static {
+    fn answer(&self, request: &Request) -> Answer;
 }
 
-/// What has been written. Requests are decoded only while they are to be checked; else their entries are counted.
+/// A server in a thread of its own, on another core than the client's. It ends when dropped.
+pub(super) struct Server {
+    host: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(super) fn start(script: impl Script) -> Self {
+        let rule = move |request: &Request| match request.rpc {
+            Rpc::ReadRows | Rpc::MutateRows => script.answer(request),
+            _ => Answer::new(),
+        };
+        let mock = Mock::new().by(rule).admin_by(|_| Answer::table([FAMILY])).unrecorded();
+        let (stop, stopped) = oneshot::channel();
+        let (sender, host) = std::sync::mpsc::channel();
+        let thread = thread::spawn(move || {
+            machine::pin_server();
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                sender.send(mock.listen().await).unwrap();
+                let _ = stopped.await;
+            });
+        });
+        Self { host: host.recv().unwrap(), stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// Its address, as `Client::emulator` takes it.
+    pub(super) fn host(&self) -> String {
+        self.host.clone()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.take();
+        let ended = self.thread.take().map(JoinHandle::join);
+        assert!(thread::panicking() || matches!(ended, Some(Ok(()))), "the scripted server has failed");
+    }
+}
+
+/// Sums up what was written. Decodes requests while `is_checked`, and only counts their entries otherwise.
 #[derive(Default)]
 pub(super) struct Written {
     is_checked: AtomicBool,
@@ -87,7 +130,7 @@ impl Written {
         self.is_checked.store(is_checked, Ordering::SeqCst);
     }
 
-    /// How many rows were written, and the sum over their cells where they were checked; and starts anew.
+    /// How many rows were written and, if checked, the sum over their cells; resets both.
     pub(super) fn take(&self) -> (u64, u64) {
         (self.rows.swap(0, Ordering::SeqCst), self.cells.swap(0, Ordering::SeqCst))
     }
@@ -114,7 +157,7 @@ fn sum(request: &MutateRowsRequest) -> u64 {
                     let family = cell.family_name.as_bytes();
                     cell_written(&entry.row_key, family, &cell.column_qualifier, &cell.value)
                 }
-                // Nothing is to be deleted of rows whose columns are all there.
+                // A deletion: rows that have all columns contain none.
                 _ => 1,
             };
             sum = sum.wrapping_add(cell);
@@ -134,10 +177,10 @@ fn count_entries(mut request: &[u8]) -> usize {
     count
 }
 
-/// Takes every write: all entries of an answer are good.
+/// Answers every write with success.
 pub(super) struct Taking {
     written: Arc<Written>,
-    /// The encoded outcomes of the most entries, and where each of them ends.
+    /// The encoded outcomes of `MAX_ENTRIES` entries, and where each of them ends.
     outcomes: Bytes,
     ends: Vec<usize>,
 }
@@ -149,7 +192,7 @@ impl Taking {
         for index in 0..MAX_ENTRIES {
             let entry = Entry { index, status: Some(Status::default()) };
             let one = MutateRowsResponse { entries: vec![entry], rate_limit_info: None };
-            // Encoded messages one after the other are one message.
+            // Concatenated encoded messages are one merged message.
             outcomes.extend(one.encode_to_vec());
             ends.push(outcomes.len());
         }
@@ -158,12 +201,8 @@ impl Taking {
 }
 
 impl Script for Taking {
-    fn answer(&self, _: ReadRowsRequest) -> Answers {
-        Box::new(std::iter::empty())
-    }
-
-    fn answer_write(&self, request: Bytes) -> Answers {
-        let entries = self.written.add(&request);
-        Box::new(std::iter::once(self.outcomes.slice(..self.ends[entries])))
+    fn answer(&self, request: &Request) -> Answer {
+        let entries = self.written.add(&request.message);
+        Answer::stream(std::iter::once(self.outcomes.slice(..self.ends[entries])))
     }
 }

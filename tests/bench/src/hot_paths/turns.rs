@@ -1,4 +1,4 @@
-//! Paths that are run in turn, on one thread.
+//! Paths that run in turn, on one thread.
 
 use std::pin::Pin;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use super::data::Outcome;
 use crate::allocations::counted;
 use crate::meter::processor_time;
 
-/// A run that takes longer has hung.
+/// A run that takes longer hangs.
 const MOST_TIME: Duration = Duration::from_secs(300);
 
 type Run<'a> = Box<dyn Fn() -> Pin<Box<dyn Future<Output = Result<Outcome, Failure>> + 'a>> + 'a>;
 
-/// A way to do the same.
+/// One of several ways to do the same.
 pub(super) struct Path<'a> {
     pub(super) name: &'static str,
-    /// What it must have seen.
+    /// What the path must have seen.
     expected: Outcome,
     run: Run<'a>,
 }
@@ -32,14 +32,14 @@ impl<'a> Path<'a> {
         Self { name, expected, run: Box::new(move || Box::pin(run())) }
     }
 
-    /// Runs it once.
+    /// Runs the path once.
     pub(super) fn run(&self, runtime: &Runtime) -> Result<Outcome, Failure> {
         let outcome = runtime.block_on(async { timeout(MOST_TIME, (self.run)()).await });
         let outcome = outcome.map_err(|_| format!("{}: hangs", self.name))?;
         outcome.map_err(|error| format!("{}: {error}", self.name).into())
     }
 
-    /// Runs it once, and checks what it has seen.
+    /// Runs the path once, and checks what it has seen.
     fn run_checked(&self, runtime: &Runtime) -> Result<(), Failure> {
         let Self { name, expected, .. } = self;
         match self.run(runtime)? {
@@ -49,14 +49,14 @@ impl<'a> Path<'a> {
     }
 }
 
-/// What a path costs in all.
+/// The total cost of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     pub(super) time: Duration,
     pub(super) allocations: u64,
 }
 
-/// A runtime of this one thread.
+/// A runtime on this thread alone.
 pub(super) fn runtime() -> Result<Runtime, Failure> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }

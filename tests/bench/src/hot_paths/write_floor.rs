@@ -1,5 +1,5 @@
-//! `MutateRows` requests by hand, for this key and this row and no others: in the order of the rows, each in one buffer of
-//! a size that is known before a byte is written; and read ahead, sorted and spread over the buckets.
+//! `MutateRows` requests by hand, for this key and this row and no others: in input order, each in one buffer whose
+//! size is computed before a byte is written; and read ahead, sorted, and spread over the buckets.
 
 use std::ops::Range;
 
@@ -23,10 +23,10 @@ const COLUMN_QUALIFIER: u8 = 2 << 3 | BYTES as u8;
 const TIMESTAMP_MICROS: u8 = 3 << 3;
 const VALUE: u8 = 4 << 3 | BYTES as u8;
 
-/// Room for a request of so many rows; a buffer that is too small grows.
+/// Initial capacity per row; a buffer that is too small grows.
 const BYTES_A_ROW: usize = 256;
 
-/// Writes the rows, so many with each request.
+/// Writes the rows, `rows_a_request` with each request.
 pub(super) async fn write(
     channel: &Channel,
     rows: &[(EventKey, Reading)],
@@ -57,8 +57,8 @@ async fn send(channel: &Channel, request: Vec<u8>) -> Result<u64, Failure> {
     Ok(written)
 }
 
-/// Writes the rows, of which so many bytes are read ahead, sorted in each bucket, and sent from one bucket after the other,
-/// so many rows with each request.
+/// Writes the rows with read-ahead: buffers some bytes of rows, sorts them in each bucket, and sends requests from
+/// one bucket after the other.
 pub(super) async fn load(
     channel: &Channel,
     rows: &[(EventKey, Reading)],
@@ -103,7 +103,7 @@ impl Held {
         let (start, head) = (bytes.len(), u64::from_be_bytes(*head));
         entry(key, row, micros, bytes);
         let len = bytes.len() - start;
-        // Before the key are the numbers and lengths of the entry, and of the key.
+        // The entry's tag and length, and the key's, come before the key.
         let key_start = start + 2 + varint_len(len as u64 - 2) + varint_len(key.len() as u64);
         let key = key_start..key_start + key.len();
         bucket.ok_or(Refused)?.push(HeldRow { head, start, len, key });
@@ -185,7 +185,7 @@ fn varint(mut value: u64, out: &mut Vec<u8>) {
     out.push(value as u8);
 }
 
-/// The bytes of a field with so many, tag and length included.
+/// The length of a field of `len` bytes, with its tag and length.
 fn field_len(len: usize) -> usize {
     1 + varint_len(len as u64) + len
 }
@@ -194,7 +194,7 @@ fn varint_len(value: u64) -> usize {
     (70 - (value | 1).leading_zeros() as usize) / 7
 }
 
-/// How many entries of an answer are good, when all are.
+/// How many entries an answer has, all of which must be successful.
 fn count_good(mut answer: &[u8]) -> Result<u64, Refused> {
     const STATUS: u64 = 2 << 3 | BYTES;
     const CODE: u64 = 1 << 3;

@@ -8,7 +8,7 @@ use keyderive_proto::data;
 use keyderive_proto::data::row_filter::{Condition, Filter};
 use tonic::Status;
 
-/// How deep the proxy follows a filter; the service stops at 20.
+/// How deep the proxy converts a filter; the service stops at 20.
 const MAX_DEPTH: u8 = 32;
 
 /// Bigtable's timestamps are whole milliseconds, in microseconds.
@@ -48,7 +48,7 @@ fn at_depth(message: data::RowFilter, depth: u8) -> Result<RowFilter, Status> {
     })
 }
 
-/// The filters of a chain or of an interleave, of which the service wants two at least.
+/// The filters of a chain or an interleave; the service requires at least two.
 fn parts(filters: Vec<data::RowFilter>, depth: u8) -> Result<Vec<RowFilter>, Status> {
     if filters.len() < 2 {
         return Err(refused("a chain and an interleave have two filters at least"));
@@ -56,7 +56,7 @@ fn parts(filters: Vec<data::RowFilter>, depth: u8) -> Result<Vec<RowFilter>, Sta
     filters.into_iter().map(|filter| at_depth(filter, depth)).collect()
 }
 
-/// A branch that is not there leaves nothing.
+/// An absent branch lets no cell pass.
 fn conditional(condition: Condition, depth: u8) -> Result<RowFilter, Status> {
     let branch = |filter: Option<Box<data::RowFilter>>| {
         filter.map_or_else(|| Ok(RowFilter::block_all()), |filter| at_depth(*filter, depth))
@@ -103,7 +103,7 @@ fn values(range: data::ValueRange) -> Result<RowFilter, Status> {
 
 type Bounds = (Bound<Bytes>, Bound<Bytes>);
 
-/// A range that holds something, with no end that could be taken for none.
+/// A range that is not empty, and whose end cannot be mistaken for no end.
 fn some_range(start: Bound<Bytes>, end: Bound<Bytes>) -> Result<Bounds, Status> {
     let is_some = match (&start, &end) {
         (_, Bound::Unbounded) => true,
@@ -125,7 +125,7 @@ fn timestamps(range: data::TimestampRange) -> Result<RowFilter, Status> {
     })
 }
 
-/// A range of timestamps that holds something: its start and its end, where 0 is no end.
+/// The start and the end of a range of timestamps that is not empty; an end of 0 is no end.
 pub(super) fn micros(range: data::TimestampRange) -> Result<(i64, i64), Status> {
     let (start, end) = (range.start_timestamp_micros, range.end_timestamp_micros);
     let is_whole = [start, end].iter().all(|micros| *micros >= 0 && micros % MILLISECOND == 0);

@@ -1,4 +1,4 @@
-//! Changes of rows.
+//! Mutations.
 
 use bytes::Bytes;
 use keyderive::row::{Mutation, ReadModifyWrite};
@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::filter::micros;
 
-/// The timestamp by which the protocol names the server's time.
+/// The protocol's timestamp for the server's time.
 const SERVER_TIME: i64 = -1;
 
 pub(crate) fn mutations(messages: Vec<data::Mutation>) -> Result<Vec<Mutation>, Status> {
@@ -62,7 +62,7 @@ fn delete_from_column(delete: DeleteFromColumn) -> Result<Mutation, Status> {
     })
 }
 
-/// The column and the timestamp of an aggregate's cell.
+/// The column and the timestamp of an aggregate cell.
 fn aggregate(column: Option<data::Value>, time: Option<data::Value>) -> Result<(Bytes, i64), Status> {
     match (kind(column), kind(time)) {
         (Some(Kind::RawValue(column)), Some(Kind::RawTimestampMicros(time))) => Ok((column, time)),

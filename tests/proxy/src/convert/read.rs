@@ -1,4 +1,4 @@
-//! What a read asks for.
+//! Reads.
 
 use keyderive::client::ReadRows;
 use keyderive::plan::KeyRange;
@@ -8,7 +8,7 @@ use tonic::Status;
 
 use super::optional_filter;
 
-/// The rows that a request asks for: all of them where it names none.
+/// The rows of a request: all rows if it names none.
 pub(crate) fn read_rows(request: data::ReadRowsRequest) -> Result<ReadRows, Status> {
     let limit = u64::try_from(request.rows_limit)
         .map_err(|_| Status::invalid_argument("a limit is not below zero"))?;
@@ -19,7 +19,7 @@ pub(crate) fn read_rows(request: data::ReadRowsRequest) -> Result<ReadRows, Stat
     };
     read = rows.row_keys.into_iter().fold(read, ReadRows::key);
     read = rows.row_ranges.into_iter().map(key_range).fold(read, ReadRows::range);
-    // To the protocol 0 is no limit.
+    // In the protocol, 0 is no limit.
     if limit > 0 {
         read = read.limit(limit);
     }
@@ -29,7 +29,7 @@ pub(crate) fn read_rows(request: data::ReadRowsRequest) -> Result<ReadRows, Stat
     Ok(if request.reversed { read.reversed() } else { read })
 }
 
-/// The same keys as a half-open range: the key after `k` is `k` and a zero byte.
+/// The same keys as a half-open range: the successor of `k` is `k` and a zero byte.
 fn key_range(range: data::RowRange) -> KeyRange {
     let after = |key: &[u8]| [key, b"\0"].concat();
     let start = match range.start_key {

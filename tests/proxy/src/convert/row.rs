@@ -4,7 +4,7 @@ use bytes::Bytes;
 use keyderive::row::Row;
 use keyderive_proto::data;
 
-/// The row as a message, its families and columns in the order in which the cells come.
+/// The row as a message, with families and columns in the order of their cells.
 pub(crate) fn row(row: &Row) -> data::Row {
     let mut families: Vec<data::Family> = Vec::new();
     for cell in row.cells() {

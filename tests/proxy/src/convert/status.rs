@@ -1,11 +1,11 @@
-//! How operations ended.
+//! Results of operations.
 
 use keyderive::Error;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::values::Status;
 use tonic::Code;
 
-/// An operation succeeded.
+/// The status of a successful operation.
 pub(crate) fn ok() -> Status {
     Status::default()
 }

@@ -1,154 +1,77 @@
-//! What is sent about tables, when it is sent again, and how long consistency is waited for.
+//! What is sent about tables, when it is retried, and how long consistency is waited for.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use keyderive_proto::admin::bigtable_table_admin_server::{BigtableTableAdmin, BigtableTableAdminServer};
 use keyderive_proto::admin::modify_column_families_request::modification::Mod;
 use keyderive_proto::admin::{
-    CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, DeleteTableRequest,
-    DropRowRangeRequest, GenerateConsistencyTokenRequest, GenerateConsistencyTokenResponse, GetTableRequest,
-    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table, UpdateTableRequest,
+    CheckConsistencyRequest, CheckConsistencyResponse, CreateTableRequest, GenerateConsistencyTokenResponse,
+    ListTablesRequest, ListTablesResponse, ModifyColumnFamiliesRequest, Table,
 };
-use keyderive_proto::values::{Empty, Operation};
+use keyderive_proto::values::Empty;
+use keyderive_scripted::{Answer, Mock, Request, Rpc};
 use tokio::time::Instant;
-use tonic::body::Body;
-use tonic::{Code, Request, Response, Status};
-use tower_service::Service as _;
+use tonic::Code;
 
 use crate::client::admin::*;
-use crate::client::{BoxFuture, InProcess};
+use crate::client::connected_by;
 
-/// Fails each call of a list by its status, then answers.
-#[derive(Clone)]
-struct Script {
-    failures: Arc<Mutex<VecDeque<Code>>>,
-    /// What each further page of tables ends with.
-    next_page: Arc<dyn Fn(&str) -> String + Send + Sync>,
-    /// How many checks find that not every cluster has all.
-    lagging: Arc<Mutex<u32>>,
-    seen: Arc<Mutex<Vec<String>>>,
-    created: Arc<Mutex<Option<CreateTableRequest>>>,
-    modified: Arc<Mutex<Option<ModifyColumnFamiliesRequest>>>,
+fn client(mock: &Mock) -> Client {
+    connected_by(Client::builder(), mock.connector()).unwrap()
 }
 
-impl Default for Script {
-    fn default() -> Self {
-        Self {
-            failures: Arc::default(),
-            next_page: Arc::new(|_| String::new()),
-            lagging: Arc::default(),
-            seen: Arc::default(),
-            created: Arc::default(),
-            modified: Arc::default(),
+fn succeeding() -> Mock {
+    Mock::new().admin_by(success)
+}
+
+/// Fails one request for each of the codes, and then succeeds.
+fn failing(codes: &'static [Code]) -> Mock {
+    let codes = Mutex::new(codes.iter());
+    Mock::new().admin_by(move |request| match codes.lock().unwrap().next() {
+        Some(code) => Answer::failure(*code),
+        None => success(request),
+    })
+}
+
+fn success(request: &Request) -> Answer {
+    match request.rpc {
+        Rpc::ListTables => page(request, |_| String::new()),
+        Rpc::GenerateConsistencyToken => {
+            Answer::new().send(&GenerateConsistencyTokenResponse { consistency_token: "token".to_owned() })
         }
+        Rpc::CheckConsistency => Answer::new().send(&CheckConsistencyResponse { consistent: true }),
+        // An empty message is an empty `Table` too.
+        _ => Answer::new().send(&Empty {}),
     }
 }
 
-impl Script {
-    fn failing(failures: &[Code]) -> Self {
-        Self { failures: Arc::new(Mutex::new(failures.iter().copied().collect())), ..Self::default() }
-    }
+/// The first page of a list of tables, or a further one with its next token.
+fn page(request: &Request, next_page: impl Fn(&str) -> String) -> Answer {
+    let ListTablesRequest { parent, page_token, .. } = request.decode();
+    let (names, next_page_token) = match page_token.as_str() {
+        "" => (["d", "a"], "more".to_owned()),
+        token => (["c", "b"], next_page(token)),
+    };
+    let table = |name| Table { name: format!("{parent}/tables/{name}"), ..Table::default() };
+    Answer::new().send(&ListTablesResponse { tables: names.map(table).into(), next_page_token })
+}
 
-    fn client(&self) -> Client {
-        Client::builder().in_process(Arc::new(self.clone()), None)
-    }
-
-    fn see<T>(&self, rpc: &str, request: &Request<T>) -> Result<(), Status> {
-        let route = request.metadata().get("x-goog-request-params").unwrap().to_str().unwrap();
-        self.seen.lock().unwrap().push(format!("{rpc} {route}"));
-        match self.failures.lock().unwrap().pop_front() {
-            Some(code) => Err(Status::new(code, "as the script says")),
-            None => Ok(()),
+/// Finds clusters lagging in the first `checks` checks of consistency.
+fn lagging(checks: u32) -> Mock {
+    let left = AtomicU32::new(checks);
+    Mock::new().admin_by(move |request| match request.rpc {
+        Rpc::CheckConsistency => {
+            assert_eq!(request.decode::<CheckConsistencyRequest>().consistency_token, "token");
+            let left = left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+            Answer::new().send(&CheckConsistencyResponse { consistent: left.is_err() })
         }
-    }
-
-    fn calls(&self) -> usize {
-        self.seen.lock().unwrap().len()
-    }
+        _ => success(request),
+    })
 }
 
-impl InProcess for Script {
-    fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
-        let mut server = BigtableTableAdminServer::new(self.clone());
-        Box::pin(async move { server.call(request).await.unwrap() })
-    }
-}
-
-#[tonic::async_trait]
-impl BigtableTableAdmin for Script {
-    async fn create_table(&self, request: Request<CreateTableRequest>) -> Result<Response<Table>, Status> {
-        self.see("CreateTable", &request)?;
-        *self.created.lock().unwrap() = Some(request.into_inner());
-        Ok(Response::new(Table::default()))
-    }
-
-    async fn list_tables(
-        &self,
-        request: Request<ListTablesRequest>,
-    ) -> Result<Response<ListTablesResponse>, Status> {
-        self.see("ListTables", &request)?;
-        let ListTablesRequest { parent, page_token, .. } = request.into_inner();
-        let page = |names: [&str; 2], next: &str| ListTablesResponse {
-            tables: names
-                .map(|name| Table { name: format!("{parent}/tables/{name}"), ..Table::default() })
-                .into(),
-            next_page_token: next.to_owned(),
-        };
-        Ok(Response::new(match page_token.as_str() {
-            "" => page(["d", "a"], "more"),
-            token => page(["c", "b"], &(self.next_page)(token)),
-        }))
-    }
-
-    async fn get_table(&self, request: Request<GetTableRequest>) -> Result<Response<Table>, Status> {
-        self.see("GetTable", &request)?;
-        Ok(Response::new(Table::default()))
-    }
-
-    async fn delete_table(&self, request: Request<DeleteTableRequest>) -> Result<Response<Empty>, Status> {
-        self.see("DeleteTable", &request)?;
-        Ok(Response::new(Empty {}))
-    }
-
-    async fn update_table(&self, _: Request<UpdateTableRequest>) -> Result<Response<Operation>, Status> {
-        Err(Status::unimplemented("not in the script"))
-    }
-
-    async fn modify_column_families(
-        &self,
-        request: Request<ModifyColumnFamiliesRequest>,
-    ) -> Result<Response<Table>, Status> {
-        self.see("ModifyColumnFamilies", &request)?;
-        *self.modified.lock().unwrap() = Some(request.into_inner());
-        Ok(Response::new(Table::default()))
-    }
-
-    async fn drop_row_range(&self, request: Request<DropRowRangeRequest>) -> Result<Response<Empty>, Status> {
-        self.see("DropRowRange", &request)?;
-        Ok(Response::new(Empty {}))
-    }
-
-    async fn generate_consistency_token(
-        &self,
-        request: Request<GenerateConsistencyTokenRequest>,
-    ) -> Result<Response<GenerateConsistencyTokenResponse>, Status> {
-        self.see("GenerateConsistencyToken", &request)?;
-        Ok(Response::new(GenerateConsistencyTokenResponse { consistency_token: "token".to_owned() }))
-    }
-
-    async fn check_consistency(
-        &self,
-        request: Request<CheckConsistencyRequest>,
-    ) -> Result<Response<CheckConsistencyResponse>, Status> {
-        self.see("CheckConsistency", &request)?;
-        assert_eq!(request.get_ref().consistency_token, "token");
-        let mut lagging = self.lagging.lock().unwrap();
-        let consistent = *lagging == 0;
-        *lagging = lagging.saturating_sub(1);
-        Ok(Response::new(CheckConsistencyResponse { consistent }))
-    }
+fn calls(mock: &Mock) -> usize {
+    mock.admin_requests().len()
 }
 
 fn cf() -> Family {
@@ -157,41 +80,43 @@ fn cf() -> Family {
 
 #[tokio::test(start_paused = true)]
 async fn what_reads_is_sent_again_and_what_changes_is_not() {
-    let script = Script::failing(&[Code::Unavailable, Code::DeadlineExceeded]);
-    script.client().table_info("t").await.unwrap();
-    assert_eq!(script.calls(), 3);
-    let error = Script::failing(&[Code::Internal]).client().table_info("t").await.unwrap_err();
+    let mock = failing(&[Code::Unavailable, Code::DeadlineExceeded]);
+    client(&mock).table_info("t").await.unwrap();
+    assert_eq!(calls(&mock), 3);
+    let error = client(&failing(&[Code::Internal])).table_info("t").await.unwrap_err();
     assert!(!error.is_outcome_unknown(), "{error}");
-    let error = Script::failing(&[Code::AlreadyExists]).client().create_table("t", NewTable::default()).await;
+    let error = client(&failing(&[Code::AlreadyExists])).create_table("t", NewTable::default()).await;
     assert!(!error.unwrap_err().is_outcome_unknown());
 
-    fn open(error: &Error, script: &Script) {
-        assert!(error.is_unavailable() && script.calls() == 1, "{error}");
+    fn open(error: &Error, mock: &Mock) {
+        assert!(error.is_unavailable() && calls(mock) == 1, "{error}");
         assert!(error.is_outcome_unknown() && !error.is_retryable(), "{error}");
     }
-    let once = || Script::failing(&[Code::Unavailable]);
-    let script = once();
-    open(&script.client().create_table("t", NewTable::default()).await.unwrap_err(), &script);
-    let script = once();
-    open(&script.client().delete_table("t").await.unwrap_err(), &script);
-    let script = once();
-    open(&script.client().modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err(), &script);
-    let script = once();
-    open(&script.client().drop_row_range("t", "a".into()).await.unwrap_err(), &script);
+    let once = || failing(&[Code::Unavailable]);
+    let mock = once();
+    open(&client(&mock).create_table("t", NewTable::default()).await.unwrap_err(), &mock);
+    let mock = once();
+    open(&client(&mock).delete_table("t").await.unwrap_err(), &mock);
+    let mock = once();
+    open(&client(&mock).modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err(), &mock);
+    let mock = once();
+    open(&client(&mock).drop_row_range("t", "a".into()).await.unwrap_err(), &mock);
 }
 
 #[tokio::test]
 async fn requests_are_routed_by_the_table_or_the_instance() {
-    let script = Script::default();
-    let client = script.client();
+    let mock = succeeding();
+    let client = client(&mock);
     client.create_table("t", NewTable::default()).await.unwrap();
     client.list_tables().await.unwrap();
     client.modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap();
     client.wait_for_consistency("t").await.unwrap();
     let instance = "projects%2Fkeyderive%2Finstances%2Flocal";
     let table = format!("name={instance}%2Ftables%2Ft");
+    let seen =
+        |request: &Request| format!("{:?} {}", request.rpc, request.header("x-goog-request-params").unwrap());
     assert_eq!(
-        *script.seen.lock().unwrap(),
+        mock.admin_requests().iter().map(seen).collect::<Vec<_>>(),
         [
             format!("CreateTable parent={instance}"),
             format!("ListTables parent={instance}"),
@@ -205,19 +130,16 @@ async fn requests_are_routed_by_the_table_or_the_instance() {
 
 #[tokio::test]
 async fn tables_are_listed_over_all_pages_by_their_short_names() {
-    assert_eq!(Script::default().client().list_tables().await.unwrap(), ["a", "b", "c", "d"]);
+    assert_eq!(client(&succeeding()).list_tables().await.unwrap(), ["a", "b", "c", "d"]);
 }
 
 #[tokio::test]
 async fn a_list_of_tables_without_end_is_an_error() {
     async fn listed(next_page: impl Fn(&str) -> String + Send + Sync + 'static) -> String {
-        let asked = std::sync::atomic::AtomicU32::new(0);
-        let next_page = move |token: &str| {
-            assert!(asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) < 5000, "the list does not end");
-            next_page(token)
-        };
-        let script = Script { next_page: Arc::new(next_page), ..Script::default() };
-        let error = script.client().list_tables().await.unwrap_err();
+        let mock = Mock::new().admin_by(move |request| page(request, &next_page));
+        let client = client(&mock);
+        let listed = tokio::time::timeout(Duration::from_secs(60), client.list_tables());
+        let error = listed.await.expect("the list does not end").unwrap_err();
         assert!(error.is_protocol_violation(), "{error}");
         error.to_string()
     }
@@ -234,11 +156,11 @@ async fn a_list_of_tables_without_end_is_an_error() {
 
 #[tokio::test]
 async fn a_table_is_created_as_it_is_declared() {
-    let script = Script::default();
+    let mock = succeeding();
     let families = vec![cf(), Family::aggregate("sums", Aggregate::Sum, GcRule::never())];
     let new = NewTable { families, splits: vec!["a".into(), "b".into()], row_key_schema: None };
-    script.client().create_table("t", new).await.unwrap();
-    let created = script.created.lock().unwrap().clone().unwrap();
+    client(&mock).create_table("t", new).await.unwrap();
+    let created = mock.admin_requests()[0].decode::<CreateTableRequest>();
     assert_eq!(
         (created.table_id.as_str(), created.parent.as_str()),
         ("t", "projects/keyderive/instances/local")
@@ -252,14 +174,14 @@ async fn a_table_is_created_as_it_is_declared() {
 
 #[tokio::test]
 async fn a_change_of_a_rule_names_what_it_changes() {
-    let script = Script::default();
+    let mock = succeeding();
     let changes = vec![
         FamilyChange::add(cf()),
         FamilyChange::gc_rule("old", GcRule::never()),
         FamilyChange::drop("gone"),
     ];
-    script.client().modify_families("t", changes).await.unwrap();
-    let sent = script.modified.lock().unwrap().clone().unwrap().modifications;
+    client(&mock).modify_families("t", changes).await.unwrap();
+    let sent = mock.admin_requests()[0].decode::<ModifyColumnFamiliesRequest>().modifications;
     let shape: Vec<_> = sent
         .into_iter()
         .map(|change| {
@@ -282,8 +204,8 @@ async fn a_change_of_a_rule_names_what_it_changes() {
 
 #[tokio::test]
 async fn what_no_table_can_be_is_not_sent() {
-    let script = Script::default();
-    let client = script.client();
+    let mock = succeeding();
+    let client = client(&mock);
     let bad = Family::new("cf", GcRule::max_versions(0));
     let new = NewTable { families: vec![cf(), bad.clone()], ..NewTable::default() };
     for error in [
@@ -298,15 +220,15 @@ async fn what_no_table_can_be_is_not_sent() {
     }
     let error = client.modify_families("t", Vec::new()).await.unwrap_err();
     assert!(error.is_invalid_argument(), "{error}");
-    assert_eq!(script.calls(), 0);
+    assert_eq!(calls(&mock), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn consistency_is_asked_for_with_growing_pauses() {
-    let script = Script { lagging: Arc::new(Mutex::new(8)), ..Script::default() };
+    let mock = lagging(8);
     let begun = Instant::now();
-    script.client().wait_for_consistency("t").await.unwrap();
-    assert_eq!(script.calls(), 10);
+    client(&mock).wait_for_consistency("t").await.unwrap();
+    assert_eq!(calls(&mock), 10);
     // Eight pauses of 25 ms to 3.2 s, of each a half to the whole.
     let waited = begun.elapsed();
     assert!((Duration::from_millis(3187)..Duration::from_millis(6400)).contains(&waited), "{waited:?}");
@@ -314,12 +236,12 @@ async fn consistency_is_asked_for_with_growing_pauses() {
 
 #[tokio::test(start_paused = true)]
 async fn consistency_that_does_not_come_is_a_deadline() {
-    let script = Script { lagging: Arc::new(Mutex::new(u32::MAX)), ..Script::default() };
-    let client = script.client().with(|settings| settings.admin.total_timeout = Duration::from_secs(30));
+    let mock = lagging(u32::MAX);
+    let client = client(&mock).with(|settings| settings.admin.total_timeout = Duration::from_secs(30));
     let begun = Instant::now();
     let error = client.wait_for_consistency("t").await.unwrap_err();
     assert!(begun.elapsed() <= Duration::from_secs(30), "{:?}", begun.elapsed());
-    assert!(error.is_deadline_exceeded() && error.attempts() as usize + 1 == script.calls(), "{error}");
+    assert!(error.is_deadline_exceeded() && error.attempts() as usize + 1 == calls(&mock), "{error}");
     let text = error.to_string();
     assert!(
         text.starts_with(

@@ -1,0 +1,76 @@
+//! Opening, sharing and reopening files.
+
+use keyderive::{Client, RowKey as _};
+
+use super::{Directory, FILE, ReadingKey, child, reading, readings};
+
+#[test]
+fn tables_are_there_again_in_another_runtime() {
+    let directory = Directory::new("again");
+    let file = directory.file("readings.keyderive");
+    let rows: Vec<_> = (0..1000).map(|id| reading(0, id)).collect();
+    let run = |future: std::pin::Pin<Box<dyn Future<Output = ()>>>| {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future);
+    };
+    let (path, written) = (file.clone(), rows.clone());
+    run(Box::pin(async move {
+        let client = Client::embedded_at(&path).await.unwrap();
+        assert_eq!(
+            client.target().to_string(),
+            format!("embedded Bigtable (in the file `{}`)", path.display())
+        );
+        readings(&client).create_if_absent().await.unwrap();
+        readings(&client).put_all(&written).await.unwrap();
+    }));
+    run(Box::pin(async move {
+        let client = Client::embedded_at(&file).await.unwrap();
+        let table = readings(&client);
+        assert_eq!(table.scan(ReadingKey::scan()).collect().await.unwrap(), rows);
+        let mut reversed = table.scan(ReadingKey::scan()).reversed().collect().await.unwrap();
+        reversed.reverse();
+        assert_eq!(reversed, rows);
+        assert_eq!(table.get(&rows[500].0).await.unwrap().as_ref(), Some(&rows[500].1));
+        // A stream keeps the file open, even without its client.
+        let mut stream = table.scan(ReadingKey::scan()).stream();
+        drop((table, client));
+        assert_eq!(stream.next().await.unwrap().unwrap(), rows[0]);
+        assert!(Client::embedded_at(&file).await.unwrap_err().is_file_in_use());
+        drop(stream);
+        Client::embedded_at(&file).await.unwrap();
+    }));
+}
+
+#[tokio::test]
+async fn a_file_is_for_one_process() {
+    let directory = Directory::new("one");
+    let file = directory.file("readings.keyderive");
+    let client = Client::embedded_at(&file).await.unwrap();
+    readings(&client).create_if_absent().await.unwrap();
+    let said = child("files::opens_a_file_that_is_open", &file).output().unwrap();
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let expected = format!("refused: the file `{}` is in use by another process", file.display());
+    assert!(said.contains(&expected), "{said}");
+}
+
+/// Runs in a child.
+#[tokio::test]
+async fn opens_a_file_that_is_open() {
+    let Some(file) = std::env::var_os(FILE) else { return };
+    let error = Client::embedded_at(file).await.unwrap_err();
+    assert!(error.is_file_in_use() && !error.is_misconfiguration());
+    println!("refused: {error}");
+}
+
+#[tokio::test]
+async fn a_file_that_is_none_is_told_by_its_name() {
+    let directory = Directory::new("none");
+    let file = directory.file("text");
+    std::fs::write(&file, "text").unwrap();
+    let error = Client::embedded_at(&file).await.unwrap_err();
+    assert!(
+        error.is_misconfiguration() && error.to_string().contains(&file.display().to_string()),
+        "{error}"
+    );
+    let error = Client::embedded_at(directory.file("no/such/directory")).await.unwrap_err();
+    assert!(error.is_misconfiguration() && error.to_string().contains("no/such/directory"), "{error}");
+}

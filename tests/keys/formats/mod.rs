@@ -1,0 +1,66 @@
+//! The laws for every format: each type in each codec in each layout, from the crate's list of formats.
+//!
+//! A row of the list becomes a key type for each of its types: the value between two strings, after a salt over
+//! the first two fields. [`Case`] is such a key type in terms of [`Value`]s, so that a law is written once.
+
+mod cases;
+mod laws;
+mod list;
+mod model;
+mod page;
+
+use std::ops::Bound;
+
+use keyderive::key::{DecodeError, EncodeError, Field, Schema};
+use keyderive::plan::{PlanError, Request};
+use model::{Value, Values};
+
+/// A key in any format.
+#[derive(Clone, Debug, PartialEq, PartialOrd)]
+struct Key {
+    first: String,
+    value: Value,
+    last: String,
+}
+
+/// The order of a format's bytes, from the list.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Order {
+    Ascending,
+    Descending,
+    Unordered,
+}
+
+/// A row of the list with one of its types: a key type.
+struct Case {
+    layout: &'static str,
+    attributes: &'static str,
+    codec: &'static str,
+    type_name: &'static str,
+    order: Order,
+    rounds: bool,
+    schema: &'static Schema,
+    /// The field by the type's codec, which the derive must choose.
+    declared: Field,
+    values: Values,
+    examples: Vec<Value>,
+    /// The value's encoding before the layout escapes it; `None` if the codec rejects the value.
+    write: fn(&Value) -> Option<Vec<u8>>,
+    /// `None` if the type has no such value.
+    encode: Encode,
+    decode: fn(&[u8]) -> Result<Key, DecodeError>,
+    range: Option<Range>,
+}
+
+type Encode = fn(&Key) -> Option<Result<Vec<u8>, EncodeError>>;
+
+/// The requests of a scan with a fixed first field and a range of values; `None` if the type has no such bound.
+type Range =
+    for<'a> fn(&'a str, Bound<&'a Value>, Bound<&'a Value>) -> Option<Result<Vec<Request>, PlanError>>;
+
+impl Case {
+    /// The name of the case, by which to find it in the list.
+    fn name(&self) -> String {
+        format!("{} {} {}", self.layout, self.attributes, self.type_name)
+    }
+}

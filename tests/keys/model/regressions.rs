@@ -1,0 +1,80 @@
+//! Counterexamples that the model has found, shrunk.
+
+use keyderive::{Client, RowKey as _};
+
+use super::case::{Case, Content, Execution, Read};
+use super::constraints::Constraint::{Fix, Open};
+use super::keys::{BehindOneField, BehindTag, ModelKey, OneName, OrderedSalted, OrderedTagged};
+use super::run::one;
+
+async fn holds<K: ModelKey>(case: Case<K>) {
+    if let Err(fault) = one(&Client::embedded(), &case).await {
+        panic!("{fault}\n{case}");
+    }
+}
+
+fn rows<K: ModelKey>(keys: impl IntoIterator<Item = K>) -> Content<K> {
+    Content { rows: keys.into_iter().zip(0..).collect(), foreign: Vec::new() }
+}
+
+/// Unless pages are in order, a page that resumes after the last row of the previous one loses rows of other buckets.
+#[tokio::test]
+async fn pages_of_an_unordered_scan_lose_no_row() {
+    let key = |at| BehindTag { user: ".".into(), level: i16::MIN, at };
+    let content = rows([key(2), key(1)]);
+    let execution = Execution { read: Read::Pages(1), unordered: true, ..Execution::PLAIN };
+    holds(Case { content, constraints: (Open, Open, Open), execution }).await;
+}
+
+/// The same with the salt after a field, which the token holds too.
+#[tokio::test]
+async fn pages_of_an_unordered_scan_with_a_salt_after_a_field() {
+    let key = |site: &str, number| BehindOneField { user: "b~$".into(), site: site.into(), number };
+    let content = rows([key("", 759), key("\u{10ffff}", 998)]);
+    let execution = Execution { read: Read::Pages(1), unordered: true, ..Execution::PLAIN };
+    holds(Case { content, constraints: (Fix("b~$".into()), Open, Open), execution }).await;
+}
+
+/// A scan from the start of the table begins after the key of the marker row, so it reads no foreign row there.
+#[tokio::test]
+async fn the_key_of_the_marker_is_met_by_no_scan() {
+    let content = Content { foreign: vec![b"\0".to_vec()], ..rows([]) };
+    for skip_foreign in [true, false] {
+        let execution = Execution { skip_foreign, ..Execution::PLAIN };
+        holds(Case::<OneName> { content: content.clone(), constraints: (Open,), execution }).await;
+    }
+}
+
+/// A row of the bare tag and a zero byte is in the range of the key with empty fields: a foreign row, and not one of
+/// another tag.
+#[tokio::test]
+async fn a_malformed_escape_after_a_tag_is_foreign() {
+    let content = Content { foreign: vec![b"N#\0".to_vec()], ..rows([]) };
+    for skip_foreign in [true, false] {
+        let execution = Execution { skip_foreign, ..Execution::PLAIN };
+        let constraints = (Open, Open, Open);
+        holds(Case::<OrderedTagged> { content: content.clone(), constraints, execution }).await;
+    }
+}
+
+/// A foreign row without a separator after its salt comes first in its bucket. If it ranked after all rows of other
+/// buckets, it would hold back the rows after it, and a scan with a limit would end without them.
+#[tokio::test]
+async fn a_malformed_escape_after_a_salt_holds_back_no_row() {
+    let key = |user: &str, at, rank, blob: &[u8], note: &str| OrderedSalted {
+        user: user.into(),
+        at,
+        rank,
+        blob: blob.into(),
+        note: note.into(),
+    };
+    let first = key("\u{1}", i64::MAX - 1, 0, &[254], "a");
+    let second = key("\u{1}\0\0", 2, 2, &[], "a\u{1}");
+    assert_eq!(first.encode().unwrap()[..2], *b"\x8b\0");
+    let content = Content { foreign: vec![b"\x8b\0".to_vec()], ..rows([first, second]) };
+    for (read, reversed) in [(Read::All, false), (Read::Limit(1), false), (Read::Limit(2), true)] {
+        let execution = Execution { read, reversed, skip_foreign: false, ..Execution::PLAIN };
+        let constraints = (Open, Open, Open, Open, Open);
+        holds(Case { content: content.clone(), constraints, execution }).await;
+    }
+}

@@ -1,0 +1,138 @@
+//! Parts of a plan by ranges of stored keys, into which a full scan is split.
+
+use keyderive::RowKey;
+use keyderive::plan::{KeyRange, Plan};
+use proptest::prelude::*;
+
+use crate::keys::{Sample, check, for_every_key};
+use crate::plans::{Candidates, asks_for, lists, picks};
+
+/// The ranges between these keys, which together cover all row keys.
+fn between(mut splits: Vec<Vec<u8>>) -> Vec<KeyRange> {
+    splits.retain(|split| !split.is_empty());
+    splits.sort();
+    splits.dedup();
+    let starts = [Vec::new()].into_iter().chain(splits.clone());
+    let ends = splits.into_iter().map(Some).chain([None]);
+    starts.zip(ends).map(|(start, end)| KeyRange::new(start, end)).collect()
+}
+
+/// Wherever a plan is split, also within a key and right before or after one, the parts together read each of its rows
+/// once, and each part reads the rows in its range.
+fn parts_are_the_whole<K: Sample + Candidates>() {
+    let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), prop::option::of(any::<u8>()));
+    let inputs = (
+        prop::collection::vec(K::key(), 2..8),
+        picks(),
+        prop::collection::vec(cut, 0..5),
+        any::<prop::sample::Index>(),
+    );
+    check(inputs, |(keys, picks, cuts, at)| {
+        let encoded: Vec<_> = keys.iter().filter_map(|key| key.encode().ok()).collect();
+        let splits = cuts.iter().map(|(key, len, byte)| {
+            let key = key.get(&encoded);
+            key[..len.index(key.len() + 1)].iter().copied().chain(*byte).collect()
+        });
+        let windows = between(splits.collect());
+        let lists: Vec<_> = lists(&picks, &keys)
+            .into_iter()
+            .map(|mut list| {
+                list.truncate(3);
+                list
+            })
+            .collect();
+        let candidates = K::candidates_of_lists(&lists, &keys[0], &keys[1]);
+        let step = 1 + candidates.len() / 10;
+        for plan in candidates.into_iter().skip(at.index(step)).step_by(step).filter_map(|one| one.plan.ok())
+        {
+            let parts: Vec<Plan<K>> = windows.iter().map(|window| plan.within(window)).collect();
+            let whole = plan.requests();
+            let asked: Vec<_> = parts.iter().flat_map(Plan::requests).collect();
+            for key in &encoded {
+                prop_assert_eq!(asks_for(&asked, key), asks_for(&whole, key), "{:?} in {:?}", plan, windows);
+            }
+            for (part, window) in parts.iter().zip(&windows) {
+                prop_assert_eq!(part.is_empty(), part.requests().is_empty());
+                // A part of a part lies in both ranges.
+                prop_assert_eq!(part.within(&KeyRange::new("", None)).requests(), part.requests());
+                for request in part.requests() {
+                    prop_assert!(request.keys().iter().all(|key| window.contains(key)));
+                    for range in request.ranges() {
+                        prop_assert_eq!(&range.intersection(window), range);
+                    }
+                }
+            }
+        }
+        Ok(())
+    });
+}
+for_every_key!(parts_are_the_whole);
+
+#[derive(RowKey)]
+struct UserKey {
+    user: u64,
+    at: u64,
+}
+
+#[derive(RowKey)]
+#[salt(range = 4, over = "user")]
+struct SaltedUserKey {
+    user: u64,
+    at: u64,
+}
+
+/// A long list is split, not copied: each part has its own values, and all parts together read what the whole plan reads,
+/// each range once, except ranges that a split goes through.
+#[test]
+fn parts_of_a_long_list_are_not_each_as_long() {
+    const VALUES: u64 = 20_000;
+    const WINDOWS: u64 = 200;
+
+    fn parts<K: RowKey>(plan: &Plan<K>, splits: Vec<Vec<u8>>, buckets: usize) {
+        let windows = between(splits);
+        let parts: Vec<_> = windows.iter().map(|window| plan.within(window)).collect();
+        let ranges =
+            |plan: &Plan<K>| plan.requests().iter().map(|request| request.ranges().len()).sum::<usize>();
+        let whole = ranges(plan);
+        assert_eq!(whole, VALUES as usize);
+        let sum: usize = parts.iter().map(ranges).sum();
+        assert!((whole..=whole + windows.len()).contains(&sum), "{sum} of {whole}");
+        // As data: each bucket has a value in at most one part, and each part adds little beside its values.
+        let len = |plan: &Plan<K>| serde_json::to_string(plan).unwrap().len();
+        let (all, own) = (len(plan), 1000);
+        let sum: usize = parts.iter().map(len).sum();
+        assert!(sum <= buckets * all + windows.len() * own, "{sum} bytes of parts, {all} of the whole");
+        let sent: Plan<K> = serde_json::from_str(&serde_json::to_string(&parts[7]).unwrap()).unwrap();
+        assert_eq!(sent.requests(), parts[7].requests());
+    }
+
+    let values = || (0..VALUES).map(|value| value * 3);
+    let cuts = || (0..WINDOWS).map(|cut| cut * VALUES * 3 / WINDOWS);
+    let plan = UserKey::scan().user_any_of(values()).at_range(5..).into_plan().unwrap();
+    parts(&plan, cuts().map(|cut| format!("{cut:020}").into_bytes()).collect(), 1);
+    let plan = SaltedUserKey::scan().user_any_of(values()).into_plan().unwrap();
+    let splits = (0..4).flat_map(|bucket| cuts().map(move |cut| format!("{bucket}#{cut:020}").into_bytes()));
+    // A table is split between its buckets too.
+    parts(&plan, splits.chain(SaltedUserKey::SCHEMA.bucket_splits()).collect(), 4);
+}
+
+/// A part of a product of millions of values is found without visiting the values before it.
+#[test]
+fn a_part_of_a_huge_product_is_found_at_once() {
+    #[derive(RowKey)]
+    #[salt(range = 4, over = "user,site")]
+    struct Visit {
+        user: u32,
+        site: u32,
+        at: u64,
+    }
+
+    let many = || 0..20_000_u32;
+    let plan = Visit::scan().user_any_of(many()).site_any_of(many()).into_plan().unwrap();
+    let window = |from: &str, to: &str| KeyRange::new(from, Some(to.into()));
+    let part = plan.within(&window("2#0000019999#0000019990", "2#0000019999#0000019995"));
+    let ranges: Vec<_> = part.requests().into_iter().flat_map(|request| request.into_rows().1).collect();
+    assert!(!ranges.is_empty() && ranges.len() <= 5, "{ranges:?}");
+    assert!(plan.within(&window("2#0000020000#", "3#")).is_empty());
+    assert!(plan.within(&window("2#0000000007$", "2#0000000008")).is_empty());
+}

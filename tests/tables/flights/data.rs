@@ -1,0 +1,113 @@
+//! The data: all departures from the three airports of New York in 2013.
+
+use keyderive::RowKey;
+use keyderive_tests::{shared, zip};
+use serde::{Deserialize, Serialize};
+
+/// The departures of 1 January 2013, which are part of the repository.
+const EXTRACT: &[u8] = include_bytes!("../../../examples/data/flights.csv");
+
+/// How many of the 336,776 departures a test loads by default.
+const PART: usize = 20_000;
+/// Set to load all departures.
+const ALL: &str = "KEYDERIVE_ALL_FLIGHTS";
+
+/// A flight's departures lie together, the newest first. A carrier's flights are spread over the buckets, because a
+/// few carriers have most of the flights.
+#[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[salt(range = 16, over = "carrier,flight")]
+pub(super) struct FlightKey {
+    pub(super) carrier: String,
+    #[pad(4)]
+    pub(super) flight: u16,
+    /// The scheduled hour as `YYYYMMDDHH`, in UTC.
+    #[reverse_ts(max = 9999999999)]
+    pub(super) hour: u64,
+    pub(super) origin: String,
+}
+
+/// The columns of a departure. Values that were not recorded are absent.
+#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+pub(super) struct Flight {
+    dest: String,
+    tailnum: Option<String>,
+    dep_time: Option<i32>,
+    sched_dep_time: i32,
+    dep_delay: Option<f64>,
+    arr_time: Option<i32>,
+    sched_arr_time: i32,
+    arr_delay: Option<f64>,
+    air_time: Option<f64>,
+    distance: i32,
+}
+
+#[derive(Deserialize)]
+struct Line<'a> {
+    dep_time: &'a str,
+    sched_dep_time: i32,
+    dep_delay: &'a str,
+    arr_time: &'a str,
+    sched_arr_time: i32,
+    arr_delay: &'a str,
+    carrier: &'a str,
+    flight: u16,
+    tailnum: &'a str,
+    origin: &'a str,
+    dest: &'a str,
+    air_time: &'a str,
+    distance: i32,
+    time_hour: &'a str,
+}
+
+impl Line<'_> {
+    fn row(&self) -> (FlightKey, Flight) {
+        let key = FlightKey {
+            carrier: self.carrier.to_owned(),
+            flight: self.flight,
+            hour: self
+                .time_hour
+                .bytes()
+                .filter(u8::is_ascii_digit)
+                .take(10)
+                .fold(0, |hour, digit| hour * 10 + u64::from(digit - b'0')),
+            origin: self.origin.to_owned(),
+        };
+        (
+            key,
+            Flight {
+                dest: self.dest.to_owned(),
+                tailnum: recorded(self.tailnum),
+                dep_time: recorded(self.dep_time),
+                sched_dep_time: self.sched_dep_time,
+                dep_delay: recorded(self.dep_delay),
+                arr_time: recorded(self.arr_time),
+                sched_arr_time: self.sched_arr_time,
+                arr_delay: recorded(self.arr_delay),
+                air_time: recorded(self.air_time),
+                distance: self.distance,
+            },
+        )
+    }
+}
+
+fn recorded<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> Option<T> {
+    (!text.is_empty() && text != "NA").then(|| text.parse().unwrap())
+}
+
+/// The lines of the file, or those of the extract if the file is missing.
+pub(super) fn read() -> Vec<(FlightKey, Flight)> {
+    let file = shared::read_bytes("data/flights.csv.zip").map(|archive| zip::first_file(&archive));
+    let text = file.as_deref().unwrap_or(EXTRACT);
+    let all = std::env::var_os(ALL).is_some();
+    let mut lines = csv::Reader::from_reader(text);
+    let header = lines.headers().unwrap().clone();
+    let row = |line: csv::StringRecord| line.deserialize::<Line<'_>>(Some(&header)).unwrap().row();
+    let rows = lines.records().map(|line| row(line.unwrap()));
+    let rows: Vec<_> = if all { rows.collect() } else { rows.take(PART).collect() };
+    match file {
+        Some(_) if all => assert_eq!(rows.len(), 336_776),
+        Some(_) => eprintln!("skipped: all but the first {PART} departures; `{ALL}=1` loads all"),
+        None => eprintln!("the extract in `examples/data` stands in for it"),
+    }
+    rows
+}
