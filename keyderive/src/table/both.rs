@@ -239,8 +239,8 @@ impl PutBothError {
             false => write!(f, ": {}", error.of_named_row()),
         })?;
         match self.is_retryable() {
-            true => f.write_str("; the same call again makes both hold"),
-            false => f.write_str("; when that is mended, the same call again makes both hold"),
+            true => f.write_str("; the same call again writes both"),
+            false => f.write_str("; once that is fixed, the same call again writes both"),
         }
     }
 }

@@ -155,7 +155,7 @@ async fn an_outage_is_told_and_repaired_by_the_same_call() {
         assert!(begun.elapsed() <= minute && begun.elapsed() > minute / 2, "{:?}", begun.elapsed());
         let sides = [error.first(), error.second()];
         assert_eq!(sides[failing].outcome(), WriteOutcome::Unknown);
-        assert!(error.is_retryable() && error.to_string().ends_with("; the same call again makes both hold"));
+        assert!(error.is_retryable() && error.to_string().ends_with("; the same call again writes both"));
         assert_eq!(tables.hold().await, held);
 
         tables.metrics = tables.steady.table("metric");

@@ -49,8 +49,8 @@ async fn an_input_that_fails_ends_the_load_behind_its_rows() {
     assert!(error.is_input() && error.error().is_none());
     assert_eq!(
         error.to_string(),
-        "the load of table `readings` has ended early: its input failed: line 321 is bad; the first 321 items are \
-         dealt with, and the checkpoint goes on after them"
+        "the load of table `readings` ended early: its input failed: line 321 is bad; the first 321 items are \
+         processed, and the checkpoint is after them"
     );
     assert_eq!(std::error::Error::source(&error).unwrap().to_string(), "line 321 is bad");
     assert_eq!((error.report().written(), error.checkpoint().items()), (321, 321));
@@ -78,7 +78,7 @@ async fn a_checkpoint_is_of_one_load() {
     let refused = |error: LoadError, why: &str| {
         let told = error.to_string();
         assert!(error.error().unwrap().is_table_mismatch(), "{told}");
-        assert!(told.contains(" has not begun: table `") && told.contains(why), "{told}");
+        assert!(told.contains(" did not start: table `") && told.contains(why), "{told}");
         assert!(told.ends_with("leave `.resume(…)` out"), "{told}");
         assert_eq!(*error.checkpoint(), checkpoint);
     };
@@ -107,9 +107,9 @@ async fn a_checkpoint_is_of_one_table_and_not_of_its_name() {
     let (_, table) = empty().await;
     let report = table.load_iter((0..100).map(reading)).await.unwrap();
     let checkpoint = report.checkpoint().clone();
-    let why = "the load of table `readings` has not begun: table `readings`: the checkpoint is of another table of this \
-               name: this one has been made since, or is in another Bigtable, so that the rows before the \
-               checkpoint are not in it; load it from the beginning: leave `.resume(…)` out";
+    let why = "the load of table `readings` did not start: table `readings`: the checkpoint is of another table of this \
+               name: this one was created since, or is in another Bigtable, and lacks the rows before the checkpoint; \
+               load it from the beginning: leave `.resume(…)` out";
 
     // In another Bigtable.
     let (_, other) = empty().await;

@@ -70,7 +70,7 @@ async fn too_many_failed_rows_end_the_load() {
         let told = error.to_string();
         assert!(
             told.contains(&format!(
-                " has ended early: {rows} not written, more than the {allowed} that `max_failures` allows; "
+                " ended early: {rows} not written, more than the {allowed} that `max_failures` allows; "
             )),
             "{told}"
         );
@@ -117,10 +117,7 @@ async fn failed_rows_are_tried_again_by_a_resumed_load() {
     let failed = [3, 7, 103, 107, 203, 207, 303, 307, 403, 407];
     assert_eq!((checkpoint.items(), checkpoint.failed()), (500, &failed[..]));
     let told = first.all_written().unwrap_err().to_string();
-    assert!(
-        told.ends_with("; a load that is resumed from the report's checkpoint tries them again"),
-        "{told}"
-    );
+    assert!(told.ends_with("; a load resumed from the report's checkpoint retries them"), "{told}");
 
     // The names are corrected, the scores are not, and the input has further rows.
     let mended = |index: u64| (NameKey { name: format!("n{index}") }, name(index).1);
@@ -170,7 +167,8 @@ async fn rows_that_a_server_has_refused_are_written_when_it_takes_them() {
     assert!(error.is_too_many_failures());
     let checkpoint = error.checkpoint().clone();
     assert!(checkpoint.failed().len() >= 4 && checkpoint.failed().iter().all(|place| place % 100 == 77));
-    let tail = format!("after them, and tries the {} rows again that failed", checkpoint.failed().len());
+    let tail =
+        format!("after them; a resumed load retries the {} rows that failed", checkpoint.failed().len());
     assert!(error.to_string().ends_with(&tail), "{error}");
 
     is_strict.store(false, Ordering::Relaxed);

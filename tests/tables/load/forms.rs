@@ -111,7 +111,7 @@ async fn rows_that_are_there_are_kept_and_counted() {
     let load = || table.load_iter((0..1_000).map(reading)).batch_rows(70).if_absent();
     let first = load().await.unwrap();
     assert_eq!((first.read(), first.written(), first.kept()), (1_000, 666, 334));
-    assert!(first.to_string().ends_with("0 failed, 334 were there and are kept"), "{first}");
+    assert!(first.to_string().ends_with("0 failed, 334 existed and were kept"), "{first}");
     let again = load().await.unwrap().all_written().unwrap();
     assert_eq!((again.written, again.kept), (0, 1_000));
     for id in 0..1_000 {

@@ -1,7 +1,7 @@
-//! A load that runs: it reads ahead, and sends in turn.
+//! The loop of a load: it reads ahead, sends requests in turn, and keeps tracker of every item.
 
 use std::borrow::Borrow as _;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::future::{Future as _, poll_fn};
 use std::panic::resume_unwind;
 use std::pin::{Pin, pin};
@@ -17,18 +17,16 @@ use serde::Serialize;
 use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::super::Table;
-use super::account::Account;
-use super::ahead::{LookAhead, Request};
-use super::item::LoadItem;
-use super::portion::Portion;
-use super::report::Reason;
-use super::retry::{Encoded, RetryRows};
-use super::{Checkpoint, Form, Load, LoadError, LoadReport, Settings};
+use super::look_ahead::{LoadBatch, LookAhead, Request};
+use super::report::{LowWater, MAX_LISTED, Reason};
+use super::{
+    Checkpoint, FailedRow, Load, LoadError, LoadItem, LoadReport, OnCheckpoint, OnProgress, Progress,
+    Settings, Table, WriteMode,
+};
 use crate::client::{Client, Entries, Entry, Error};
 use crate::key::TableKey;
 
-/// How many rows are read before other tasks of the runtime get their turn.
+/// How many rows are read before the load yields to other tasks.
 const READ_AT_ONCE: u64 = 128;
 
 pub(super) async fn run<K, R, S>(load: Load<'_, K, R, S>) -> Result<LoadReport, LoadError>
@@ -40,105 +38,105 @@ where
     let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
     let resumes = resume.is_some();
     let given = resume.unwrap_or_else(|| Checkpoint::begin(&table));
-    let mut account = Account::new(&table.name, given, &settings, on_progress, on_checkpoint);
-    let starts = match begin(&mut account, &table).await {
+    let mut tracker = Tracker::new(&table.name, given, &settings, on_progress, on_checkpoint);
+    let starts = match begin(&mut tracker, &table).await {
         Ok(starts) => starts,
-        Err(error) => return account.end(Some(Reason::NotBegun(error))),
+        Err(error) => return tracker.end(Some(Reason::NotStarted(error))),
     };
     let mut loader = Loader {
-        ahead: LookAhead::new(starts, settings.sizes),
+        ahead: LookAhead::new(starts, settings.limits),
         patience: Patience { left: settings.patience, wait: None },
         table,
         settings,
-        account,
+        tracker,
         scratch: Entry::default(),
         requests: JoinSet::new(),
-        has_ended: false,
+        input_ended: false,
         is_impatient: false,
         reason: None,
     };
     let mut input = pin!(rows);
-    if resumes && let Err(reason) = loader.leave_out(input.as_mut()).await {
-        return loader.account.end(Some(reason));
+    if resumes && let Err(reason) = loader.skip_to_checkpoint(input.as_mut()).await {
+        return loader.tracker.end(Some(reason));
     }
-    loader.account.begins();
+    loader.tracker.begin();
     loader.run(input).await
 }
 
-/// Has the account go on from its checkpoint in this table; where the partitions begin.
-async fn begin<K: TableKey, R>(account: &mut Account<'_>, table: &Table<K, R>) -> Result<Vec<Bytes>, Error> {
-    account.checkpoint().check(table)?;
+/// Checks the checkpoint against the table; returns where the partitions begin.
+async fn begin<K: TableKey, R>(tracker: &mut Tracker<'_>, table: &Table<K, R>) -> Result<Vec<Bytes>, Error> {
+    tracker.checkpoint().check(table)?;
     let starts = table.key_space_starts().await?;
-    // What tells the table from others is known of one that is there.
-    account.goes_on_from(account.checkpoint().bound_to(table)?);
+    // The request has shown that the table exists, so its id is known now.
+    tracker.rebind(tracker.checkpoint().bound_to(table)?);
     Ok(starts.into_iter().map(Bytes::from).collect())
 }
 
 struct Loader<'a, K, R> {
     table: Table<K, R>,
     settings: Settings,
-    account: Account<'a>,
+    tracker: Tracker<'a>,
     ahead: LookAhead,
-    requests: JoinSet<Landed>,
+    requests: JoinSet<Finished>,
     patience: Patience,
-    /// Memory in which a row is encoded.
+    /// The buffer in which a row is encoded.
     scratch: Entry,
-    /// Whether the input has no more rows to be read.
-    has_ended: bool,
-    /// Whether what has been read is sent, although there is room for more.
+    /// Whether the input has ended, or failed.
+    input_ended: bool,
+    /// Whether rows are sent although the look-ahead is not full.
     is_impatient: bool,
-    /// Why the load ends before its input, where it does.
+    /// Why the load ends before its input.
     reason: Option<Reason>,
 }
 
-/// What became of the rows of a request.
-struct Landed {
+/// A request with the outcomes of its rows.
+struct Finished {
     request: Request,
     entries: Arc<Entries>,
-    /// The places of the rows in the input.
+    /// The indexes of the rows in the input.
     indexes: Vec<u64>,
     outcomes: Vec<Result<(), Error>>,
-    /// The places among them, in order, of rows that were there and have been left as they were.
+    /// The positions among them, in order, of rows that existed and were kept.
     kept: Vec<usize>,
 }
 
 enum Event {
-    Landed(Result<Landed, JoinError>),
-    /// So many items of the input have been read; none, where it has ended.
+    Finished(Result<Finished, JoinError>),
+    /// This many items were read; 0 at the end of the input.
     Read(u64),
-    /// The input has been waited for too long.
+    /// The input kept the load waiting for too long.
     Impatient,
 }
 
 impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
-    /// Reads the items that the checkpoint is after and leaves them out, but for those that had failed.
-    async fn leave_out<S>(&mut self, mut input: Pin<&mut S>) -> Result<(), Reason>
+    /// Reads the items before the checkpoint, and skips those that had not failed.
+    async fn skip_to_checkpoint<S>(&mut self, mut input: Pin<&mut S>) -> Result<(), Reason>
     where
         S: Stream<Item: LoadItem<K, R>>,
     {
-        let items = self.account.checkpoint().items();
-        let failed: HashSet<u64> = self.account.checkpoint().failed().iter().copied().collect();
-        let mut again = RetryRows::default();
+        let items = self.tracker.checkpoint().items();
+        let failed: HashSet<u64> = self.tracker.checkpoint().failed().iter().copied().collect();
+        let mut retries = RetryRows::default();
         for index in 0..items {
             match poll_fn(|cx| input.as_mut().poll_next(cx)).await {
-                Some(item) => self.pass(index, item, failed.contains(&index), &mut again)?,
+                Some(item) => self.skip(index, item, failed.contains(&index), &mut retries)?,
                 None => {
-                    return Err(Reason::NotBegun(Error::mismatch(
+                    return Err(Reason::NotStarted(Error::mismatch(
                         &self.table.name,
                         format!(
-                            "the checkpoint was made after {items} items, and the input has {index}; resume with the whole \
-                             of the input that the load began with, or load from the beginning: leave `.resume(…)` out"
+                            "the checkpoint was made after {items} items, and the input has {index}; resume with the \
+                             whole input that the load began with, or load from the beginning: leave `.resume(…)` out"
                         ),
                     )));
                 }
             }
             if index % READ_AT_ONCE == 0 {
-                self.account.tell();
+                self.tracker.report_if_due();
                 yield_now().await;
             }
         }
-        for (index, row) in again.into_rows() {
-            self.account.read_again();
+        for (index, row) in retries.into_rows() {
+            self.tracker.read_again();
             match row {
                 Ok(row) => self.ahead.push(index, &row),
                 Err((key, error)) => self.fail(index, key, error),
@@ -147,26 +145,26 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         Ok(())
     }
 
-    /// One of the items that the checkpoint is after.
-    fn pass(
+    /// Skips an item before the checkpoint, or encodes it to be retried.
+    fn skip(
         &mut self,
         index: u64,
         item: impl LoadItem<K, R>,
         has_failed: bool,
-        again: &mut RetryRows,
+        retries: &mut RetryRows,
     ) -> Result<(), Reason> {
         let item = item.into_row().map_err(Reason::Input)?;
         let (key, row) = item.borrow();
         if has_failed {
             let row = self.encode(key, row).map(|()| self.scratch.clone());
-            again.add(index, row);
+            retries.add(index, row);
             return Ok(());
         }
-        self.account.left_out();
-        if !again.is_empty()
+        self.tracker.left_out();
+        if !retries.is_empty()
             && let Ok(key) = key.encode()
         {
-            again.supersede(&key).into_iter().for_each(|index| self.account.superseded(index));
+            retries.supersede(&key).into_iter().for_each(|index| self.tracker.superseded(index));
         }
         Ok(())
     }
@@ -179,14 +177,14 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         loop {
             self.send();
             if self.is_done() {
-                return self.account.end(self.reason);
+                return self.tracker.end(self.reason);
             }
             match poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await {
-                Event::Landed(landed) => self.land(landed),
+                Event::Finished(finished) => self.finish(finished),
                 Event::Read(items) => read += items,
                 Event::Impatient => self.is_impatient = true,
             }
-            self.account.tell();
+            self.tracker.report_if_due();
             if read >= READ_AT_ONCE {
                 read = 0;
                 yield_now().await;
@@ -194,39 +192,39 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
     }
 
-    /// Whether nothing more is sent.
+    /// Whether no further request is sent.
     fn is_stopped(&self) -> bool {
         matches!(self.reason, Some(Reason::Failed(_) | Reason::TooManyFailed { .. }))
     }
 
     fn is_done(&self) -> bool {
-        self.requests.is_empty() && (self.is_stopped() || (self.has_ended && self.ahead.is_empty()))
+        self.requests.is_empty() && (self.is_stopped() || (self.input_ended && self.ahead.is_empty()))
     }
 
     fn is_full(&self) -> bool {
         self.ahead.bytes() >= self.settings.look_ahead.max(1)
     }
 
-    /// Sends what may go now.
+    /// Sends requests while workers are free.
     fn send(&mut self) {
         while !self.is_stopped()
             && self.requests.len() < self.settings.workers
-            && (self.is_full() || self.has_ended || self.is_impatient)
-            && let Some((request, Portion { entries, indexes, .. })) = self.ahead.take()
+            && (self.is_full() || self.input_ended || self.is_impatient)
+            && let Some((request, LoadBatch { entries, indexes, .. })) = self.ahead.take()
         {
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
-            if self.settings.form == Form::IfAbsent {
-                self.account.sent(entries.len());
+            if self.settings.mode == WriteMode::IfAbsent {
+                self.tracker.sent(entries.len());
                 self.requests.spawn(async move {
                     let (outcomes, kept) = write_if_absent(&client, &table, &entries).await;
-                    Landed { request, entries, indexes, outcomes, kept }
+                    Finished { request, entries, indexes, outcomes, kept }
                 });
                 continue;
             }
-            self.account.sent(1);
+            self.tracker.sent(1);
             self.requests.spawn(async move {
                 let outcomes = client.send_entries(&table, &entries).await;
-                Landed { request, entries, indexes, outcomes, kept: Vec::new() }
+                Finished { request, entries, indexes, outcomes, kept: Vec::new() }
             });
         }
         if self.ahead.is_empty() || self.is_full() {
@@ -239,31 +237,31 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     where
         S: Stream<Item: LoadItem<K, R>>,
     {
-        if let Poll::Ready(Some(landed)) = self.requests.poll_join_next(cx) {
-            return Poll::Ready(Event::Landed(landed));
+        if let Poll::Ready(Some(finished)) = self.requests.poll_join_next(cx) {
+            return Poll::Ready(Event::Finished(finished));
         }
         if !self.reads() {
-            self.patience.ends();
+            self.patience.end_wait();
             return Poll::Pending;
         }
         if let Poll::Ready(read) = self.poll_read(input, cx) {
-            self.patience.ends();
+            self.patience.end_wait();
             return Poll::Ready(Event::Read(read));
         }
         if self.ahead.is_empty() || self.is_impatient {
-            self.patience.ends();
+            self.patience.end_wait();
             return Poll::Pending;
         }
         ready!(self.patience.poll(cx));
         Poll::Ready(Event::Impatient)
     }
 
-    /// Whether rows of the input are read now.
+    /// Whether the input is read now.
     fn reads(&self) -> bool {
-        !self.has_ended && !self.is_stopped() && !self.is_full()
+        !self.input_ended && !self.is_stopped() && !self.is_full()
     }
 
-    /// Reads what the input has, but not so much that others wait for long; how many items that is, none at its end.
+    /// Reads what the input has, up to [`READ_AT_ONCE`] items; returns how many.
     fn poll_read<S>(&mut self, mut input: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<u64>
     where
         S: Stream<Item: LoadItem<K, R>>,
@@ -273,7 +271,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             match input.as_mut().poll_next(cx) {
                 Poll::Ready(Some(item)) => self.read(item),
                 Poll::Ready(None) => {
-                    self.has_ended = true;
+                    self.input_ended = true;
                     break;
                 }
                 Poll::Pending if read == 0 => return Poll::Pending,
@@ -288,12 +286,12 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         let item = match item.into_row() {
             Ok(item) => item,
             Err(error) => {
-                self.has_ended = true;
+                self.input_ended = true;
                 self.reason = Some(Reason::Input(error));
                 return;
             }
         };
-        let index = self.account.read();
+        let index = self.tracker.read();
         let (key, row) = item.borrow();
         match self.encode(key, row) {
             Ok(()) => self.ahead.push(index, &self.scratch),
@@ -301,10 +299,10 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
         }
     }
 
-    /// Encodes a row into the scratch memory.
-    fn encode(&mut self, key: &K, row: &R) -> Encoded<()> {
+    /// Encodes a row into `scratch`.
+    fn encode(&mut self, key: &K, row: &R) -> EncodeResult<()> {
         let Self { table, settings, scratch, .. } = self;
-        let writing = table.writing(settings.form != Form::Put);
+        let writing = table.writing(settings.mode != WriteMode::Put);
         table.encode_row(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(
             |error| {
                 let key = Bytes::copy_from_slice(&scratch.key);
@@ -314,37 +312,36 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 
     fn fail(&mut self, index: u64, key: Option<Bytes>, error: Error) {
-        if let Err(reason) = self.account.failed(index, key, error)
+        if let Err(reason) = self.tracker.failed(index, key, error)
             && !self.is_stopped()
         {
             self.reason = Some(reason);
         }
     }
 
-    fn land(&mut self, landed: Result<Landed, JoinError>) {
-        let Landed { request, entries, indexes, outcomes, kept } = match landed {
-            Ok(landed) => landed,
+    fn finish(&mut self, finished: Result<Finished, JoinError>) {
+        let Finished { request, entries, indexes, outcomes, kept } = match finished {
+            Ok(finished) => finished,
             Err(failed) => match failed.try_into_panic() {
                 Ok(panic) => resume_unwind(panic),
                 Err(_) => {
-                    return self
-                        .stop(Error::configuration("the tokio runtime has ended before the load had"));
+                    return self.stop(Error::configuration("the tokio runtime ended before the load did"));
                 }
             },
         };
-        self.ahead.landed(request);
+        self.ahead.finish(request);
         let mut kept = kept.into_iter().peekable();
-        for (place, (index, outcome)) in indexes.into_iter().zip(outcomes).enumerate() {
+        for (position, (index, outcome)) in indexes.into_iter().zip(outcomes).enumerate() {
             match outcome {
-                Ok(()) if kept.next_if_eq(&place).is_some() => self.account.kept(index),
-                Ok(()) => self.account.written(index, entries.entry(place).len()),
-                Err(error) if is_of_every_row(&error) => self.stop(error),
-                Err(error) => self.fail(index, Some(entries.key(place)), error),
+                Ok(()) if kept.next_if_eq(&position).is_some() => self.tracker.kept(index),
+                Ok(()) => self.tracker.written(index, entries.entry(position).len()),
+                Err(error) if fails_every_row(&error) => self.stop(error),
+                Err(error) => self.fail(index, Some(entries.key(position)), error),
             }
         }
     }
 
-    /// Ends the load for a failure that is not that of a row.
+    /// Ends the load for a failure that every other row would share.
     fn stop(&mut self, error: Error) {
         if !self.is_stopped() {
             self.reason = Some(Reason::Failed(error));
@@ -352,28 +349,28 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     }
 }
 
-/// How many rows of a batch are written at a time, where each is a request of its own.
+/// How many rows of a batch are in flight at a time if each is a request of its own.
 const ROWS_IN_FLIGHT: usize = 64;
 
-/// Writes the rows of a batch that the table does not have; their outcomes, and the places of those that were there.
+/// Writes the rows of a batch that do not exist; returns the outcomes, and the positions of rows that existed.
 ///
-/// After a failure that would be that of every row, no further row is tried.
+/// After a failure that every row would share, no further row is tried.
 async fn write_if_absent(
     client: &Client,
     table: &str,
     entries: &Entries,
 ) -> (Vec<Result<(), Error>>, Vec<usize>) {
-    let of_all = OnceLock::new();
-    let written = iter(0..entries.len()).map(|place| {
-        let of_all = &of_all;
+    let shared_error = OnceLock::new();
+    let written = iter(0..entries.len()).map(|position| {
+        let shared_error = &shared_error;
         async move {
-            if let Some(error) = of_all.get().cloned() {
+            if let Some(error) = shared_error.get().cloned() {
                 return Err(error);
             }
-            let written = client.write_if_absent(table, entries, place).await;
+            let written = client.write_if_absent(table, entries, position).await;
             written.map_err(Error::of_load_if_absent).inspect_err(|error| {
-                if is_of_every_row(error) {
-                    let _ = of_all.set(error.clone());
+                if fails_every_row(error) {
+                    let _ = shared_error.set(error.clone());
                 }
             })
         }
@@ -389,8 +386,8 @@ async fn write_if_absent(
     (outcomes, kept)
 }
 
-/// Whether a failure says nothing of the row: another one would have failed too, or it may be written later.
-fn is_of_every_row(error: &Error) -> bool {
+/// Whether a failure is not the row's own: any row would have failed, or the row may be written later.
+fn fails_every_row(error: &Error) -> bool {
     error.is_retryable()
         || error.is_deadline_exceeded()
         || error.is_unavailable()
@@ -404,10 +401,10 @@ fn is_of_every_row(error: &Error) -> bool {
         || error.is_protocol_violation()
 }
 
-/// How long the input may still be waited for.
+/// How long the load may still wait for its input.
 struct Patience {
     left: Duration,
-    /// Since when it is, and until when.
+    /// When the current wait began, and its timer.
     wait: Option<(Instant, Pin<Box<Sleep>>)>,
 }
 
@@ -418,10 +415,207 @@ impl Patience {
         until.as_mut().poll(cx)
     }
 
-    /// It is not waited for now.
-    fn ends(&mut self) {
+    /// Ends the current wait.
+    fn end_wait(&mut self) {
         if let Some((since, _)) = self.wait.take() {
             self.left = self.left.saturating_sub(since.elapsed());
+        }
+    }
+}
+
+/// An encoded row; or its key, if that could be encoded, and the error.
+type EncodeResult<T = Entry> = Result<T, (Option<Bytes>, Error)>;
+
+/// The rows that failed before the checkpoint, for a retry.
+///
+/// Of two rows with one key the later in the input counts. So a failed row is not retried if a later one with its key was
+/// written.
+#[derive(Default)]
+struct RetryRows {
+    rows: BTreeMap<u64, EncodeResult>,
+    by_key: HashMap<Bytes, Vec<u64>>,
+}
+
+impl RetryRows {
+    fn add(&mut self, index: u64, row: EncodeResult) {
+        let key = match &row {
+            Ok(entry) => Some(&entry.key[..]),
+            Err((key, _)) => key.as_deref(),
+        };
+        if let Some(key) = key {
+            self.by_key.entry(Bytes::copy_from_slice(key)).or_default().push(index);
+        }
+        self.rows.insert(index, row);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Removes the rows with this key, since a later one was written; returns their indexes.
+    fn supersede(&mut self, key: &[u8]) -> Vec<u64> {
+        let indexes = self.by_key.remove(key).unwrap_or_default();
+        for index in &indexes {
+            self.rows.remove(index);
+        }
+        indexes
+    }
+
+    /// The remaining rows, in the order of the input.
+    fn into_rows(self) -> impl Iterator<Item = (u64, EncodeResult)> {
+        self.rows.into_iter()
+    }
+}
+
+/// The time between two calls of `on_progress`.
+const PROGRESS_EVERY: Duration = Duration::from_millis(100);
+
+/// Tracks the items of a load, and calls back with its progress and its checkpoints.
+struct Tracker<'a> {
+    report: LoadReport,
+    low_water: LowWater,
+    max_failures: u64,
+    begun: Instant,
+    on_progress: Option<OnProgress<'a>>,
+    progress_at: Instant,
+    on_checkpoint: Option<OnCheckpoint<'a>>,
+    checkpoint_every: u64,
+}
+
+impl<'a> Tracker<'a> {
+    fn new(
+        table: &Arc<str>,
+        begin: Checkpoint,
+        settings: &Settings,
+        on_progress: Option<OnProgress<'a>>,
+        on_checkpoint: Option<OnCheckpoint<'a>>,
+    ) -> Self {
+        let begun = Instant::now();
+        Self {
+            low_water: LowWater::after(begin.items(), begin.failed()),
+            report: LoadReport {
+                table: Arc::clone(table),
+                progress: Progress::default(),
+                failed: Vec::new(),
+                checkpoint: begin,
+            },
+            max_failures: settings.max_failures,
+            begun,
+            on_progress,
+            progress_at: begun,
+            on_checkpoint,
+            checkpoint_every: settings.checkpoint_every,
+        }
+    }
+
+    /// The last checkpoint, or the one that the load began with.
+    fn checkpoint(&self) -> &Checkpoint {
+        &self.report.checkpoint
+    }
+
+    /// Replaces the checkpoint by one of the same items.
+    fn rebind(&mut self, checkpoint: Checkpoint) {
+        self.report.checkpoint = checkpoint;
+    }
+
+    /// Counts a new item; returns its index.
+    fn read(&mut self) -> u64 {
+        self.report.progress.read += 1;
+        self.low_water.begin()
+    }
+
+    /// Counts an item that is retried.
+    fn read_again(&mut self) {
+        self.report.progress.read += 1;
+    }
+
+    /// Counts a failed item that needs no retry, since a later one with its key was written.
+    fn superseded(&mut self, index: u64) {
+        self.report.progress.left_out += 1;
+        self.low_water.settle(index);
+    }
+
+    /// Counts a skipped item.
+    fn left_out(&mut self) {
+        self.report.progress.left_out += 1;
+    }
+
+    fn sent(&mut self, requests: usize) {
+        self.report.progress.requests += requests as u64;
+    }
+
+    /// Counts a row that existed and was kept.
+    fn kept(&mut self, index: u64) {
+        self.report.progress.kept += 1;
+        self.low_water.settle(index);
+    }
+
+    /// Counts a written row.
+    fn written(&mut self, index: u64, bytes: usize) {
+        self.report.progress.written += 1;
+        self.report.progress.bytes += bytes as u64;
+        self.low_water.settle(index);
+    }
+
+    /// Counts a failed row; returns an error if that ends the load.
+    fn failed(&mut self, index: u64, key: Option<Bytes>, error: Error) -> Result<(), Reason> {
+        self.report.progress.failed += 1;
+        self.low_water.fail(index);
+        if self.report.failed.len() < MAX_LISTED {
+            self.report.failed.push(FailedRow { index, key, error });
+        }
+        match self.report.progress.failed > self.max_failures {
+            true => Err(Reason::TooManyFailed { allowed: self.max_failures }),
+            false => Ok(()),
+        }
+    }
+
+    /// Reports the first checkpoint, before anything is sent.
+    fn begin(&mut self) {
+        self.report_checkpoint(self.current_checkpoint());
+    }
+
+    fn current_checkpoint(&self) -> Checkpoint {
+        self.report.checkpoint.at(self.low_water.items(), self.low_water.failed().collect())
+    }
+
+    /// Reports a checkpoint or the progress, if due.
+    fn report_if_due(&mut self) {
+        let further = self.low_water.items().saturating_sub(self.report.checkpoint.items());
+        if further >= self.checkpoint_every {
+            self.report_checkpoint(self.current_checkpoint());
+        }
+        if self.on_progress.is_some() && Instant::now() >= self.progress_at {
+            self.report_progress();
+        }
+    }
+
+    fn report_checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.report.checkpoint = checkpoint;
+        if let Some(call) = &mut self.on_checkpoint {
+            call(&self.report.checkpoint);
+        }
+    }
+
+    fn report_progress(&mut self) {
+        let now = Instant::now();
+        self.progress_at = now + PROGRESS_EVERY;
+        self.report.progress.elapsed = now - self.begun;
+        if let Some(call) = &mut self.on_progress {
+            call(&self.report.progress);
+        }
+    }
+
+    /// Reports the end of the load.
+    fn end(mut self, reason: Option<Reason>) -> Result<LoadReport, LoadError> {
+        let checkpoint = self.current_checkpoint();
+        if checkpoint != self.report.checkpoint {
+            self.report_checkpoint(checkpoint);
+        }
+        self.report_progress();
+        match reason {
+            None => Ok(self.report),
+            Some(reason) => Err(LoadError { report: Box::new(self.report), reason }),
         }
     }
 }
