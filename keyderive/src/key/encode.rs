@@ -90,7 +90,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
     /// Writes the field at this index, the next one.
     ///
     /// # Errors
-    /// When the field's format cannot hold the value, or a delimited one holds a forbidden_byte byte.
+    /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
     #[inline(always)]
     pub fn field<C, T: KeyField<C>>(&mut self, at: usize, value: &T) -> Result<(), EncodeError> {
         let start = self.begin_field(at);

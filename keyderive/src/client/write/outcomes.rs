@@ -255,7 +255,7 @@ pub(super) fn read_statuses(
                 let entry = reader.span().map_err(malformed)?.of(response);
                 let (index, status) = match applied_index(entry) {
                     Some(index) => (index, EntryStatus::Applied),
-                    None => decode_entry(entry).map_err(undecodable)?,
+                    None => decode_entry(entry).map_err(|error| undecodable(&error))?,
                 };
                 if let Some(slot) = usize::try_from(index).ok().and_then(|index| statuses.get_mut(index)) {
                     *slot = status;
@@ -264,7 +264,7 @@ pub(super) fn read_statuses(
             (RATE_LIMIT_INFO, LENGTH) => {
                 let bytes = reader.span().map_err(malformed)?.of(response);
                 let info: &mut RateLimitInfo = info.get_or_insert_default();
-                info.merge(bytes).map_err(undecodable)?;
+                info.merge(bytes).map_err(|error| undecodable(&error))?;
             }
             (ENTRIES | RATE_LIMIT_INFO, _) => return Err(malformed(reader.wrong(What::Form))),
             (number, form) => reader.skip(number, form).map_err(malformed)?,
@@ -305,6 +305,6 @@ fn malformed(wrong: Wrong) -> Status {
 }
 
 #[cold]
-fn undecodable(error: DecodeError) -> Status {
+fn undecodable(error: &DecodeError) -> Status {
     Status::internal(error.to_string())
 }
