@@ -1,13 +1,13 @@
-//! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of
-//! what it writes, and the types that have it.
+//! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of its
+//! bytes, and the types that have it.
 //!
-//! What `FORMAT.md` and the laws say of every format, they say of the rows of this list, and a codec that is in none
-//! of them fails the tests.
+//! The tables of `FORMAT.md` are generated from this list, and the laws are tested on each row of it. A codec that no row has fails the
+//! tests.
 
-/// Hands the rows to a macro.
+/// Calls a macro with the rows.
 ///
 /// A row is the layout, the attributes, the codec, the order of its bytes (`ascending`, `descending`, `unordered`),
-/// whether values are written as they are or rounded down (`exact`, `rounded`), and the sets of types that have it.
+/// whether values are stored unchanged or rounded down (`exact`, `rounded`), and the sets of types that have the codec.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_format {
@@ -122,10 +122,9 @@ macro_rules! __every_format {
     };
 }
 
-/// Hands the types of a set to a macro, after what else it shall be given.
+/// Calls a macro with the given tokens and the types of a set.
 ///
-/// The types come after the lifetime of what they borrow, and are those in scope where the macro is used; `Kind` is
-/// an enum of codes.
+/// The types follow the lifetime that they borrow for, and resolve where the macro is used; `Kind` is an enum of codes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_type {
