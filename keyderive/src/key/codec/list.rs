@@ -1,8 +1,8 @@
 //! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of its
 //! bytes, and the types that have it.
 //!
-//! The tables of `FORMAT.md` are generated from this list, and the laws are tested on each row of it. A codec that no row has fails the
-//! tests.
+//! The tables of `FORMAT.md` are generated from this list, and the laws are tested on each row of it. A codec that no row
+//! has fails the tests.
 
 /// Calls a macro with the rows.
 ///
