@@ -177,7 +177,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// version of the same values where a family keeps several, and over what others have put meanwhile. A load
 /// [`if_absent`](Self::if_absent) leaves them as they are.
 ///
-/// [`Checkpoint`](Checkpoint#what-it-is-of) says which tables accept it.
+/// [`Checkpoint`](Checkpoint#which-tables-accept-it) says which tables accept it.
 ///
 /// # Failures
 ///
@@ -357,7 +357,7 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// Resumes after a checkpoint: reads and skips the first [items](Checkpoint::items) of the same input in the same order,
     /// except the [failed](Checkpoint::failed) ones, which are retried. Without a checkpoint the load starts at the beginning.
     ///
-    /// A checkpoint of [another table](Checkpoint#what-it-is-of) or key type, or after the end of the input, is an error with
+    /// A checkpoint of [another table](Checkpoint#which-tables-accept-it) or key type, or after the end of the input, is an error with
     /// [`Error::is_table_mismatch`](crate::Error::is_table_mismatch).
     pub fn resume(mut self, checkpoint: impl Into<Option<Checkpoint>>) -> Self {
         self.resume = checkpoint.into();

@@ -1,6 +1,6 @@
 //! What a load has read and not sent yet, and the order in which it is sent.
 //!
-//! A [`LookAhead`] sorts rows into the partitions of the key space. The rows of a partition lie encoded in a [`RowArena`],
+//! A [`LookAhead`] sorts rows into the partitions of the key space. The rows of a partition are encoded in a [`RowArena`],
 //! and are sorted by their keys when they are split into requests. [`InFlightRows`] keeps a second row of a key back until the
 //! first one is written.
 
@@ -69,8 +69,8 @@ impl LookAhead {
     pub(super) fn new(starts: Vec<Bytes>, limits: BatchLimits) -> Self {
         let mut partitions: Vec<_> = starts.iter().map(|_| Partition::default()).collect();
         // Neighbouring partitions are often on one server.
-        for (turn, place) in scattered(partitions.len()).enumerate() {
-            partitions[place].turn = turn as u64;
+        for (turn, position) in scattered(partitions.len()).enumerate() {
+            partitions[position].turn = turn as u64;
         }
         Self {
             limits,
@@ -97,10 +97,10 @@ impl LookAhead {
         let key = Start::new(&row.key[..]);
         let begins = |start: &Start| (start.0, &start.1[..]) <= (key.0, key.1);
         // No key is below the first start, which is empty.
-        let place = self.starts.partition_point(begins).saturating_sub(1);
-        let Some(partition) = self.partitions.get_mut(place) else { return };
+        let position = self.starts.partition_point(begins).saturating_sub(1);
+        let Some(partition) = self.partitions.get_mut(position) else { return };
         if partition.is_empty() {
-            self.turns.insert((partition.turn, place));
+            self.turns.insert((partition.turn, position));
         }
         let before = partition.waiting.bytes();
         partition.waiting.push(index, row);
@@ -112,19 +112,19 @@ impl LookAhead {
     pub(super) fn take(&mut self) -> Option<(Request, LoadBatch)> {
         let Self { limits, partitions, turns, .. } = self;
         let count = partitions.iter().map(|partition| partition.requests(*limits)).max()?;
-        let (turn, place, batch) = turns.iter().find_map(|(turn, place)| {
-            let batch = partitions[*place].next(count, *limits)?;
-            Some((*turn, *place, batch))
+        let (turn, position, batch) = turns.iter().find_map(|(turn, position)| {
+            let batch = partitions[*position].next(count, *limits)?;
+            Some((*turn, *position, batch))
         })?;
-        turns.remove(&(turn, place));
-        let partition = &mut partitions[place];
+        turns.remove(&(turn, position));
+        let partition = &mut partitions[position];
         partition.turn = self.next_turn;
         self.next_turn += 1;
         if !partition.is_empty() {
-            turns.insert((partition.turn, place));
+            turns.insert((partition.turn, position));
         }
         self.bytes -= batch.bytes;
-        let request = Request { partition: place, number: self.next_request };
+        let request = Request { partition: position, number: self.next_request };
         self.next_request += 1;
         partition.in_flight.begin(request.number, &batch.entries);
         Some((request, batch))
@@ -194,12 +194,12 @@ impl BatchBuilder {
 
     fn has_room_for(&self, row: ArenaRow<'_>, limits: BatchLimits) -> bool {
         self.batch.len() < limits.rows
-            && !self.batch.is_full_for_encoded(row.encoded, row.meta(), limits.bytes)
+            && !self.batch.is_full_for_encoded(row.encoded, row.row.meta, limits.bytes)
     }
 
     fn add(&mut self, row: ArenaRow<'_>) {
-        self.batch.add_encoded(row.encoded, row.meta());
-        self.indexes.push(row.index());
+        self.batch.add_encoded(row.encoded, row.row.meta);
+        self.indexes.push(row.row.index);
     }
 
     fn end(mut self) -> LoadBatch {
@@ -219,7 +219,7 @@ fn split_into_batches(
     limits: BatchLimits,
     in_flight: &mut InFlightRows,
 ) -> Vec<LoadBatch> {
-    let all = arena.take();
+    let all = std::mem::take(arena);
     in_flight.collect_fingerprints();
     let mut batches: Vec<LoadBatch> = Vec::with_capacity(count.min(all.len()));
     let mut builder: Option<BatchBuilder> = None;
@@ -228,7 +228,7 @@ fn split_into_batches(
     all.for_each_sorted(|row, is_duplicate| {
         if is_duplicate || in_flight.contains(row.key()) {
             total -= row.encoded.len();
-            return kept.push(row.place());
+            return kept.push(row.position);
         }
         match &mut builder {
             Some(builder) if sum < enough && builder.has_room_for(row, limits) => builder.add(row),
@@ -248,7 +248,7 @@ fn split_into_batches(
     *arena = all.retain(kept);
     let mut batches: Vec<Option<LoadBatch>> = batches.into_iter().map(Some).collect();
     let mut order: Vec<LoadBatch> =
-        scattered(batches.len()).filter_map(|place| batches.get_mut(place)?.take()).collect();
+        scattered(batches.len()).filter_map(|position| batches.get_mut(position)?.take()).collect();
     order.reverse();
     order
 }
@@ -371,37 +371,18 @@ struct Row {
 /// A row of an arena, encoded as a field of the request.
 #[derive(Clone, Copy)]
 struct ArenaRow<'a> {
-    place: usize,
+    position: usize,
     row: &'a Row,
     encoded: &'a [u8],
 }
 
 impl<'a> ArenaRow<'a> {
-    /// Its index in the arena.
-    fn place(self) -> usize {
-        self.place
-    }
-
-    /// Its index in the input.
-    fn index(self) -> u64 {
-        self.row.index
-    }
-
     fn key(self) -> &'a [u8] {
         &self.encoded[self.row.key_start..][..self.row.key_len]
-    }
-
-    fn meta(self) -> EntryMeta {
-        self.row.meta
     }
 }
 
 impl RowArena {
-    /// Takes all rows out.
-    fn take(&mut self) -> Self {
-        std::mem::take(self)
-    }
-
     fn push(&mut self, index: u64, entry: &Entry) {
         let len = entry.bytes();
         let (chunk, start) = self.allocate(len);
@@ -411,14 +392,14 @@ impl RowArena {
     }
 
     /// Keeps these rows, in this order. Once half of the memory is unused, it copies them and frees the rest.
-    fn retain(self, places: Vec<usize>) -> Self {
-        let kept: usize = places.iter().map(|place| self.rows[*place].len).sum();
+    fn retain(self, positions: Vec<usize>) -> Self {
+        let kept: usize = positions.iter().map(|position| self.rows[*position].len).sum();
         if kept > self.chunks.iter().map(Vec::len).sum::<usize>() / 2 {
-            let rows: Vec<Row> = places.into_iter().map(|place| self.rows[place]).collect();
+            let rows: Vec<Row> = positions.into_iter().map(|position| self.rows[position]).collect();
             return Self { stale_prefixes: rows.len(), rows, bytes: kept, ..self };
         }
         let mut arena = Self { previous_len: self.rows.len(), ..Self::default() };
-        for row in places.into_iter().map(|place| self.row(place)) {
+        for row in positions.into_iter().map(|position| self.row(position)) {
             let (chunk, start) = arena.allocate(row.encoded.len());
             arena.chunks[chunk].extend_from_slice(row.encoded);
             let prefix = arena.prefix(row.key());
@@ -475,18 +456,18 @@ impl RowArena {
         self.bytes
     }
 
-    fn row(&self, place: usize) -> ArenaRow<'_> {
-        let row = &self.rows[place];
-        ArenaRow { place, row, encoded: &self.chunks[row.chunk][row.start..][..row.len] }
+    fn row(&self, position: usize) -> ArenaRow<'_> {
+        let row = &self.rows[position];
+        ArenaRow { position, row, encoded: &self.chunks[row.chunk][row.start..][..row.len] }
     }
 
     /// Calls `f` on all rows in the order of their keys, and rows with one key in the order of the input, with whether a row
     /// with the same key came before.
     fn for_each_sorted<'a>(&'a self, mut f: impl FnMut(ArenaRow<'a>, bool)) {
-        let row = |place| self.row(place);
+        let row = |position| self.row(position);
         let mut rows: Vec<PrefixedRow> = self.rows.iter().map(|row| row.prefix).zip(0..).collect();
-        for (prefix, place) in &mut rows[..self.stale_prefixes] {
-            *prefix = key_prefix(row(*place).key(), self.common.len());
+        for (prefix, position) in &mut rows[..self.stale_prefixes] {
+            *prefix = key_prefix(row(*position).key(), self.common.len());
         }
         sort(&mut rows, self.common.len(), &row, &mut f);
     }
@@ -512,19 +493,19 @@ fn sort<'a>(
     for same in rows.chunk_by_mut(|one, other| one.0 == other.0) {
         let has_more = same[0].0.to_be_bytes()[PREFIX] == MORE;
         let skip = skip + PREFIX;
-        let rest = |(_, place): &PrefixedRow| row(*place).key().get(skip..).unwrap_or_default();
+        let rest = |(_, position): &PrefixedRow| row(*position).key().get(skip..).unwrap_or_default();
         if has_more && !same.is_sorted_by(|one, other| rest(one) < rest(other)) {
             let first = rest(&same[0]);
             let more =
                 same.iter().fold(first.len(), |more, row| common_prefix_len(&first[..more], rest(row)));
             let skip = skip + more;
-            same.iter_mut().for_each(|(prefix, place)| *prefix = key_prefix(row(*place).key(), skip));
+            same.iter_mut().for_each(|(prefix, position)| *prefix = key_prefix(row(*position).key(), skip));
             sort(same, skip, row, f);
             continue;
         }
         // They are in order, or all have the same key.
-        for (number, (_, place)) in same.iter().enumerate() {
-            f(row(*place), !has_more && number > 0);
+        for (number, (_, position)) in same.iter().enumerate() {
+            f(row(*position), !has_more && number > 0);
         }
     }
 }

@@ -359,7 +359,7 @@ const FORMAT: u32 = 1;
 /// number of items, the places of the failed rows, the name of the table and the fingerprint of the key type. A release that
 /// does not know the version rejects it.
 ///
-/// # What it is of
+/// # Which tables accept it
 ///
 /// A load into another table or instance, or by another key type, rejects the checkpoint. The tables of an embedded
 /// Bigtable have a number too, so a table that was deleted and created again, or is in another

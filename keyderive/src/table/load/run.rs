@@ -1,4 +1,4 @@
-//! The loop of a load: it reads ahead, sends requests in turn, and keeps tracker of every item.
+//! The loop of a load: it reads ahead, sends requests in turn, and keeps track of every item.
 
 use std::borrow::Borrow as _;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -52,7 +52,7 @@ where
         scratch: Entry::default(),
         requests: JoinSet::new(),
         input_ended: false,
-        is_impatient: false,
+        out_of_patience: false,
         reason: None,
     };
     let mut input = pin!(rows);
@@ -84,7 +84,7 @@ struct Loader<'a, K, R> {
     /// Whether the input has ended, or failed.
     input_ended: bool,
     /// Whether rows are sent although the look-ahead is not full.
-    is_impatient: bool,
+    out_of_patience: bool,
     /// Why the load ends before its input.
     reason: Option<Reason>,
 }
@@ -102,10 +102,10 @@ struct Finished {
 
 enum Event {
     Finished(Result<Finished, JoinError>),
-    /// This many items were read; 0 at the end of the input.
+    /// This many items were read.
     Read(u64),
     /// The input kept the load waiting for too long.
-    Impatient,
+    OutOfPatience,
 }
 
 impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
@@ -182,7 +182,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             match poll_fn(|cx| self.poll_event(input.as_mut(), cx)).await {
                 Event::Finished(finished) => self.finish(finished),
                 Event::Read(items) => read += items,
-                Event::Impatient => self.is_impatient = true,
+                Event::OutOfPatience => self.out_of_patience = true,
             }
             self.tracker.report_if_due();
             if read >= READ_AT_ONCE {
@@ -209,7 +209,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     fn send(&mut self) {
         while !self.is_stopped()
             && self.requests.len() < self.settings.workers
-            && (self.is_full() || self.input_ended || self.is_impatient)
+            && (self.is_full() || self.input_ended || self.out_of_patience)
             && let Some((request, LoadBatch { entries, indexes, .. })) = self.ahead.take()
         {
             let (client, table) = (self.table.client.clone(), self.table.name.clone());
@@ -228,7 +228,7 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             });
         }
         if self.ahead.is_empty() || self.is_full() {
-            self.is_impatient = false;
+            self.out_of_patience = false;
             self.patience = Patience { left: self.settings.patience, wait: None };
         }
     }
@@ -248,12 +248,12 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
             self.patience.end_wait();
             return Poll::Ready(Event::Read(read));
         }
-        if self.ahead.is_empty() || self.is_impatient {
+        if self.ahead.is_empty() || self.out_of_patience {
             self.patience.end_wait();
             return Poll::Pending;
         }
         ready!(self.patience.poll(cx));
-        Poll::Ready(Event::Impatient)
+        Poll::Ready(Event::OutOfPatience)
     }
 
     /// Whether the input is read now.

@@ -15,7 +15,7 @@ fn row(key: &str) -> Entry {
 }
 
 fn starts(count: usize) -> Vec<Bytes> {
-    let start = |place| if place == 0 { Bytes::new() } else { format!("{place:03}").into() };
+    let start = |position| if position == 0 { Bytes::new() } else { format!("{position:03}").into() };
     (0..count).map(start).collect()
 }
 
@@ -292,7 +292,7 @@ fn arena_of_keys<'a>(keys: impl IntoIterator<Item = &'a [u8]>) -> RowArena {
 /// The indexes of the rows in the order of their keys, with whether a row with the same key came before.
 fn order(arena: &RowArena) -> Vec<(u64, bool)> {
     let mut order = Vec::new();
-    arena.for_each_sorted(|row, is_duplicate| order.push((row.index(), is_duplicate)));
+    arena.for_each_sorted(|row, is_duplicate| order.push((row.row.index, is_duplicate)));
     order
 }
 
@@ -328,17 +328,17 @@ fn rows_are_what_was_pushed() {
     let keys: Vec<_> = (0..5_000_usize).map(|number| vec![b'k'; number % 300 + 1]).collect();
     let all = || arena_of_keys(keys.iter().map(|key| &key[..]));
     let taken = all();
-    let encoded: Vec<&[u8]> = (0..keys.len()).map(|place| taken.row(place).encoded).collect();
-    // Kept in place, and copied.
+    let encoded: Vec<&[u8]> = (0..keys.len()).map(|position| taken.row(position).encoded).collect();
+    // Kept in position, and copied.
     for step in [1, 3] {
-        let places: Vec<usize> = (0..keys.len()).rev().step_by(step).collect();
-        let kept = all().retain(places.clone());
-        assert_eq!(kept.len(), places.len());
-        assert_eq!(kept.bytes(), places.iter().map(|place| encoded[*place].len()).sum::<usize>());
-        for (number, place) in places.into_iter().enumerate() {
+        let positions: Vec<usize> = (0..keys.len()).rev().step_by(step).collect();
+        let kept = all().retain(positions.clone());
+        assert_eq!(kept.len(), positions.len());
+        assert_eq!(kept.bytes(), positions.iter().map(|position| encoded[*position].len()).sum::<usize>());
+        for (number, position) in positions.into_iter().enumerate() {
             let row = kept.row(number);
-            assert_eq!((row.index(), row.key()), (place as u64, &keys[place][..]));
-            assert_eq!(row.encoded, encoded[place]);
+            assert_eq!((row.row.index, row.key()), (position as u64, &keys[position][..]));
+            assert_eq!(row.encoded, encoded[position]);
         }
         assert!(order(&kept).windows(2).all(|pair| keys[pair[0].0 as usize] <= keys[pair[1].0 as usize]));
     }
@@ -349,8 +349,8 @@ fn rows_that_are_sent_free_their_memory() {
     let keys: Vec<_> = (0..1_000_u32).map(u32::to_be_bytes).collect();
     let mut all = arena_of_keys(keys.iter().map(|key| &key[..]));
     while !all.is_empty() {
-        let places = (1..all.len()).collect();
-        all = all.retain(places);
+        let positions = (1..all.len()).collect();
+        all = all.retain(positions);
         assert!(all.chunks.iter().map(Vec::len).sum::<usize>() <= 2 * all.bytes());
     }
 }
