@@ -1,9 +1,9 @@
-//! Posts of a celebrity, spread over the buckets of a salt: writes go everywhere, reads merge all buckets at once, in
-//! pages.
+//! Posts of a celebrity, spread over the buckets of a salt: writes go to all buckets; reads merge all buckets, page by
+//! page.
 //!
 //! ```sh
-//! cargo run --example celebrity_posts                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example celebrity_posts   # on an emulator
+//! cargo run --example celebrity_posts                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example celebrity_posts   # on an emulator
 //! ```
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ struct PostKey {
     at: Timestamp,
 }
 
-/// The same without the time in the hash: a user's posts on one site stay together, and the sites are spread.
+/// The same key, but the hash leaves out the time: a user's posts on one site stay together, and the sites are spread.
 #[derive(RowKey, Debug, Clone)]
 #[row_key(delimiter = '-')]
 #[salt(range = 4, over = "user,site")]
@@ -45,7 +45,7 @@ struct Post {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());
@@ -88,7 +88,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Reads all posts in pages, like requests of a web server: they pass on nothing but the token.
+/// Reads all posts page by page, as a web server would: each request carries only the page token.
 async fn read_pages(posts: &Table<PostKey, Post>) -> Result<(), Box<dyn Error>> {
     let (mut token, mut pages, mut read) = (None::<String>, 0, Vec::new());
     loop {

@@ -2,8 +2,8 @@
 //! into its own table.
 //!
 //! ```sh
-//! cargo run --example energy_meters                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example energy_meters   # on an emulator
+//! cargo run --example energy_meters                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example energy_meters   # on an emulator
 //! ```
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const METERS: u64 = 100;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());

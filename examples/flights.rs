@@ -1,8 +1,8 @@
-//! The departures from New York in 2013, loaded with a progress bar, and found by carrier, airport and day.
+//! The departures from New York in 2013, loaded with a progress bar, and queried by carrier, airport and day.
 //!
 //! ```sh
-//! cargo run --example flights                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example flights   # on an emulator
+//! cargo run --example flights                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example flights   # on an emulator
 //! ```
 //!
 //! Loads all 336,776 departures if the archive `../shared/data/flights.csv.zip` exists, else those of 1 January; or
@@ -68,7 +68,7 @@ impl Record {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());
@@ -118,7 +118,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Loads the lines of a file as they are read. The bar is drawn on a terminal only.
+/// Loads the lines of a file. Draws the progress bar only on a terminal.
 async fn load(table: &Table<DepartureKey, Departure>, file: &[u8]) -> Result<Progress, Box<dyn Error>> {
     let lines = file.iter().filter(|byte| **byte == b'\n').count();
     let bar = ProgressBar::new(lines.saturating_sub(1) as u64);
@@ -126,7 +126,7 @@ async fn load(table: &Table<DepartureKey, Departure>, file: &[u8]) -> Result<Pro
     let rows = csv::Reader::from_reader(file).into_deserialize::<Record>().map(|record| {
         record.map_err(Box::<dyn Error + Send + Sync>::from).and_then(|record| Ok(record.row()?))
     });
-    // Rows are read ahead of the writes, here all of them, so that every tablet gets its share.
+    // The load reads rows ahead, here all of them, so that it can write to all tablets at once.
     let load = table.load_iter(rows).on_progress(|progress| {
         bar.set_position(progress.written);
         bar.set_message(progress.read.to_string());

@@ -1,8 +1,8 @@
 //! A day of departures: loaded with a progress bar, interrupted, resumed, and exported.
 //!
 //! ```sh
-//! cargo run --example load                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example load   # on an emulator
+//! cargo run --example load                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example load   # on an emulator
 //! ```
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use keyderive::load::Checkpoint;
 use keyderive::{Client, RowKey, Table};
 use serde::{Deserialize, Serialize};
 
-/// A flight's departures lie together; a carrier's flights are spread over the buckets, because a few carriers have
+/// A flight's departures are adjacent; a carrier's flights are spread over the buckets, because a few carriers have
 /// most flights.
 #[derive(RowKey, Debug)]
 #[salt(range = 16, over = "carrier,flight")]
@@ -63,7 +63,7 @@ fn lines(data: &[u8]) -> impl Iterator<Item = Result<(DepartureKey, Departure), 
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());
@@ -74,7 +74,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A file that was truncated in the middle of a line.
     let data = include_bytes!("data/flights.csv");
     let ended = match load(&departures, &data[..40_000], None).await {
-        Ok(_) => return Err("half a line is a whole one".into()),
+        Ok(_) => return Err("the load of the truncated file succeeded".into()),
         Err(ended) => ended,
     };
     println!("{ended}");

@@ -1,8 +1,8 @@
 //! Quotes and trades of stock exchanges in one table: one message by its key, a day of a symbol, the newest first.
 //!
 //! ```sh
-//! cargo run --example market_data                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example market_data   # on an emulator
+//! cargo run --example market_data                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example market_data   # on an emulator
 //! ```
 
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use keyderive::row::Row;
 use keyderive::{Client, RowKey};
 use serde::{Deserialize, Serialize};
 
-/// Exchange and symbol are padded in the key, so that each part is at a known offset, and spread the writes. Times
-/// ascend, because not every query is for the latest; those that are scan in reverse.
+/// Exchange and symbol come first, so that they spread the writes, and are padded, so that each part is at a known
+/// offset. Times ascend, because not every query is for the latest; a query for the latest scans in reverse.
 #[derive(RowKey, Debug)]
 #[row_key(tag = "QUOTE")]
 struct QuoteKey {
@@ -61,7 +61,7 @@ struct Trade {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());
@@ -141,7 +141,7 @@ fn messages() -> Result<Messages, Box<dyn Error>> {
             }
         }
     }
-    // The message that Google's guide on time series prints.
+    // The example message of Google's guide on time series.
     let (exchange, symbol) = ("NASDAQ".to_owned(), "ZXZZT".to_owned());
     let quote_time = Timestamp::from_millisecond(1426535612156)?;
     let key = QuoteKey { exchange: exchange.clone(), symbol: symbol.clone(), quote_time };

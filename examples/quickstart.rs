@@ -1,8 +1,8 @@
 //! Weather observations under a salted, time-reversed row key: load, read one, read the newest, read a day.
 //!
 //! ```sh
-//! cargo run --example quickstart                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example quickstart   # on an emulator
+//! cargo run --example quickstart                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example quickstart   # on an emulator
 //! ```
 
 use std::error::Error;
@@ -31,7 +31,7 @@ struct Observation {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());

@@ -1,9 +1,9 @@
-//! Metrics of servers, written to a table of their history and to a table of the latest: reads one host's history,
-//! and the latest of all hosts.
+//! Metrics of servers, written to a history table and to a table of the latest ones. Reads one host's history, and the
+//! latest metrics of all hosts.
 //!
 //! ```sh
-//! cargo run --example server_metrics                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example server_metrics   # on an emulator
+//! cargo run --example server_metrics                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example server_metrics   # on an emulator
 //! ```
 
 use std::collections::BTreeMap;
@@ -21,8 +21,8 @@ struct MetricKey {
     at: Timestamp,
 }
 
-/// Without the time, so that each write of a host replaces the one before. No order of `METRIC` would do: its first
-/// rows, newest first or not, need not include every host.
+/// The key has no time, so that each write of a host replaces the one before. The table `METRIC` cannot serve this
+/// query in any order: its first rows need not include every host.
 #[derive(RowKey, Debug)]
 struct CurrentMetricKey {
     host: String,
@@ -47,7 +47,7 @@ struct Processor {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());

@@ -1,8 +1,9 @@
-//! Users by last access: the newest over all users, in logical shards, and the history of one user, newest first.
+//! Users by last access: the latest accesses of all users, in logical shards, and the history of one user, newest
+//! first.
 //!
 //! ```sh
-//! cargo run --example sharded_users                                         # in memory
-//! BIGTABLE_EMULATOR_HOST=localhost:8086 cargo run --example sharded_users   # on an emulator
+//! cargo run --example sharded_users                                               # in memory
+//! KEYDERIVE_ADDRESS=emulator://localhost:8086 cargo run --example sharded_users   # on an emulator
 //! ```
 
 use std::error::Error;
@@ -42,8 +43,8 @@ struct Users {
 }
 
 impl Users {
-    /// Writes an access to both tables, and deletes the user's previous one from the recent ones. Two concurrent
-    /// visits of one user may leave both there, and that user's next visit deletes only the later one.
+    /// Writes an access to both tables, and deletes the user's previous access from `recent`. Two concurrent visits of
+    /// one user may both stay in `recent`; that user's next visit deletes only the later one.
     async fn visit(&self, user_id: u64, at: Timestamp, page: &str) -> Result<(), Box<dyn Error>> {
         let before = self.last_before(user_id, at).collect().await?;
         let access = Access { page: page.to_owned() };
@@ -64,7 +65,7 @@ impl Users {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    // Such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`.
+    // An address, such as `emulator://localhost:8086` or `bigtable://my-project/my-instance`; in memory if unset.
     let address = std::env::var("KEYDERIVE_ADDRESS").unwrap_or_else(|_| "embedded:".to_owned());
     let client = Client::connect(&address).await?;
     println!("target: {}", client.target());

@@ -23,7 +23,7 @@ Usage: keyderive-emulator [--port PORT] [--file FILE] [--log] [LIMITS]
 
   --port PORT  The port to listen on; the default is 8086, and 0 takes a free one.
   --file FILE  Keeps tables in this file, which is created if it does not exist.
-  --log        Logs each request to the standard error.
+  --log        Logs each request to standard error.
   --help       Prints this help.
 
 Limits, with their defaults:
@@ -38,8 +38,8 @@ Limits, with their defaults:
   --grace 5               How many seconds open requests may take after the
                           process is asked to end.
 
-Without a file, tables live in memory until the process ends. The standard output shows how to connect: the first
-line, pasted into a shell, is for programs that can use an emulator; the second shows how to call cbt. Any project
+Without a file, tables live in memory until the process ends. Standard output shows how to connect: paste the first
+line into a shell before you run programs that can use an emulator; the second shows how to call cbt. Any project
 and instance work; `keyderive` and `local` are the defaults of keyderive's client. On ctrl-c or SIGTERM, the process
 ends when the open requests are answered or the grace period is over. On a second signal it ends at once, with the
 exit code 128 plus the signal's number.
@@ -100,8 +100,8 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let level = if log { LevelFilter::DEBUG } else { LevelFilter::WARN };
     let targets = Targets::new().with_target("keyderive", level).with_default(LevelFilter::WARN);
     let colors = std::io::stderr().is_terminal();
-    let written = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
-    tracing_subscriber::registry().with(written.with_filter(targets)).init();
+    let log_layer = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_ansi(colors);
+    tracing_subscriber::registry().with(log_layer.with_filter(targets)).init();
     let bigtable = match file {
         Some(file) => {
             Bigtable::open(&file).await.map_err(|error| format!("the file `{}` {error}", file.display()))?
@@ -111,19 +111,19 @@ async fn run(command: Command) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind(("127.0.0.1", port))
         .await
         .map_err(|error| format!("cannot listen on port {port} of 127.0.0.1: {error}"))?;
-    // Handle signals before the output tells others that it runs.
-    let interrupted = interrupted()?;
+    // Install the signal handlers before printing the address: a script may send a signal as soon as it reads it.
+    let shutdown_signal = shutdown_signal()?;
     println!("export BIGTABLE_EMULATOR_HOST={}", listener.local_addr()?);
     println!("# cbt -project keyderive -instance local ls");
-    bigtable.serve_with(listener, interrupted, |default| *default = settings).await?;
+    bigtable.serve_with(listener, shutdown_signal, |default| *default = settings).await?;
     Ok(())
 }
 
-/// Completes on the first signal to end. On the second, the process exits at once.
+/// Completes on the first SIGINT or SIGTERM. On the second, the process exits at once.
 ///
-/// A thread of its own handles the signals, even if all others are busy.
+/// A dedicated thread handles the signals, even if all others are busy.
 #[cfg(unix)]
-fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (mut interrupt, mut terminate) = {
@@ -149,9 +149,9 @@ fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
     Ok(async { drop(receiver.await) })
 }
 
-/// Completes on the first signal to end. On the second, the process exits at once.
+/// Completes on the first ctrl-c. On the second, the process exits at once.
 #[cfg(not(unix))]
-fn interrupted() -> std::io::Result<impl Future<Output = ()>> {
+fn shutdown_signal() -> std::io::Result<impl Future<Output = ()>> {
     let (sender, receiver) = tokio::sync::oneshot::channel();
     tokio::spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {

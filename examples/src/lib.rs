@@ -1,8 +1,8 @@
-//! Data of keyderive's examples, which are the files next to this folder.
+//! Data for keyderive's examples. The examples are the files in the parent folder.
 
 use keyderive_tests::{shared, zip};
 
-/// The departures of 1 January 2013, which are part of the repository; see `data/README.md`.
+/// The departures of 1 January 2013, included in the repository; see `data/README.md`.
 const EXTRACT: &[u8] = include_bytes!("../data/flights.csv");
 
 /// The departures from the airports of New York in 2013 as lines of CSV: all of them if the archive exists in the

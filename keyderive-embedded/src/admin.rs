@@ -186,8 +186,8 @@ fn parse_definition(table: Table, mut splits: Vec<Bytes>) -> Result<Definition, 
     Ok(definition)
 }
 
-/// A table as `view` shows it. There is no replication or encryption to show, so all views but those with the schema
-/// show the name only.
+/// A table as `view` shows it. There is no replication or encryption to show, so all views except those with the schema
+/// show only the name.
 fn table_message(name: String, definition: Definition, view: View) -> Table {
     if !matches!(view, View::SchemaView | View::Full) {
         return Table { name, ..Table::default() };
@@ -223,7 +223,11 @@ fn list_tables(store: &Store, request: &ListTablesRequest) -> Result<ListTablesR
     let count = match usize::try_from(*page_size) {
         Ok(0) => PAGE_TABLES,
         Ok(count) => count.min(PAGE_TABLES),
-        Err(_) => return Err(Status::invalid_argument(format!("the page size is {page_size}"))),
+        Err(_) => {
+            return Err(Status::invalid_argument(format!(
+                "the page size is {page_size}, and it must not be negative"
+            )));
+        }
     };
     let prefix = format!("{parent}/tables/");
     if !page_token.is_empty() && !page_token.starts_with(&prefix) {
@@ -399,26 +403,26 @@ fn check_gc_rule(id: &str, rule: Option<&GcRule>) -> Result<(), Status> {
     };
     let bytes = rule.encoded_len();
     if bytes > MAX_RULE_BYTES {
-        return reject(format!("has {bytes} bytes, and it may have {MAX_RULE_BYTES}"));
+        return reject(format!("has {bytes} bytes, and the limit is {MAX_RULE_BYTES}"));
     }
-    gc_rule_fault(rule).map_or(Ok(()), reject)
+    gc_rule_error(rule).map_or(Ok(()), reject)
 }
 
 /// Why a rule is invalid. `MAX_RULE_BYTES` bounds the recursion.
-fn gc_rule_fault(rule: &GcRule) -> Option<String> {
+fn gc_rule_error(rule: &GcRule) -> Option<String> {
     match rule.rule.as_ref()? {
-        Rule::MaxNumVersions(kept) if *kept < 1 => Some(format!("keeps {kept} versions; at least 1 is kept")),
+        Rule::MaxNumVersions(kept) if *kept < 1 => Some(format!("keeps {kept} versions; the minimum is 1")),
         Rule::MaxNumVersions(_) => None,
-        Rule::MaxAge(age) if is_too_young(age) => {
-            Some(format!("keeps cells for {}.{:09} seconds; at least 1 ms is kept", age.seconds, age.nanos))
+        Rule::MaxAge(age) if is_too_short(age) => {
+            Some(format!("keeps cells for {}.{:09} seconds; the minimum is 1 ms", age.seconds, age.nanos))
         }
         Rule::MaxAge(_) => None,
-        Rule::Intersection(rules) => rules.rules.iter().find_map(gc_rule_fault),
-        Rule::Union(rules) => rules.rules.iter().find_map(gc_rule_fault),
+        Rule::Intersection(rules) => rules.rules.iter().find_map(gc_rule_error),
+        Rule::Union(rules) => rules.rules.iter().find_map(gc_rule_error),
     }
 }
 
-fn is_too_young(age: &Duration) -> bool {
+fn is_too_short(age: &Duration) -> bool {
     age.seconds < 0 || age.nanos < 0 || gc::micros(age) < MIN_AGE_MICROS
 }
 
@@ -428,17 +432,17 @@ const RESERVED: [&str; 2] = ["_key", "_timestamp"];
 const MAX_DELIMITER_BYTES: usize = 50;
 
 fn check_schema(schema: &Struct, families: &Families) -> Result<(), Status> {
-    schema_fault(schema, families)
+    schema_error(schema, families)
         .map_or(Ok(()), |fault| Err(Status::invalid_argument(format!("the row key schema {fault}"))))
 }
 
-fn schema_fault(schema: &Struct, families: &Families) -> Option<String> {
+fn schema_error(schema: &Struct, families: &Families) -> Option<String> {
     if schema.fields.is_empty() {
         return Some("has no fields".to_owned());
     }
     let fields = || schema.fields.iter().enumerate();
-    encoding_fault(schema)
-        .or_else(|| fields().find_map(|(place, field)| field_fault(place, field, families)))
+    encoding_error(schema)
+        .or_else(|| fields().find_map(|(place, field)| field_error(place, field, families)))
         .or_else(|| {
             let mut named = fields();
             let (_, field) = named.find(|(place, field)| {
@@ -448,18 +452,18 @@ fn schema_fault(schema: &Struct, families: &Families) -> Option<String> {
         })
 }
 
-fn encoding_fault(schema: &Struct) -> Option<String> {
+fn encoding_error(schema: &Struct) -> Option<String> {
     let encoding = schema.encoding.as_ref().and_then(|encoding| encoding.encoding.as_ref());
     match encoding {
         None => Some("has no encoding".to_owned()),
         Some(Encoding::Singleton(_)) if schema.fields.len() != 1 => {
-            Some(format!("has {} fields, and the encoding `singleton` is for one", schema.fields.len()))
+            Some(format!("has {} fields, and the encoding `singleton` is for one field", schema.fields.len()))
         }
         Some(Encoding::DelimitedBytes(DelimitedBytes { delimiter }))
             if !(1..=MAX_DELIMITER_BYTES).contains(&delimiter.len()) =>
         {
             Some(format!(
-                "has a delimiter of {} bytes, and one has 1 to {MAX_DELIMITER_BYTES}",
+                "has a delimiter of {} bytes, and it must have 1 to {MAX_DELIMITER_BYTES}",
                 delimiter.len()
             ))
         }
@@ -467,10 +471,10 @@ fn encoding_fault(schema: &Struct) -> Option<String> {
     }
 }
 
-fn field_fault(place: usize, field: &Field, families: &Families) -> Option<String> {
+fn field_error(place: usize, field: &Field, families: &Families) -> Option<String> {
     let Field { field_name: name, r#type } = field;
     if name.is_empty() {
-        return Some(format!("has a field without a name, at place {place}"));
+        return Some(format!("has a field without a name, at index {place}"));
     }
     if RESERVED.contains(&name.as_str()) {
         return Some(format!("has a field with the name `{name}`, which SQL reserves"));
@@ -484,7 +488,7 @@ fn field_fault(place: usize, field: &Field, families: &Families) -> Option<Strin
             Some(format!("has the field `{name}`, which is not a scalar"))
         }
         Some(kind) if !has_encoding(kind) => Some(format!(
-            "has the field `{name}`, whose type has no encoding: bytes, strings, integers and timestamps have one"
+            "has the field `{name}`, whose type has no encoding: use bytes, a string, an integer or a timestamp, and set its encoding"
         )),
         Some(_) => None,
     }

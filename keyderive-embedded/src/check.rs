@@ -5,7 +5,7 @@ use percent_encoding::percent_decode_str;
 use tonic::metadata::MetadataMap;
 use tonic::{Request, Status};
 
-/// The most mutations of a request, and rules of a read-modify-write.
+/// The most mutations in a request, or rules in a read-modify-write request.
 const MAX_MUTATIONS: usize = 100_000;
 
 const MAX_KEY_BYTES: usize = 4096;
@@ -26,7 +26,7 @@ pub(super) fn key(key: &Bytes) -> Result<(), Status> {
         1..=MAX_KEY_BYTES => Ok(()),
         0 => Err(Status::invalid_argument("a row key is empty")),
         length => Err(Status::invalid_argument(format!(
-            "a row key has {length} bytes, and it may have {MAX_KEY_BYTES}: it begins with {:?}",
+            "a row key has {length} bytes, and the limit is {MAX_KEY_BYTES}: it begins with {:?}",
             truncate(key)
         ))),
     }
@@ -37,7 +37,7 @@ pub(super) fn qualifier(family: &str, qualifier: &Bytes) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "a qualifier in the column family `{family}` has {} bytes, and it may have {MAX_QUALIFIER_BYTES}: it begins with {:?}",
+        "a qualifier in the column family `{family}` has {} bytes, and the limit is {MAX_QUALIFIER_BYTES}: it begins with {:?}",
         qualifier.len(),
         truncate(qualifier)
     )))
@@ -48,7 +48,7 @@ pub(super) fn value(family: &str, qualifier: &Bytes, bytes: usize) -> Result<(),
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "a value of the column {:?} in the column family `{family}` has {bytes} bytes, and it may have {MAX_VALUE_BYTES}",
+        "a value of the column {:?} in the column family `{family}` has {bytes} bytes, and the limit is {MAX_VALUE_BYTES}",
         truncate(qualifier)
     )))
 }
@@ -63,7 +63,7 @@ pub(super) fn timestamp(micros: i64) -> Result<i64, Status> {
         return Ok(micros);
     }
     Err(Status::invalid_argument(format!(
-        "the timestamp {micros} is not a whole number of milliseconds, in microseconds since the epoch"
+        "the timestamp {micros} is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds and not negative"
     )))
 }
 
@@ -72,7 +72,7 @@ pub(super) fn number_of_mutations(mutations: usize) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "the request has {mutations} mutations, and it may have {MAX_MUTATIONS}"
+        "the request has {mutations} mutations, and the limit is {MAX_MUTATIONS}"
     )))
 }
 
@@ -91,7 +91,7 @@ fn name(what: &str, name: &str, longest: usize) -> Result<(), Status> {
         return Ok(());
     }
     Err(Status::invalid_argument(format!(
-        "`{name}` is not a name for a {what}: a name has 1 to {longest} letters, digits, `_`, `-` and `.`, and does not begin with `-` or `.`"
+        "`{name}` is not a valid {what} name: a name has 1 to {longest} letters, digits, `_`, `-` and `.`, and does not begin with `-` or `.`"
     )))
 }
 
@@ -130,7 +130,7 @@ fn check_routing(metadata: &MetadataMap, parameter: &str, name: &str) -> Result<
     match parameters.find(|(key, _)| *key == parameter) {
         Some((_, value)) if *percent_decode_str(value).decode_utf8_lossy() == *name => Ok(()),
         Some((_, value)) => Err(Status::invalid_argument(format!(
-            "the header `{ROUTING}` has `{value}` as `{parameter}`, and the request is about `{name}`"
+            "the header `{ROUTING}` has `{value}` as `{parameter}`, but the request names `{name}`"
         ))),
         None => Err(Status::invalid_argument(format!(
             "the header `{ROUTING}` has no `{parameter}`; it must be `{name}`, percent-encoded"

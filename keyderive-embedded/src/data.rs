@@ -60,13 +60,15 @@ impl Bigtable for Data {
     ) -> Result<Response<Self::ReadRowsStream>, Status> {
         let (features, faults) = (features(request.metadata())?, StreamFault::of(&request));
         let request = routed(request, |message| &message.table_name)?;
-        let limit = u64::try_from(request.rows_limit)
-            .map_err(|_| Status::invalid_argument(format!("the row limit is {}", request.rows_limit)))?;
+        let limit = u64::try_from(request.rows_limit).map_err(|_| {
+            let limit = request.rows_limit;
+            Status::invalid_argument(format!("the row limit is {limit}, and it must not be negative"))
+        })?;
         let limit = Some(limit).filter(|limit| *limit != 0);
-        let names = request.rows.as_ref().map_or(0, |rows| rows.row_keys.len() + rows.row_ranges.len());
+        let count = request.rows.as_ref().map_or(0, |rows| rows.row_keys.len() + rows.row_ranges.len());
         let intervals = move || interval::from_row_set(request.rows);
         let intervals =
-            if names <= MAX_INLINE_RANGES { intervals() } else { run_blocking(intervals).await? }?;
+            if count <= MAX_INLINE_RANGES { intervals() } else { run_blocking(intervals).await? }?;
         let filter = parse_filter(request.filter).await?;
         let scan = Scan::new(self.worker.store(), request.table_name, intervals, filter, limit)?
             .reports_progress(features.last_scanned_row_responses);
@@ -75,7 +77,7 @@ impl Bigtable for Data {
             (true, true) => scan.reversed(),
             (true, false) => {
                 return Err(Status::unimplemented(format!(
-                    "the client does not state `reverse_scans` in the header `{FEATURES_HEADER}`"
+                    "the client requests a reverse scan, but does not declare `reverse_scans` in the header `{FEATURES_HEADER}`"
                 )));
             }
         };
@@ -122,7 +124,7 @@ impl Bigtable for Data {
         let table = table_name.clone();
         let bulk = move || Bulk::new(table, entries, |entry| &entry.row_key, work_of_entry, apply_each);
         let bulk = if is_short { bulk() } else { run_blocking(bulk).await? };
-        let (mut outcomes, rest) = self.worker.change_each(bulk, is_short).await?.into_outcomes();
+        let (mut outcomes, rest) = self.worker.change_rows(bulk, is_short).await?.into_outcomes();
         for (key, entries) in rest {
             let places: Vec<usize> = entries.iter().map(|(place, _)| *place).collect();
             let apply = move |families: &Families, cells: &mut Cells, now| {
@@ -162,7 +164,7 @@ impl Bigtable for Data {
         check::key(&row_key)?;
         if true_mutations.is_empty() && false_mutations.is_empty() {
             return Err(Status::invalid_argument(format!(
-                "there are no mutations for row {row_key:?}, neither if the filter finds a cell nor otherwise"
+                "the request for row {row_key:?} has neither `true_mutations` nor `false_mutations`"
             )));
         }
         check::number_of_mutations(true_mutations.len())?;
@@ -171,7 +173,7 @@ impl Bigtable for Data {
         let inline_bytes = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
         let inline_bytes = inline_bytes.then_some(LARGE_BYTES / predicate.work());
         let key = row_key.clone();
-        // Both lists are validated, so that a fault does not depend on which one the row selects.
+        // Validate both lists, so that an invalid mutation is an error whichever list the predicate selects.
         let apply = move |families: &Families, cells: &mut Cells, now| {
             let (found, missing) =
                 (changes(families, &true_mutations, now)?, changes(families, &false_mutations, now)?);
@@ -237,7 +239,7 @@ fn apply_each(
     mutate_entries(families, cells, entries.iter().map(|(_, entry)| entry), now)
 }
 
-/// Compiling the regular expressions can be slow, so that costly filters are parsed on a blocking thread.
+/// Parses a filter: on a blocking thread if compiling its regular expressions may be slow.
 async fn parse_filter(message: Option<RowFilter>) -> Result<Filter, Status> {
     if message.as_ref().is_none_or(Filter::is_cheap_to_parse) {
         return Filter::new(message);
@@ -258,12 +260,14 @@ fn status_message(status: &Status) -> values::Status {
     values::Status { code: status.code().into(), message: status.message().to_owned(), details: Vec::new() }
 }
 
-/// The features that the client states; none without the header.
+/// The features that the client declares; none without the header.
 fn features(metadata: &MetadataMap) -> Result<FeatureFlags, Status> {
     let Some(header) = metadata.get(FEATURES_HEADER) else { return Ok(FeatureFlags::default()) };
     let flags = URL_SAFE.decode(header.as_bytes()).ok().map(Bytes::from);
     flags.and_then(|flags| FeatureFlags::decode(flags).ok()).ok_or_else(|| {
-        Status::invalid_argument(format!("the header `{FEATURES_HEADER}` is not a message in base64"))
+        Status::invalid_argument(format!(
+            "the header `{FEATURES_HEADER}` is not a `FeatureFlags` message in base64"
+        ))
     })
 }
 

@@ -72,7 +72,7 @@ impl Method {
 
 /// Which calls of a Bigtable fail or wait, how often, and with which error.
 ///
-/// Does a service survive that Bigtable is unavailable at its third read?
+/// Does a service survive if Bigtable is unavailable at its third read?
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")]
@@ -109,13 +109,13 @@ impl Method {
 /// So the same calls in the same order meet the same faults, and calls of one method do not affect another. Numbers
 /// count from 1, and each retry of the client has its own number.
 ///
-/// A chance is a probability from 0 to 1; NaN counts as 0.
+/// A probability is from 0 to 1; NaN counts as 0.
 #[derive(Clone, Debug)]
 #[must_use = "faults do nothing until they are passed to `with_faults`"]
 pub struct Faults {
     seed: u64,
     rules: Vec<Rule>,
-    streams: StreamChances,
+    streams: StreamProbabilities,
 }
 
 #[derive(Clone, Debug)]
@@ -137,9 +137,9 @@ enum Effect {
     Delay(Duration),
 }
 
-/// The chances of faults of streams.
+/// The probabilities of stream faults.
 #[derive(Clone, Copy, Debug, Default)]
-struct StreamChances {
+struct StreamProbabilities {
     /// That a stream breaks before a message.
     cut: f64,
     /// That a row is split into pieces.
@@ -147,12 +147,12 @@ struct StreamChances {
 }
 
 impl Faults {
-    /// No faults yet, and the seed for those to add.
+    /// Starts without faults. `seed` decides which calls the faults added later hit.
     pub fn seeded(seed: u64) -> Self {
-        Self { seed, rules: Vec::new(), streams: StreamChances::default() }
+        Self { seed, rules: Vec::new(), streams: StreamProbabilities::default() }
     }
 
-    /// Makes calls fail with this chance.
+    /// Makes calls fail with this probability.
     ///
     /// If several faults hit a call, the one added first applies.
     pub fn fail(self, method: Method, chance: f64, fault: Fault) -> Self {
@@ -182,7 +182,7 @@ impl Faults {
     /// the last row it received. It gives up after too many attempts without progress, so a chance near 1 makes
     /// operations fail.
     pub fn cut_streams(self, chance: f64) -> Self {
-        Self { streams: StreamChances { cut: chance, ..self.streams }, ..self }
+        Self { streams: StreamProbabilities { cut: chance, ..self.streams }, ..self }
     }
 
     /// Splits rows into pieces with this chance, as the protocol allows: over several messages, with values in several
@@ -191,7 +191,7 @@ impl Faults {
     /// A program that reads through a client sees no difference. Together with [`cut_streams`](Self::cut_streams),
     /// streams break in the middle of rows.
     pub fn split_rows(self, chance: f64) -> Self {
-        Self { streams: StreamChances { split: chance, ..self.streams }, ..self }
+        Self { streams: StreamProbabilities { split: chance, ..self.streams }, ..self }
     }
 
     fn rule(mut self, method: Method, when: When, effect: Effect) -> Self {
@@ -210,8 +210,8 @@ impl Bigtable {
         Self { faults: Some(injector.into()), ..self.clone() }
     }
 
-    /// How many calls of this method it received, including failed ones. It counts calls only after
-    /// [`with_faults`](Self::with_faults), even with no faults; otherwise this is 0.
+    /// How many calls of this method it received, including failed ones. Counting begins with
+    /// [`with_faults`](Self::with_faults), even if it adds no faults; without it, this is 0.
     #[must_use]
     pub fn calls(&self, method: Method) -> u64 {
         self.faults.as_ref().map_or(0, |injector| injector.calls(method))
@@ -298,7 +298,7 @@ impl Fault {
     }
 
     fn status(&self) -> Status {
-        let message = "the call fails because the test asks for it";
+        let message = "injected by `Faults`: the call fails";
         match self.retry_after {
             None => Status::new(self.code, message),
             Some(delay) => {
@@ -325,7 +325,7 @@ fn encode_details(code: Code, message: &str, delay: Duration) -> Bytes {
     status.encode_to_vec().into()
 }
 
-type Answer = BoxFuture<Result<http::Response<Body>, Infallible>>;
+type ResponseFuture = BoxFuture<Result<http::Response<Body>, Infallible>>;
 
 /// Injects faults, and counts calls.
 #[derive(Debug)]
@@ -339,7 +339,7 @@ pub(super) struct Injector {
 struct Injected {
     delay: Duration,
     fault: Option<Fault>,
-    faults: StreamFault,
+    stream_fault: StreamFault,
 }
 
 impl Injector {
@@ -356,12 +356,12 @@ impl Injector {
     pub(super) fn call(
         &self,
         mut request: http::Request<Body>,
-        answer: impl FnOnce(http::Request<Body>) -> Answer + Send + 'static,
-    ) -> Answer {
+        answer: impl FnOnce(http::Request<Body>) -> ResponseFuture + Send + 'static,
+    ) -> ResponseFuture {
         let name = request.uri().path().rsplit('/').next().unwrap_or_default();
         let Some(method) = Method::named(name) else { return answer(request) };
-        let Injected { delay, fault, faults } = self.next(method);
-        request.extensions_mut().insert(faults);
+        let Injected { delay, fault, stream_fault } = self.next(method);
+        request.extensions_mut().insert(stream_fault);
         Box::pin(async move {
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
@@ -377,7 +377,7 @@ impl Injector {
     fn next(&self, method: Method) -> Injected {
         let number = self.count(method);
         let mut rng = Rng::with_seed(call_seed(self.faults.seed, method, number));
-        let mut injected = Injected { delay: Duration::ZERO, fault: None, faults: StreamFault::none() };
+        let mut injected = Injected { delay: Duration::ZERO, fault: None, stream_fault: StreamFault::none() };
         for Rule { when, effect, .. } in self.faults.rules.iter().filter(|rule| rule.method == method) {
             let hit = match *when {
                 When::Nth(nth) => nth == number,
@@ -391,8 +391,8 @@ impl Injector {
                 _ => {}
             }
         }
-        let StreamChances { cut, split } = self.faults.streams;
-        injected.faults = StreamFault::new(rng.u64(..), cut, split);
+        let StreamProbabilities { cut, split } = self.faults.streams;
+        injected.stream_fault = StreamFault::new(rng.u64(..), cut, split);
         injected
     }
 
@@ -406,8 +406,8 @@ impl Injector {
 
 /// The seed of one call, unrelated to those of neighbouring calls.
 fn call_seed(seed: u64, method: Method, number: u64) -> u64 {
-    let of_method = Rng::with_seed(seed ^ (method as u64) << 56).u64(..);
-    Rng::with_seed(of_method ^ number).u64(..)
+    let method_seed = Rng::with_seed(seed ^ (method as u64) << 56).u64(..);
+    Rng::with_seed(method_seed ^ number).u64(..)
 }
 
 /// The faults of the response stream of one call.
@@ -458,9 +458,7 @@ impl<S: Stream<Item = Result<T, Status>> + Unpin, T> Stream for TruncatedStream<
         let message = ready!(Pin::new(&mut this.stream).poll_next(context));
         if this.chance > 0.0 && this.rng.f64() < this.chance {
             this.ended = true;
-            return Poll::Ready(Some(Err(Status::unavailable(
-                "the stream breaks because the test asks for it",
-            ))));
+            return Poll::Ready(Some(Err(Status::unavailable("injected by `Faults`: the stream breaks"))));
         }
         Poll::Ready(message)
     }
@@ -499,7 +497,7 @@ impl<S: Stream<Item = Result<RowsMessage, Status>> + Unpin> Stream for SplitStre
                 let responses =
                     messages.map(|chunks| ReadRowsResponse { chunks, last_scanned_row_key: Bytes::new() });
                 this.pieces.extend(responses.map(|response| RowsMessage::from(&response)));
-                // Chunks always result in messages.
+                // There is at least one chunk, so there is at least one message.
                 Poll::Ready(this.pieces.pop_front().map(Ok))
             }
             other => Poll::Ready(other),

@@ -24,7 +24,7 @@ use crate::storage::{Cell, CellRef};
 const MAX_CELLS: usize = 1 << 20;
 
 /// A regular expression of this many compiled bytes counts as twice the work of an empty one.
-const WORK_BYTES: usize = 16 << 10;
+const PATTERN_WORK_BYTES: usize = 16 << 10;
 
 /// A valid filter.
 #[derive(Debug)]
@@ -108,7 +108,7 @@ impl Filter {
             copies if copies > 1 && cells.saturating_mul(copies) > MAX_CELLS => {
                 Err(Status::invalid_argument(format!(
                     "the `interleave` filters can copy each of the {cells} cells of row {key:?} {copies} times, and \
-                     {MAX_CELLS} cells is the most for a row"
+                     the limit is {MAX_CELLS} cells per row"
                 )))
             }
             _ => Ok(()),
@@ -127,7 +127,7 @@ impl Filter {
 
     /// The most work for a cell, where `PassAll` is 1.
     pub(super) fn work(&self) -> usize {
-        let of_pattern = |pattern: &Pattern| 1 + pattern.compiled_bytes() / WORK_BYTES;
+        let of_pattern = |pattern: &Pattern| 1 + pattern.compiled_bytes() / PATTERN_WORK_BYTES;
         match self {
             Self::Chain(filters) => {
                 let (mut work, mut copies) = (0_usize, 1);
@@ -257,7 +257,7 @@ pub(super) struct CellCounts {
 #[derive(Clone, Copy, Debug, Default)]
 struct CellCount {
     /// The number of the row or column.
-    of: u64,
+    row_or_column: u64,
     cells: usize,
 }
 
@@ -288,8 +288,8 @@ impl CellCounts {
         }
         let Some(count) = self.counts.get_mut(self.next) else { return 0 };
         self.next += 1;
-        if count.of != row_or_column {
-            *count = CellCount { of: row_or_column, cells: 0 };
+        if count.row_or_column != row_or_column {
+            *count = CellCount { row_or_column, cells: 0 };
         }
         count.cells += 1;
         count.cells
@@ -343,7 +343,8 @@ const MAX_BYTES: usize = 20_480;
 /// The service rejects deeper nesting.
 const MAX_DEPTH: usize = 20;
 
-/// The service has no such limit; without it, a filter of a few bytes could exhaust memory.
+/// The most copies of a cell that a filter may produce. The service has no such limit; without it, a filter of a few
+/// bytes could exhaust memory.
 const MAX_COPIES: usize = 10_000;
 
 const MAX_LABEL_BYTES: usize = 15;
@@ -367,7 +368,7 @@ impl Filter {
         let bytes = filter.encoded_len();
         if bytes > MAX_BYTES {
             return Err(Status::invalid_argument(format!(
-                "the filter has {bytes} bytes, and it may have {MAX_BYTES}"
+                "the filter has {bytes} bytes, and the limit is {MAX_BYTES}"
             )));
         }
         let mut patterns = 0;
@@ -377,7 +378,7 @@ impl Filter {
         match filter.copies() {
             ..=MAX_COPIES => Ok(filter),
             copies => Err(Status::invalid_argument(format!(
-                "the `interleave` filters can copy each cell {copies} times, and {MAX_COPIES} times is the most"
+                "the `interleave` filters can copy each cell {copies} times, and the limit is {MAX_COPIES}"
             ))),
         }
     }
@@ -423,14 +424,14 @@ fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status
         Message::BlockAllFilter(set) => only_true("block_all_filter", set, Filter::BlockAll)?,
         Message::StripValueTransformer(set) => only_true("strip_value_transformer", set, Filter::StripValue)?,
         Message::Sink(_) if context.in_condition => {
-            return Err(Status::invalid_argument("`sink` is in a `condition`"));
+            return Err(Status::invalid_argument("`sink` is not allowed inside a `condition`"));
         }
         Message::Sink(set) => only_true("sink", set, Filter::Sink)?,
         Message::Chain(row_filter::Chain { filters }) => {
             let labels = filters.iter().filter(|filter| has_label(filter)).count();
             if labels > 1 {
                 return Err(Status::invalid_argument(format!(
-                    "{labels} filters of a `chain` have an `apply_label_transformer`, and one may"
+                    "{labels} filters of a `chain` have an `apply_label_transformer`, and at most one may"
                 )));
             }
             Filter::Chain(parse_parts("chain", filters, context)?)
@@ -440,7 +441,9 @@ fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status
         }
         Message::Condition(condition) => Filter::Condition(Box::new(parse_condition(*condition, context)?)),
         Message::RowKeyRegexFilter(regex) if regex.is_empty() => {
-            return Err(Status::invalid_argument("`row_key_regex_filter` is empty, and so is no row key"));
+            return Err(Status::invalid_argument(
+                "`row_key_regex_filter` is empty, so it matches no row key",
+            ));
         }
         Message::RowKeyRegexFilter(regex) => {
             Filter::RowKey(Pattern::new("row_key_regex_filter", &regex, context.patterns)?)
@@ -450,7 +453,7 @@ fn parse(filter: data::RowFilter, context: Context<'_>) -> Result<Filter, Status
         }
         Message::RowSampleFilter(probability) => {
             return Err(Status::invalid_argument(format!(
-                "`row_sample_filter` is {probability}, and it must be between 0 and 1"
+                "`row_sample_filter` is {probability}, and it must be above 0 and below 1"
             )));
         }
         Message::FamilyNameRegexFilter(regex) if regex.contains(':') => {
@@ -607,6 +610,6 @@ fn check_label(label: String) -> Result<String, Status> {
         return Ok(label);
     }
     Err(Status::invalid_argument(format!(
-        "`apply_label_transformer` is {label:?}, and a label is 1 to {MAX_LABEL_BYTES} of `a` to `z`, `0` to `9` and `-`"
+        "`apply_label_transformer` is {label:?}, and a label has 1 to {MAX_LABEL_BYTES} characters of `a` to `z`, `0` to `9` and `-`"
     )))
 }

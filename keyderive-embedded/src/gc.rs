@@ -1,4 +1,4 @@
-//! Garbage collection. Garbage is a cell that its family's rule releases, or whose family was dropped.
+//! Garbage collection. A cell is garbage if its family's GC rule matches it, or if its family was dropped.
 //!
 //! The service removes garbage at some time, and reads may return it until then. Here no read returns it, so that results
 //! do not depend on when a row was last compacted.
@@ -12,9 +12,9 @@ use keyderive_proto::values::Duration;
 
 use super::storage::{Cell, CellRef, Cells, Families};
 
-/// Whether no family has a GC rule, so that no cell becomes garbage while its family exists.
-pub(super) fn has_no_rules(families: &Families) -> bool {
-    families.values().all(|family| rule(family.gc_rule.as_ref()).is_none())
+/// Whether any family has a GC rule. Without one, a cell becomes garbage only when its family is dropped.
+pub(super) fn has_rules(families: &Families) -> bool {
+    families.values().any(|family| rule(family.gc_rule.as_ref()).is_some())
 }
 
 /// Removes the garbage of a row at the time `now`.
@@ -77,7 +77,7 @@ fn rule(rule: Option<&GcRule>) -> Option<&Rule> {
     rule.and_then(|rule| rule.rule.as_ref())
 }
 
-/// Whether a rule releases a cell that has `newer` newer versions in its column.
+/// Whether a rule makes a cell garbage that has `newer` newer versions in its column.
 fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
     let nested = |rule: &GcRule| {
         self::rule(Some(rule)).is_some_and(|rule| matches(rule, timestamp_micros, newer, now))
@@ -85,7 +85,7 @@ fn matches(rule: &Rule, timestamp_micros: i64, newer: usize, now: i64) -> bool {
     match rule {
         Rule::MaxNumVersions(kept) => usize::try_from(*kept).is_ok_and(|kept| newer >= kept),
         Rule::MaxAge(age) => timestamp_micros < now.saturating_sub(micros(age)),
-        // An empty intersection releases nothing.
+        // An empty intersection matches no cell.
         Rule::Intersection(all) => !all.rules.is_empty() && all.rules.iter().all(nested),
         Rule::Union(any) => any.rules.iter().any(nested),
     }

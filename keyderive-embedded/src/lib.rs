@@ -15,14 +15,14 @@
 //! # }
 //! ```
 //!
-//! Any client of gRPC can run on it, in the process or, with the feature `serve`, through a port. The `keyderive` crate has
-//! a client, which runs on this with its feature `embedded`.
+//! Any gRPC client can use it: in the process or, with the feature `serve`, through a port. The client of the
+//! `keyderive` crate uses it with that crate's feature `embedded`.
 //!
 //! It rejects what the service rejects, so that a program that works here works there. What differs:
 //!
-//! - A cell that its family's garbage collection rule releases is gone at once; the service may return it for days.
+//! - A cell that is eligible for garbage collection is gone at once; the service may return it for days.
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
-//! - There are no `HyperLogLog++` aggregates, no SQL, no backups, views and change streams.
+//! - There are no `HyperLogLog++` aggregates, no SQL, no backups, no views and no change streams.
 
 mod admin;
 mod check;
@@ -53,7 +53,7 @@ use tonic::body::Body;
 use tower_service::Service;
 
 use faults::Injector;
-use storage::Durable;
+use storage::FileStorage;
 use store::{Store, SystemClock};
 use worker::Worker;
 
@@ -89,7 +89,8 @@ impl Bigtable {
     /// syncs, and so do the rows of a bulk write.
     ///
     /// Opening reads the whole file and verifies its checksums, so a larger file takes longer. Reads detect later damage.
-    /// A cache takes some 130 MB of memory. A row has at most 1 GiB; a write that would make it larger fails alone.
+    /// A cache takes some 130 MB of memory. A row has at most 1 GiB; if one row of a bulk write would become larger,
+    /// only that row fails.
     ///
     /// The file keeps the latest server time, so that time does not step back when the file is opened again. If the file
     /// is more than a minute ahead of this machine's clock, a warning is logged once.
@@ -107,7 +108,7 @@ impl Bigtable {
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, OpenError> {
         let path = path.as_ref().to_owned();
         let runtime = Handle::try_current().map_err(|_| OpenError::NoRuntime)?;
-        let opened = runtime.spawn_blocking(move || Durable::open(&path)).await;
+        let opened = runtime.spawn_blocking(move || FileStorage::open(&path)).await;
         let durable = opened.map_err(|error| OpenError::System(error.to_string()))??;
         let worker = Worker::new(Arc::new(Store::new(durable, SystemClock)))
             .map_err(|error| OpenError::System(format!("its writer thread cannot be started: {error}")))?;
@@ -124,8 +125,8 @@ impl Bigtable {
     }
 
     fn new(worker: Arc<Worker>) -> Self {
-        // A request's header can claim 4 GiB, which are allocated before the message arrives. The limit is the client's
-        // own, so that its users meet the client's error.
+        // The header of a gRPC message can announce 4 GiB, which tonic allocates before the message arrives.
+        // keyderive's client has the same limit, so its users see the client's error first.
         Self {
             worker: Arc::clone(&worker),
             data: BigtableServer::new(data::Data::new(Arc::clone(&worker)))

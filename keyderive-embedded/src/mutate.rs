@@ -6,7 +6,7 @@ use std::mem;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use keyderive_proto::admin::r#type::aggregate::Aggregator as Message;
+use keyderive_proto::admin::r#type::aggregate::Aggregator as AggregatorMessage;
 use keyderive_proto::admin::r#type::int64::encoding::Encoding;
 use keyderive_proto::admin::r#type::{self, Aggregate, Kind};
 use keyderive_proto::admin::{ColumnFamily, Type};
@@ -352,16 +352,16 @@ impl Aggregator {
             return None;
         };
         match aggregate.aggregator.as_ref()? {
-            Message::Sum(_) => Some(Self::Sum),
-            Message::Min(_) => Some(Self::Min),
-            Message::Max(_) => Some(Self::Max),
-            Message::HllppUniqueCount(_) => None,
+            AggregatorMessage::Sum(_) => Some(Self::Sum),
+            AggregatorMessage::Min(_) => Some(Self::Min),
+            AggregatorMessage::Max(_) => Some(Self::Max),
+            AggregatorMessage::HllppUniqueCount(_) => None,
         }
     }
 
-    /// The new stored value after `input`, which is encoded like a stored value. A sum wraps around.
+    /// Combines a stored value with `input`, which has the same encoding. A sum wraps around.
     fn combine(self, stored: &Bytes, input: &Bytes) -> Bytes {
-        // Writes check the length, so other lengths do not occur; they would be replaced.
+        // Writes check the length, so other lengths do not occur; if one did, `input` would replace the value.
         let (Some(left), Some(right)) = (integer(stored), integer(input)) else { return input.clone() };
         let result = match self {
             Self::Sum => left.wrapping_add(right),
@@ -386,8 +386,8 @@ pub(super) fn complete_value_type(name: &str, value_type: &mut Type) -> Result<(
     };
     let Aggregate { input_type, state_type, aggregator } = aggregate.as_mut();
     match aggregator {
-        Some(Message::Sum(_) | Message::Min(_) | Message::Max(_)) => {}
-        Some(Message::HllppUniqueCount(_)) => {
+        Some(AggregatorMessage::Sum(_) | AggregatorMessage::Min(_) | AggregatorMessage::Max(_)) => {}
+        Some(AggregatorMessage::HllppUniqueCount(_)) => {
             return Err(Status::unimplemented(format!(
                 "the embedded Bigtable has no HyperLogLog++, the aggregator of the column family `{name}`; it has sums, minima and maxima"
             )));

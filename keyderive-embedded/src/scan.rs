@@ -80,11 +80,11 @@ impl Scan {
                     Err(error) => return Poll::Ready(Err(Status::internal(error.to_string()))),
                 },
                 State::Idle(reader) => {
-                    let (reader, read) = read(reader, true);
-                    let is_slow = matches!(read, Ok(Some(Progress::Nothing))) && reader.next_is_slow;
-                    let read = self.take((reader, read));
+                    let (reader, progress) = read(reader, true);
+                    let is_slow = matches!(progress, Ok(Some(Progress::Nothing))) && reader.next_is_slow;
+                    let progress = self.take((reader, progress));
                     if !is_slow {
-                        return Poll::Ready(read);
+                        return Poll::Ready(progress);
                     }
                 }
                 State::Reading(mut reading) => match Pin::new(&mut reading).poll(context) {
@@ -145,9 +145,10 @@ const MAX_ROWS: usize = 256;
 /// A response is sent when it reaches this size.
 const RESPONSE_BYTES: usize = 64 << 10;
 
-/// How many bytes of rows are scanned for a response, divided by the filter's work for a cell; and how many bytes the
-/// search in an interval counts for.
+/// A response scans at most this many bytes of rows, divided by the filter's work for a cell.
 const SCANNED_BYTES: usize = 1 << 20;
+
+/// The search of one interval counts as this many scanned bytes.
 const INTERVAL_BYTES: usize = 256;
 
 /// An estimate of a row's size in a response.
@@ -222,7 +223,7 @@ impl ScanReader {
         Ok(Self {
             store: Arc::clone(store),
             table,
-            gc_time: (!gc::has_no_rules(&definition.families)).then(|| store.now_micros()),
+            gc_time: gc::has_rules(&definition.families).then(|| store.now_micros()),
             definition,
             intervals,
             is_cellwise: filter.is_cellwise(),
@@ -444,7 +445,7 @@ struct RowWriter<'w, 'c> {
     bytes: &'w mut Vec<u8>,
     /// The row's key, until it is written.
     key: &'w [u8],
-    /// The last cell. It is written later, when it is known whether it ends the row.
+    /// The cell added last. The next `add` or `finish` writes it: only these know whether it ends the row.
     last: Option<CellRef<'c>>,
     /// Whether the family or column has changed since that cell.
     new_family: bool,

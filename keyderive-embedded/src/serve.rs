@@ -37,7 +37,7 @@ const MAX_CONCURRENT_STREAMS: u32 = 100;
 /// the default limit of 20 would close its connection.
 const MAX_RESET_STREAMS: usize = 10_000;
 
-/// A stream that the server does not read buffers this much; the connection has room for all its streams.
+/// The flow-control windows of a stream and of a connection, which has room for all its streams.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = MAX_CONCURRENT_STREAMS * STREAM_WINDOW;
 
@@ -94,8 +94,7 @@ impl Default for ServeSettings {
 }
 
 impl Bigtable {
-    /// Serves this Bigtable on a port until `shutdown` completes, and then for at most 5 s until the open requests are
-    /// answered.
+    /// Serves this Bigtable on a port until `shutdown` completes. Then open requests have 5 s to finish.
     ///
     /// ```no_run
     /// # #[tokio::main(flavor = "current_thread")]
@@ -212,7 +211,8 @@ impl Service<http::Request<Body>> for PortService {
             let status = Status::from_header_map(answer.headers());
             let code = status.as_ref().map(|status| code_name(status.code()));
             let message = status.as_ref().map(Status::message).filter(|message| !message.is_empty());
-            tracing::debug!(method, table, elapsed = ?begun.elapsed(), code, status = message, "answered");
+            let elapsed = begun.elapsed();
+            tracing::debug!(method, table, ?elapsed, code, status = message, "sent the head of the response");
             Ok(answer)
         })
     }
@@ -228,8 +228,8 @@ fn routed_table(parameters: &HeaderValue) -> Option<String> {
 /// The length of the HTTP/2 preface, `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`.
 const PREFACE_BYTES: usize = 24;
 
-/// The backoff after a failed accept, at first and at most. The usual reason is that the process has no file descriptor
-/// left, until a connection closes.
+/// The initial and the largest backoff after a failed accept. The usual cause: the process has no file descriptor left
+/// until a connection closes.
 const MIN_BACKOFF: Duration = Duration::from_millis(50);
 const MAX_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -295,9 +295,9 @@ impl Acceptor {
             stream,
             _permit: permit,
             preface_timeout: Some(Box::pin(sleep(self.handshake_timeout))),
-            missing: PREFACE_BYTES,
+            missing_bytes: PREFACE_BYTES,
             write_timeout: self.write_timeout,
-            stalled: None,
+            stall_timer: None,
             abort: Box::pin(Arc::clone(&self.abort).notified_owned()),
         }
     }
@@ -335,17 +335,17 @@ struct Connection {
     /// The timeout of the preface; `None` after it arrived.
     preface_timeout: Option<Pin<Box<Sleep>>>,
     /// How many bytes of the preface are missing.
-    missing: usize,
+    missing_bytes: usize,
     write_timeout: Duration,
     /// The timeout of the current write; `None` while writes make progress.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stall_timer: Option<Pin<Box<Sleep>>>,
     abort: Pin<Box<OwnedNotified>>,
 }
 
 impl Connection {
     fn received(&mut self, bytes: usize) {
-        self.missing = self.missing.saturating_sub(bytes);
-        if self.missing == 0 {
+        self.missing_bytes = self.missing_bytes.saturating_sub(bytes);
+        if self.missing_bytes == 0 {
             self.preface_timeout = None;
         }
     }
@@ -357,7 +357,7 @@ impl Connection {
         };
         let why = if has_expired(&mut self.preface_timeout) {
             "the peer did not send the HTTP/2 preface in time"
-        } else if has_expired(&mut self.stalled) {
+        } else if has_expired(&mut self.stall_timer) {
             "the peer reads nothing"
         } else if self.abort.as_mut().poll(cx).is_ready() {
             return Poll::Ready(Err(io::Error::new(ErrorKind::ConnectionAborted, "serving has ended")));
@@ -369,8 +369,8 @@ impl Connection {
     }
 
     fn wait_to_write(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let Self { stalled, write_timeout, .. } = self;
-        stalled.get_or_insert_with(|| Box::pin(sleep(*write_timeout)));
+        let Self { stall_timer, write_timeout, .. } = self;
+        stall_timer.get_or_insert_with(|| Box::pin(sleep(*write_timeout)));
         self.wait(cx)
     }
 }
@@ -397,7 +397,7 @@ impl AsyncWrite for Connection {
         match Pin::new(&mut self.stream).poll_write(cx, bytes) {
             Poll::Pending => self.wait_to_write(cx),
             written => {
-                self.stalled = None;
+                self.stall_timer = None;
                 written
             }
         }
@@ -411,7 +411,7 @@ impl AsyncWrite for Connection {
         match Pin::new(&mut self.stream).poll_write_vectored(cx, slices) {
             Poll::Pending => self.wait_to_write(cx),
             written => {
-                self.stalled = None;
+                self.stall_timer = None;
                 written
             }
         }
@@ -458,8 +458,8 @@ impl RequestBudget {
         let rest = |left: usize| left.checked_sub(bytes);
         self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).map(drop).map_err(|left| {
             Status::resource_exhausted(format!(
-                "the request's message has {bytes} bytes, and {left} are left of the {} that the unfinished requests \
-                 of all connections may have together; send smaller requests, or fewer at a time",
+                "the request's message has {bytes} bytes, and {left} bytes are left: unfinished requests of all connections \
+                 share a limit of {}; send smaller requests, or fewer at a time",
                 self.all
             ))
         })
@@ -479,22 +479,30 @@ struct RequestBody {
     /// How many bytes of the next message's header have arrived.
     header_bytes: usize,
     /// How many bytes of the message are missing.
-    missing: usize,
+    missing_bytes: usize,
     /// The idle timeout of an unfinished message; `None` while it makes progress.
-    stalled: Option<Pin<Box<Sleep>>>,
+    stall_timer: Option<Pin<Box<Sleep>>>,
 }
 
 impl RequestBody {
     fn new(body: Body, budget: Arc<RequestBudget>) -> Self {
-        Self { body, budget, taken: 0, header: [0; HEADER_BYTES], header_bytes: 0, missing: 0, stalled: None }
+        Self {
+            body,
+            budget,
+            taken: 0,
+            header: [0; HEADER_BYTES],
+            header_bytes: 0,
+            missing_bytes: 0,
+            stall_timer: None,
+        }
     }
 
     /// Takes budget for the messages that begin in `part`.
     fn count(&mut self, mut part: &[u8]) -> Result<(), Status> {
         while !part.is_empty() {
-            if self.missing > 0 {
-                let here = self.missing.min(part.len());
-                self.missing -= here;
+            if self.missing_bytes > 0 {
+                let here = self.missing_bytes.min(part.len());
+                self.missing_bytes -= here;
                 part = &part[here..];
                 continue;
             }
@@ -512,7 +520,7 @@ impl RequestBody {
     }
 
     fn begin(&mut self, bytes: usize) -> Result<(), Status> {
-        self.missing = bytes;
+        self.missing_bytes = bytes;
         // The decoder rejects larger messages by its own limit.
         if bytes <= MAX_MESSAGE_BYTES {
             self.budget.take(bytes)?;
@@ -523,12 +531,12 @@ impl RequestBody {
 
     /// Pending, unless the idle timeout of an unfinished message has expired.
     fn wait<T>(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<T, Status>>> {
-        if self.missing == 0 && self.header_bytes == 0 {
+        if self.missing_bytes == 0 && self.header_bytes == 0 {
             return Poll::Pending;
         }
         let timeout = self.budget.idle_timeout;
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(timeout)));
-        stalled.as_mut().poll(cx).map(|()| {
+        let stall_timer = self.stall_timer.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        stall_timer.as_mut().poll(cx).map(|()| {
             Some(Err(Status::deadline_exceeded(format!(
                 "the request's message is incomplete, and nothing of it has arrived for {timeout:?}"
             ))))
@@ -548,7 +556,7 @@ impl http_body::Body for RequestBody {
             Poll::Pending => return self.wait(cx),
             Poll::Ready(frame) => frame,
         };
-        self.stalled = None;
+        self.stall_timer = None;
         if let Some(Ok(frame)) = &frame
             && let Some(part) = frame.data_ref()
         {
@@ -607,7 +615,7 @@ mod tests {
                 request_body.count(part).unwrap();
             }
             assert_eq!(
-                (request_body.taken, request_body.missing, request_body.header_bytes),
+                (request_body.taken, request_body.missing_bytes, request_body.header_bytes),
                 (500, 0, 0),
                 "in parts of {size}"
             );

@@ -14,7 +14,7 @@ use keyderive_proto::admin::r#type::Struct;
 use tonic::Status;
 
 pub(super) use self::cells::{Cell, CellReader, CellRef};
-pub(super) use self::durable::Durable;
+pub(super) use self::durable::FileStorage;
 pub use self::durable::OpenError;
 use crate::interval::Interval;
 
@@ -39,7 +39,7 @@ pub(super) type Cells = Vec<Cell>;
 pub(super) type RowPage = Vec<(Bytes, Arc<Cells>)>;
 
 /// Row keys, each with the encoded cells of its row.
-pub(super) type Bodies = Vec<(Bytes, Bytes)>;
+pub(super) type EncodedRows = Vec<(Bytes, Bytes)>;
 
 /// Rows of more encoded bytes are large: they are not processed inline or under the lock of writers.
 pub(super) const LARGE_BYTES: usize = 64 << 10;
@@ -85,7 +85,7 @@ pub(super) trait Storage: Send + Sync {
     /// The first rows of `interval`, or the last ones in reverse order: `count`, or fewer if they are large.
     fn page(&self, table: &str, interval: &Interval, reversed: bool, count: usize) -> Result<Page, Status> {
         let definition = self.table(table)?.unwrap_or_default();
-        let (mut found, mut bytes) = (Bodies::new(), 0);
+        let (mut found, mut bytes) = (EncodedRows::new(), 0);
         let is_last = self.visit(table, interval, reversed, &mut |key, cells| {
             if found.len() == count || bytes >= PAGE_BYTES {
                 return false;
@@ -113,9 +113,9 @@ pub(super) trait Storage: Send + Sync {
     ) -> Result<bool, Status>;
 
     /// Writes rows, which replace those with the same keys; a row without cells deletes.
-    fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status>;
+    fn put_rows(&self, table: &str, rows: EncodedRows) -> Result<(), Status>;
 
-    /// Deletes rows of an interval, not too many at once. Returns whether it deleted all.
+    /// Deletes a batch of the rows of an interval. Returns whether none are left.
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status>;
 
     /// Makes all changes so far visible and durable, with the latest server time. If it fails, they are lost, and later
@@ -155,7 +155,7 @@ fn names<T>(tables: &BTreeMap<String, T>, prefix: &str, after: &str, count: usiz
 const MAX_DELETED_ROWS: usize = 1024;
 
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct MemoryStorage {
     tables: RwLock<BTreeMap<String, Table>>,
 }
 
@@ -204,13 +204,13 @@ impl Rows {
     }
 }
 
-impl Memory {
+impl MemoryStorage {
     fn get(&self, table: &str) -> Option<Table> {
         read(&self.tables).get(table).cloned()
     }
 }
 
-impl Storage for Memory {
+impl Storage for MemoryStorage {
     fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status> {
         Ok(read(&self.tables).get(name).map(|table| Arc::clone(&table.definition)))
     }
@@ -225,7 +225,7 @@ impl Storage for Memory {
     }
 
     fn delete_table(&self, name: &str) -> Result<(), Status> {
-        // Frees the rows after the lock.
+        // Free the rows after releasing the lock.
         let gone = write(&self.tables).remove(name);
         drop(gone);
         Ok(())
@@ -256,7 +256,7 @@ impl Storage for Memory {
         Ok(true)
     }
 
-    fn put_rows(&self, table: &str, changed: Bodies) -> Result<(), Status> {
+    fn put_rows(&self, table: &str, changed: EncodedRows) -> Result<(), Status> {
         let Some(table) = self.get(table) else { return Ok(()) };
         let mut rows = write(&table.rows);
         for (key, body) in changed {
@@ -267,7 +267,7 @@ impl Storage for Memory {
 
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {
         let Some(table) = self.get(table).filter(|_| !interval.is_empty()) else { return Ok(true) };
-        // Frees the rows after the lock.
+        // Free the rows after releasing the lock.
         if *interval == Interval::all() {
             let gone = mem::take(&mut *write(&table.rows));
             drop(gone);

@@ -15,7 +15,8 @@ use crate::check::GRANULARITY_MICROS;
 use crate::gc::{self, GarbageFilter};
 use crate::interval::Interval;
 use crate::storage::{
-    Bodies, CellReader, Cells, Definition, Families, LARGE_BYTES, Memory, Page, Storage, cells, unreadable,
+    CellReader, Cells, Definition, EncodedRows, Families, LARGE_BYTES, MemoryStorage, Page, Storage, cells,
+    unreadable,
 };
 use crate::worker::SHORT_WORK;
 
@@ -29,7 +30,7 @@ const BATCH_BYTES: usize = 1 << 20;
 /// How many rows are swept for each row written. So writes to a table sweep all of it, again and again.
 const SWEPT_PER_WRITE: usize = 2;
 
-/// The interval that is still to be swept, by table.
+/// The interval that the current sweep of a table has not yet reached, by table.
 type Sweeps = BTreeMap<String, Interval>;
 
 /// Tables over a storage.
@@ -75,7 +76,7 @@ impl Store {
     }
 
     pub(super) fn in_memory() -> Self {
-        Self::new(Memory::default(), SystemClock)
+        Self::new(MemoryStorage::default(), SystemClock)
     }
 
     /// The store with another limit of row sizes.
@@ -102,7 +103,7 @@ impl Store {
     pub(super) fn create_table(&self, name: &str, definition: Definition) -> Result<(), Status> {
         let _writing = self.lock();
         if self.storage.table(name)?.is_some() {
-            return Err(Status::already_exists(format!("table `{name}` exists")));
+            return Err(Status::already_exists(format!("table `{name}` already exists")));
         }
         self.storage.put_table(name, Definition { id: Some(fastrand::u64(..)), ..definition })?;
         self.flush()
@@ -192,7 +193,7 @@ impl Store {
             visit(key, cells)
         })?;
         if !any {
-            // As in `page`.
+            // A scan of a deleted table fails, as in `page`.
             self.table(table)?;
         }
         Ok(all)
@@ -207,7 +208,7 @@ impl Store {
     }
 
     /// Changes one row of any size under the lock.
-    pub(super) fn change_under_lock<T>(
+    pub(super) fn change_any_size<T>(
         &self,
         change: &RowChange<impl ApplyChange<T>>,
     ) -> Result<Option<T>, Status> {
@@ -277,12 +278,12 @@ impl Store {
     ) -> Result<(T, Bytes), Status> {
         let families = &definition.families;
         let mut cells = cells::decode(before, families).ok_or_else(|| unreadable(key))?;
-        let has_garbage = !gc::has_no_rules(families);
-        if has_garbage {
+        let has_rules = gc::has_rules(families);
+        if has_rules {
             gc::collect(&mut cells, families, now);
         }
         let outcome = apply(families, &mut cells, now)?;
-        if has_garbage {
+        if has_rules {
             gc::collect(&mut cells, families, now);
         }
         let most = self.max_row_bytes;
@@ -302,11 +303,11 @@ impl Store {
         table: &str,
         definition: &Definition,
         now: i64,
-        rows: Bodies,
+        rows: EncodedRows,
     ) -> Result<(), Status> {
         let swept_rows = SWEPT_PER_WRITE * rows.len();
         self.storage.put_rows(table, rows)?;
-        if swept_rows == 0 || gc::has_no_rules(&definition.families) {
+        if swept_rows == 0 || !gc::has_rules(&definition.families) {
             return Ok(());
         }
         let interval = sweeps.remove(table).unwrap_or_else(Interval::all);
@@ -360,7 +361,7 @@ impl Store {
             }
             true
         })?;
-        let mut swept = Bodies::new();
+        let mut swept = EncodedRows::new();
         for key in dirty {
             // The visited row may lack uncommitted changes, so read it again.
             let row = self.storage.row(table, &key)?;
@@ -399,7 +400,7 @@ type Indexed<E> = Vec<(usize, E)>;
 /// Rows whose changes are too slow for the lock, each with its entries.
 type Deferred<E> = Vec<(Bytes, Indexed<E>)>;
 
-/// The changes of one request to many rows, applied in steps of some rows.
+/// The changes of one request to many rows, applied in batches.
 pub(super) struct Bulk<E, F> {
     table: String,
     /// Sorted by key, and by index within a row.
@@ -454,7 +455,7 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
         let mut sweeps = store.lock();
         let definition = store.table(&self.table)?;
         let now = store.now_micros();
-        let (mut work, mut bytes, mut changed) = (0, 0, Bodies::new());
+        let (mut work, mut bytes, mut changed) = (0, 0, EncodedRows::new());
         while changed.len() < BATCH_ROWS && work < BATCH_WORK && bytes < BATCH_BYTES {
             let Some(rest) = self.entries.get(self.done..).filter(|rest| !rest.is_empty()) else { break };
             let key = (self.key)(&rest[0].1).clone();

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::Bigtable;
-use super::storage::{Durable, Memory};
+use super::storage::{FileStorage, MemoryStorage};
 use super::store::{Clock, Store, SystemClock};
 use super::worker::Worker;
 
@@ -32,9 +32,9 @@ fn is_over_a_file() -> bool {
 /// A storage of the kind that this run is for.
 fn store(clock: impl Clock + 'static) -> Store {
     if is_over_a_file() {
-        Store::new(Durable::in_memory(), clock)
+        Store::new(FileStorage::in_memory(), clock)
     } else {
-        Store::new(Memory::default(), clock)
+        Store::new(MemoryStorage::default(), clock)
     }
 }
 

@@ -18,13 +18,14 @@ use super::store::{ApplyChange, ApplyEntries, Bulk, RowChange, Store};
 const GROUP_WRITES: usize = 1024;
 pub(super) const GROUP_TIME: Duration = Duration::from_millis(20);
 
-/// A change of at most this much work runs inline, under the lock. Each mutation is work of 1, plus 1 for each
-/// `WORK_BYTES` of its value.
+/// A change of at most this much work runs inline, under the lock. A mutation counts as 1, plus 1 for each `WORK_BYTES`
+/// of its value.
 pub(super) const SHORT_WORK: usize = 256;
 pub(super) const WORK_BYTES: usize = 1 << 10;
 
-/// How often a change is prepared without the lock when the row changes each time, before it is made under the lock.
-const ATTEMPTS: usize = 8;
+/// How many times a slow change is prepared without the lock, if the row changes meanwhile each time. Then it runs
+/// under the lock.
+const MAX_PREPARE_ATTEMPTS: usize = 8;
 
 /// Runs reads and writes of one store.
 ///
@@ -107,7 +108,7 @@ impl Worker {
                 return Ok(outcome);
             }
         }
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_PREPARE_ATTEMPTS {
             let prepared = {
                 let change = Arc::clone(&change);
                 self.read(move |store| store.prepare(&change)).await?
@@ -117,12 +118,12 @@ impl Worker {
                 return Ok(outcome);
             }
         }
-        let outcome = self.write_long(move |store| store.change_under_lock(&change)).await?;
-        outcome.ok_or_else(|| Status::internal("a row has no size"))
+        let outcome = self.write_long(move |store| store.change_any_size(&change)).await?;
+        outcome.ok_or_else(|| Status::internal("a change without a size limit was rejected for its size"))
     }
 
     /// Changes many rows, and returns when the changes are committed. If `is_short`, it may run inline.
-    pub(super) async fn change_each<E, F>(
+    pub(super) async fn change_rows<E, F>(
         &self,
         mut bulk: Bulk<E, F>,
         is_short: bool,
@@ -167,7 +168,7 @@ pub(super) async fn run_blocking<T: Send + 'static>(
 }
 
 impl Drop for Worker {
-    /// Returns when another process can open the file.
+    /// Closes the file before it returns, so that another process can open it.
     fn drop(&mut self) {
         if let Some(Writer { jobs, thread }) = self.writer.take() {
             drop(jobs);
@@ -213,7 +214,7 @@ impl Writer {
 fn run_jobs(store: &Store, queue: &mpsc::Receiver<Job>) {
     let mut unfinished: VecDeque<Job> = VecDeque::new();
     while let Some(first) = unfinished.pop_front().or_else(|| queue.recv().ok()) {
-        let begun = Instant::now();
+        let start = Instant::now();
         let mut replies = Vec::new();
         let mut next = Some(first);
         while let Some(mut job) = next {
@@ -225,7 +226,7 @@ fn run_jobs(store: &Store, queue: &mpsc::Receiver<Job>) {
                 Err(_) => {}
             }
             // Without a finished job, nobody waits for a commit.
-            if replies.len() >= GROUP_WRITES || (!replies.is_empty() && begun.elapsed() >= GROUP_TIME) {
+            if replies.len() >= GROUP_WRITES || (!replies.is_empty() && start.elapsed() >= GROUP_TIME) {
                 break;
             }
             next = queue.try_recv().ok().or_else(|| unfinished.pop_front());

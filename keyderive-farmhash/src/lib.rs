@@ -1,4 +1,4 @@
-//! FarmHash `Fingerprint64`, the hash after `FARM_FINGERPRINT` of BigQuery and Spanner SQL.
+//! FarmHash `Fingerprint64`, the hash that `FARM_FINGERPRINT` computes in BigQuery and Spanner SQL.
 //!
 //! ```
 //! // SELECT FARM_FINGERPRINT("1footrue")
@@ -120,7 +120,7 @@ fn hash_up_to_64(s: &[u8]) -> u64 {
 }
 
 /// The state between blocks of 64 bytes.
-struct Blocks {
+struct BlockState {
     x: u64,
     y: u64,
     z: u64,
@@ -128,7 +128,7 @@ struct Blocks {
     w: (u64, u64),
 }
 
-impl Blocks {
+impl BlockState {
     /// Absorbs a block of 64 bytes. `factor` is 9 for the last block, else 1.
     #[inline]
     fn absorb(&mut self, block: &[u8], mul: u64, factor: u64) {
@@ -158,7 +158,7 @@ fn weak_hash(block: &[u8], at: usize, a: u64, b: u64) -> (u64, u64) {
 fn hash_long(s: &[u8]) -> u64 {
     const SEED: u64 = 81;
     let y = SEED.wrapping_mul(K1).wrapping_add(113);
-    let mut state = Blocks {
+    let mut state = BlockState {
         x: SEED.wrapping_mul(K2).wrapping_add(word(s, 0)),
         y,
         z: shift_mix(y.wrapping_mul(K2).wrapping_add(113)).wrapping_mul(K2),
@@ -175,7 +175,7 @@ fn hash_long(s: &[u8]) -> u64 {
     state.v.0 = state.v.0.wrapping_add(state.w.0);
     state.w.0 = state.w.0.wrapping_add(state.v.0);
     state.absorb(&s[s.len() - 64..], mul, 9);
-    let Blocks { x, y, z, v, w } = state;
+    let BlockState { x, y, z, v, w } = state;
     // `absorb` swapped x and z, as the original does before its last mix.
     mix_pair(
         mix_pair(v.0, w.0, mul).wrapping_add(shift_mix(y).wrapping_mul(K0)).wrapping_add(z),

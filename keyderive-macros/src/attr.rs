@@ -166,7 +166,7 @@ pub(crate) struct FieldAttrs {
     pub(crate) faulty: bool,
 }
 
-/// `with = "module"`: the text, and the path that the printed code calls.
+/// `with = "module"`: the text, and the path that the generated code calls.
 pub(crate) struct WithAttr {
     pub(crate) written: String,
     pub(crate) module: Path,
@@ -250,7 +250,7 @@ impl FieldAttrs {
         } else if meta.path.is_ident("name") {
             match value::<LitStr>(cx, meta, "a string, such as name = \"user\"")? {
                 Some(name) if name.value().is_empty() => {
-                    cx.error(name, "the name is empty; write the one that the schema keeps");
+                    cx.error(name, "the name is empty; write the field's name in the schema");
                 }
                 Some(name) => self.name.set(cx, name.clone(), name),
                 None => {}
@@ -336,7 +336,8 @@ impl<T> Attr<T> {
 #[derive(Default)]
 pub(crate) struct Allowed {
     named: Vec<(&'static str, Path)>,
-    /// Whether a name was unknown. It has its error and may stand for any name, so that every rule counts as allowed.
+    /// Whether a name was unknown. It is already reported and may be a misspelling of any rule, so every rule counts as
+    /// allowed.
     unknown: bool,
 }
 
@@ -474,13 +475,13 @@ impl SaltAttr {
         // #[salt(position = "front")]
         } else if meta.path.is_ident("position") {
             if let Some(front) = value::<LitStr>(cx, meta, "position = \"front\"")? {
-                let remedy = "leave it out for after the tag, or name a field with `after`";
+                let remedy = "leave it out to put the salt after the tag, or name a field with `after`";
                 set_word(cx, &mut self.front, &front, FRONT, remedy);
             }
         // #[salt(hash = "java")]
         } else if meta.path.is_ident("hash") {
             if let Some(java) = value::<LitStr>(cx, meta, "hash = \"java\"")? {
-                set_word(cx, &mut self.java, &java, JAVA, "leave it out for FarmHash");
+                set_word(cx, &mut self.java, &java, JAVA, "leave it out to use FarmHash");
             }
         } else {
             unknown_option(cx, &meta.path, "salt", names::IN_SALT);
@@ -516,7 +517,7 @@ impl SaltAttr {
             cx.error(
                 sep,
                 format_args!(
-                    "`sep` holds the digit `{digit}`, but it is where the digits of the salt end; \
+                    "`sep` contains the digit `{digit}`, but it must mark where the digits of the salt end; \
                      choose other characters, such as \"-\""
                 ),
             );
@@ -532,7 +533,7 @@ fn set_word(cx: &Ctxt, attr: &mut Attr<()>, written: &LitStr, word: &str, remedy
         attr.set(cx, written, ());
     } else {
         let name = attr.name;
-        cx.error(written, format_args!("`{name}` is \"{word}\", not {}; {remedy}", written.token()));
+        cx.error(written, format_args!("`{name}` must be \"{word}\", not {}; {remedy}", written.token()));
     }
 }
 
@@ -703,7 +704,7 @@ fn read_reverse_ts(cx: &Ctxt, attr: &Attribute) -> Option<u64> {
         return Some(i64::MAX.unsigned_abs());
     }
     if let Ok(max) = attr.parse_args::<LitInt>() {
-        let message = format!("the greatest time has a name here; write `#[reverse_ts(max = {max})]`");
+        let message = format!("the greatest time is the option `max`; write `#[reverse_ts(max = {max})]`");
         cx.error(max, message);
         return None;
     }

@@ -53,8 +53,8 @@ fn tag_is_one_part(cx: &Ctxt, key: &Key<'_>) {
             cx.error(
                 written,
                 format_args!(
-                    "every byte of a tag is above the delimiter, and `{}` is not above this one; choose a delimiter below \
-                     `0`, such as '#' or '-'",
+                    "every byte of the tag must be above the delimiter, and `{}` is not above this one; choose a \
+                     delimiter below `0`, such as '#' or '-'",
                     byte.escape_ascii(),
                 ),
             );
@@ -87,7 +87,10 @@ fn display_is_text(cx: &Ctxt, key: &Key<'_>) {
         cx.error(display, "`display` is the text of a key, and the ordered layout is not text; remove it");
     }
     if key.first_hashed().is_some() {
-        cx.error(display, "`display` can be read back, and a key with a hashed field cannot; remove it");
+        cx.error(
+            display,
+            "the text of `display` can be parsed back, but a key with a hashed field cannot be decoded; remove it",
+        );
     }
 }
 
@@ -167,7 +170,7 @@ fn pads_fit(cx: &Ctxt, key: &Key<'_>) {
             cx.error(
                 written,
                 format_args!(
-                    "up to `{}`, the row key is {} bytes at least, and Bigtable allows {MAX_KEY_LEN}; \
+                    "up to `{}`, the row key takes at least {} bytes, and Bigtable allows {MAX_KEY_LEN}; \
                      make a `#[pad(n)]` smaller, or move a field into a column",
                     field.name,
                     len + at,
@@ -278,7 +281,9 @@ fn format_is_of_the_layout(cx: &Ctxt, key: &Key<'_>, field: &Field<'_>) {
         if let Some(tokens) = tokens {
             cx.error(
                 tokens,
-                format_args!("`{name}` is of the text layout, and the key is ordered: {reason}; remove it"),
+                format_args!(
+                    "`{name}` belongs to the text layout, but this key has the ordered one: {reason}; remove it"
+                ),
             );
         }
     }
@@ -414,8 +419,8 @@ fn options_are_of_the_layout(cx: &Ctxt, key: &Key<'_>, salt: &SaltAttr) {
             cx.error(
                 tokens,
                 format_args!(
-                    "`{name}` is of the text layout, and the key is ordered: its salt is an Int64 before the \
-                     fields; remove it"
+                    "`{name}` belongs to the text layout, but this key has the ordered one: its salt is an Int64 \
+                     before the fields; remove it"
                 ),
             );
         }
@@ -516,7 +521,7 @@ fn allowed(cx: &Ctxt, key: &Key<'_>) {
             cx.warn(
                 tokens,
                 name,
-                &format!("{message}, or insist, with `#[row_key(allow({name}))]` on the struct"),
+                &format!("{message}, or allow it with `#[row_key(allow({name}))]` on the struct"),
             );
         }
     }
@@ -527,22 +532,22 @@ fn allowed(cx: &Ctxt, key: &Key<'_>) {
     ];
     for (name, applies, reason) in rules {
         if let (false, Some(tokens)) = (applies, key.attrs.allow.tokens(name)) {
-            cx.warn(tokens, "unused_allow", &format!("`{name}` is allowed for nothing: {reason}; remove it"));
+            cx.warn(tokens, "unused_allow", &format!("`allow({name})` has no effect: {reason}; remove it"));
         }
     }
 }
 
 /// The first field, if its values only grow or only shrink: every write would go to the tablet at one end of the table.
-fn hotspot<'k>(key: &'k Key<'_>) -> Option<(&'k Field<'k>, Drift)> {
+fn hotspot<'k>(key: &'k Key<'_>) -> Option<(&'k Field<'k>, Monotonic)> {
     let first = key.fields.first()?;
     // Reversed bits and hashes vary from the first byte on.
     if key.begins_with_salt() || first.attrs.bit_reverse.get().is_some() || first.is_hashed() {
         return None;
     }
-    Some((first, drift_of(first)?))
+    Some((first, monotonic(first)?))
 }
 
-fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, randomize }: &Drift) {
+fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Monotonic { reason, randomize }: &Monotonic) {
     cx.error(
         first.ident,
         format_args!(
@@ -550,7 +555,7 @@ fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, r
              help: promote a field that varies, such as a user or a device, before `{name}`\n\
              help: or {salt}\n\
              help: {randomize}\n\
-             help: or insist, with `#[row_key(allow(hotspot))]` on the struct",
+             help: or allow it with `#[row_key(allow(hotspot))]` on the struct",
             name = first.name,
             salt = match key.salt() {
                 Some(_) => "put the salt in front: leave its `after` out",
@@ -561,12 +566,12 @@ fn reject_hotspot(cx: &Ctxt, key: &Key<'_>, first: &Field<'_>, Drift { reason, r
 }
 
 /// Why the values of a field only grow or only shrink, and how to randomize them instead.
-struct Drift {
+struct Monotonic {
     reason: &'static str,
     randomize: &'static str,
 }
 
-fn drift_of(field: &Field<'_>) -> Option<Drift> {
+fn monotonic(field: &Field<'_>) -> Option<Monotonic> {
     let attrs = &field.attrs;
     let reason = if attrs.sequential.get().is_some() {
         "is sequential, so it only grows"
@@ -582,12 +587,12 @@ fn drift_of(field: &Field<'_>) -> Option<Drift> {
         "is a date, so it only grows"
     } else {
         let is_random = attrs.uuid.get().is_some_and(|uuid| uuid.v4.get().is_some());
-        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Drift {
+        return (is_named(field.ty, &["Uuid"]) && !is_random).then_some(Monotonic {
             reason: "is a UUID that may begin with a time, as those of versions 6 and 7 do, so it only grows",
             randomize: "or store random UUIDs only, with `#[row_key(uuid(v4))]` on the field",
         });
     };
-    Some(Drift { reason, randomize: "or begin with a random field, such as a hash of the others" })
+    Some(Monotonic { reason, randomize: "or begin with a random field, such as a hash of the others" })
 }
 
 /// The names of known time types.
@@ -636,7 +641,7 @@ fn few_buckets(key: &Key<'_>) -> Option<Warning> {
     Some(Warning {
         tokens: salt.over.tokens().or(salt.range.tokens())?.clone(),
         message: format!(
-            "the salted fields have {values} values at most, so {} of the {range} buckets stay empty; salt over a \
+            "the salted fields have at most {values} values, so {} of the {range} buckets stay empty; salt over a \
              field with more values",
             range - values,
         ),

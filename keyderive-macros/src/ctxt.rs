@@ -11,7 +11,7 @@ use syn::Ident;
 pub(crate) struct Ctxt {
     /// `None` after `check`.
     errors: RefCell<Option<Vec<syn::Error>>>,
-    /// The code that prints them.
+    /// The generated code that triggers them.
     warnings: RefCell<TokenStream>,
 }
 
@@ -37,10 +37,10 @@ impl Ctxt {
 
     /// Adds a warning on the first of `tokens`. The compiler shows `name` before the message.
     pub(crate) fn warn(&self, tokens: impl ToTokens, name: &str, message: &str) {
-        self.warnings.borrow_mut().extend(print_warning(tokens.into_token_stream(), name, message));
+        self.warnings.borrow_mut().extend(warning_code(tokens.into_token_stream(), name, message));
     }
 
-    /// The code whose compilation prints the warnings.
+    /// The generated code that triggers the warnings.
     pub(crate) fn take_warnings(&self) -> TokenStream {
         self.warnings.take()
     }
@@ -67,8 +67,8 @@ impl Drop for Ctxt {
     }
 }
 
-/// A derive cannot warn. So this prints the use of a deprecated constant, on the tokens at fault.
-fn print_warning(tokens: TokenStream, name: &str, message: &str) -> TokenStream {
+/// A stable derive cannot emit warnings, so this generates the use of a deprecated constant on the tokens at fault.
+fn warning_code(tokens: TokenStream, name: &str, message: &str) -> TokenStream {
     let span = tokens.into_iter().next().map_or_else(Span::call_site, |token| token.span());
     let [declared, used] = [Span::call_site(), span].map(|span| Ident::new(name, span));
     quote! {

@@ -1,4 +1,4 @@
-//! Prints the code of a key type: one `const` with the impls, and the scan builder beside it.
+//! Generates the code of a key type: one `const` with the impls, and the scan builder beside it.
 
 mod scan;
 
@@ -128,7 +128,7 @@ fn decoded(key: &Key<'_>, lifetime: &Lifetime, private: &TokenStream) -> TokenSt
     }
 }
 
-/// The impl that lets an owned key type be a table's.
+/// The impl that makes an owned key type a table's key.
 fn table_key(key: &Key<'_>, private: &TokenStream) -> Option<TokenStream> {
     let name = &key.input.ident;
     if !key.input.generics.params.is_empty() {
@@ -346,7 +346,7 @@ fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
     })
 }
 
-/// Where the printed code finds the runtime.
+/// Where the generated code finds the runtime: the crate `keyderive`.
 pub(crate) struct Runtime {
     /// The path to the runtime's private module.
     pub(crate) private: TokenStream,
@@ -380,7 +380,7 @@ fn key_field(field: &Field<'_>, item: &str, private: &TokenStream) -> TokenStrea
 /// `before ty after`, with spans such that an error about it is on the whole of the field's type.
 ///
 /// The compiler takes a span from the first token to the last one. All code that needs a format of the type is
-/// printed this way, so that the errors are equal and the compiler shows one.
+/// generated this way, so that the errors are equal and the compiler shows one.
 fn on_type(field: &Field<'_>, before: TokenStream, ty: &TokenStream, after: TokenStream) -> TokenStream {
     on_span_of(field.ty, before, ty, after)
 }

@@ -1,4 +1,4 @@
-//! Prints stub impls beside the errors, so that every use of the key type compiles.
+//! Generates stub impls beside the errors, so that every use of the key type compiles.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,7 @@
 //! The derive of `KeyField`, for newtypes and for field-less enums with explicit codes.
 //!
-//! This module parses and checks; `expand` prints. After a fault, `expand::stub` lets the uses of the type compile.
+//! This module parses and checks; `expand` generates the code. After a fault, `expand::stub` lets the uses of the type
+//! compile.
 
 mod expand;
 
@@ -19,7 +20,7 @@ use crate::check::{fault_of_type, static_borrow};
 use crate::ctxt::Ctxt;
 use crate::names;
 
-/// Works without the compiler, for unit tests.
+/// Takes and returns `proc_macro2` tokens, which unit tests can make.
 pub(crate) fn key_field(input: &DeriveInput) -> TokenStream {
     let cx = Ctxt::new();
     let field_type = FieldType::from_input(&cx, input);
@@ -212,8 +213,8 @@ fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
         cx.error(
             ident,
             format_args!(
-                "`{ident}` has no code, and an implicit one would change as variants come and go, though stored keys \
-                 hold it; write `{ident} = {free}`",
+                "`{ident}` has no explicit discriminant; an implicit one would change when variants are added or \
+                 removed, but stored keys contain it; write `{ident} = {free}`",
             ),
         );
     }
@@ -237,7 +238,7 @@ fn read_code(cx: &Ctxt, ident: &Ident, code: &Expr) -> Option<u64> {
             cx.error(
                 code,
                 format_args!(
-                    "the code of `{}` is stored in keys, so it stands here as a number, such as `{ident} = 1`",
+                    "the code of `{}` is stored in keys, so write it here as a literal number, such as `{ident} = 1`",
                     unraw(ident),
                 ),
             );

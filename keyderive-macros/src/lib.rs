@@ -1,8 +1,8 @@
 //! The derive macros of [`keyderive`](https://docs.rs/keyderive); use them through that crate.
 //!
 //! Each stage is a module: `attr` parses the attributes, `model` builds the model of the key type, `check` checks the
-//! rules that need more than one part of it, and `expand` prints the code. Every stage reports to one `ctxt::Ctxt`,
-//! so that one run shows all faults. After a fault, `fallback` prints stub impls beside the errors, so that the
+//! rules that need more than one part of it, and `expand` generates the code. Every stage reports to one `ctxt::Ctxt`,
+//! so that one run shows all faults. After a fault, `fallback` generates stub impls beside the errors, so that the
 //! compiler does not report the same mistake at every use.
 
 mod attr;
@@ -81,8 +81,8 @@ use syn::DeriveInput;
 ///
 /// # Formats of your own
 /// The module of `with` has a `WIDTH`, `write` and `read`. A scan can fix the field but not range over it, since its
-/// order is the module's own. Its type implements `Debug`. A value that `write` does not write in `WIDTH` bytes is an
-/// error, and so are bytes that `read` accepts but `write` would write differently.
+/// order is the module's own. The field's type must implement `Debug`. A value that `write` does not write in `WIDTH`
+/// bytes is an error, and so are bytes that `read` accepts but `write` would write differently.
 ///
 /// ```
 /// use keyderive::RowKey;
@@ -166,9 +166,9 @@ pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream
 /// `#[reverse_ts]` on the row key's field. A newtype owns its value and has no parameters.
 ///
 /// # Enums
-/// An enum without fields is stored as the code of its variant, a number from 0 to `u64::MAX` that each variant
-/// declares: decimal, zero padded to the digits of the greatest code. Values sort by their codes. The enum also
-/// needs `#[derive(Clone, Copy, Debug)]`, since values are passed by copy and shown in errors.
+/// An enum without fields is stored as the code of its variant, the explicit discriminant from 0 to `u64::MAX` that
+/// each variant declares: decimal, zero padded to the digits of the greatest code. Values sort by their codes. The enum
+/// also needs `#[derive(Clone, Copy, Debug)]`, since values are passed by copy and shown in errors.
 ///
 /// Variants may be renamed, moved and added; never change a code. A code with more digits than all others widens the
 /// field, so that rows stored before are no longer found: leave room in the greatest code. Decoding rejects a code
@@ -185,7 +185,7 @@ pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStre
     .into()
 }
 
-/// Works without the compiler, for unit tests.
+/// Takes and returns `proc_macro2` tokens, which unit tests can make.
 fn row_key(input: &DeriveInput) -> TokenStream {
     let cx = ctxt::Ctxt::new();
     let key = model::Key::from_input(&cx, input);

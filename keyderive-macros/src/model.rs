@@ -1,4 +1,4 @@
-//! The model of a key type, built from its tokens: `check` checks it and `expand` prints it.
+//! The model of a key type, built from its tokens: `check` checks it and `expand` generates code from it.
 
 use proc_macro2::{Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};

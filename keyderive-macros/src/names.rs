@@ -33,7 +33,7 @@ pub(crate) const UNITS: &[&str] = &["secs", "millis", "micros", "nanos"];
 /// The options of `uuid(…)`.
 pub(crate) const IN_UUID: &[&str] = &["simple", "v4"];
 
-/// Names from elsewhere, with the name here.
+/// Names that users of other libraries may try, with the name here.
 const SYNONYMS: &[(&str, &str)] = &[("buckets", "range")];
 
 /// The remedy for a name that is not one of `names`: its synonym, the nearest name, or all names.

@@ -11,7 +11,7 @@ mod rows;
 
 use tonic::Code;
 
-// The modules follow the packages, since generated code refers to its neighbours by their paths.
+// The modules mirror the protobuf packages, since generated code refers to other packages by relative paths.
 #[allow(missing_docs, clippy::all, clippy::pedantic, reason = "generated; Google documents the messages")]
 mod google {
     pub(crate) mod bigtable {
@@ -41,7 +41,7 @@ pub use self::google::bigtable::v2 as data;
 pub use self::keyderive::values;
 pub use self::rows::RowsMessage;
 
-/// The header that states the features of a client: a `FeatureFlags` message in base64.
+/// The header in which a client declares its features: a `FeatureFlags` message in base64.
 pub const FEATURES_HEADER: &str = "bigtable-features";
 
 /// The largest message that a client sends or accepts. The service's limit is slightly higher.

@@ -101,7 +101,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! # Battery levels, three times cooler
+//! # Battery levels: three remedies for a hotspot
 //!
 //! The guides' example of a hotspot is a timestamp right after a tag. It does not compile, since a tag is a constant:
 //!
@@ -173,7 +173,7 @@
 //! # Ok::<(), keyderive::key::EncodeError>(())
 //! ```
 //!
-//! # Celebrities
+//! # Celebrity posts
 //!
 //! `user_id-site-timestamp` over four buckets. The hash leaves out the timestamp, so the rows of one user and site stay
 //! together, and a scan of them is one request:

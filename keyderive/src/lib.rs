@@ -58,8 +58,8 @@
 //! | no field can be promoted, or few values of it take most writes | salting | `#[salt(range = 4)]`, with `over = "…"` to keep some rows together |
 //! | the program looks up single rows, or reads all | randomization | `uuid(v4)`, `bit_reverse`, `hash(md5)` |
 //!
-//! A *salt* is the number of a *bucket* before the fields; a hash of the key chooses the bucket. [`guide::choosing`]
-//! has the reasons, the cost of each remedy, and Google's pages on them.
+//! A *salt* is a *bucket* number before the fields; a hash of the salted fields chooses the bucket.
+//! [`guide::choosing`] has the reasons, the cost of each remedy, and Google's pages on them.
 //!
 //! # Keys
 //!
@@ -88,7 +88,7 @@
 //!
 //! `EventKey::scan()` starts a scan of all rows. For a field `f`, `.f(value)` fixes it to one value and `.f_any_of([a,
 //! b])` to several; both continue with the next field. `.f_range(a..b)` and, for text and bytes, `.f_prefix("x")` end
-//! the scan. Only the leftmost free field can be constrained; anything else does not compile.
+//! the scan. Only the leftmost field that is not yet fixed can be constrained; anything else does not compile.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -113,9 +113,9 @@
 //! Range bounds need not be storable: a bound the field cannot hold is clamped, or the range is empty. A fixed value
 //! that no key can hold is an error when the scan is planned, explained or run.
 //!
-//! A [`plan::Plan`] holds its requests without a table: one for each bucket that can hold a row. If the salted fields
-//! are fixed, that is a single request; if all fields are, it is a row key and no range. serde serializes a plan, so
-//! that another process can run it. [`guide::scans`] lists all options of a scan.
+//! A [`plan::Plan`] computes its requests without a table: one for each bucket that can hold a row. If all salted
+//! fields are fixed, there is a single request; if all fields are fixed, it reads one row key, not a range. serde
+//! serializes a plan, so that another process can run it. [`guide::scans`] lists all options of a scan.
 //!
 //! # Tables
 //!
@@ -224,8 +224,8 @@
 //! | `uuid` | no | `Uuid` as a key field |
 //!
 //! Without `client`, keys and plans remain, without tokio and tonic: [`plan::Plan::requests`] is plain data for any
-//! client. [`std::time::SystemTime`] is a key field in every build. Convert times in other zones and times without a
-//! zone first.
+//! client. [`std::time::SystemTime`] is a key field in every build. Convert a time with
+//! another zone or without a zone to UTC before you store it.
 
 // Generated code uses paths that begin with `::keyderive`, in this crate too.
 #[allow(unused_extern_crates)]
@@ -237,7 +237,7 @@ extern crate self as keyderive;
     allow(
         dead_code,
         unused_imports,
-        reason = "some parts serve one feature only; a build with both finds dead code"
+        reason = "some parts serve one feature only; a build with both features still warns of dead code"
     )
 )]
 pub mod client;
@@ -286,7 +286,7 @@ pub mod __private {
         written_len,
     };
     pub use crate::plan::{
-        CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsBehind, IsFirst, IsSecond, IsThird,
-        Listed, NextAt, Plan, PlanError,
+        CanPlan, Draft, Ended, EndsAt, Explain, Fixed, IntoPlan, IsAfter, IsFirst, IsSecond, IsThird, Listed,
+        NextAt, Plan, PlanError,
     };
 }

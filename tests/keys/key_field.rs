@@ -294,7 +294,7 @@ fn modules_are_held_to_their_word() {
     assert!(text.ends_with("port 0 is no place to connect to"), "{text}");
     let (field, text) = refused(&Probe { lost: 1.5, ..probe() });
     assert_eq!(field, Some("loss"));
-    assert!(text.contains("1.5 is written as 4 bytes, and the `WIDTH` of its module is 3"), "{text}");
+    assert!(text.contains("the module writes 1.5 as 4 bytes, but its `WIDTH` is 3"), "{text}");
 
     #[derive(RowKey)]
     struct Level {
@@ -304,7 +304,7 @@ fn modules_are_held_to_their_word() {
     }
     assert_eq!(Level { level: 99, at: 1 }.encode().unwrap(), b"99#001");
     let text = Level { level: 100, at: 1 }.encode().unwrap_err().to_string();
-    assert!(text.contains("100 is written as 3 bytes, and the `WIDTH` of its module is 1 to 2"), "{text}");
+    assert!(text.contains("the module writes 100 as 3 bytes, but its `WIDTH` is 1 to 2"), "{text}");
 
     // A second spelling of a value is not a key.
     let bytes = probe().encode().unwrap();
@@ -350,7 +350,7 @@ fn keys_as_text() {
 
     let unwritable = Probe { lost: 1.5, ..probe() }.to_string();
     assert!(
-        unwritable.starts_with("<Probe cannot be written: field `loss` of `Probe`: 1.5 is"),
+        unwritable.starts_with("<Probe cannot be written: field `loss` of `Probe`: the module writes 1.5 as"),
         "{unwritable}"
     );
 }

@@ -143,8 +143,8 @@ fn decode_refuses_what_encode_does_not_write() {
         ("410002", "begins no escape"),
         ("000041", "begins no escape"),
         ("41000142000143000144", "after the last field"),
-        ("410001", "is written `00 00`"),
-        ("41000100014200", "is written `00 00`"),
+        ("410001", "must be written as `00 00`"),
+        ("41000100014200", "must be written as `00 00`"),
         ("4100010000", "dropped"),
         ("00000001000000010000", "dropped"),
         ("41000142000143", ""),
@@ -255,6 +255,6 @@ fn an_ordered_key_is_not_text() {
     let error = One { a: "alice".to_owned() }.to_text().unwrap_err().to_string();
     assert_eq!(
         error,
-        "the row key of this `One` is not text: the ordered layout writes bytes; use `encode` and `decode`"
+        "the row key of this `One` is not text: the ordered layout is binary; use `encode` and `decode`"
     );
 }

@@ -109,7 +109,7 @@ fn full_with<K: RowKey>(plan: &Plan<K>, part: &str, value: Value) -> Value {
 fn plans_of_other_key_types_are_refused() {
     let plan = Event::scan().user_id("alice").into_plan().unwrap();
     let data = serde_json::to_value(&plan).unwrap();
-    assert_refused::<Names>(data.clone(), "the plan is of a key type with the fingerprint");
+    assert_refused::<Names>(data.clone(), "the plan is for a key type with the fingerprint");
     assert_refused::<Names>(data, &Names::SCHEMA.fingerprint().to_string());
 }
 
@@ -130,8 +130,8 @@ fn values_that_no_key_holds_are_refused() {
     for (value, part) in [
         ("612362", "`first`"),
         ("ff0a", "`first`"),
-        ("6", "not pairs of lower-case hexadecimal digits"),
-        ("6A", "not pairs of lower-case hexadecimal digits"),
+        ("6", "not an even number of lower-case hexadecimal digits"),
+        ("6A", "not an even number of lower-case hexadecimal digits"),
     ] {
         assert_refused::<Names>(full_with(&names, "fixed", json!([[value]])), part);
     }
@@ -162,7 +162,7 @@ fn garbage_is_refused() {
 #[test]
 fn words_of_other_fields_are_refused() {
     let plan = Names::scan().first("a").second_prefix("b").into_plan().unwrap();
-    let other = "constraints in words of other fields than it has in bytes";
+    let other = "describes other fields than it constrains";
     for words in
         [json!([]), json!([[0, "= x"]]), json!([[0, "= x"], [2, "= x"]]), json!([[1, "= x"], [0, "= x"]])]
     {

@@ -98,8 +98,8 @@ fn keys_that_are_not_of_the_type() {
         ("1#alice#home#9223370610319163651", &["field `at`", "the key ends after it"]),
         ("1#alice#home", &["field `site`", "end of the key"]),
         ("1#alice#ho me#9223370610319163651#000042", &["field `site`", "a space (0x20)"]),
-        ("alice", &["a salt of 0 to 3"]),
-        ("1alice", &["a salt of 0 to 3"]),
+        ("alice", &["a bucket from 0 to 3"]),
+        ("1alice", &["a bucket from 0 to 3"]),
         ("\u{1}", &["`\\x01`", "hex 01"]),
     ] {
         let error = Event::decode(key.as_bytes()).unwrap_err();

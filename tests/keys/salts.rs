@@ -113,9 +113,9 @@ fn java_hashes_utf_16() {
 fn keys_of_other_buckets_are_refused() {
     for (key, parts) in [
         ("2-phone#5c10102#20190501", &["bucket 2", "bucket -2"][..]),
-        ("-02-phone#5c10102#20190501", &["a salt of -3 to 3, not padded, and `-` after it"]),
-        ("-4-phone#5c10102#20190501", &["a salt of -3 to 3"]),
-        ("-2#phone#5c10102#20190501", &["a salt of -3 to 3"]),
+        ("-02-phone#5c10102#20190501", &["a bucket from -3 to 3, not padded, followed by `-`"]),
+        ("-4-phone#5c10102#20190501", &["a bucket from -3 to 3"]),
+        ("-2#phone#5c10102#20190501", &["a bucket from -3 to 3"]),
         ("-2-tablet#5c10102#20190501", &["the tag `phone`"]),
     ] {
         let text = Phone::decode(key.as_bytes()).unwrap_err().to_string();
@@ -127,7 +127,7 @@ fn keys_of_other_buckets_are_refused() {
     assert!(error.is_wrong_bucket());
     let text = error.to_string();
     assert!(
-        text.contains("after `symbol` it does not have a salt of 0 to 2, zero padded, and `/`"),
+        text.contains("it has no salt after `symbol`: a bucket from 0 to 2, zero padded, followed by `/`"),
         "{text}"
     );
 }

@@ -13,7 +13,7 @@ use tonic::Status;
 /// RE2 rejects higher repetition counts.
 const MAX_REPETITIONS: u32 = 1000;
 
-/// The most bytes of all compiled expressions of a filter, and the least that counts for one.
+/// The most bytes of all compiled expressions of a filter, and the least that one is counted as.
 const MAX_COMPILED_BYTES: usize = 8 << 20;
 const MIN_COMPILED_BYTES: usize = 4 << 10;
 
@@ -91,7 +91,7 @@ fn last_line(error: &Error) -> String {
 fn translate(regex: &[u8]) -> Result<String, String> {
     let mut translator = Translator { rest: regex, out: String::with_capacity(regex.len() * 2), depth: 0 };
     while let Some(byte) = translator.next() {
-        translator.outside(byte)?;
+        translator.translate_byte(byte)?;
     }
     Ok(translator.out)
 }
@@ -128,12 +128,12 @@ impl Translator<'_> {
         }
     }
 
-    fn outside(&mut self, byte: u8) -> Result<(), String> {
+    fn translate_byte(&mut self, byte: u8) -> Result<(), String> {
         match byte {
             b'\\' => return self.escape(),
             b'[' => return self.class(),
             b'(' => return self.open(),
-            b')' if self.depth == 0 => return Err("a group is closed that is not open".to_owned()),
+            b')' if self.depth == 0 => return Err("unmatched `)`".to_owned()),
             b')' => {
                 self.depth -= 1;
                 self.out.push(')');
@@ -179,7 +179,7 @@ impl Translator<'_> {
 
     /// Parses an escape, after the backslash.
     fn atom(&mut self) -> Result<Atom, String> {
-        let Some(byte) = self.next() else { return Err("it ends on a backslash".to_owned()) };
+        let Some(byte) = self.next() else { return Err("it ends with a backslash".to_owned()) };
         Ok(match byte {
             b'd' => Atom::Class(r"\d"),
             b'D' => Atom::Class(r"\D"),
@@ -199,7 +199,7 @@ impl Translator<'_> {
                 Atom::Byte(self.octal(u32::from(byte - b'0'))?)
             }
             _ if byte.is_ascii() && !byte.is_ascii_alphanumeric() => Atom::Byte(byte),
-            b'p' | b'P' => return Err("it has a Unicode class, and it matches bytes".to_owned()),
+            b'p' | b'P' => return Err("it has a Unicode class, which cannot match bytes".to_owned()),
             _ => return Err(format!("RE2 has no escape `\\{}`", byte.escape_ascii())),
         })
     }
@@ -244,14 +244,14 @@ impl Translator<'_> {
             Some(name) => (name, name.iter().position(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')),
             None => (rest, rest.iter().position(|byte| !b"imsU-".contains(byte))),
         };
-        let ends_right = match end.and_then(|end| head.get(end)) {
+        let has_valid_end = match end.and_then(|end| head.get(end)) {
             Some(b'>') => name.is_some(),
             Some(b':') => name.is_none(),
             Some(b')') => name.is_none() && end != Some(0),
             _ => false,
         };
-        let (Some(end), true) = (end, ends_right) else {
-            return Err("RE2 has no group with this beginning, such as a look-ahead".to_owned());
+        let (Some(end), true) = (end, has_valid_end) else {
+            return Err("RE2 does not support this kind of group, such as a look-ahead".to_owned());
         };
         // Names are not used, and flags are ASCII.
         if name.is_none() {
@@ -318,7 +318,7 @@ impl Translator<'_> {
 
     fn member(&mut self) -> Result<Atom, String> {
         match self.next() {
-            None => Err("a bracket is not closed".to_owned()),
+            None => Err("a `[` is not closed".to_owned()),
             Some(b'\\') => self.atom(),
             Some(byte) => Ok(Atom::Byte(byte)),
         }
@@ -332,7 +332,7 @@ impl Translator<'_> {
         }
         self.next();
         let Atom::Byte(end) = self.member()? else {
-            return Err("a range in brackets ends on a class".to_owned());
+            return Err("a range in brackets ends with a class".to_owned());
         };
         self.out.push('-');
         self.literal(end);

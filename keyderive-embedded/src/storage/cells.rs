@@ -91,7 +91,7 @@ fn encoded_len(cells: &Cells) -> usize {
     bytes
 }
 
-/// Encodes the cells of `body` for which `keeps` returns true; `None` if those are all.
+/// Encodes the cells of `body` for which `keeps` returns true. `None` if those are all, or if `body` is invalid.
 pub(crate) fn retain(body: &[u8], mut keeps: impl FnMut(&CellRef<'_>) -> bool) -> Option<Vec<u8>> {
     let mut reader = CellReader::new(body);
     let mut writer = CellWriter { body: Vec::new(), begun: false };
@@ -110,6 +110,7 @@ pub(crate) fn retain(body: &[u8], mut keeps: impl FnMut(&CellRef<'_>) -> bool) -
 
 struct CellWriter {
     body: Vec<u8>,
+    /// Whether a cell was written.
     begun: bool,
 }
 
@@ -163,7 +164,7 @@ pub(crate) fn decode(body: &Bytes, families: &Families) -> Option<Cells> {
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader<'a> {
     rest: &'a [u8],
-    /// The encoding as shared memory, if it is.
+    /// The encoded cells as shared memory, if they are in it.
     shared: Option<&'a Bytes>,
     family: &'a str,
     qualifier: &'a [u8],

@@ -2,7 +2,7 @@
 //!
 //! # The file
 //!
-//! A database of `redb`, whose head has a [seal](sealed) of ours. Its tables, in version 1 of the format:
+//! A database of `redb`, to whose header we append a [checksum](sealed). Its tables, in version 1 of the format:
 //!
 //! | table | key | value |
 //! |---|---|---|
@@ -21,7 +21,7 @@
 //! # A disk that is full or fails
 //!
 //! Uncommitted changes are lost, and their callers get an error. The next read or write reopens the file at the last
-//! commit that the disk is known to have; [sealed] says how. While the disk is full, reads still work.
+//! commit that is known to be on the disk; [sealed] says how. While the disk is full, reads still work.
 //!
 //! # Panics
 //!
@@ -57,11 +57,11 @@ use tonic::{Code, Status};
 pub use self::format::OpenError;
 use self::format::{Contents, Damage, Records};
 use self::sealed::{FailedWrite, SharedFile};
-use super::{Bodies, CellReader, Definition, Storage, names};
+use super::{CellReader, Definition, EncodedRows, Storage, names};
 use crate::interval::Interval;
 
 /// Tables and rows in one file.
-pub(crate) struct Durable {
+pub(crate) struct FileStorage {
     path: String,
     file: Arc<SharedFile>,
     /// `None` while the disk fails, and after `close`.
@@ -91,7 +91,7 @@ struct Changes {
     failed_write: Option<FailedWrite>,
 }
 
-impl Durable {
+impl FileStorage {
     /// Opens or creates a file. It is locked until this is closed or dropped.
     pub(crate) fn open(path: &Path) -> Result<Self, OpenError> {
         let system = |error: io::Error| OpenError::System(error.to_string());
@@ -150,7 +150,7 @@ impl Durable {
         }
         let mut changes = self.changes();
         let opened = self.call_redb(|| {
-            // The transaction first, since it keeps its database open.
+            // Drop the transaction first, since it keeps its database open.
             if changes.transaction.take().is_some() {
                 changes.lost.get_or_insert_with(|| {
                     Status::internal(format!(
@@ -161,10 +161,10 @@ impl Durable {
             }
             *database = None;
             changes.failed_write = self.file.take_failed_write().or_else(|| changes.failed_write.take());
-            self.file.restore_head().map_err(|error| error.to_string())?;
+            self.file.restore_header().map_err(|error| error.to_string())?;
             format::open(Arc::clone(&self.file)).map_err(|error| error.to_string())
         })?;
-        let (again, contents) = opened.map_err(|what| {
+        let (reopened, contents) = opened.map_err(|what| {
             Status::internal(format!(
                 "the file `{}` cannot be read or written until the disk works: {what}; each request retries, and acknowledged \
                  writes are kept",
@@ -173,7 +173,7 @@ impl Durable {
         })?;
         *self.tables.write().unwrap_or_else(PoisonError::into_inner) = contents.tables;
         changes.latest_micros = contents.latest_micros;
-        *database = Some(again);
+        *database = Some(reopened);
         self.has_failed.store(false, Ordering::Release);
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Durable {
             return error.status(&self.path);
         }
         self.has_failed.store(true, Ordering::Release);
-        // Reopen at once, since only then it is known whether the write was applied.
+        // Reopen at once: only that shows whether the write was applied.
         let status = match self.reopen() {
             Ok(()) => Status::new(
                 error.code(),
@@ -278,7 +278,7 @@ impl Durable {
     }
 }
 
-impl Storage for Durable {
+impl Storage for FileStorage {
     fn table(&self, name: &str) -> Result<Option<Arc<Definition>>, Status> {
         self.check()?;
         Ok(self.tables.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned())
@@ -359,7 +359,7 @@ impl Storage for Durable {
         })
     }
 
-    fn put_rows(&self, table: &str, rows: Bodies) -> Result<(), Status> {
+    fn put_rows(&self, table: &str, rows: EncodedRows) -> Result<(), Status> {
         if rows.is_empty() {
             return Ok(());
         }
@@ -373,7 +373,7 @@ impl Storage for Durable {
                     continue;
                 }
                 let mut record = stored.insert_reserve(&key[..], Records::sealed_len(&body))?;
-                records.seal_into(record.as_mut(), &key, &body);
+                records.encode_into(record.as_mut(), &key, &body);
             }
             Ok(())
         })
@@ -462,7 +462,7 @@ impl Storage for Durable {
     }
 }
 
-impl Drop for Durable {
+impl Drop for FileStorage {
     fn drop(&mut self) {
         self.close();
     }

@@ -60,7 +60,7 @@ async fn the_write_that_is_applied_last_has_the_latest_time() {
         began,
         go_on: std::sync::Mutex::new(go_on),
     };
-    let store = Arc::new(Store::new(Memory::default(), clock));
+    let store = Arc::new(Store::new(MemoryStorage::default(), clock));
     let worker = Arc::new(Worker::new(Arc::clone(&store)).unwrap());
     let families = [("f".to_owned(), admin::ColumnFamily::default())].into();
     let table = admin::Table { column_families: families, ..admin::Table::default() };

@@ -1,4 +1,4 @@
-//! Prints the scan builder: one stage for each number of fixed fields, and a set of methods for each field.
+//! Generates the scan builder: one stage for each number of fixed fields, and a set of methods for each field.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -227,7 +227,7 @@ fn is_next(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
         0 => quote!(__KeyderiveStage: #private::IsFirst<#this, #field>),
         1 => quote!(__KeyderiveStage: #private::IsSecond<#this, #(#before,)* #field>),
         2 => quote!(__KeyderiveStage: #private::IsThird<#this, #(#before,)* #field>),
-        _ => quote!(__KeyderiveStage: #private::IsBehind<#this, (#(#before),*), #field>),
+        _ => quote!(__KeyderiveStage: #private::IsAfter<#this, (#(#before),*), #field>),
     }
 }
 

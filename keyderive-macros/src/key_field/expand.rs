@@ -1,4 +1,4 @@
-//! Prints the impls of a field type, which call the runtime or the inner type.
+//! Generates the impls of a field type, which call the runtime or the inner type.
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
@@ -99,11 +99,11 @@ fn newtype(name: &TokenStream, inner: &Type, private: &TokenStream) -> TokenStre
             }
 
             #[inline]
-            fn read_lent<'__keyderive>(
+            fn read_borrowed<'__keyderive>(
                 bytes: &'__keyderive [#private::core::primitive::u8],
                 text: #private::core::option::Option<&'__keyderive #private::core::primitive::str>,
             ) -> #private::core::result::Result<Self, #private::FieldError> {
-                #private::core::result::Result::map(#inner_as::read_lent(bytes, text), Self)
+                #private::core::result::Result::map(#inner_as::read_borrowed(bytes, text), Self)
             }
         }
 

@@ -1,4 +1,4 @@
-//! Tables as a whole: created, described, changed, emptied, deleted; and what a client keeps of them.
+//! The admin RPCs: create, describe, change, empty and delete tables; and the client's cache of table schemas.
 
 mod schema;
 
@@ -16,9 +16,9 @@ use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::error::{Ended, Error, Tries};
+use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
-use super::operation::Replay;
+use super::operation::Idempotency;
 use super::{Client, observe, retry};
 
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
@@ -27,7 +27,7 @@ pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
 const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 /// When to retry a `GetTable` that failed; until then requests are not checked.
 const CHECK_RETRY_AFTER: Duration = Duration::from_secs(60);
-/// The most tables in the cache. A program with more reads some of them again.
+/// The most tables in the cache. A program that uses more tables reads some schemas again.
 const MAX_CACHED: usize = 4096;
 
 /// The schema of a table: its column families, and its row key schema if it has one.
@@ -132,7 +132,7 @@ impl Client {
             return Err(Error::definition(table, fault));
         }
         let operation = self.admin_operation("CreateTable", table, ("parent", self.instance_name()));
-        let operation = operation.replayed(Replay::IfUnsent);
+        let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::CreateTableRequest {
             parent: self.instance_name().to_owned(),
             table_id: table.to_owned(),
@@ -220,7 +220,7 @@ impl Client {
         let full_name = self.table_name(name);
         let _forgotten = self.inner.infos.forget_after(name);
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
-        let operation = operation.replayed(Replay::IfUnsent);
+        let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::DeleteTableRequest { name: full_name };
         self.call(operation, message, |transport, request| async move {
             retry::admin(transport).delete_table(request).await
@@ -236,7 +236,10 @@ impl Client {
         changes: Vec<FamilyChange>,
     ) -> Result<TableInfo, Error> {
         if changes.is_empty() {
-            return Err(Error::definition(table, "there are no changes of its column families; give one"));
+            return Err(Error::definition(
+                table,
+                "there is no change to its column families; give at least one",
+            ));
         }
         if let Some(fault) = changes.iter().find_map(FamilyChange::fault) {
             return Err(Error::definition(table, fault));
@@ -244,7 +247,7 @@ impl Client {
         let _forgotten = self.inner.infos.forget_after(table);
         let name = self.table_name(table);
         let operation = self.admin_operation("ModifyColumnFamilies", table, ("name", &name));
-        let operation = operation.replayed(Replay::IfUnsent);
+        let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::ModifyColumnFamiliesRequest {
             name,
             modifications: changes.into_iter().map(FamilyChange::into_message).collect(),
@@ -263,12 +266,12 @@ impl Client {
         let name = self.table_name(table);
         let operation = self.admin_operation("DropRowRange", table, ("name", &name));
         // Sent twice, it would drop rows written after the first time.
-        let operation = operation.replayed(Replay::IfUnsent);
+        let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         // The emulator drops every row for an empty prefix.
         if prefix.is_empty() {
             return Err(Error::not_prefixes(
                 table,
-                "the prefix of the rows to drop is empty, and every row begins with it; give one",
+                "the prefix of the rows to drop is empty, so it selects every row; give one of at least one byte",
             ));
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
@@ -282,7 +285,7 @@ impl Client {
     /// Waits until every cluster of the instance has all earlier writes to a table.
     pub(crate) async fn wait_for_consistency(&self, table: &str) -> Result<(), Error> {
         // It may finish after the client is closed.
-        let client = self.clone().entered();
+        let client = self.clone().in_one_operation();
         let (total, begun) = (client.settings().admin.total_timeout, Instant::now());
         let token = client.consistency_token(table).await?;
         let mut checks: u32 = 0;
@@ -323,11 +326,16 @@ impl Client {
 
     fn not_consistent(&self, table: &str, checks: u32, elapsed: Duration, allowed: Duration) -> Error {
         let operation = self.admin_operation("CheckConsistency", table, ("name", &self.table_name(table)));
-        let failure = Failure::timed_out("not every cluster had what was written", allowed);
+        let failure = Failure::timed_out("not every cluster became consistent", allowed);
         Error::rpc(
             &operation,
             failure,
-            Tries { attempts: checks, elapsed, ended: Some(Ended::Time(allowed)), open: None },
+            AttemptSummary {
+                attempts: checks,
+                elapsed,
+                ended: Some(RetryLimit::Time(allowed)),
+                unknown_outcome: None,
+            },
         )
     }
 
@@ -339,8 +347,8 @@ impl Client {
 
     /// The schema of a table, read once and cached, with the version of the cache.
     ///
-    /// None if the request to check should go ahead or fail by itself: there is no such table, or its schema cannot be read
-    /// and the settings do not require it.
+    /// None if the caller should send its request unchecked: there is no such table, so the request fails by itself, or
+    /// the schema cannot be read and the settings do not require it.
     ///
     /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
     /// future does not cancel.
@@ -385,7 +393,7 @@ impl Client {
             None => true,
         };
         let is_due = waits || entry.retry_at.is_none_or(|retry_at| retry_at <= Instant::now());
-        // One without a sender was lost with its runtime.
+        // A read whose sender is gone was lost with its runtime.
         let in_flight = entry.reading.take().filter(|reading| reading.has_changed().is_ok());
         entry.reading = if is_due {
             Some(in_flight.unwrap_or_else(|| self.spawn_read(table, runtime)))
@@ -408,7 +416,7 @@ impl Client {
         runtime.spawn(async move {
             let answer = client.table_info(&table).await.map(Arc::new);
             client.inner.infos.settle(&table, &sender, &answer);
-            // No call may be waiting any more.
+            // Fails if no call waits any more.
             let _ = sender.send(Some(answer));
         });
         receiver
@@ -503,7 +511,7 @@ impl InfoCache {
     }
 }
 
-/// Whether the request to check fails as its `GetTable` did: there is no such table, or nothing could be sent.
+/// Whether the caller's own request will fail like this `GetTable`: there is no such table, or nothing could be sent.
 fn fails_the_request(error: &Error) -> bool {
     let unsent = error.attempts() == 0 && !error.is_missing_credentials() && !error.is_deadline_exceeded();
     error.is_not_found() || unsent

@@ -60,10 +60,10 @@ const DEFAULT_INSTANCE: &str = "local";
 /// | [`admin_endpoint`](Self::admin_endpoint) | `https://bigtableadmin.googleapis.com`, or the endpoint that is set | always its own address |
 ///
 /// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
-/// a stream may have 1 MiB in flight and a connection 2 GiB; a message may have 256 MiB. Scans with more than 8 streams at a
-/// time, such as those over more than 8 buckets, use connections of their own, as many as `channels` says, with 64 KiB in
-/// flight for each stream; the client makes them when it needs them. The embedded Bigtable has no connections and uses only
-/// the first three options.
+/// the flow-control window is 1 MiB for a stream and 2 GiB for a connection; a message has at most 256 MiB. Scans with
+/// more than 8 streams at a time, such as those over more than 8 buckets, use connections of their own, as many as
+/// `channels` says, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
+/// Bigtable has no connections and uses only the first three options.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it connects"]
 pub struct ClientBuilder {
@@ -117,9 +117,9 @@ impl ClientBuilder {
         Self { channels: Some(count.max(1)), ..self }
     }
 
-    /// Whether to prime each connection before the client is returned, and before the connection replaces another: to
-    /// connect, and to have the server prepare for requests. It takes at most the time of [`Settings::ping_and_warm`]. A
-    /// failure is logged as a warning, and the connection is used all the same.
+    /// Whether to prime each connection before it carries requests: the client connects, and asks the server to warm
+    /// the connection up (`PingAndWarm`). Priming takes at most the time of [`Settings::ping_and_warm`]. If it fails,
+    /// the client logs a warning and uses the connection anyway.
     pub fn prime(self, prime: bool) -> Self {
         Self { prime: Some(prime), ..self }
     }
@@ -209,8 +209,8 @@ impl ClientBuilder {
             Address::Cloud { project, instance, .. } => {
                 check_instance(&project, &instance)?;
                 Err(Error::configuration(format!(
-                    "the instance `{instance}` of project `{project}` is in the cloud, which keyderive is built without; \
-                     enable its feature `cloud`, or set `{EMULATOR_HOST}` to use an emulator"
+                    "the instance `{instance}` of project `{project}` is in the cloud, and keyderive was built without \
+                     support for it; enable the feature `cloud`, or set `{EMULATOR_HOST}` to use an emulator"
                 )))
             }
             Address::Emulator { host, project, instance } => {
@@ -222,7 +222,7 @@ impl ClientBuilder {
             Address::Embedded { path: Some(path) } => self.embedded_at(path).await,
             #[cfg(not(feature = "embedded"))]
             address @ Address::Embedded { .. } => Err(Error::configuration(format!(
-                "`{address}` is an embedded Bigtable, which keyderive is built without; enable its feature `embedded`"
+                "`{address}` is an embedded Bigtable, and keyderive was built without it; enable the feature `embedded`"
             ))),
         }
     }
@@ -237,7 +237,7 @@ impl ClientBuilder {
         if let Some((project, instance)) = self.instance.clone() {
             address = address.with_instance(project, instance);
         }
-        tracing::info!(%address, "the environment names a Bigtable");
+        tracing::info!(%address, "connecting to the Bigtable that the environment names");
         self.connect_to(address).await
     }
 
@@ -277,7 +277,7 @@ impl ClientBuilder {
             )));
         }
         let token = timeout(FIRST_TOKEN_TIMEOUT, authorizer.headers()).await.unwrap_or_else(|_| {
-            Err(CredentialsError::new(format!("none came within {FIRST_TOKEN_TIMEOUT:?}")))
+            Err(CredentialsError::new(format!("no token came within {FIRST_TOKEN_TIMEOUT:?}")))
         });
         token.map(|_| Some(authorizer)).map_err(Error::credentials)
     }
@@ -408,7 +408,7 @@ struct Connections {
     refresh: Vec<(Refresh, Handle)>,
 }
 
-/// Where the tables of a [`Client`] are. Its text is for people.
+/// Where the tables of a [`Client`] are. Its `Display` text is for people, not for programs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target(Place);
 
@@ -450,7 +450,7 @@ enum Address {
 }
 
 impl Address {
-    /// What the environment names, whose variables `lookup` reads.
+    /// The Bigtable that the environment names; `lookup` reads a variable.
     fn from_variables(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
         let variable = |name: &str| variable_text(name, lookup(name));
         let (project, instance) = (variable(PROJECT)?, variable(INSTANCE)?);
@@ -566,7 +566,7 @@ fn check_instance(project: &str, instance: &str) -> Result<(), Error> {
         if id.is_empty() || id.contains(|char: char| char == '/' || char.is_whitespace() || char.is_control())
         {
             return Err(Error::configuration(format!(
-                "`{id}` is no {what}; write its id alone, such as `my-{what}`"
+                "`{id}` is not a valid {what} id; write the id alone, such as `my-{what}`"
             )));
         }
     }

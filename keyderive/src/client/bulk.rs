@@ -18,7 +18,7 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::{AbortHandle, yield_now};
 use tokio::time::timeout;
 
-use super::operation::Kind;
+use super::operation::RpcMethod;
 use super::shutdown::InFlightGuard;
 use super::write::{Batch, Entries};
 use super::{Client, Entry, Error};
@@ -27,7 +27,7 @@ use crate::row::Mutation;
 /// The size of a writer's batches, and how much it has in flight: set by
 /// `table.writer_with(|settings| settings.batch_entries = 5_000)`.
 ///
-/// | knob | unless set |
+/// | setting | default |
 /// |---|---|
 /// | `batch_entries` | 100 |
 /// | `batch_bytes` | 8 MiB |
@@ -93,7 +93,7 @@ impl Default for WriterSettings {
 ///
 /// A batch is sent when it is full, when it has waited for `linger`, or when the client is [closed](Client::close), which
 /// waits for it. [`flush`](Self::flush) and [`close`](Self::close) return the failures; both are cancel-safe. Several tasks
-/// share a writer by an [`Arc`]; for them, `flush` stands for `close`.
+/// can share a writer in an [`Arc`], and then call `flush` where one owner would call `close`.
 ///
 /// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
 /// written**, so close the writer, or await [`Client::close`]. The failures of a dropped writer are logged as a warning.
@@ -119,11 +119,12 @@ impl RawWriter {
 
     /// Buffers a write to one row; waits while too much is buffered or in flight, and yields once after a full batch.
     ///
-    /// Dropped while it waits, it has buffered nothing.
-    ///
     /// # Errors
-    /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running. Failures of
-    /// the write itself are returned by [`flush`](Self::flush) and [`close`](Self::close).
+    /// When the write is above a limit of Bigtable, the client is closed, or no tokio runtime is running.
+    /// [`flush`](Self::flush) and [`close`](Self::close) return the failures of the write itself.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped while it waits, nothing is buffered.
     pub async fn write(&self, key: impl Into<Bytes>, mutations: Vec<Mutation>) -> Result<(), Error> {
         let key = key.into();
         self.write_with(|entry| {
@@ -463,8 +464,8 @@ impl WriterInner {
             return Ok(None);
         }
         let guard = self.client.enter().ok_or_else(|| {
-            let operation = self.client.data_operation(Kind::MutateRows, &self.table);
-            Error::closed(&operation).of_row(&Bytes::copy_from_slice(key))
+            let operation = self.client.data_operation(RpcMethod::MutateRows, &self.table);
+            Error::closed(&operation).with_row_key(&Bytes::copy_from_slice(key))
         });
         guard.map(Some)
     }
@@ -539,14 +540,14 @@ impl InFlightBatch {
             Err(_) => tracing::warn!(
                 table = &*self.inner.table,
                 rows = self.entries.len(),
-                "a writer was flushed or dropped outside of a tokio runtime, and its buffered rows are not written"
+                "a writer was flushed or dropped outside of a tokio runtime, and its buffered rows are lost"
             ),
         }
     }
 
     async fn run(mut self) {
         let WriterInner { client, table, settings, .. } = &*self.inner;
-        let client = client.passing(self.guard.clone());
+        let client = client.with_in_flight(self.guard.clone());
         let outcomes = client.send_entries(table, &self.entries).await;
         let state = &mut *self.inner.state();
         let entries = std::mem::take(&mut self.entries);
@@ -565,7 +566,7 @@ impl Drop for InFlightBatch {
         let state = &mut *inner.state();
         // Entries are left if the runtime ended before the request did.
         for index in 0..entries.len() {
-            let outcome = Err(Error::runtime_ended(&inner.table, entries.replay(index)));
+            let outcome = Err(Error::runtime_ended(&inner.table, entries.idempotency(index)));
             state.outcomes.add(outcome, inner.settings.failures_kept, || entries.key(index));
         }
         state.in_flight.remove(&self.number);
@@ -620,7 +621,7 @@ impl Outcomes {
 struct FlowControl {
     limit: usize,
     semaphore: Semaphore,
-    /// How many permits are reserved at a time, while there are as many.
+    /// How many permits to reserve at a time, if that many are free.
     step: usize,
 }
 
@@ -664,7 +665,7 @@ struct Permit {
 }
 
 impl Permit {
-    /// Uses permits, if there are as many now.
+    /// Uses permits, if enough are free.
     #[inline]
     fn try_acquire(&mut self, flow: &FlowControl, count: usize) -> bool {
         let count = flow.clamp(count);
@@ -682,7 +683,7 @@ impl Permit {
         taken.is_some()
     }
 
-    /// Keeps for later rows what a row used that was not added.
+    /// Returns to the reserve the permits of a row that was not added.
     fn return_to_reserve(&mut self, count: usize) {
         self.used -= count;
         self.reserve += count;

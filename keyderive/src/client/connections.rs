@@ -1,4 +1,4 @@
-//! The connections of a client: the pool that a request takes one from, how they are made, and how they are renewed.
+//! The connections of a client: the pool that requests take them from, how they are made, and how they are refreshed.
 
 use std::cell::Cell;
 use std::error::Error as StdError;
@@ -29,13 +29,13 @@ use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
 
 use super::error::Error;
-use super::operation::Kind;
+use super::operation::RpcMethod;
 use super::retry::{self, Attempts, NEVER};
 use super::shutdown::Shutdown;
 use super::{Client, Inner, Settings, observe};
 
-/// A connection counts as dead after this many attempts in a row that timed out without a word from the server,
-/// whatever its keepalive will say later.
+/// A connection counts as dead after this many attempts in a row that timed out without an answer, even if its
+/// keepalive has not failed yet.
 const SILENT_ATTEMPTS: usize = 3;
 
 /// A warning is not repeated within this time.
@@ -50,7 +50,7 @@ pub(super) struct Channels {
     next: AtomicUsize,
     /// Limits the warning that operations fail.
     failure_warnings: WarnLimit,
-    /// Limits the warning that cells of the future are read.
+    /// Limits the warning that cells with a time in the future were read.
     future_cell_warnings: WarnLimit,
 }
 
@@ -158,7 +158,7 @@ impl Channels {
         self.failure_warnings.permits()
     }
 
-    /// Whether to warn now that cells of the future are read.
+    /// Whether to warn now that cells with a time in the future were read.
     pub(super) fn may_warn_of_future_cells(&self) -> bool {
         self.future_cell_warnings.permits()
     }
@@ -273,7 +273,7 @@ impl Dialer {
     pub(super) fn emulator(host: &str) -> Result<Self, Error> {
         let address: Option<Authority> = host.parse().ok();
         address
-            .filter(|address| address.port_u16().is_some() && is_plain(address))
+            .filter(|address| address.port_u16().is_some() && is_host_and_port(address))
             .and_then(|address| Self::plaintext(address).transpose())
             .unwrap_or_else(|| {
                 Err(Error::configuration(format!(
@@ -286,7 +286,7 @@ impl Dialer {
     pub(super) fn endpoint(uri: &str) -> Result<Self, Error> {
         let parts = uri.parse::<Uri>().ok().map(Uri::into_parts);
         let named = parts.filter(|parts| parts.path_and_query.as_ref().is_none_or(|path| path == "/"));
-        let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(is_plain)));
+        let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(is_host_and_port)));
         let dialer = match named {
             Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority)?,
             Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority)?,
@@ -316,7 +316,7 @@ impl Dialer {
     #[cfg(not(feature = "cloud"))]
     fn tls(authority: &Authority) -> Result<Option<Self>, Error> {
         Err(Error::configuration(format!(
-            "`https://{authority}` needs TLS, which keyderive is built without; enable its feature `cloud`"
+            "`https://{authority}` needs TLS, and keyderive was built without it; enable the feature `cloud`"
         )))
     }
 
@@ -389,23 +389,24 @@ pub(super) async fn check_emulator(host: &str) -> Result<(), Error> {
     });
     answer.await.map_err(|_| {
         Error::unreachable(format!(
-            "no emulator answers at `{host}` within {EMULATOR_TIMEOUT:?}: {reason}; start one there, or correct the address"
+            "no emulator answered at `{host}` within {EMULATOR_TIMEOUT:?}: {reason}; start one there, or correct the \
+             address"
         ))
     })
 }
 
-/// Sends an HTTP/2 ping on a connection of its own. If it times out, `reason` says what it waited for.
+/// Sends an HTTP/2 ping on a new connection. Keeps in `reason` what it waits for, in case the caller times it out.
 async fn ping(host: &str, reason: &mut String) -> Result<(), String> {
-    "nothing accepts the connection".clone_into(reason);
+    "no server accepted the connection".clone_into(reason);
     let socket = TcpStream::connect(host).await.map_err(|error| error.to_string())?;
-    "something accepts the connection, and says nothing".clone_into(reason);
-    let not_http2 = |error: h2::Error| format!("something answers there that does not speak HTTP/2: {error}");
+    "a server accepted the connection, but sent nothing".clone_into(reason);
+    let not_http2 = |error: h2::Error| format!("the server there does not speak HTTP/2: {error}");
     let (_requests, mut connection) = h2::client::handshake(socket).await.map_err(not_http2)?;
     let Some(mut pings) = connection.ping_pong() else { return Ok(()) };
     match select(pin!(pings.ping(h2::Ping::opaque())), pin!(connection)).await {
         Either::Left((answer, _)) => answer.map(drop).map_err(not_http2),
         Either::Right((Err(error), _)) => Err(not_http2(error)),
-        Either::Right((Ok(()), _)) => Err("the connection is closed at once".to_owned()),
+        Either::Right((Ok(()), _)) => Err("the server closed the connection at once".to_owned()),
     }
 }
 
@@ -434,7 +435,7 @@ impl Service<Uri> for Pipes {
 }
 
 /// Whether an address is only a host, with or without a port.
-fn is_plain(address: &Authority) -> bool {
+fn is_host_and_port(address: &Authority) -> bool {
     !address.host().is_empty() && !address.as_str().contains('@')
 }
 
@@ -474,8 +475,8 @@ pub(crate) enum Transport {
 pub(crate) trait InProcess: Send + Sync {
     fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>>;
 
-    /// The number of the table with this full name, which no other table has, here or elsewhere. None if there is no such
-    /// table, or the servers do not number their tables.
+    /// The globally unique id of the table with this full name. None if there is no such table, or the servers assign
+    /// no ids.
     fn table_id(&self, _table: &str) -> Option<u64> {
         None
     }
@@ -543,18 +544,20 @@ impl fmt::Display for RuntimeEnded {
 
 impl StdError for RuntimeEnded {}
 
-/// Google's front ends close a connection after an hour. Google's Go client renews its connections after 45 to 50 minutes.
+/// Google's front ends close a connection after an hour. Google's Go client refreshes its connections after 45 to 50
+/// minutes.
 pub(super) const REFRESH_AFTER: Duration = Duration::from_secs(45 * 60);
 
-/// The random share of a connection's age that is added to it, so that not all are renewed at once: 5 minutes of 45.
+/// The longest random delay of a refresh, as a share of the age, so that connections do not refresh together: 5 minutes
+/// of 45.
 const REFRESH_JITTER: f64 = 1.0 / 9.0;
 
 const MIN_REFRESH_AFTER: Duration = Duration::from_secs(1);
 
-/// How long to wait after a connection could not be renewed.
+/// How long to wait after a refresh failed.
 const REFRESH_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// How to renew the connections of a pool.
+/// How to refresh the connections of a pool.
 pub(super) struct Refresh {
     pub(super) channels: Arc<Channels>,
     pub(super) dialer: Arc<dyn Dial>,
@@ -562,7 +565,7 @@ pub(super) struct Refresh {
     pub(super) prime: bool,
 }
 
-/// The task that renews the connections of a pool; it ends when this is dropped.
+/// The task that refreshes the connections of a pool; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct RefreshTask(AbortHandle);
 
@@ -573,7 +576,7 @@ impl Drop for RefreshTask {
 }
 
 impl Refresh {
-    /// Renews the connections until the client is dropped or closed.
+    /// Refreshes the connections until the client is dropped or closed.
     pub(super) fn spawn(self, client: Weak<Inner>, settings: Arc<Settings>, runtime: &Handle) -> RefreshTask {
         RefreshTask(runtime.spawn(self.run(client, settings)).abort_handle())
     }
@@ -593,7 +596,7 @@ impl Refresh {
             due[slot] = match renewed {
                 Ok(()) => self.due(),
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be renewed; the old one stays for now");
+                    tracing::warn!(%error, "a connection could not be refreshed; the old one stays for now");
                     Instant::now() + REFRESH_RETRY_AFTER
                 }
             };
@@ -622,7 +625,7 @@ impl Refresh {
     }
 }
 
-/// Has the server prepare all connections for requests. A failure is a warning.
+/// Primes all connections, and logs failures as warnings.
 pub(super) async fn prime(client: &Client, transports: &[Transport]) {
     join_all(transports.iter().map(|transport| async {
         warn_if_not_primed(ping_and_warm(client, transport).await);
@@ -631,7 +634,7 @@ pub(super) async fn prime(client: &Client, transports: &[Transport]) {
 }
 
 async fn ping_and_warm(client: &Client, transport: &Transport) -> Result<(), Error> {
-    let operation = client.instance_operation(Kind::PingAndWarm);
+    let operation = client.instance_operation(RpcMethod::PingAndWarm);
     let message = PingAndWarmRequest {
         name: client.instance_name().to_owned(),
         app_profile_id: client.app_profile().to_owned(),
@@ -646,7 +649,7 @@ async fn ping_and_warm(client: &Client, transport: &Transport) -> Result<(), Err
 
 fn warn_if_not_primed(outcome: Result<(), Error>) {
     if let Err(error) = outcome {
-        tracing::warn!(%error, "a connection is used without having been primed");
+        tracing::warn!(%error, "a connection could not be primed, and is used anyway");
     }
 }
 
@@ -666,7 +669,7 @@ pub(super) fn check_timers(what: &str) -> Result<Handle, Error> {
     }
     if !has_timers() {
         return Err(Error::configuration(format!(
-            "{what} inside a tokio runtime with timers, and the one that is running has none; build it with \
+            "{what} only inside a tokio runtime with timers, and the current runtime has none; build it with \
              `enable_all`, or with `enable_time`"
         )));
     }
@@ -683,15 +686,15 @@ fn check_connections() -> Result<Handle, Error> {
     match has_sockets() {
         true => Ok(runtime),
         false => Err(Error::configuration(
-            "a client is made inside a tokio runtime with sockets, since its connections run there, and the one that is \
-             running has none; build it with `enable_all`, or with `enable_io` and `enable_time`",
+            "a client is made only inside a tokio runtime with sockets, since its connections run there, and the \
+             current runtime has none; build it with `enable_all`, or with `enable_io` and `enable_time`",
         )),
     }
 }
 
 #[cold]
 fn no_runtime(what: &str) -> Error {
-    Error::configuration(format!("{what} inside a tokio runtime, for its timers, and none is running"))
+    Error::configuration(format!("{what} only inside a tokio runtime, and none is running"))
 }
 
 // tokio does not say whether a runtime has timers or sockets: creating one panics. These functions catch the panic before

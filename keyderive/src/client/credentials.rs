@@ -32,8 +32,9 @@ use super::failure::Source;
 /// # }
 /// ```
 ///
-/// It is called before each attempt of each operation, so it caches a token while that is valid, and fetches the next one
-/// ahead of time. The time that it takes counts as part of the attempt.
+/// The client calls [`access_token`](Self::access_token) before each attempt of each operation, so an implementation
+/// should cache a token while it is valid, and fetch the next one ahead of time. The call counts towards the attempt's
+/// timeout.
 pub trait Credentials: Send + Sync + 'static {
     /// A token that is valid now.
     ///
@@ -57,7 +58,7 @@ impl AccessToken {
         Self { token: token.into(), quota_project: None }
     }
 
-    /// The project that quota and billing count requests for, if it is not the token's own.
+    /// The project to which requests are billed, and whose quota they use, if it is not the token's own.
     #[must_use]
     pub fn with_quota_project(self, project: impl Into<String>) -> Self {
         Self { quota_project: Some(project.into()), ..self }
@@ -184,8 +185,8 @@ pub(super) fn application_default() -> Result<Authorizer, CredentialsError> {
     use google_cloud_auth::credentials::Builder;
     use rustls::crypto::{CryptoProvider, ring};
 
-    // Google's crate panics if the process has no provider of cryptography. One that the program has installed, or
-    // installs at this moment, stays.
+    // Google's crate panics if the process has no default crypto provider. We never replace one that the program has
+    // installed, or installs at the same time.
     if CryptoProvider::get_default().is_none() {
         let _ = ring::default_provider().install_default();
     }
@@ -209,7 +210,7 @@ impl Authorize for ApplicationDefault {
         Box::pin(async {
             match self.0.headers(http::Extensions::new()).await {
                 Ok(CacheableResource::New { data, .. }) => Ok(MetadataMap::from_headers(data)),
-                // The answer to a request that names the token it has, which this one does not.
+                // Only sent to a caller that passes the entity tag of its cached headers, which we do not.
                 Ok(CacheableResource::NotModified) => Ok(MetadataMap::new()),
                 Err(error) => Err(from_google(error)),
             }
@@ -224,7 +225,7 @@ fn from_google(error: google_cloud_auth::errors::CredentialsError) -> Credential
     while let Some(below) = cause.source() {
         cause = below;
     }
-    let message = format!("the application-default credentials gave none: {cause}");
+    let message = format!("the application-default credentials gave no token: {cause}");
     let transient = error.is_transient();
     CredentialsError { transient, ..CredentialsError::new(message).with_source(error) }
 }

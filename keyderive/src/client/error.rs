@@ -11,7 +11,7 @@ use tonic::Code;
 use super::Target;
 use super::credentials::CredentialsError;
 use super::failure::Failure;
-use super::operation::{Operation, Replay};
+use super::operation::{Idempotency, Operation};
 use crate::key::{DecodeError, EncodeError};
 use crate::plan::PlanError;
 use crate::row::{FilterError, RowError};
@@ -157,7 +157,7 @@ impl Error {
         }
     }
 
-    /// Whether a key of the table cannot hold a value that the call was to write, look up or scan for.
+    /// Whether the call was given a value to write, look up or scan for that no key of the table can hold.
     #[must_use]
     pub fn is_invalid_key(&self) -> bool {
         match self.cause() {
@@ -173,8 +173,8 @@ impl Error {
         matches!(self.cause(), Repr::Plan { error, .. } if error.is_invalid_page_token())
     }
 
-    /// Whether a stored row key is not of the table's key type: other code wrote it, or under another layout. See
-    /// [`row_key`](Self::row_key).
+    /// Whether a stored row key is not of the table's key type: another program wrote it, or wrote it under another
+    /// layout. See [`row_key`](Self::row_key).
     #[must_use]
     pub fn is_foreign_row(&self) -> bool {
         matches!(self.cause(), Repr::Foreign { .. })
@@ -215,8 +215,8 @@ impl Error {
         self.has_code(Code::InvalidArgument)
     }
 
-    /// Whether Bigtable does not know the caller, or does not allow the caller to do this. A caller without an access token
-    /// is unknown.
+    /// Whether the caller is not authenticated, or lacks the permission for this operation. A caller without an access
+    /// token is not authenticated.
     #[must_use]
     pub fn is_permission_denied(&self) -> bool {
         self.has_code(Code::PermissionDenied) || self.has_code(Code::Unauthenticated)
@@ -228,7 +228,7 @@ impl Error {
     pub fn is_missing_credentials(&self) -> bool {
         match self.cause() {
             Repr::Credentials { .. } => true,
-            Repr::Rpc(Rpc { failure, .. }) => failure.is_of_credentials(),
+            Repr::Rpc(Rpc { failure, .. }) => failure.is_missing_token(),
             _ => false,
         }
     }
@@ -261,7 +261,7 @@ impl Error {
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         match self.cause() {
-            Repr::Rpc(Rpc { tries, .. }) => tries.open.is_some(),
+            Repr::Rpc(Rpc { tries, .. }) => tries.unknown_outcome.is_some(),
             Repr::Protocol(Protocol { is_write, .. }) => *is_write,
             Repr::RuntimeEnded { .. } => true,
             _ => false,
@@ -303,7 +303,8 @@ impl Error {
     }
 
     /// Whether an existing table differs from its declaration: it vouches for another key layout or for none, it lacks a
-    /// column family, or it has another garbage collection rule or row key schema. The text has both sides.
+    /// column family, or it has another garbage collection rule or row key schema. The text says what was expected and
+    /// found.
     #[must_use]
     pub fn is_table_mismatch(&self) -> bool {
         matches!(self.cause(), Repr::Mismatch { .. })
@@ -346,9 +347,9 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                failure.transient && tries.open != Some(Replay::IfUnsent)
+                failure.transient && tries.unknown_outcome != Some(Idempotency::NotIdempotent)
             }
-            Repr::RuntimeEnded { replay, .. } => *replay == Replay::Always,
+            Repr::RuntimeEnded { replay, .. } => *replay == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
             _ => false,
         }
@@ -371,7 +372,7 @@ impl Error {
 
     pub(super) fn code(&self) -> Option<Code> {
         match self.cause() {
-            Repr::Rpc(Rpc { tries: Tries { ended: Some(Ended::Time(_)), .. }, .. }) => {
+            Repr::Rpc(Rpc { tries: AttemptSummary { ended: Some(RetryLimit::Time(_)), .. }, .. }) => {
                 Some(Code::DeadlineExceeded)
             }
             Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
@@ -422,7 +423,7 @@ pub(crate) enum Repr {
     /// The server's answer breaks the protocol.
     Protocol(Protocol),
     /// The tokio runtime ended while a write was in flight.
-    RuntimeEnded { table: Arc<str>, replay: Replay },
+    RuntimeEnded { table: Arc<str>, replay: Idempotency },
     /// A write is above a limit of Bigtable, and was not sent.
     Limit { table: String, key: Bytes, message: String },
     /// A key cannot be encoded.
@@ -439,11 +440,11 @@ pub(crate) enum Repr {
     Entry { key: Bytes, error: Error },
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
-    /// The rows to drop are not all rows with some prefix.
+    /// The rows to drop are not exactly the rows of one prefix.
     NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its buckets.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
-    /// No table can be as declared.
+    /// The declaration of a table is invalid.
     Definition { table: String, message: String },
     /// An existing table differs from its declaration.
     Mismatch { table: String, message: String },
@@ -456,7 +457,7 @@ pub(crate) struct Rpc {
     pub(crate) table: Arc<str>,
     target: Target,
     failure: Failure,
-    tries: Tries,
+    tries: AttemptSummary,
     /// The key of the row that it is about.
     key: Option<Bytes>,
     /// The key of the last row that a scan read.
@@ -478,17 +479,17 @@ pub(crate) struct Protocol {
 
 /// The attempts of an operation that failed.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Tries {
+pub(crate) struct AttemptSummary {
     /// If an attempt may have been applied: whether the operation may be retried all the same.
-    pub(super) open: Option<Replay>,
+    pub(super) unknown_outcome: Option<Idempotency>,
     pub(super) attempts: u32,
     pub(super) elapsed: Duration,
-    pub(super) ended: Option<Ended>,
+    pub(super) ended: Option<RetryLimit>,
 }
 
 /// Which limit ended the retries of a transient failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum RetryLimit {
     /// The maximum number of attempts failed in a row.
     Attempts,
     /// The total time has passed, or would pass before the next attempt.
@@ -526,7 +527,7 @@ impl Error {
         Self::new(Repr::Credentials { error })
     }
 
-    pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: Tries) -> Self {
+    pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: AttemptSummary) -> Self {
         let Operation { rpc, table, target, .. } = operation.clone();
         Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
@@ -564,16 +565,17 @@ impl Error {
     }
 
     /// The runtime ended while a write was in flight.
-    pub(crate) fn runtime_ended(table: &Arc<str>, replay: Replay) -> Self {
+    pub(crate) fn runtime_ended(table: &Arc<str>, replay: Idempotency) -> Self {
         Self::new(Repr::RuntimeEnded { table: Arc::clone(table), replay })
     }
 
-    /// The failure of an RPC as that of one of its entries, with its own `Tries::open`.
-    pub(crate) fn with_open(self, open: Option<Replay>) -> Self {
+    /// The failure of an RPC as that of one of its entries, with its own `AttemptSummary::unknown_outcome`.
+    pub(crate) fn with_unknown_outcome(self, unknown_outcome: Option<Idempotency>) -> Self {
         match self.repr() {
-            Repr::Rpc(rpc) if rpc.tries.open != open => {
-                Self::new(Repr::Rpc(Rpc { tries: Tries { open, ..rpc.tries }, ..rpc.clone() }))
-            }
+            Repr::Rpc(rpc) if rpc.tries.unknown_outcome != unknown_outcome => Self::new(Repr::Rpc(Rpc {
+                tries: AttemptSummary { unknown_outcome, ..rpc.tries },
+                ..rpc.clone()
+            })),
             _ => self,
         }
     }
@@ -613,12 +615,12 @@ impl Error {
     /// A failure of a scan while it read a bucket.
     pub(crate) fn in_scan(bucket: Option<i32>, error: Error) -> Self {
         // The scan adds the last row of all its buckets.
-        let error = error.after_row(None);
+        let error = error.with_last_row(None);
         Self::new(Repr::Scan { bucket, last: None, error })
     }
 
     /// Adds the key of the last row that the scan read.
-    pub(crate) fn after_row(mut self, key: Option<Bytes>) -> Self {
+    pub(crate) fn with_last_row(mut self, key: Option<Bytes>) -> Self {
         if let Some(
             Repr::Scan { last, .. } | Repr::Rpc(Rpc { last, .. }) | Repr::Protocol(Protocol { last, .. }),
         ) = Arc::get_mut(&mut self.0)
@@ -629,7 +631,7 @@ impl Error {
     }
 
     /// Adds the key of the row that the RPC is about.
-    pub(crate) fn of_row(mut self, about: &Bytes) -> Self {
+    pub(crate) fn with_row_key(mut self, about: &Bytes) -> Self {
         if let Some(
             Repr::Rpc(Rpc { key, .. }) | Repr::Closed { key, .. } | Repr::Protocol(Protocol { key, .. }),
         ) = Arc::get_mut(&mut self.0)
@@ -640,7 +642,7 @@ impl Error {
     }
 
     /// Adds a hint if the server may have rejected an increment for what one of these columns holds.
-    pub(crate) fn of_increments(mut self, columns: &[String]) -> Self {
+    pub(crate) fn with_increment_hint(mut self, columns: &[String]) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
             && failure.answered
             && matches!(failure.code, Code::FailedPrecondition | Code::InvalidArgument | Code::Unknown)
@@ -648,29 +650,29 @@ impl Error {
         {
             let columns = columns.join(", ");
             failure.message.push_str(&format!(
-                "; a column that is counted up, here {columns}, holds an integer of 8 bytes, big-endian, as integer \
-                 fields are stored"
+                "; this write increments {columns}, and an increment needs an integer of 8 bytes, big-endian, as \
+                 integer fields are stored"
             ));
         }
         self
     }
 
     /// Adds a hint for a load with `.if_absent()`, if the app profile allows no single-row transactions.
-    pub(crate) fn of_load_if_absent(mut self) -> Self {
+    pub(crate) fn with_if_absent_hint(mut self) -> Self {
         if let Some(Repr::Rpc(Rpc { failure, .. })) = Arc::get_mut(&mut self.0)
-            && failure.is_of_single_row_transactions()
+            && failure.needs_single_row_transactions()
         {
             failure.message.push_str(
-                "; a load without them leaves `.if_absent()` out, which replaces the rows that are there, or has \
-                 `.new_rows()` in its place, for keys that no row has",
+                "; to load without them, remove `.if_absent()`, so that the load replaces existing rows, or use \
+                 `.new_rows()` instead if no row has any of the keys",
             );
         }
         self
     }
 
     /// Whether the app profile allows no single-row transactions.
-    pub(crate) fn is_of_single_row_transactions(&self) -> bool {
-        matches!(self.repr(), Repr::Rpc(Rpc { failure, .. }) if failure.is_of_single_row_transactions())
+    pub(crate) fn needs_single_row_transactions(&self) -> bool {
+        matches!(self.repr(), Repr::Rpc(Rpc { failure, .. }) if failure.needs_single_row_transactions())
     }
 
     pub(crate) fn not_prefixes(table: &str, message: &'static str) -> Self {

@@ -18,7 +18,7 @@ use super::credentials::CredentialsError;
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
 
 /// The text of an attempt that timed out.
-pub(super) const NO_WHOLE_ANSWER: &str = "no whole answer came";
+pub(super) const NO_COMPLETE_ANSWER: &str = "no complete answer came";
 
 /// Why an attempt failed.
 #[derive(Clone, Debug)]
@@ -54,19 +54,19 @@ impl Failure {
 
     /// Whether the request was not applied: it was not sent, or a server refused it. After every other failure, a write may
     /// have been applied.
-    pub(super) fn is_refused(&self) -> bool {
+    pub(super) fn is_not_applied(&self) -> bool {
         self.unsent || self.refused
     }
 
     /// The failure of an attempt at its deadline, after the time `allowed`.
     ///
-    /// The server has the same deadline, from `grpc-timeout`. By its own clock it resets the stream, closes the connection, or
-    /// answers CANCELLED; only the time tells these from other failures.
+    /// The server has the same deadline, from `grpc-timeout`. When its clock reaches it, the server resets the stream,
+    /// closes the connection, or answers CANCELLED; only the time tells these from other failures.
     pub(super) fn at_deadline(self, allowed: Duration) -> Self {
-        if self.is_refused() || (self.answered && self.code != Code::Cancelled) {
+        if self.is_not_applied() || (self.answered && self.code != Code::Cancelled) {
             return self;
         }
-        let ended = Self::timed_out(NO_WHOLE_ANSWER, allowed);
+        let ended = Self::timed_out(NO_COMPLETE_ANSWER, allowed);
         let message = match self.message.as_str() {
             "" => ended.message,
             message => format!("{}: {message}", ended.message),
@@ -92,14 +92,14 @@ impl Failure {
     }
 
     /// Whether the table lacks a column family of the request. No code says so, and servers use different messages.
-    pub(super) fn is_of_a_missing_family(&self) -> bool {
+    pub(super) fn is_missing_family(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         let missing = ["not found", "unknown", "has no", "does not exist"];
         text.contains("family") && missing.iter().any(|words| text.contains(words))
     }
 
     /// Whether the app profile does not allow single-row transactions. No code says so.
-    pub(super) fn is_of_single_row_transactions(&self) -> bool {
+    pub(super) fn needs_single_row_transactions(&self) -> bool {
         let text = self.message.to_ascii_lowercase();
         self.answered
             && text.contains("transaction")
@@ -107,7 +107,7 @@ impl Failure {
     }
 
     /// Whether there was no access token.
-    pub(super) fn is_of_credentials(&self) -> bool {
+    pub(super) fn is_missing_token(&self) -> bool {
         self.source.as_ref().is_some_and(|source| source.is::<CredentialsError>())
     }
 }
@@ -164,8 +164,7 @@ fn code(status: &Status) -> Code {
     }
 }
 
-/// Whether the status is a server's. This process makes statuses without a source for a stream that ends without a status, and
-/// for received messages above the limit.
+/// Whether the status is a server's. [`code`] lists the statuses of this process that have no source either.
 fn is_answer(status: &Status) -> bool {
     let is_of_this_process = match status.code() {
         Code::Unknown => status.message().contains("missing grpc-status trailer"),
@@ -253,13 +252,13 @@ fn causes(status: &Status) -> impl Iterator<Item = &(dyn StdError + 'static)> {
     std::iter::successors(status.source(), |&error| error.source())
 }
 
-/// The source of a status, which owns it.
+/// The source of a status, kept alive by the status itself.
 fn source(status: Status) -> Option<Source> {
     status.source()?;
     Some(Arc::new(Cause(status)))
 }
 
-/// The source of a status, which cannot be moved out of it.
+/// Stands for the source of the status that it owns, since the source cannot be moved out of the status.
 struct Cause(Status);
 
 impl Cause {

@@ -9,7 +9,7 @@ use prost::Message as _;
 
 use crate::row::{ByteRange, FilterError, FilterFault, FilterKind, RowFilter, TimeRange};
 
-/// The service refuses larger filters.
+/// The service rejects larger filters.
 const MAX_BYTES: usize = 20_480;
 
 /// The message of a filter.
@@ -21,7 +21,7 @@ pub(super) fn message(filter: &RowFilter) -> Result<data::RowFilter, FilterError
     }
 }
 
-/// Fails for a filter that the service would refuse.
+/// Fails for a filter that the service would reject.
 pub(crate) fn check(filter: &RowFilter) -> Result<(), FilterError> {
     message(filter).map(drop)
 }
@@ -83,8 +83,8 @@ fn count(cells: u32) -> i32 {
     i32::try_from(cells).unwrap_or(i32::MAX)
 }
 
-/// Columns by a regular expression, not by ranges: servers take an empty bound of a range for no bound, so a range could
-/// not name the empty qualifier.
+/// Selects columns by a regular expression, not by ranges: servers treat an empty bound of a range as unbounded, so a
+/// range cannot select the empty qualifier.
 fn any_column(family: &str, qualifiers: &[Bytes]) -> Filter {
     let mut regex = Vec::new();
     for (place, qualifier) in qualifiers.iter().enumerate() {

@@ -18,11 +18,11 @@ use self::fast_path::LastNumber;
 use super::read::RequestedRows;
 use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
 
-/// A minute in the microseconds of a cell's time. Clocks differ by less.
+/// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
 
 /// Which rule an answer breaks.
-type Broken = String;
+type ProtocolViolation = String;
 
 /// Merges the chunks of one `ReadRows` stream into rows.
 pub(super) struct RowMerger {
@@ -32,17 +32,17 @@ pub(super) struct RowMerger {
     /// Otherwise the last key that was committed, or that the server reports as scanned; empty before the first.
     last_key: Vec<u8>,
     /// Whether no row was open when the current message arrived, and `last_key` is older than the message.
-    is_before: bool,
+    starts_between_rows: bool,
     /// The current message, and the position in it.
     message: Bytes,
     at: usize,
     last_number: LastNumber,
     /// A cell with a later timestamp than this is from the future, by this machine's clock.
     latest: i64,
-    /// How many cells were.
+    /// How many cells were from the future since the last [`take_future_cells`](Self::take_future_cells).
     future_cells: u64,
     /// The key that the message reports as scanned; empty if it has reported none yet.
-    marker: Span,
+    scanned_key: Span,
     /// The current row, complete or not.
     row: Row,
     open: Open,
@@ -73,13 +73,13 @@ impl RowMerger {
             requested,
             last: None,
             last_key: last_key.unwrap_or_default().to_vec(),
-            is_before: true,
+            starts_between_rows: true,
             message: Bytes::new(),
             at: 0,
             last_number: LastNumber::default(),
             latest: i64::MAX,
             future_cells: 0,
-            marker: Span::default(),
+            scanned_key: Span::default(),
             row: Row::default(),
             open: Open::None,
         }
@@ -101,7 +101,7 @@ impl RowMerger {
     }
 
     /// Takes the next message, once the one before has no further row.
-    pub(super) fn take(&mut self, message: Bytes) -> Result<(), Broken> {
+    pub(super) fn take(&mut self, message: Bytes) -> Result<(), ProtocolViolation> {
         if let Open::Shared = self.open {
             self.open = Open::Copied(Box::new(self.copied().map_err(too_large)?));
         }
@@ -112,19 +112,19 @@ impl RowMerger {
         if u32::try_from(message.len()).is_err() {
             return Err("a message has more than 4 GiB".to_owned());
         }
-        self.is_before = matches!(self.open, Open::None);
+        self.starts_between_rows = matches!(self.open, Open::None);
         self.latest = now_micros().saturating_add(MINUTE);
-        (self.message, self.at, self.marker) = (message, 0, Span::default());
+        (self.message, self.at, self.scanned_key) = (message, 0, Span::default());
         Ok(())
     }
 
-    /// Advances to the next row, which is [`row`](Self::row) then; returns false if the message has no further one.
+    /// Advances [`row`](Self::row) to the next row; returns false if the message has no further one.
     #[inline]
-    pub(super) fn advance(&mut self) -> Result<bool, Broken> {
-        if self.try_fast_path() { Ok(true) } else { self.advance_otherwise() }
+    pub(super) fn advance(&mut self) -> Result<bool, ProtocolViolation> {
+        if self.try_fast_path() { Ok(true) } else { self.advance_by_chunks() }
     }
 
-    fn advance_otherwise(&mut self) -> Result<bool, Broken> {
+    fn advance_by_chunks(&mut self) -> Result<bool, ProtocolViolation> {
         loop {
             match chunk::next(&self.message, &mut self.at)? {
                 Part::Chunk(chunk) => {
@@ -132,23 +132,25 @@ impl RowMerger {
                         return Ok(true);
                     }
                 }
-                Part::Scanned(marker) => self.marker = marker,
+                Part::Scanned(scanned_key) => self.scanned_key = scanned_key,
                 Part::End => return self.end_message().map(|()| false),
             }
         }
     }
 
     /// Applies the reported scan position after the rows of the message.
-    fn end_message(&mut self) -> Result<(), Broken> {
-        let marker = mem::take(&mut self.marker);
-        if marker.is_empty() {
+    fn end_message(&mut self) -> Result<(), ProtocolViolation> {
+        let scanned_key = mem::take(&mut self.scanned_key);
+        if scanned_key.is_empty() {
             return Ok(());
         }
-        match self.is_before && self.is_scanned_first(marker.of(&self.message))? {
+        match self.starts_between_rows && self.is_scanned_first(scanned_key.of(&self.message))? {
             // The rows of the message lie after the position.
-            true if self.last.is_some() => self.check_order_after(&self.last_key, marker.of(&self.message)),
+            true if self.last.is_some() => {
+                self.check_order_after(&self.last_key, scanned_key.of(&self.message))
+            }
             true => Ok(()),
-            false => self.scanned(marker),
+            false => self.scanned(scanned_key),
         }
     }
 
@@ -163,14 +165,14 @@ impl RowMerger {
         advanced
     }
 
-    /// The row that was advanced to last.
+    /// The current row.
     #[inline]
     pub(super) fn row(&self) -> &Row {
         &self.row
     }
 
     /// Checks the end of the stream: no row may be open.
-    pub(super) fn finish(&self) -> Result<(), Broken> {
+    pub(super) fn finish(&self) -> Result<(), ProtocolViolation> {
         match &self.open {
             Open::None => Ok(()),
             _ => Err(format!("the stream ends before row {} is committed", Shown(self.open_key()))),
@@ -178,7 +180,7 @@ impl RowMerger {
     }
 
     /// Adds a chunk; returns whether it commits a row.
-    fn push(&mut self, chunk: &Chunk) -> Result<bool, Broken> {
+    fn push(&mut self, chunk: &Chunk) -> Result<bool, ProtocolViolation> {
         if chunk.status == Status::Reset {
             return self.reset(chunk).map(|()| false);
         }
@@ -204,7 +206,7 @@ impl RowMerger {
         match mem::replace(&mut self.open, Open::None) {
             Open::Copied(row) => {
                 self.row = row.build();
-                (self.last, self.is_before) = (None, false);
+                (self.last, self.starts_between_rows) = (None, false);
                 self.last_key.clear();
                 self.last_key.extend_from_slice(self.row.key());
             }
@@ -223,7 +225,7 @@ impl RowMerger {
     }
 
     /// Fails if a chunk belongs to another row than the open one.
-    fn check_key(&self, chunk: &Chunk) -> Result<(), Broken> {
+    fn check_key(&self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() || key == self.open_key() {
             return Ok(());
@@ -232,8 +234,8 @@ impl RowMerger {
     }
 
     /// Takes a key that the server reports as scanned.
-    fn scanned(&mut self, marker: Span) -> Result<(), Broken> {
-        let key = marker.of(&self.message);
+    fn scanned(&mut self, scanned_key: Span) -> Result<(), ProtocolViolation> {
+        let key = scanned_key.of(&self.message);
         if !matches!(self.open, Open::None) {
             let open = Shown(self.open_key());
             return Err(format!("the server reports {} as scanned while row {open} is open", Shown(key)));
@@ -241,13 +243,13 @@ impl RowMerger {
         self.check_order(key)?;
         self.last = None;
         self.last_key.clear();
-        self.last_key.extend_from_slice(marker.of(&self.message));
+        self.last_key.extend_from_slice(scanned_key.of(&self.message));
         Ok(())
     }
 
     /// Whether `key`, reported as scanned, lies before the first row of the message. Google's clients disagree on which
     /// comes first in a message with both.
-    fn is_scanned_first(&self, key: &[u8]) -> Result<bool, Broken> {
+    fn is_scanned_first(&self, key: &[u8]) -> Result<bool, ProtocolViolation> {
         let mut at = 0;
         loop {
             match chunk::next(&self.message, &mut at)? {
@@ -261,7 +263,7 @@ impl RowMerger {
         }
     }
 
-    fn reset(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+    fn reset(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         if let Open::None = self.open {
             return Err("a reset comes while no row is open".to_owned());
         }
@@ -273,13 +275,13 @@ impl RowMerger {
         Ok(())
     }
 
-    fn begin(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+    fn begin(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         let key = chunk.key.of(&self.message);
         if key.is_empty() {
             return Err("the first chunk of a row has no row key".to_owned());
         }
         self.check_order(key)?;
-        if !self.requested.may_come(key) {
+        if !self.requested.advance_to(key) {
             return Err(format!("row {} was not asked for", Shown(key)));
         }
         if chunk.family.is_none() {
@@ -309,11 +311,11 @@ impl RowMerger {
         last.is_empty() || if self.requested.is_reversed() { key < last } else { key > last }
     }
 
-    fn check_order(&self, key: &[u8]) -> Result<(), Broken> {
+    fn check_order(&self, key: &[u8]) -> Result<(), ProtocolViolation> {
         self.check_order_after(self.last_seen(), key)
     }
 
-    fn check_order_after(&self, last: &[u8], key: &[u8]) -> Result<(), Broken> {
+    fn check_order_after(&self, last: &[u8], key: &[u8]) -> Result<(), ProtocolViolation> {
         if self.is_in_order(last, key) {
             return Ok(());
         }
@@ -322,14 +324,14 @@ impl RowMerger {
     }
 
     /// Fails if a cell names a family without a qualifier.
-    fn check_column(&self, chunk: &Chunk) -> Result<(), Broken> {
+    fn check_column(&self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         let (Some(family), None) = (chunk.family, chunk.qualifier) else { return Ok(()) };
         let (family, key) = (Shown(family.of(&self.message)), Shown(self.open_key()));
         Err(format!("family {family} comes without a qualifier in row {key}"))
     }
 
     /// Adds a whole cell to a row that borrows from the current message.
-    fn share_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+    fn share_cell(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         self.check_column(chunk)?;
         let last = self.row.cells.last();
         // A row's first cell has both.
@@ -345,7 +347,8 @@ impl RowMerger {
         Ok(())
     }
 
-    /// The place of a cell's family. It is the last cell's place if the name is the same, so that comparing them is cheap.
+    /// The span of a cell's family. It is the last cell's span if the name is the same, so that comparing them is
+    /// cheap.
     #[inline]
     fn family(&self, family: Option<Span>, last: Option<Span>) -> Span {
         match (family, last) {
@@ -355,7 +358,7 @@ impl RowMerger {
     }
 
     /// Begins a cell, which may be complete.
-    fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), Broken> {
+    fn begin_cell(&mut self, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         self.check_column(chunk)?;
         let size = size_of_value(self.open_key(), chunk.value_size)?;
         if size != 0 {
@@ -368,7 +371,7 @@ impl RowMerger {
     }
 
     /// Begins a cell of several pieces.
-    fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), Broken> {
+    fn begin_pieces(&mut self, chunk: &Chunk, size: usize) -> Result<(), ProtocolViolation> {
         if chunk.value.is_empty() {
             let key = Shown(self.open_key());
             return Err(format!("a piece of a value of {size} bytes is empty in row {key}"));
@@ -387,7 +390,7 @@ impl RowMerger {
     }
 
     /// Adds a piece to the incomplete cell.
-    fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), Broken> {
+    fn continue_cell(&mut self, mut split: SplitCell, chunk: &Chunk) -> Result<(), ProtocolViolation> {
         if !has_no_column(chunk) || !has_no_version(chunk) {
             let key = Shown(split.row.key());
             return Err(format!("a further piece of a value names its cell again in row {key}"));
@@ -396,7 +399,9 @@ impl RowMerger {
         let SplitCell { size: whole, .. } = split;
         if size != 0 && size != whole {
             let key = Shown(split.row.key());
-            return Err(format!("a further piece of a value of {whole} bytes gives it {size} in row {key}"));
+            return Err(format!(
+                "a further piece of a value of {whole} bytes states {size} bytes in row {key}"
+            ));
         }
         split.append(chunk.value.of(&self.message))?;
         if size != 0 {
@@ -441,17 +446,19 @@ fn begin_copy(row: &mut RowBuilder, chunk: &Chunk, message: &[u8]) -> Result<(),
 }
 
 impl SplitCell {
-    fn append(&mut self, piece: &[u8]) -> Result<(), Broken> {
+    fn append(&mut self, piece: &[u8]) -> Result<(), ProtocolViolation> {
         if piece.len() > self.size - self.received {
             let (key, size) = (Shown(self.row.key()), self.size);
-            return Err(format!("the pieces of a value of {size} bytes have more in row {key}"));
+            return Err(format!(
+                "the pieces of a value of {size} bytes have more bytes than that in row {key}"
+            ));
         }
         self.received += piece.len();
         self.row.value(piece).map_err(too_large)
     }
 }
 
-fn size_of_value(key: &[u8], size: i32) -> Result<usize, Broken> {
+fn size_of_value(key: &[u8], size: i32) -> Result<usize, ProtocolViolation> {
     usize::try_from(size).map_err(|_| format!("a value has the size {size} in row {}", Shown(key)))
 }
 
@@ -463,7 +470,7 @@ fn has_no_version(chunk: &Chunk) -> bool {
     chunk.timestamp_micros == 0 && chunk.labels.is_empty()
 }
 
-fn too_large(_: TooLarge) -> Broken {
+fn too_large(_: TooLarge) -> ProtocolViolation {
     "a row has more than 4 GiB".to_owned()
 }
 

@@ -1,4 +1,4 @@
-//! The Bigtable client: one path for every target.
+//! The Bigtable client: the same code for the cloud, an emulator and an embedded Bigtable.
 //!
 //! # Traces and metrics
 //!
@@ -18,7 +18,7 @@
 //! A failed attempt is an event at the level debug, with the server's own message, which may name a row. The client logs
 //! warnings
 //!
-//! - for a connection that could not be primed and is used all the same, one that could not be renewed, and one that has
+//! - for a connection that could not be primed and is used anyway, one that could not be refreshed, and one that has
 //!   gone silent;
 //! - for operations that have been retried for some seconds, at most every 30 s;
 //! - for rows that a dropped writer could not write;
@@ -33,10 +33,10 @@
 //! | `keyderive.attempts` | counter | `operation`, `table`, `code` | attempts, by how each ended |
 //! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
-//! | `keyderive.throttle.seconds` | histogram | `table` | how long writes waited for the [server's rate](ClientBuilder::throttle) |
+//! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service refused or did not answer |
 //! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
-//! | `keyderive.channel.refreshes` | counter | `code` | [renewals](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
+//! | `keyderive.channel.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!
 //! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`.
 
@@ -84,7 +84,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
-use operation::{Kind, Operation};
+use operation::{Operation, RpcMethod};
 pub use raw::RawTable;
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
@@ -94,7 +94,7 @@ pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use streams::{StreamBudget, is_high_fan_out};
 use throttle::Throttle;
-pub(crate) use write::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
+pub(crate) use write::{Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, Mutations, REQUEST_BYTES};
 
 /// A client of one Bigtable instance: in the cloud, of an emulator, or embedded.
 ///
@@ -119,7 +119,7 @@ pub(crate) use write::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQ
 pub struct Client {
     inner: Arc<Inner>,
     settings: Arc<Settings>,
-    /// If it has one, operations may begin after the client is closed, as part of the one that this guard counts.
+    /// If set, this client is part of the operation that the guard counts, and may send requests after `close`.
     in_flight: Option<Arc<InFlightGuard>>,
 }
 
@@ -255,7 +255,8 @@ impl Client {
     /// [`is_client_closed`](Error::is_client_closed); operations in flight finish, and the future is ready when all have
     /// ended. Drop streams before their end if you no longer read them: each may delay `close` for 10 s.
     ///
-    /// A call of many requests, such as a load, `put_all` or `delete_rows`, ends at its next request; a load returns a
+    /// A call that sends many requests, such as a load, `put_all` or `delete_rows`, fails before its next one; a load
+    /// returns a
     /// [checkpoint](crate::load::LoadError::checkpoint).
     ///
     /// A scan is in flight from the creation of its stream until the stream returns its last row, the end or an error, or is
@@ -263,7 +264,7 @@ impl Client {
     /// with `is_client_closed` when polled. A row that a [writer](RawWriter) has accepted is in flight too: the writer
     /// flushes it at once.
     ///
-    /// The future of any other operation that is kept and not polled blocks `close`: drop it.
+    /// Any other future that you keep without polling blocks `close`: drop it.
     ///
     /// # Cancel safety
     /// The call closes the client before the future is polled. A dropped future stops waiting and changes nothing else; call
@@ -292,12 +293,12 @@ impl Client {
         retry::call(Attempts::new(self, operation)?, message, send).await
     }
 
-    /// Keys that divide the table into parts of about equal size, in order, each with about how many bytes the rows before
-    /// it take.
+    /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of
+    /// the rows before it.
     ///
-    /// The keys need not be those of rows. The last one is empty and stands for the table's end.
+    /// No row needs to have these keys. The last one is empty and stands for the table's end.
     pub(crate) async fn sample_row_keys(&self, table: &str) -> Result<Vec<(Bytes, i64)>, Error> {
-        let operation = self.data_operation(Kind::SampleRowKeys, table);
+        let operation = self.data_operation(RpcMethod::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
@@ -318,22 +319,22 @@ impl Client {
     }
 
     /// An RPC of the data service on a table.
-    fn data_operation(&self, kind: Kind, table: &str) -> Operation {
+    fn data_operation(&self, kind: RpcMethod, table: &str) -> Operation {
         let name = self.table_name(table);
         self.operation(kind, table, &[("table_name", name.as_str()), ("app_profile_id", self.app_profile())])
     }
 
     /// An RPC of the data service on the whole instance.
-    fn instance_operation(&self, kind: Kind) -> Operation {
+    fn instance_operation(&self, kind: RpcMethod) -> Operation {
         self.operation(kind, "", &[("name", self.instance_name()), ("app_profile_id", self.app_profile())])
     }
 
     /// An RPC of the admin service about a table, routed by `parameter`.
     fn admin_operation(&self, rpc: &'static str, table: &str, parameter: (&'static str, &str)) -> Operation {
-        self.operation(Kind::Admin(rpc), table, &[parameter])
+        self.operation(RpcMethod::Admin(rpc), table, &[parameter])
     }
 
-    fn operation(&self, kind: Kind, table: &str, routing: &[(&str, &str)]) -> Operation {
+    fn operation(&self, kind: RpcMethod, table: &str, routing: &[(&str, &str)]) -> Operation {
         Operation::new(kind, table, self.inner.target.clone(), routing)
     }
 
@@ -350,7 +351,7 @@ impl Client {
     }
 
     /// This client as one operation of many requests, which may finish after the client is closed.
-    pub(crate) fn entered(self) -> Self {
+    pub(crate) fn in_one_operation(self) -> Self {
         let in_flight = self.enter();
         Self { in_flight, ..self }
     }
@@ -361,11 +362,11 @@ impl Client {
             Some(_) => StreamGuard::default(),
             None => StreamGuard::new(self.inner.shutdown.enter_stream()),
         };
-        (self.passing(own.guard().or_else(|| self.in_flight.clone())), own)
+        (self.with_in_flight(own.guard().or_else(|| self.in_flight.clone())), own)
     }
 
     /// This client as part of the operation that the guard counts.
-    fn passing(&self, in_flight: Option<Arc<InFlightGuard>>) -> Self {
+    fn with_in_flight(&self, in_flight: Option<Arc<InFlightGuard>>) -> Self {
         Self { in_flight, ..self.clone() }
     }
 
@@ -382,8 +383,8 @@ impl Client {
         format!("{}/tables/{table}", self.inner.instance)
     }
 
-    /// The number that an embedded Bigtable gives a table when it is created, which no other table has, here or elsewhere.
-    /// None for tables of a server, which has no such number.
+    /// The globally unique id that an embedded Bigtable assigns to a table when it creates it; none for tables of a
+    /// server.
     pub(crate) fn table_id(&self, table: &str) -> Option<u64> {
         #[cfg(feature = "embedded")]
         if let Some(servers) = self.inner.channels.in_process() {

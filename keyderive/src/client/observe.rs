@@ -83,7 +83,7 @@ impl Watch {
     }
 
     /// Sets the outcome of the operation.
-    pub(super) fn ends(&mut self, outcome: Code) {
+    pub(super) fn set_outcome(&mut self, outcome: Code) {
         self.outcome = outcome;
     }
 }
@@ -145,9 +145,9 @@ mod emit {
         );
         describe_counter!(ROWS, Unit::Count, "rows received or sent");
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
-        describe_histogram!(THROTTLE, Unit::Seconds, "time that requests waited for the server's rate");
+        describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
-        describe_counter!(REFRESHES, Unit::Count, "renewals of connections, by outcome");
+        describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
     }
 
     fn shared(table: &Arc<str>) -> SharedString {

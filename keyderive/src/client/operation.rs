@@ -37,8 +37,8 @@ pub(crate) struct Operation {
     /// The bucket that it reads, if it is part of a scan over buckets.
     pub(super) bucket: Option<i32>,
     pub(super) target: Target,
-    kind: Kind,
-    replay: Replay,
+    kind: RpcMethod,
+    idempotency: Idempotency,
     /// Whether its scan reads many streams at a time.
     high_fan_out: bool,
     routing: AsciiMetadataValue,
@@ -46,7 +46,7 @@ pub(crate) struct Operation {
 
 /// Selects the settings of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum RpcMethod {
     ReadRow,
     ReadRows,
     SampleRowKeys,
@@ -60,14 +60,14 @@ pub(super) enum Kind {
 
 /// Whether an operation may be retried after it may have reached the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Replay {
+pub(crate) enum Idempotency {
     /// It is idempotent.
-    Always,
+    Idempotent,
     /// It is not idempotent: it is retried only if it was not sent, or the server refused it.
-    IfUnsent,
+    NotIdempotent,
 }
 
-impl Kind {
+impl RpcMethod {
     fn rpc(self) -> &'static str {
         match self {
             Self::ReadRow | Self::ReadRows => "ReadRows",
@@ -98,14 +98,14 @@ impl Kind {
 
 impl Operation {
     /// An idempotent operation, routed by parameters with a name and a value each.
-    pub(super) fn new(kind: Kind, table: &str, target: Target, routing: &[(&str, &str)]) -> Self {
+    pub(super) fn new(kind: RpcMethod, table: &str, target: Target, routing: &[(&str, &str)]) -> Self {
         Self {
             rpc: kind.rpc(),
             table: table.into(),
             bucket: None,
             target,
             kind,
-            replay: Replay::Always,
+            idempotency: Idempotency::Idempotent,
             high_fan_out: false,
             routing: routing_header(routing),
         }
@@ -117,7 +117,7 @@ impl Operation {
 
     /// Fails for an invalid table name. The service's rule is `[_a-zA-Z0-9][-_.a-zA-Z0-9]*`, 1 to 50 characters.
     pub(super) fn check_table(&self) -> Result<(), Error> {
-        if matches!(self.kind, Kind::PingAndWarm | Kind::Admin("ListTables")) {
+        if matches!(self.kind, RpcMethod::PingAndWarm | RpcMethod::Admin("ListTables")) {
             return Ok(());
         }
         let name = self.table.as_bytes();
@@ -127,23 +127,28 @@ impl Operation {
             true => Ok(()),
             false => Err(Error::definition(
                 &self.table,
-                "no table has this name; write its short id, of 1 to 50 characters from `a-z`, `A-Z`, `0-9`, `_`, \
-                 `-` and `.`, which does not begin with `-` or `.`",
+                "this is not a valid table name; write the table's short id, of 1 to 50 characters from `a-z`, `A-Z`, \
+                 `0-9`, `_`, `-` and `.`, which does not begin with `-` or `.`",
             )),
         }
     }
 
     /// Whether it goes to the admin service, which has another address in the cloud.
     pub(super) fn is_admin(&self) -> bool {
-        matches!(self.kind, Kind::Admin(_))
+        matches!(self.kind, RpcMethod::Admin(_))
     }
 
     /// Whether it changes stored data.
     pub(super) fn is_write(&self) -> bool {
         match self.kind {
-            Kind::ReadRow | Kind::ReadRows | Kind::SampleRowKeys | Kind::PingAndWarm => false,
-            Kind::MutateRow | Kind::MutateRows | Kind::CheckAndMutateRow | Kind::ReadModifyWriteRow => true,
-            Kind::Admin(rpc) => {
+            RpcMethod::ReadRow | RpcMethod::ReadRows | RpcMethod::SampleRowKeys | RpcMethod::PingAndWarm => {
+                false
+            }
+            RpcMethod::MutateRow
+            | RpcMethod::MutateRows
+            | RpcMethod::CheckAndMutateRow
+            | RpcMethod::ReadModifyWriteRow => true,
+            RpcMethod::Admin(rpc) => {
                 !matches!(rpc, "GetTable" | "ListTables" | "GenerateConsistencyToken" | "CheckConsistency")
             }
         }
@@ -152,17 +157,17 @@ impl Operation {
     /// How many rows it sends, or 0 if that varies.
     pub(super) fn rows_sent(&self) -> usize {
         match self.kind {
-            Kind::MutateRow | Kind::CheckAndMutateRow | Kind::ReadModifyWriteRow => 1,
+            RpcMethod::MutateRow | RpcMethod::CheckAndMutateRow | RpcMethod::ReadModifyWriteRow => 1,
             _ => 0,
         }
     }
 
-    pub(super) fn replay(&self) -> Replay {
-        self.replay
+    pub(super) fn idempotency(&self) -> Idempotency {
+        self.idempotency
     }
 
-    pub(super) fn replayed(self, replay: Replay) -> Self {
-        Self { replay, ..self }
+    pub(super) fn with_idempotency(self, idempotency: Idempotency) -> Self {
+        Self { idempotency, ..self }
     }
 
     pub(super) fn in_bucket(self, bucket: Option<i32>) -> Self {
@@ -197,7 +202,7 @@ impl Operation {
     }
 
     #[cfg(test)]
-    pub(super) fn for_test(kind: Kind, table: &str) -> Self {
+    pub(super) fn for_test(kind: RpcMethod, table: &str) -> Self {
         Self::new(kind, table, Target::for_test(), &[])
     }
 }
@@ -251,7 +256,7 @@ mod tests {
     use super::*;
 
     fn check(table: &str) -> Result<(), Error> {
-        Operation::for_test(Kind::ReadRows, table).check_table()
+        Operation::for_test(RpcMethod::ReadRows, table).check_table()
     }
 
     #[test]
@@ -267,9 +272,9 @@ mod tests {
                 "{error}"
             );
         }
-        assert!(Operation::for_test(Kind::PingAndWarm, "").check_table().is_ok());
-        assert!(Operation::for_test(Kind::Admin("ListTables"), "").check_table().is_ok());
-        assert!(Operation::for_test(Kind::Admin("GetTable"), "").check_table().is_err());
+        assert!(Operation::for_test(RpcMethod::PingAndWarm, "").check_table().is_ok());
+        assert!(Operation::for_test(RpcMethod::Admin("ListTables"), "").check_table().is_ok());
+        assert!(Operation::for_test(RpcMethod::Admin("GetTable"), "").check_table().is_err());
     }
 
     #[test]
@@ -282,7 +287,7 @@ mod tests {
     #[test]
     fn data_rpcs_carry_every_header() {
         let mut metadata = MetadataMap::new();
-        let operation = Operation::new(Kind::ReadRows, "t", Target::for_test(), &[("table_name", "t")]);
+        let operation = Operation::new(RpcMethod::ReadRows, "t", Target::for_test(), &[("table_name", "t")]);
         operation.insert_headers(&mut metadata, &features(false), 3);
         assert_eq!(metadata.get(FEATURES_HEADER).unwrap(), "CAEgATABOAE=");
         assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");

@@ -25,41 +25,41 @@ pub(super) struct Reader<'a> {
 
 /// Why a message is malformed, and at which byte. It is small, so that results that carry it stay cheap.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wrong {
-    what: What,
+pub(super) struct WireError {
+    what: WireErrorKind,
     at: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum What {
-    Form,
+pub(super) enum WireErrorKind {
+    WireType,
     NotUtf8,
-    LargeNumber,
-    Number0,
-    NoForm,
+    LargeFieldNumber,
+    FieldNumber0,
+    UnknownWireType,
     Overlong,
-    CutNumber,
+    TruncatedNumber,
     WideNumber,
     DeepGroups,
     EndOfGroup,
-    CutField,
+    TruncatedField,
 }
 
-impl Wrong {
+impl WireError {
     #[cold]
     pub(super) fn into_text(self) -> String {
         let what = match self.what {
-            What::Form => "a field does not have the wire type of its schema",
-            What::NotUtf8 => "a family or a label is not UTF-8",
-            What::LargeNumber => "a field's number is too large",
-            What::Number0 => "a field has the number 0",
-            What::NoForm => "a field has an unknown wire type",
-            What::Overlong => "a field is longer than the message around it",
-            What::CutNumber => "it ends in a number",
-            What::WideNumber => "a number has more than 64 bits",
-            What::DeepGroups => "groups are nested too deep",
-            What::EndOfGroup => "a group ends that never began",
-            What::CutField => "it ends in a field",
+            WireErrorKind::WireType => "a field does not have the wire type of its schema",
+            WireErrorKind::NotUtf8 => "a family or a label is not UTF-8",
+            WireErrorKind::LargeFieldNumber => "a field's number is too large",
+            WireErrorKind::FieldNumber0 => "a field has the number 0",
+            WireErrorKind::UnknownWireType => "a field has an unknown wire type",
+            WireErrorKind::Overlong => "a field is longer than the message around it",
+            WireErrorKind::TruncatedNumber => "it ends in the middle of a number",
+            WireErrorKind::WideNumber => "a number has more than 64 bits",
+            WireErrorKind::DeepGroups => "groups are nested too deep",
+            WireErrorKind::EndOfGroup => "a group ends that never began",
+            WireErrorKind::TruncatedField => "it ends in the middle of a group",
         };
         format!("a message cannot be read at byte {}: {what}", self.at)
     }
@@ -82,13 +82,13 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    pub(super) fn wrong(&self, what: What) -> Wrong {
-        Wrong { what, at: place(self.at) }
+    pub(super) fn wrong(&self, what: WireErrorKind) -> WireError {
+        WireError { what, at: place(self.at) }
     }
 
     /// The next field's number and wire type; none at the end.
     #[inline]
-    pub(super) fn field(&mut self) -> Result<Option<(u32, u8)>, Wrong> {
+    pub(super) fn field(&mut self) -> Result<Option<(u32, u8)>, WireError> {
         match self.bytes.get(self.at) {
             // The tags of the first 15 fields take one byte.
             Some(byte @ 8..0x80) if byte & 7 < 6 => {
@@ -101,18 +101,18 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn long_field(&mut self) -> Result<(u32, u8), Wrong> {
-        let key = u32::try_from(self.varint()?).map_err(|_| self.wrong(What::LargeNumber))?;
+    fn long_field(&mut self) -> Result<(u32, u8), WireError> {
+        let key = u32::try_from(self.varint()?).map_err(|_| self.wrong(WireErrorKind::LargeFieldNumber))?;
         match (key >> 3, (key & 7) as u8) {
-            (0, _) => Err(self.wrong(What::Number0)),
-            (_, 6 | 7) => Err(self.wrong(What::NoForm)),
+            (0, _) => Err(self.wrong(WireErrorKind::FieldNumber0)),
+            (_, 6 | 7) => Err(self.wrong(WireErrorKind::UnknownWireType)),
             field => Ok(field),
         }
     }
 
     /// The length-delimited value of a field.
     #[inline]
-    pub(super) fn span(&mut self) -> Result<Span, Wrong> {
+    pub(super) fn span(&mut self) -> Result<Span, WireError> {
         let length = self.varint()?;
         let start = self.at;
         match usize::try_from(length) {
@@ -120,12 +120,12 @@ impl<'a> Reader<'a> {
                 self.at = start + length;
                 Ok(Span::new(place(start), place(self.at)))
             }
-            _ => Err(self.wrong(What::Overlong)),
+            _ => Err(self.wrong(WireErrorKind::Overlong)),
         }
     }
 
     #[inline]
-    pub(super) fn varint(&mut self) -> Result<u64, Wrong> {
+    pub(super) fn varint(&mut self) -> Result<u64, WireError> {
         match self.bytes.get(self.at) {
             Some(byte @ ..0x80) => {
                 self.at += 1;
@@ -138,7 +138,7 @@ impl<'a> Reader<'a> {
     /// A varint of several bytes: seven bits in each, the lowest first.
     #[inline]
     #[expect(clippy::little_endian_bytes, reason = "varints have their lowest byte first")]
-    fn long_varint(&mut self) -> Result<u64, Wrong> {
+    fn long_varint(&mut self) -> Result<u64, WireError> {
         if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk)
             && let Some((number, len)) = short_varint(u64::from_le_bytes(*word))
         {
@@ -149,11 +149,11 @@ impl<'a> Reader<'a> {
     }
 
     #[cold]
-    fn longest_varint(&mut self) -> Result<u64, Wrong> {
+    fn longest_varint(&mut self) -> Result<u64, WireError> {
         let mut number = 0;
         for place in 0..10 {
             let Some(byte) = self.bytes.get(self.at) else {
-                return Err(self.wrong(What::CutNumber));
+                return Err(self.wrong(WireErrorKind::TruncatedNumber));
             };
             self.at += 1;
             number |= u64::from(byte & 0x7f) << (7 * place);
@@ -164,16 +164,16 @@ impl<'a> Reader<'a> {
                 _ => {}
             }
         }
-        Err(self.wrong(What::WideNumber))
+        Err(self.wrong(WireErrorKind::WideNumber))
     }
 
     /// Skips an unknown field.
     #[cold]
-    pub(super) fn skip(&mut self, number: u32, form: u8) -> Result<(), Wrong> {
+    pub(super) fn skip(&mut self, number: u32, form: u8) -> Result<(), WireError> {
         self.skip_in(number, form, 0)
     }
 
-    fn skip_in(&mut self, number: u32, form: u8, groups: u32) -> Result<(), Wrong> {
+    fn skip_in(&mut self, number: u32, form: u8, groups: u32) -> Result<(), WireError> {
         match form {
             VARINT => self.varint().map(drop),
             LENGTH => self.span().map(drop),
@@ -183,17 +183,17 @@ impl<'a> Reader<'a> {
                 match self.field()? {
                     Some((end, END_GROUP)) if end == number => return Ok(()),
                     Some((inner, form)) => self.skip_in(inner, form, groups + 1)?,
-                    None => return Err(self.wrong(What::CutField)),
+                    None => return Err(self.wrong(WireErrorKind::TruncatedField)),
                 }
             },
-            GROUP => Err(self.wrong(What::DeepGroups)),
-            _ => Err(self.wrong(What::EndOfGroup)),
+            GROUP => Err(self.wrong(WireErrorKind::DeepGroups)),
+            _ => Err(self.wrong(WireErrorKind::EndOfGroup)),
         }
     }
 
-    fn skip_bytes(&mut self, count: usize) -> Result<(), Wrong> {
+    fn skip_bytes(&mut self, count: usize) -> Result<(), WireError> {
         if self.bytes.len() - self.at < count {
-            return Err(self.wrong(What::CutNumber));
+            return Err(self.wrong(WireErrorKind::TruncatedNumber));
         }
         self.at += count;
         Ok(())

@@ -129,9 +129,10 @@ impl RawTable {
         self.client.wait_for_consistency(&self.name).await
     }
 
-    /// The row with this key, or what the filter leaves of it; none if that is nothing.
+    /// The row with this key, without the cells that the filter drops; `None` if there is no such row, or no cell is
+    /// left.
     ///
-    /// Sends nothing for a key that no row can have, which is empty or longer than 4096 bytes, and returns none.
+    /// Returns `None` without sending for a key that no row can have: an empty one, or one longer than 4096 bytes.
     ///
     /// # Errors
     /// When Bigtable rejects the filter, or the read fails.
@@ -185,8 +186,8 @@ impl RawTable {
         RawWriter::new(self.client.clone(), Arc::clone(&self.name), settings)
     }
 
-    /// Applies `then` to a row if `condition` leaves a cell of it, or, without a condition, if it has any cell; otherwise
-    /// applies `otherwise`. Returns true for `then`.
+    /// Applies `then` to a row if `condition` passes at least one of its cells, or, without a condition, if the row has
+    /// any cell; otherwise applies `otherwise`. Returns true for `then`.
     ///
     /// It is retried only if it was not sent, or the server rejected it. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
@@ -219,8 +220,8 @@ impl RawTable {
         self.client.read_modify_write_row(&self.name, key.into(), rules).await
     }
 
-    /// Keys that divide the table into parts of about equal size, in order, each with about how many bytes the rows before it
-    /// take. They need not be keys of rows. The last may be empty, and then stands for the table's end.
+    /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of
+    /// the rows before it. No row needs to have these keys. The last may be empty, and then stands for the table's end.
     ///
     /// # Errors
     /// When the request fails.

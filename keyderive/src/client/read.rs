@@ -9,7 +9,7 @@ use futures_util::TryStreamExt as _;
 use keyderive_proto::data;
 
 use super::error::Error;
-use super::operation::Kind;
+use super::operation::RpcMethod;
 use super::{Client, StreamGuard, filter};
 use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, Row, RowFilter};
@@ -17,7 +17,7 @@ use crate::row::{FilterError, Row, RowFilter};
 pub(crate) use stream::RowCursor;
 pub use stream::RowStream;
 
-/// Which rows to read, and what of them.
+/// Which rows to read, and which of their cells.
 ///
 /// ```
 /// use keyderive::client::ReadRows;
@@ -131,8 +131,8 @@ impl ReadRows {
         })
     }
 
-    /// Splits the request into parts that each fit into a message: the first one, and the later ones in reverse. Read
-    /// one after the other, they give the rows of the whole, each once.
+    /// Splits the request into parts that each fit into a message. Returns the first one, and the later ones in reverse
+    /// order. Read one after the other, the parts yield each row of the request once.
     fn split(self) -> (Self, Vec<Self>) {
         let mut size = RequestSize::default();
         self.keys.iter().for_each(|key| size.add_key(key));
@@ -193,12 +193,12 @@ fn range(range: &KeyRange) -> data::RowRange {
 }
 
 impl Client {
-    /// Reads the rows that `request` names, in key order or against it.
+    /// Reads the rows that `request` names, in ascending or descending key order.
     ///
     /// The first poll sends the request; dropping the stream cancels it. The stream ends with the first error.
     pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
         let (client, guard) = self.streaming();
-        RowStream::new(client, guard, Kind::ReadRows, table, request)
+        RowStream::new(client, guard, RpcMethod::ReadRows, table, request)
     }
 
     /// Reads the row with this key, if it exists.
@@ -209,9 +209,9 @@ impl Client {
         filter: Option<RowFilter>,
     ) -> Result<Option<Row>, Error> {
         let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
-        let rows = RowStream::new(self.clone(), StreamGuard::default(), Kind::ReadRow, table, request);
+        let rows = RowStream::new(self.clone(), StreamGuard::default(), RpcMethod::ReadRow, table, request);
         // Read to the end, since an error may follow the row.
-        let rows = rows.try_collect::<Vec<Row>>().await.map_err(|error| error.of_row(&key))?;
+        let rows = rows.try_collect::<Vec<Row>>().await.map_err(|error| error.with_row_key(&key))?;
         Ok(rows.into_iter().next())
     }
 }
@@ -298,9 +298,9 @@ impl RequestedRows {
         self.reversed
     }
 
-    /// Whether a row with this key may come next. Asking twice for the same key is allowed.
+    /// Moves on to a row with this key; returns whether the request asked for it. Idempotent for the same key.
     #[inline]
-    pub(super) fn may_come(&mut self, key: &[u8]) -> bool {
+    pub(super) fn advance_to(&mut self, key: &[u8]) -> bool {
         let is_in_range = self.is_in_range
             && match self.left.last() {
                 Some(KeyOrRange::Range(range)) if self.reversed => range.start() <= key,

@@ -14,14 +14,14 @@ use tonic::{Code, Request, Response, Status};
 
 use super::Client;
 use super::connections::{self, Channels, Lease, Transport};
-use super::error::{Ended, Error, Tries};
-use super::failure::{Failure, NO_WHOLE_ANSWER};
+use super::error::{AttemptSummary, Error, RetryLimit};
+use super::failure::{Failure, NO_COMPLETE_ANSWER};
 use super::observe::{self, Watch};
-use super::operation::{self, Operation, Replay};
+use super::operation::{self, Idempotency, Operation};
 use super::settings::CallSettings;
 use super::shutdown::InFlightGuard;
 
-/// Longer timeouts count as this one: tokio's clock cannot add up more.
+/// Longer timeouts count as this one: tokio's `Instant` overflows if more is added.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 
 /// How long an operation fails before its retries are logged as a warning.
@@ -29,7 +29,7 @@ const WARN_AFTER: Duration = Duration::from_secs(5);
 
 /// Sends `message` with `send` until an attempt succeeds, or the operation fails for good.
 ///
-/// `send` has one attempt's time for all that it does, so it reads a stream to its end.
+/// One attempt's timeout covers all of `send`, so `send` must read a stream to its end.
 pub(super) async fn call<M, R, F>(
     mut attempts: Attempts,
     message: M,
@@ -104,7 +104,7 @@ pub(super) struct Attempt {
     lease: Lease,
     /// Counted from 0.
     number: u32,
-    pub(super) ends: Instant,
+    pub(super) deadline: Instant,
     timeout: Duration,
 }
 
@@ -167,8 +167,8 @@ impl Attempts {
             let failure =
                 Failure { answered: false, timed_out: true, ..Failure::from(status).before_sending() };
             let allowed = self.settings.attempt_timeout.min(self.settings.total_timeout);
-            let tries = Tries { attempts: self.made, ..self.tries(Some(Ended::Time(allowed))) };
-            self.watch.ends(Code::DeadlineExceeded);
+            let tries = AttemptSummary { attempts: self.made, ..self.tries(Some(RetryLimit::Time(allowed))) };
+            self.watch.set_outcome(Code::DeadlineExceeded);
             return Err(Error::rpc(&self.operation, failure, tries));
         }
         let lease = self.channels.lease(self.avoided);
@@ -176,7 +176,7 @@ impl Attempts {
         self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
-        Ok(Attempt { lease, number, ends: Instant::now() + timeout, timeout })
+        Ok(Attempt { lease, number, deadline: Instant::now() + timeout, timeout })
     }
 
     /// The request of an attempt, with all its headers.
@@ -191,7 +191,7 @@ impl Attempts {
         self.operation.insert_headers(metadata, &self.client.inner.features, attempt.number);
         operation::insert_all(metadata, &self.cookies.kept);
         if let Some(credentials) = &self.client.inner.credentials {
-            let headers = timeout_at(attempt.ends, credentials.headers()).await;
+            let headers = timeout_at(attempt.deadline, credentials.headers()).await;
             let headers = headers
                 .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
             operation::insert_all(metadata, &headers.map_err(Failure::no_token)?);
@@ -200,7 +200,7 @@ impl Attempts {
     }
 
     /// Keeps the routing cookies of an answer.
-    pub(super) fn learn(&mut self, metadata: &MetadataMap) {
+    pub(super) fn keep_cookies(&mut self, metadata: &MetadataMap) {
         let Some(name) = self.cookies.keep(metadata) else { return };
         tracing::warn!(
             parent: self.watch.span(),
@@ -226,7 +226,7 @@ impl Attempts {
     /// Records that the operation has succeeded.
     pub(super) fn succeeded(&mut self) {
         self.watch.attempt_ends(Code::Ok);
-        self.watch.ends(Code::Ok);
+        self.watch.set_outcome(Code::Ok);
     }
 
     /// Records that an attempt has failed, and returns when to retry.
@@ -236,17 +236,21 @@ impl Attempts {
     pub(super) fn failed(&mut self, attempt: &Attempt, failure: Failure) -> Result<Instant, Error> {
         self.decide(attempt, &failure).map_err(|ended| {
             let error = self.error(failure, ended);
-            self.watch.ends(error.code().unwrap_or(Code::Unknown));
+            self.watch.set_outcome(error.code().unwrap_or(Code::Unknown));
             error
         })
     }
 
-    /// As [`failed`](Self::failed). The error says which limit ended the retries, or is none for a failure that is not
-    /// retried.
-    pub(super) fn decide(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Instant, Option<Ended>> {
+    /// As [`failed`](Self::failed). The error is the limit that ended the retries; `Err(None)` means that the failure
+    /// cannot be retried.
+    pub(super) fn decide(
+        &mut self,
+        attempt: &Attempt,
+        failure: &Failure,
+    ) -> Result<Instant, Option<RetryLimit>> {
         self.watch.attempt_ends(failure.code);
-        self.may_be_applied |= self.operation.is_write() && !failure.is_refused();
-        let pause = self.pause_after(attempt, failure);
+        self.may_be_applied |= self.operation.is_write() && !failure.is_not_applied();
+        let pause = self.retry_delay(attempt, failure);
         tracing::debug!(
             parent: self.watch.span(),
             operation = self.operation.rpc,
@@ -305,8 +309,8 @@ impl Attempts {
         }
     }
 
-    fn pause_after(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<Ended>> {
-        self.learn(&failure.metadata);
+    fn retry_delay(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<RetryLimit>> {
+        self.keep_cookies(&failure.metadata);
         if failure.answered {
             self.answered(attempt);
         } else if failure.timed_out && !failure.unsent {
@@ -314,12 +318,12 @@ impl Attempts {
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
-        let safe = failure.is_refused() || self.operation.replay() == Replay::Always;
+        let safe = failure.is_not_applied() || self.operation.idempotency() == Idempotency::Idempotent;
         if !(failure.transient && safe) {
             return Err(None);
         }
         if self.failed >= self.settings.max_attempts {
-            return Err(Some(Ended::Attempts));
+            return Err(Some(RetryLimit::Attempts));
         }
         let pause = match failure.retry_after {
             Some(delay) => {
@@ -332,7 +336,7 @@ impl Attempts {
                 cap_backoff(backoff, self.left(), &mut self.is_shortened)
             }
         };
-        pause.ok_or(Some(Ended::Time(self.settings.total_timeout)))
+        pause.ok_or(Some(RetryLimit::Time(self.settings.total_timeout)))
     }
 
     /// How many attempts have been made.
@@ -341,13 +345,13 @@ impl Attempts {
     }
 
     /// The failure as the error of the whole operation.
-    pub(super) fn error(&self, failure: Failure, ended: Option<Ended>) -> Error {
+    pub(super) fn error(&self, failure: Failure, ended: Option<RetryLimit>) -> Error {
         Error::rpc(&self.operation, failure, self.tries(ended))
     }
 
-    fn tries(&self, ended: Option<Ended>) -> Tries {
-        let open = self.may_be_applied.then(|| self.operation.replay());
-        Tries { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended, open }
+    fn tries(&self, ended: Option<RetryLimit>) -> AttemptSummary {
+        let unknown_outcome = self.may_be_applied.then(|| self.operation.idempotency());
+        AttemptSummary { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended, unknown_outcome }
     }
 
     /// The time left for all attempts.
@@ -356,13 +360,13 @@ impl Attempts {
     }
 
     /// When the time for all attempts ends.
-    pub(super) fn ends(&self) -> Instant {
+    pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.left().min(NEVER)
     }
 }
 
-/// Caps the backoff to the remaining time. One that is too long is shortened, once, so that an attempt fits into the last
-/// quarter or second.
+/// Caps the backoff to the remaining time. One that is too long is shortened, once, to leave a quarter of that time, at
+/// most a second, for an attempt.
 fn cap_backoff(backoff: Duration, left: Duration, is_shortened: &mut bool) -> Option<Duration> {
     if backoff < left {
         return Some(backoff);
@@ -381,7 +385,7 @@ impl Attempt {
         &self,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
-        match timeout_at(self.ends, answer).await {
+        match timeout_at(self.deadline, answer).await {
             Ok(answer) => answer.map_err(|status| self.failure(status)),
             Err(_) => Err(self.timed_out()),
         }
@@ -394,7 +398,7 @@ impl Attempt {
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
         let idle = Instant::now() + idle_timeout;
-        if idle >= self.ends {
+        if idle >= self.deadline {
             return self.within(answer).await;
         }
         match timeout_at(idle, answer).await {
@@ -405,7 +409,7 @@ impl Attempt {
 
     /// The failure of an attempt that timed out.
     pub(super) fn timed_out(&self) -> Failure {
-        Failure::timed_out(NO_WHOLE_ANSWER, self.timeout)
+        Failure::timed_out(NO_COMPLETE_ANSWER, self.timeout)
     }
 
     /// The failure that a status means for this attempt.
@@ -413,7 +417,7 @@ impl Attempt {
         /// `grpc-timeout` is sent in whole units, so the server's timer may fire this long before ours.
         const UNIT: Duration = Duration::from_millis(1);
         let failure = Failure::from(status);
-        match Instant::now() + UNIT >= self.ends {
+        match Instant::now() + UNIT >= self.deadline {
             true => failure.at_deadline(self.timeout),
             false => failure,
         }

@@ -51,7 +51,7 @@ pub struct Settings {
     pub sample_row_keys: CallSettings,
     /// Writes of one row.
     pub mutate_row: CallSettings,
-    /// Writes of many rows, each request of them.
+    /// Writes of many rows: the settings of each request.
     pub mutate_rows: CallSettings,
     /// Conditional writes, which are retried only if they were not sent, or the server rejected them with a transient failure.
     pub check_and_mutate_row: CallSettings,
@@ -62,8 +62,8 @@ pub struct Settings {
     pub admin: CallSettings,
     /// The first request on a new connection, which has the server prepare for later ones.
     pub ping_and_warm: CallSettings,
-    /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked: false. If not
-    /// required, requests go ahead with a warning when the admin service refuses or does not answer within 3 s.
+    /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
+    /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
     ///
     /// Tables without a voucher pass in any case. The 3 s come on top of a call's own time, once for each table.
     pub require_layout_check: bool,
@@ -77,9 +77,10 @@ pub struct CallSettings {
     /// [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) before sending.
     pub attempt_timeout: Duration,
     /// How long all attempts and the backoff between them may take. A backoff longer than the remaining time is shortened
-    /// once, so that the last attempt has a quarter of that time, at most a second. Zero is as for `attempt_timeout`.
+    /// once, so that the last attempt has a quarter of that time, at most a second. Zero acts as in
+    /// `attempt_timeout`.
     pub total_timeout: Duration,
-    /// How long a stream may be silent. Only time spent waiting for the server counts. For operations with a stream only.
+    /// How long a stream may be silent. Only time spent waiting for the server counts. Applies to streaming operations.
     pub idle_timeout: Duration,
     /// How many attempts may fail in a row. A row that a stream delivers, or progress that the server reports, resets the
     /// count.

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// How long `close` waits for a stream that is not polled.
 const GIVEN_UP_AFTER: Duration = Duration::from_secs(10);
 
-/// In place of a round, in the guard of a stream that has ended.
+/// The value of `polled_in` for a stream that no longer counts.
 const ENDED: u64 = u64::MAX;
 
 /// Whether the client is closed, and what is in flight.
@@ -32,7 +32,7 @@ pub(super) struct Shutdown {
     streams: Mutex<Vec<Weak<InFlightGuard>>>,
 }
 
-/// Counts an operation as in flight until it is dropped, with all requests that it sends.
+/// Counts an operation, with all its requests, as in flight until the guard is dropped.
 #[derive(Debug)]
 pub(crate) struct InFlightGuard {
     shutdown: Arc<Shutdown>,
@@ -158,13 +158,13 @@ impl InFlightGuard {
 
     /// Records that the stream is polled. False if `close` has given it up.
     #[inline]
-    fn is_polled(&self) -> bool {
+    fn record_poll(&self) -> bool {
         let round = self.shutdown.round.load(Ordering::Relaxed);
-        self.polled_in.load(Ordering::Relaxed) == round || self.is_polled_in(round)
+        self.polled_in.load(Ordering::Relaxed) == round || self.record_poll_in(round)
     }
 
     #[cold]
-    fn is_polled_in(&self, round: u64) -> bool {
+    fn record_poll_in(&self, round: u64) -> bool {
         let polled = |polled_in| (polled_in != ENDED).then_some(round);
         self.polled_in.fetch_update(Ordering::SeqCst, Ordering::SeqCst, polled).is_ok()
     }
@@ -187,16 +187,16 @@ impl StreamGuard {
 
     /// Records that the stream is polled. False if `close` has given it up.
     #[inline]
-    pub(crate) fn is_polled(&self) -> bool {
-        self.0.as_ref().is_none_or(|guard| guard.is_polled())
+    pub(crate) fn record_poll(&self) -> bool {
+        self.0.as_ref().is_none_or(|guard| guard.record_poll())
     }
 
     /// Registers the task that waits for the stream's next item.
-    pub(crate) fn waits(&self, cx: &Context<'_>) {
+    pub(crate) fn register_waker(&self, cx: &Context<'_>) {
         if let Some(guard) = &self.0 {
             guard.reader.register(cx.waker());
             // A round that began before the registration did not wake this task.
-            guard.is_polled();
+            guard.record_poll();
         }
     }
 
@@ -233,7 +233,7 @@ mod tests {
         let mut ended = StreamGuard::new(shutdown.enter_stream());
         ended.end();
         assert!(timeout(2 * GIVEN_UP_AFTER, shutdown.close()).await.is_err());
-        assert!(!given_up.is_polled() && ended.is_polled());
+        assert!(!given_up.record_poll() && ended.record_poll());
         drop((given_up, ended));
         drop(other);
         assert!(shutdown.close().now_or_never().is_some());

@@ -16,11 +16,11 @@ use super::connections::Transport;
 /// room for point reads and writes.
 const LONG_STREAMS: usize = 70;
 
-/// How many streams of one connection are reserved for requests that are read to their end at once, even if the scan's
-/// user is slow.
+/// How many streams of one connection are reserved for requests that a task reads to their end at once, however slowly
+/// the caller polls the scan.
 const SHORT_STREAMS: usize = 20;
 
-/// Up to so many streams of one scan have large windows. A scan with more uses connections with small ones.
+/// A scan with up to this many streams gives them large windows. A scan with more uses connections with small ones.
 const FEW_STREAMS: usize = 8;
 
 /// The streams that scans may keep open, over all connections. Each request takes the connection that carries the
@@ -54,7 +54,7 @@ impl StreamBudget {
 
     /// Runs a request to its end in a task, as soon as a stream is free.
     ///
-    /// A task, so that the stream is free again even if nobody polls the scan: an idle scan holds up no other.
+    /// The task releases the stream even if nobody polls the scan, so an idle scan does not block others.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         request: impl Future<Output = T> + Send + 'static,
@@ -71,7 +71,7 @@ impl StreamBudget {
     }
 }
 
-/// Whether a scan with so many streams uses the connections with small windows.
+/// Whether a scan with this many streams uses the connections with small windows.
 pub(crate) fn is_high_fan_out(streams: usize) -> bool {
     streams > FEW_STREAMS
 }

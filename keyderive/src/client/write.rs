@@ -1,7 +1,7 @@
 //! Writes of one row or of several, each row all or nothing, and the writes that depend on what a row holds.
 //!
-//! A request is checked against Bigtable's limits before it is sent. Its mutations are encoded already, by `encode.rs`; they are
-//! appended to the message at the bottom of this file, without a copy of large bodies.
+//! A request is checked against Bigtable's limits before it is sent. `encode.rs` encodes its mutations; the code at the
+//! bottom of this file appends them to the message, without copying large ones.
 
 mod encode;
 mod outcomes;
@@ -23,10 +23,12 @@ use tonic::{Request, Response, Status, Streaming};
 use tower_service::Service;
 
 use self::encode::MAX_BYTES;
-pub(crate) use self::encode::{Batch, Entries, Entry, EntryMeta, Mutations, OwnTime, REQUEST_BYTES};
+pub(crate) use self::encode::{
+    Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, Mutations, REQUEST_BYTES,
+};
 use super::connections::Transport;
 use super::error::Error;
-use super::operation::{Kind, Replay};
+use super::operation::{Idempotency, RpcMethod};
 use super::retry::{self, Payload};
 use super::{Client, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
@@ -43,7 +45,8 @@ impl Client {
         const MUTATIONS: u8 = 3;
         let mutations = mutations.into();
         check(table, &key, &[&mutations])?;
-        let operation = self.data_operation(Kind::MutateRow, table).replayed(mutations.replay());
+        let operation =
+            self.data_operation(RpcMethod::MutateRow, table).with_idempotency(mutations.idempotency());
         let head = data::MutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
@@ -56,7 +59,7 @@ impl Client {
         })
         .await
         .map(|data::MutateRowResponse {}| ())
-        .map_err(|error| error.of_row(&key))
+        .map_err(|error| error.with_row_key(&key))
     }
 
     /// Changes several rows, each atomically and independently of the others. The outcomes are in the order of `entries`.
@@ -107,7 +110,7 @@ impl Client {
         otherwise: impl Into<Mutations>,
     ) -> Result<bool, Error> {
         let (then, otherwise) = (then.into(), otherwise.into());
-        self.check_and_mutate(table, key, condition, then, otherwise, Replay::IfUnsent).await
+        self.check_and_mutate(table, key, condition, then, otherwise, Idempotency::NotIdempotent).await
     }
 
     /// Writes an entry if its row has no cell; returns whether it had none.
@@ -120,8 +123,9 @@ impl Client {
         index: usize,
     ) -> Result<bool, Error> {
         let (key, mutations) = entries.decode(index);
-        let exists =
-            self.check_and_mutate(table, key, None, Mutations::default(), mutations, Replay::Always).await?;
+        let exists = self
+            .check_and_mutate(table, key, None, Mutations::default(), mutations, Idempotency::Idempotent)
+            .await?;
         Ok(!exists)
     }
 
@@ -132,13 +136,13 @@ impl Client {
         condition: Option<RowFilter>,
         then: Mutations,
         otherwise: Mutations,
-        replay: Replay,
+        replay: Idempotency,
     ) -> Result<bool, Error> {
         const THEN: u8 = 4;
         const OTHERWISE: u8 = 5;
         check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
-        let operation = self.data_operation(Kind::CheckAndMutateRow, table).replayed(replay);
+        let operation = self.data_operation(RpcMethod::CheckAndMutateRow, table).with_idempotency(replay);
         let head = data::CheckAndMutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
@@ -152,7 +156,7 @@ impl Client {
         })
         .await
         .map(|data::CheckAndMutateRowResponse { predicate_matched }| predicate_matched)
-        .map_err(|error| error.of_row(&key))
+        .map_err(|error| error.with_row_key(&key))
     }
 
     /// Increments or appends to cells of a row; returns the changed cells. Retried only if no attempt can have applied it.
@@ -167,7 +171,9 @@ impl Client {
             return Err(Error::limit(table, &key, "the write has no increment and no append".to_owned()));
         }
         let incremented: Vec<_> = rules.iter().filter_map(incremented_column).collect();
-        let operation = self.data_operation(Kind::ReadModifyWriteRow, table).replayed(Replay::IfUnsent);
+        let operation = self
+            .data_operation(RpcMethod::ReadModifyWriteRow, table)
+            .with_idempotency(Idempotency::NotIdempotent);
         let message = data::ReadModifyWriteRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),
@@ -179,10 +185,10 @@ impl Client {
                 retry::data(transport).read_modify_write_row(request).await
             })
             .await
-            .map_err(|error| error.of_row(&key).of_increments(&incremented))?;
+            .map_err(|error| error.with_row_key(&key).with_increment_hint(&incremented))?;
         let changed = response.row.unwrap_or_default();
         if !changed.key.is_empty() && changed.key != key {
-            return Err(Error::answer(table, &key, format!("it has row {}", ShownKey(&changed.key))));
+            return Err(Error::answer(table, &key, format!("it is about row {}", ShownKey(&changed.key))));
         }
         changed_cells(changed, &key)
             .map_err(|TooLarge| Error::answer(table, &key, "it has more than 4 GiB of the row"))
@@ -290,7 +296,7 @@ fn is_far_from_limits(key: &[u8], mutations: &Mutations) -> bool {
         && mutations.bytes().len() < ADVISED_ROW_BYTES / 2
 }
 
-/// Checks the limits of one write to one row. Either list may be empty, not all.
+/// Checks the limits of one write to one row. Some lists may be empty, but not all.
 fn check(table: &str, key: &[u8], mutations: &[&Mutations]) -> Result<(), Error> {
     check_key(table, key)?;
     let count: usize = mutations.iter().map(|mutations| mutations.count()).sum();
@@ -300,8 +306,8 @@ fn check(table: &str, key: &[u8], mutations: &[&Mutations]) -> Result<(), Error>
     }
     if count > MAX_MUTATIONS {
         return reject(format!(
-            "the write has {count} mutations, and a request at most {MAX_MUTATIONS}: a row with so many columns is set in \
-             parts, with `merge` or `update`, or is better stored as several rows"
+            "the write has {count} mutations, and at most {MAX_MUTATIONS} are allowed: write the row in parts, with \
+             `merge` or `update`, or store it as several rows"
         ));
     }
     for large in mutations.iter().flat_map(|mutations| mutations.large()) {

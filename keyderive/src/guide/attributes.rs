@@ -10,11 +10,11 @@
 //! | field | stored as | example |
 //! |---|---|---|
 //! | `u8` to `u128` | decimal, zero padded to the type's width | `0000000042` |
-//! | `i8` to `i128` | `0` and the digits; a negative `v` as `-` and the digits of `10^w + v` | `00000000042`, `-9999999958` |
+//! | `i8` to `i128` | `0` and the digits; a negative `v` as `-` and the digits of `10^w + v`, where `w` is the type's width | `00000000042`, `-9999999958` |
 //! | `String`, `&str`, `Cow<str>` | UTF-8; no byte at or below the delimiter: with `#`, no space, `!`, `"`, `#` or control character | `alice` |
 //! | `bool`, `char` | `0` or `1`; the character | `1` |
 //! | `Vec<u8>`, `Cow<[u8]>`, `[u8; N]` | lower-case hexadecimal | `00ff` |
-//! | [`#[derive(KeyField)]`](derive@crate::KeyField) newtype; enum | its inner value; its code, zero padded to the widest | `07` |
+//! | [`#[derive(KeyField)]`](derive@crate::KeyField) newtype; enum | the inner value; an enum's code, zero padded to the widest code | `07` |
 //! | `SystemTime`; times of `chrono`, `jiff`, `time` | microseconds since 1970, 16 digits | `1426535612156000` |
 //! | dates of `chrono`, `jiff`, `time` | `YYYYMMDD` | `20150316` |
 //! | `Uuid` | hyphenated lower-case | `67e55044-10b1-426f-9247-bb680e5fe0c8` |
@@ -193,8 +193,8 @@
 //!
 //! # `bit_reverse`
 //!
-//! Stores a `u32` or `u64` with its bits reversed, so that the numbers of a counter are spread over the table. The key
-//! decodes. The field has no range method, since a range of numbers is not a range of stored keys.
+//! Stores a `u32` or `u64` with its bits reversed, so that the numbers of a counter are spread over the table. Decoding
+//! restores the number. The field has no range method, since a range of numbers is not a range of stored keys.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -212,8 +212,9 @@
 //! # `hash`
 //!
 //! `hash(md5)` stores the MD5 of the bytes that the field would store otherwise. Such a key does not decode: a table
-//! returns [`RawKey`](crate::key::RawKey)s. Scans constrain only the fields before the hash. The hashed field and the
-//! fields after it need whole keys; the compiler warns if there are fields after it.
+//! returns [`RawKey`](crate::key::RawKey)s. Scans constrain only the fields before the hash: to read
+//! by the hashed field or a field after it, a program needs the whole key. The compiler warns if there are fields after
+//! it.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -231,7 +232,7 @@
 //!
 //! # `escape`
 //!
-//! Stores any `char`, `String` or `Cow<str>`, in order: every byte up to `%` becomes `%XX`.
+//! Stores any `char`, `String` or `Cow<str>`, and keeps their order: each byte from 0 to `%` becomes `%XX`.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -253,8 +254,8 @@
 //!
 //! # `sequential`
 //!
-//! Stores nothing. It declares that a field only grows, such as a number from a counter or a date as a number, so that
-//! a key that begins with it does not compile.
+//! Stores nothing. It declares that the values of a field only grow, such as a number from a counter or a date as a
+//! number, so that a key that begins with it does not compile.
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;

@@ -14,9 +14,9 @@
 //! 2. Put the fields that a query *fixes* (sets to one value) first, then the field that it ranges over, then the
 //!    fields that only distinguish rows. A scan constrains fields from the left, so a field after an unfixed one cannot
 //!    narrow what is read.
-//! 3. Store one event per row, with all that a query needs of it. A row that grows without bound gets slow.
-//! 4. Give a query that needs another order its own table, and write both with [`put_both`](crate::put_both). A filter
-//!    over a whole table gets slower as the table grows.
+//! 3. Store one event per row, with everything that a query needs. A row that grows without bound gets slow.
+//! 4. If a query needs another order, give it its own table, and write to both with [`put_both`](crate::put_both). A
+//!    filter over a whole table gets slower as the table grows.
 //!
 //! ```
 //! use keyderive::RowKey;
@@ -38,8 +38,8 @@
 //! # What to do about a hotspot
 //!
 //! A key that begins with a growing value sends every write to the end of the table. Such a key does not compile if its
-//! first field is a time, a date, a UUID other than `uuid(v4)`, or a number marked `#[row_key(sequential)]`, each plain
-//! or reversed. A tag before it changes nothing, since every key has the same one. Take the first line that fits:
+//! first field is a time, a date, a UUID other than `uuid(v4)`, or a number marked `#[row_key(sequential)]`, whether
+//! plain or reversed. A tag before it changes nothing, since every key has the same one. Take the first line that fits:
 //!
 //! | situation | remedy | in keyderive | cost |
 //! |---|---|---|---|
@@ -79,9 +79,9 @@
 //! - **`over`**: the fields to hash. The default, all of them, spreads rows the most, but every scan reads every
 //!   bucket. If you hash only the leftmost ones, a scan that fixes them is one request, but a single value of them can
 //!   still be hot.
-//! - **`range`**: the number of buckets, 2 to 4096. It cannot change while the table lives, since other buckets are
-//!   other row keys. Choose it for the cluster at its largest, not for today's number of nodes, but keep it low enough
-//!   for your scans: a scan over all buckets sends one request per bucket.
+//! - **`range`**: the number of buckets, 2 to 4096. It cannot change as long as the table exists, since the bucket
+//!   is part of each row key. Choose it for the cluster at its largest, not for today's number of nodes, but keep it
+//!   low enough for your scans: a scan over all buckets sends one request per bucket.
 //!
 //! ```
 //! # use keyderive::RowKey;

@@ -19,7 +19,7 @@
 //!
 //! | variable | meaning |
 //! |---|---|
-//! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; takes precedence over an instance of the cloud |
+//! | `BIGTABLE_EMULATOR_HOST` | an emulator, as `host:port`; takes precedence over a cloud instance |
 //! | `GOOGLE_CLOUD_PROJECT` | the project; the default for an emulator is `keyderive` |
 //! | `BIGTABLE_INSTANCE` | the instance; the default for an emulator is `local` |
 //! | `GOOGLE_APPLICATION_CREDENTIALS` | a credentials file for the cloud, which Google's own crate reads |
@@ -34,9 +34,9 @@
 //! [`Bigtable::with_faults`](crate::embedded::Bigtable::with_faults) injects failures, delays and broken streams, from
 //! a seed or a script.
 //!
-//! With the feature `serve`, or the program `keyderive-emulator` of the repository, it serves `cbt` and clients in
-//! other languages on a port. The server limits connections, idle time, unfinished requests and the time to shut down;
-//! `keyderive-emulator --help` and `embedded::ServeSettings` list the limits.
+//! With the feature `serve`, or the program `keyderive-emulator` of the repository, the embedded Bigtable serves `cbt`
+//! and clients in other languages on a port. The server limits connections, idle time, unfinished requests and the time
+//! to shut down; `keyderive-emulator --help` and `embedded::ServeSettings` list the limits.
 //!
 //! # On Google's emulator
 //!
@@ -86,7 +86,7 @@
 //! | `bigtable.tables.mutateRows` | all writes, `drop_rows` |
 //! | `bigtable.tables.sampleRowKeys` | `load`, `export`, `partitions` |
 //! | `bigtable.instances.ping` | warming up connections; without it, a warning |
-//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the [layout check](super::tables#layout) before the first request; without it, a warning |
+//! | `bigtable.tables.get` | `verify`, `info`, `create_if_absent`, `vouch`; the [layout check](super::tables#layout) before the first request; without the permission, a warning |
 //! | `bigtable.tables.list` | `list_tables` |
 //! | `bigtable.tables.create`, `update`, `delete` | `create`, `create_if_absent`; `modify_families`, `vouch`, `write_marker` if its family does not exist; `delete_table` |
 //! | `bigtable.tables.generateConsistencyToken`, `checkConsistency` | `wait_for_consistency` |

@@ -68,7 +68,7 @@
 //! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
 //! | [`is_file_in_use`](crate::Error::is_file_in_use) | the file of an embedded Bigtable is already open | open it once, and clone the client |
 //! | [`is_data_loss`](crate::Error::is_data_loss) | stored data is damaged | restore the file |
-//! | [`is_client_closed`](crate::Error::is_client_closed) | the client was closed before the operation began, or while its stream was not polled | make a new client; rows that a writer had taken were sent, and its `flush` reports failures |
+//! | [`is_client_closed`](crate::Error::is_client_closed) | the client was closed before the operation began, or while its stream was not polled | make a new client; rows that a writer had accepted were sent, and its `flush` reports failures |
 //! | [`is_outcome_unknown`](crate::Error::is_outcome_unknown) | the write may or may not have been applied | depends on the call: [unknown outcomes](#unknown-outcomes) |
 //! | [`is_retryable`](crate::Error::is_retryable) | the failure is transient, and repeating the call is safe | repeat the call later |
 //!
@@ -88,7 +88,7 @@
 //! applied: it was not sent, or the server rejected it. The error of an operation that gives up says what it tried:
 //!
 //! ```text
-//! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s, of 3s that are allowed; the last attempt: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
+//! ReadRows on table `events` failed: DEADLINE_EXCEEDED; gave up after 9 attempts in 3.0 s (limit 3s); the last attempt: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
 //! ```
 //!
 //! Every deadline, backoff and limit has a default and can be set for a client, a table or one call.

@@ -29,7 +29,7 @@
 //! | the mutations of one row | 100,000 | an error |
 //! | the mutations of a request of many rows | 100,000 | several requests |
 //! | one write to one row | | above 100 MB, a warning: Bigtable advises against rows of that size |
-//! | an integer of a row | `i64` | an error |
+//! | an integer in a row | the range of `i64` | an error |
 //! | a value stored as JSON | 127 nested arrays and objects, finite numbers | an error |
 //! | the keys and ranges of a request | 500 KiB | several requests, in sequence |
 //! | a table's name | 1 to 50 of `a-z`, `A-Z`, `0-9`, `_`, `-` and `.` | an error |
@@ -39,8 +39,8 @@
 //! # Scans
 //!
 //! A scan that does not fix the salted fields sends a request to each bucket, each with the scan's limit: over `N`
-//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. A filter on anything but the leftmost free field
-//! reads rows and drops them, at the server or in the client.
+//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. A filter on any field but the leftmost one that is
+//! not fixed reads rows only to drop them, at the server or in the client.
 //!
 //! A foreign row, one whose key does not decode as the table's key type, ends a scan with an error, unless
 //! [`on_foreign`](crate::Scan::on_foreign) skips and counts it. A scan never sees rows outside the ranges that it
@@ -55,7 +55,7 @@
 //!   `keyderive.future_cells`.
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row
 //!   was written.
-//! - **A new salt range for an existing table.** Other buckets are other keys: export into a new table.
+//! - **A new salt range for an existing table.** It changes the row keys: export into a new table.
 //! - **Spreading one hot row.** A salt spreads rows, but a single row is on one server.
 //! - **SQL.** The client does not run it. Bigtable's SQL reads the tables, with key fields as columns by
 //!   [`row_key_schema`](crate::RowKey::row_key_schema).

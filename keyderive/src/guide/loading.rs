@@ -51,7 +51,7 @@
 //! |---|---|---|
 //! | default | `put`: replaces the whole row | |
 //! | [`new_rows`](crate::load::Load::new_rows) | `insert`: deletes nothing | for keys that no row has |
-//! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | beside live writers; it takes several times as long |
+//! | [`if_absent`](crate::load::Load::if_absent) | `put_if_absent`: keeps existing rows | while other programs write; it takes several times as long |
 //!
 //! Resume a load in the mode in which it began: its checkpoint does not store the mode.
 //!
@@ -72,13 +72,13 @@
 //! [`on_checkpoint`](crate::load::Load::on_checkpoint) passes to your closure. After a crash, pass the last one to
 //! [`resume`](crate::load::Load::resume), with the same input in the same order.
 //!
-//! The load makes a checkpoint before the first row, and then each time another 10,000 rows, counted from the start of
-//! the input, are done without a gap. Rows are sent out of order within the look-ahead, so checkpoints come only once
-//! the input is well beyond it. A load of less than the look-ahead has one at its end. For earlier checkpoints, set a
-//! smaller [`look_ahead`](crate::load::Load::look_ahead).
+//! The load makes a checkpoint before the first row, and then whenever it has finished all of the first 10,000 rows of
+//! the input, all of the first 20,000, and so on. Rows are sent out of order within the look-ahead, so checkpoints come
+//! only once the input is well beyond it. A load of less than the look-ahead has one at its end. For earlier
+//! checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
 //!
-//! A resumed load writes again what was written after the checkpoint, whole rows: one more version of the same values.
-//! This also overwrites what others have written to these rows since, unless the load is
+//! A resumed load rewrites the rows that were written after the checkpoint: each cell gets one more version of the same
+//! value. This also overwrites what others have written to these rows since, unless the load is
 //! [`if_absent`](crate::load::Load::if_absent).
 //!
 //! A checkpoint also has the positions of the failed rows, and a resumed load retries them. So you can fix the input
@@ -123,5 +123,5 @@
 //! # Sharing a cluster
 //!
 //! On a cluster that serves other work, build the client with [`throttle`](crate::client::ClientBuilder::throttle): it
-//! limits writes of many rows to the rate that the service asks for. Or route a load to a separate cluster with an app
+//! limits bulk writes to the rate that the service asks for. Or route a load to a separate cluster with an app
 //! profile, [`app_profile`](crate::client::ClientBuilder::app_profile).

@@ -7,7 +7,7 @@
 //! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
 //! | [`rows`] | how to write, change and read rows |
-//! | [`promises`] | what each write guarantees: beside other writers, after failures, beside older programs |
+//! | [`promises`] | what each write guarantees: under concurrent writes, after failures, next to older programs |
 //! | [`loading`] | how to load and export many rows |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |

@@ -1,4 +1,4 @@
-//! Guarantees of each call that writes: beside concurrent calls, after failures, and beside older programs.
+//! Guarantees of each call that writes: under concurrent calls, after failures, and next to older programs.
 //!
 //! A call on one row is one request, and is applied completely or not at all. The tables below say what holds in six
 //! situations; the footnotes name the tests that prove it.
@@ -70,14 +70,16 @@
 //! - **A load can undo a delete**, since a deleted row leaves nothing to compare.
 //! - **Rows at the end of `max_age` can lose their cells one by one.** Read them with a row type whose columns may be
 //!   missing.
-//! - **An increment does not check that its row exists.** On a deleted row it creates a row of this column only.
-//! - **Clusters that are written concurrently** converge later, cell by cell: no guarantee holds between them.
+//! - **An increment does not check that its row exists.** On a deleted row it creates a row with only this column.
+//! - **No guarantee holds across clusters that are written concurrently.** Replication is eventually consistent, cell
+//!   by cell.
 //!
 //! # How it is tested
 //!
 //! Three kinds of tests prove most of it. A model checker explores a model of the writes exhaustively, with every order
 //! of requests, retries and clocks. Histories of 8 writers, with lost responses, late requests and wrong clocks, are
-//! checked for values that no reader may see. And tests make, drop, kill and repeat each call.
+//! checked for values that no reader may see. Further tests run each call concurrently, drop its future, kill its
+//! process and repeat it.
 //!
 //! [^histories]: `histories_of_the_embedded_bigtable_have_no_violation`, `histories_of_a_file_have_no_violation`, `histories_of_the_emulator_have_no_violation`, `what_put_sends`
 //! [^again]: `what_may_be_made_twice_is_made_again_after_a_lost_answer`

@@ -6,11 +6,11 @@
 //! |---|---|---|
 //! | `.f(value)` | fixes the field to one value | the next field |
 //! | `.f_any_of([a, b])` | fixes it to several values | the next field |
-//! | `.f_range(a..b)` | a range | the scan ends here |
-//! | `.f_prefix("x")`, for text and bytes | a prefix | the scan ends here |
+//! | `.f_range(a..b)` | a range | no further constraint |
+//! | `.f_prefix("x")`, for text and bytes | a prefix | no further constraint |
 //!
-//! Only the leftmost free field can be constrained. Anything else does not compile, and the error names the field to
-//! fix first.
+//! Only the leftmost field without a constraint can be constrained next. Anything else does not compile, and the error
+//! names the field to fix first.
 //!
 //! ```
 //! use keyderive::{Client, RowKey};
@@ -65,7 +65,7 @@
 //! | read keys without values | [`keys_only`](crate::Scan::keys_only) |
 //! | read some columns | [`columns`](crate::Scan::columns) |
 //! | filter at the server | [`filter`](crate::Scan::filter) with a [`RowFilter`](crate::row::RowFilter) |
-//! | filter by key where no plan can | [`filter_key`](crate::Scan::filter_key): the client reads all rows, and drops some |
+//! | filter by key in a way that no key range can | [`filter_key`](crate::Scan::filter_key): the client reads all rows, and drops some |
 //! | read cells as stored, with every version | [`raw`](crate::Scan::raw) |
 //! | read page by page | [`page`](crate::Scan::page), then [`after`](crate::Scan::after) |
 //! | skip foreign rows | [`on_foreign`](crate::Scan::on_foreign)`(OnForeign::Skip)`, which counts them |
@@ -86,7 +86,7 @@
 //! storable. If no key can hold it, planning, explaining or running the scan fails with an error that names the field
 //! and the limit.
 //!
-//! # Stages and plans
+//! # Builder steps and plans
 //!
 //! Each step of a scan has its own type. If a condition decides how many fields are constrained, make a
 //! [`Plan`](crate::plan::Plan) in each branch:
@@ -116,7 +116,7 @@
 //! ```
 //!
 //! A *plan* holds the requests of a scan, without a table: one request for each bucket that can hold a row. If the
-//! salted fields are fixed, that is a single request; if all fields are, it is a row key and no range.
+//! salted fields are fixed, that is a single request; if all fields are fixed, it names a row key instead of a range.
 //! [`requests`](crate::plan::Plan::requests) are plain data for any client. serde serializes a plan, so that another
 //! process can run it.
 //!
@@ -129,9 +129,9 @@
 //!
 //! # Reading `explain()`
 //!
-//! `explain()` prints what a scan will request, without a request: constraints, the buckets and the reason for them,
-//! order, limit, filters, and every range as text (with escapes: in hexadecimal too). Scan builders, plans and a
-//! table's scans have it.
+//! `explain()` shows what a scan will request, without sending a request: constraints, the buckets and the reason for
+//! them, order, limit, filters, and every range as text (also in hexadecimal, if the text needs escapes). Scan
+//! builders, plans and a table's scans have it.
 //!
 //! ```
 //! # use keyderive::RowKey;

@@ -65,9 +65,9 @@
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
 //! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
 //! type must exist and hold bytes. A difference fails the request with
-//! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the answer
-//! for all handles, and drops it when it changes the table itself. It sees changes by other programs only after a
-//! restart.
+//! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
+//! for all handles, and discards it when this client changes the table. A program sees changes by other programs only
+//! after a restart.
 //!
 //! **If the check cannot run**, because the service account lacks the permission or the admin service does not respond
 //! within 3 s, requests proceed unchecked. The client logs one warning, counts the metric `keyderive.layout.unchecked`,
@@ -81,7 +81,7 @@
 //! [`verify().allow_unvouched()`](crate::Verify::allow_unvouched) accepts the table without one.
 //!
 //! **Key types that share a table** need a tag each, `#[row_key(tag = "…")]`. `create_if_absent` adds the voucher of
-//! its key type to the others. It rejects two key types without tags, and one without a tag next to one with a tag.
+//! its key type to the others. It rejects a table of several key types unless each has a tag.
 //!
 //! **No check.** [`unchecked()`](crate::Table::unchecked) returns a handle without the check. Raw tables are never
 //! checked.
@@ -108,7 +108,7 @@
 //! [`without_row_key_schema`](crate::CreateTable::without_row_key_schema), since SQL fails on a row key that does not
 //! match the schema.
 //!
-//! A *marker* is a row that replaces the schema if you ask for it, with
+//! A *marker* is a row that a table can have instead of the schema. Ask for it with
 //! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
 //! whole layout of the key, while a voucher has only its fingerprint, so `verify` can name the field that has changed.
 //! Scans of keyderive skip it; other programs see a row with the key `00`.

@@ -134,7 +134,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         Ok(())
     }
 
-    /// Reads the field at this index, the next one.
+    /// Reads the next field, whose index is `at`.
     ///
     /// # Errors
     /// When the bytes are not what the field writes.
@@ -152,7 +152,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
     }
 
-    /// Checks the field at this index, the next one, which is stored as a hash and so cannot be read back.
+    /// Checks the next field, whose index is `at`. It is stored as a hash, so it cannot be decoded.
     ///
     /// # Errors
     /// When the bytes are not a hash.
@@ -169,7 +169,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         let last = at + 1 == N;
         let read = self.take_field(T::WIDTH, last).and_then(|bytes| {
             let text = self.masked.ascii(self.at, self.at + bytes.len());
-            Ok((bytes.len(), T::read_lent(bytes, text)?))
+            Ok((bytes.len(), T::read_borrowed(bytes, text)?))
         });
         match read {
             Ok((len, value)) => {
@@ -203,18 +203,18 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
         }
         let end = self.masked.find_forbidden(self.at, delimiter);
         let Some(bytes) = self.key.get(self.at..end) else {
-            return Err(unended(rest, delimiter));
+            return Err(unterminated(rest, delimiter));
         };
         match self.key.get(end) {
             None if last => Ok(bytes),
-            None => Err(unended(rest, delimiter)),
+            None => Err(unterminated(rest, delimiter)),
             Some(_) if last => Err(forbidden(rest, delimiter)),
             Some(found) if *found == delimiter => Ok(bytes),
             Some(_) => Err(forbidden(&self.key[self.at..=end], delimiter)),
         }
     }
 
-    /// Rejects unread bytes and a bucket that is not that of the fields.
+    /// Rejects unread bytes, and a bucket that the fields do not hash to.
     #[inline(always)]
     fn finish(self) -> Result<(), DecodeError> {
         if self.at != self.key.len() || self.separated {
@@ -237,18 +237,18 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
 
 #[cold]
 fn too_short(rest: &[u8], width: usize) -> FieldError {
-    FieldError::new(format_args!("it has {width} bytes, and the key ends after {} of them", rest.len()))
+    FieldError::new(format_args!("it takes {width} bytes, but the key ends after {} of them", rest.len()))
 }
 
 #[cold]
 fn no_delimiter(rest: &[u8], width: usize, delimiter: u8) -> FieldError {
     match rest.first() {
         Some(byte) => FieldError::new(format_args!(
-            "it has {width} bytes, and after them comes {}, not the delimiter {}",
+            "it takes {width} bytes, and {} follows them instead of the delimiter {}",
             Byte(*byte),
             Byte(delimiter),
         )),
-        None => FieldError::new("the key ends after it, and lacks the fields that follow"),
+        None => FieldError::new("the key ends after it, but other fields must follow"),
     }
 }
 
@@ -256,16 +256,16 @@ fn no_delimiter(rest: &[u8], width: usize, delimiter: u8) -> FieldError {
 fn forbidden(bytes: &[u8], delimiter: u8) -> FieldError {
     let byte = bytes.iter().copied().find(|byte| *byte <= delimiter).unwrap_or(delimiter);
     FieldError::new(format_args!(
-        "`{}` holds {}, which no delimited field does: the key has another part there, or another delimiter",
+        "`{}` contains {}, which a delimited field cannot: the key has another part there, or uses another delimiter",
         Readable(bytes),
         Byte(byte),
     ))
 }
 
 #[cold]
-fn unended(rest: &[u8], delimiter: u8) -> FieldError {
+fn unterminated(rest: &[u8], delimiter: u8) -> FieldError {
     FieldError::new(format_args!(
-        "`{}` goes to the end of the key, and a delimiter `{}` should end it",
+        "`{}` runs to the end of the key, but the delimiter `{}` must end it",
         Readable(rest),
         Readable(&[delimiter]),
     ))

@@ -52,8 +52,8 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         self.reserve_salt_at(SaltPlace::BeforeFields);
     }
 
-    /// Reserves the salt's place, if this is it: the bucket is known only after the fields. A salt without padding is
-    /// inserted then, since its length is not known either.
+    /// Reserves the salt's place, if this is it: the bucket is known only after the fields. `finish` inserts a salt
+    /// without padding, since its length is not known either.
     #[inline(always)]
     fn reserve_salt_at(&mut self, place: SaltPlace) {
         let Some(salt) = Self::SALT.filter(|salt| salt.place() == place) else {
@@ -87,7 +87,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         }
     }
 
-    /// Writes the field at this index, the next one.
+    /// Writes the next field, whose index is `at`.
     ///
     /// # Errors
     /// When the field's format cannot hold the value, or a delimited one holds a forbidden byte.
@@ -98,7 +98,7 @@ impl<'a, K: RowKey, const N: usize> KeyWriter<'a, K, N> {
         self.end_field(at, start, written)
     }
 
-    /// Writes the hash of the field at this index, the next one.
+    /// Writes the hash of the next field, whose index is `at`.
     ///
     /// # Errors
     /// When the field's format cannot hold the value that is hashed.
@@ -203,14 +203,14 @@ fn forbidden_byte(value: std::fmt::Arguments<'_>, bytes: &[u8], delimiter: u8) -
         _ => "",
     };
     FieldError::new(format_args!(
-        "{value} holds {}; a delimited field holds no byte at or below the delimiter {}, which \
-         keeps keys in order: write text with `#[row_key(escape)]`{remedy}",
+        "{value} contains {}; a delimited field must not contain a byte at or below the delimiter {}, or \
+         keys would sort wrong: store text with `#[row_key(escape)]`{remedy}",
         Byte(byte),
         Byte(delimiter),
     ))
 }
 
-/// The length of a field in bytes, for [`encode`].
+/// An estimate of a field's length in bytes, for [`encode`].
 #[inline(always)]
 pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
     T::written_len(value.arg())
@@ -218,7 +218,7 @@ pub fn written_len<C, T: KeyField<C>>(value: &T) -> usize {
 
 /// Appends the key whose fields `fields` writes; on an error `out` is unchanged.
 ///
-/// `lens` are the lengths of the fields, so that `out` is reallocated once at most.
+/// `lens` are the estimated lengths of the fields, so that `out` is usually reallocated at most once.
 ///
 /// # Errors
 /// Those of the fields, and for a key that is empty or too long.

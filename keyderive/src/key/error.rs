@@ -9,8 +9,8 @@ use super::show::{Readable, ShownKey};
 
 /// Why a field's value cannot be encoded, or its bytes cannot be decoded.
 ///
-/// A codec returns it; the key adds the field and the key. The text is the fault, then the limit or the remedy, in lower
-/// case without a full stop.
+/// A codec returns it; encoding and decoding add the field's name and the key. The text is the fault, then the limit or
+/// the remedy, in lower case without a full stop.
 #[derive(Clone, PartialEq, Eq)]
 pub struct FieldError(Box<str>);
 
@@ -76,8 +76,10 @@ impl EncodeError {
     #[cold]
     pub(crate) fn not_text(key_type: &'static str, layout: Layout) -> Self {
         let why = match layout {
-            Layout::Delimited => "a format of its own writes bytes that are not UTF-8",
-            Layout::OrderedCode => "the ordered layout writes bytes",
+            Layout::Delimited => {
+                "a `with` module or a handwritten `KeyField` writes bytes that are not UTF-8"
+            }
+            Layout::OrderedCode => "the ordered layout is binary",
         };
         Self::new(key_type, EncodeKind::NotText { why })
     }
@@ -129,7 +131,7 @@ impl EncodeError {
             ),
             EncodeKind::Empty => write!(
                 f,
-                "the row key of this `{key_type}` is empty; Bigtable needs 1 byte at least: \
+                "the row key of this `{key_type}` is empty; Bigtable needs at least 1 byte: \
                  give its only field a value, or the key a tag",
             ),
             EncodeKind::NotText { why } => {
@@ -154,11 +156,11 @@ impl fmt::Debug for EncodeError {
 
 impl Error for EncodeError {}
 
-/// A row key that is not one of this key type.
+/// A row key that does not decode as its key type.
 ///
-/// The text shows the key, also in hexadecimal if it is not plain text, and says how it differs from the key type. Decode
-/// accepts exactly what encode writes: a wrong bucket, a byte that encode rejects and a second form of a value are errors
-/// too.
+/// The text shows the key, also in hexadecimal if it is not plain text, and says how it differs from the key type.
+/// Decode accepts exactly what encode writes: a wrong bucket, a byte that encode rejects and a non-canonical encoding
+/// of a value are errors too.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DecodeError(Box<DecodeFault>);
 
@@ -230,20 +232,20 @@ impl DecodeError {
     fn write(&self, f: &mut fmt::Formatter<'_>, is_redacted: bool) -> fmt::Result {
         let DecodeFault { key_type, key, kind } = &*self.0;
         match is_redacted {
-            true => write!(f, "a row key is not one of `{key_type}`: ")?,
-            false => write!(f, "row key {} is not one of `{key_type}`: ", ShownKey(key))?,
+            true => write!(f, "a row key does not decode as `{key_type}`: ")?,
+            false => write!(f, "row key {} does not decode as `{key_type}`: ", ShownKey(key))?,
         }
         match kind {
             DecodeKind::Field { name, .. } if is_redacted => {
-                write!(f, "field `{name}` does not have the bytes of a value")
+                write!(f, "the bytes of field `{name}` encode no value")
             }
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
             DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
             DecodeKind::Salt { schema } => write_missing_salt(schema, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
-                "its salt is bucket {stored}, its fields hash to bucket {expected}; \
-                 other code wrote it, or it has another salt range",
+                "its salt is bucket {stored}, but its fields hash to bucket {expected}; \
+                 another program wrote it, or wrote it with another salt range",
             ),
             DecodeKind::Trailing => f.write_str("there are bytes after the last field"),
             DecodeKind::Length => {
@@ -265,11 +267,16 @@ fn write_missing_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         return Ok(());
     };
     match salt.fields_before().checked_sub(1).and_then(|left| schema.fields().get(left)) {
-        Some(field) => write!(f, "after `{}` it does not have", field.name())?,
-        None => f.write_str("it does not begin with")?,
+        Some(field) => write!(f, "it has no salt after `{}`", field.name())?,
+        None => f.write_str("it does not begin with a salt")?,
     }
     let padding = if salt.is_padded() { "zero padded" } else { "not padded" };
-    write!(f, " a salt of {}, {padding}, and `{}` after it", salt.bounds(), Readable(schema.salt_end(salt)))
+    write!(
+        f,
+        ": a bucket from {}, {padding}, followed by `{}`",
+        salt.bounds(),
+        Readable(schema.salt_end(salt))
+    )
 }
 
 /// The text, as for [`FieldError`].

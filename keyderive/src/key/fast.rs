@@ -1,8 +1,9 @@
-//! The bytes of text keys, many at a time: finding the end of a field, checking for ASCII and UTF-8, appending.
+//! Vectorized operations on the bytes of text keys (SSE2, or SWAR on `u64` words): finding the end of a field, checking
+//! for ASCII and UTF-8, appending.
 //!
 //! The only `unsafe` code of the keys. It is there to append without reloading a vector's length, to make a `str` of
 //! bytes that are already checked, and to look at sixteen bytes in one step on x86-64. Each `unsafe` block has its proof,
-//! and the tests compare both forms with plain ones.
+//! and the tests compare the SSE2 and the portable form with plain loops.
 
 #![allow(unsafe_code)]
 // The first byte of a word is its lowest, so that the order of the bits is that of the bytes.
@@ -83,7 +84,8 @@ impl<'a> KeyBuf<'a> {
         let end = self.end(len);
         let halves = u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32;
         let mut checked = WordCheck::new(halves, delimiter);
-        // The halves hold all of four to seven bytes, which make no whole word: the loop then copies a constant to nowhere.
+        // Four to seven bytes make no whole word, and the halves cover them: the loop then copies a constant to a
+        // scratch word.
         let mut discarded = [0; 8];
         let (from, to) = match len < 8 {
             true => (NEUTRAL_WORD.as_ptr(), discarded.as_mut_ptr()),
@@ -151,7 +153,7 @@ pub(super) fn append_to<T, E>(
     appended.map(drop)
 }
 
-/// Reserves `count` more bytes in `vec`, of which `len` are written; returns its memory and capacity.
+/// Reserves room in `vec` for `count` bytes after its `len` written ones; returns its new memory and capacity.
 #[cold]
 #[inline(never)]
 fn grow(vec: &mut Vec<u8>, len: usize, count: usize) -> (*mut u8, usize) {

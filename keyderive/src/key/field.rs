@@ -100,19 +100,19 @@ use super::show::Readable;
     message = "`{Self}` cannot be a row key field stored as `{C}`",
     label = "no row key format for this type with these attributes",
     note = "without an attribute: every integer but `usize` and `isize`, `bool`, `char`, `String`, `&str`, `Cow<str>`, `Vec<u8>`, `Cow<[u8]>`, `[u8; N]`",
-    note = "`#[pad(n)]` takes integers and strings, `escape` `char`, `String` and `Cow<str>`, `#[reverse_ts]` integers and times, `desc` these, `bool` and dates, `bit_reverse` `u32` and `u64`; the ordered layout has no 128 bits",
-    note = "`row_key(ts(…))` takes times: `SystemTime`, and with the feature of the crate `chrono::DateTime<Utc>`, `jiff::Timestamp`, `time::OffsetDateTime` and `time::UtcDateTime`",
-    note = "dates and UUIDs, with the feature of the crate: `chrono::NaiveDate`, `jiff::civil::Date`, `time::Date`, and `uuid::Uuid`, which `row_key(uuid(…))` takes",
+    note = "`#[pad(n)]` takes integers and strings; `escape` takes `char`, `String` and `Cow<str>`; `#[reverse_ts]` takes integers and times; `desc` takes integers, times, dates and `bool`; `bit_reverse` takes `u32` and `u64`; the ordered layout has no 128-bit integers",
+    note = "`row_key(ts(…))` takes times: `SystemTime`, and with the feature named after their crate `chrono::DateTime<Utc>`, `jiff::Timestamp`, `time::OffsetDateTime` and `time::UtcDateTime`",
+    note = "dates and UUIDs need the feature named after their crate: `chrono::NaiveDate`, `jiff::civil::Date`, `time::Date`, and `uuid::Uuid`, which `row_key(uuid(…))` takes",
     note = "for a newtype or an enum of your own, write `#[derive(KeyField)]` on it; any other type implements `KeyField` by hand"
 )]
 pub trait KeyField<C> {
     /// The value as scans and encoders take it: by copy or borrowed.
     type Arg<'a>: Copy + fmt::Debug;
 
-    /// The value as read from bytes of the lifetime `'a`: `Self`, borrowing from them what it borrows.
+    /// The decoded value: `Self`, whose borrowed parts borrow from the key's bytes for `'a`.
     type Decoded<'a>;
 
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
 
     /// How many bytes are written.
@@ -143,8 +143,8 @@ pub trait KeyField<C> {
         }
     }
 
-    /// Appends as [`write`](Self::write) does, and returns whether a field that the delimiter ends holds a byte at or
-    /// below it. A format that copies bytes can check them while copying.
+    /// Appends as [`write`](Self::write) does, and returns true if the field is delimited and the appended bytes
+    /// contain one at or below the delimiter. A format that copies bytes can check them while copying.
     ///
     /// # Errors
     /// Those of `write`.
@@ -167,14 +167,14 @@ pub trait KeyField<C> {
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Self::Decoded<'_>, FieldError>;
 
-    /// Reads as [`read`](Self::read) does; `text` is the same as `bytes` if they are known to be ASCII, so that strings
-    /// need no second check.
+    /// Reads as [`read`](Self::read) does; `text` is `bytes` as a `str` if they are known to be ASCII, so that strings
+    /// need no UTF-8 check.
     ///
     /// # Errors
     /// Those of `read`.
     #[doc(hidden)]
     #[inline(always)]
-    fn read_lent<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Self::Decoded<'a>, FieldError> {
+    fn read_borrowed<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Self::Decoded<'a>, FieldError> {
         Self::read(Cow::Borrowed(bytes))
     }
 }
@@ -195,9 +195,9 @@ pub enum Side {
 pub enum Cut {
     /// Before every encoding.
     First,
-    /// Just before the encoding of these bytes, and all that extend it.
+    /// Just before this encoding, and all that extend it.
     Before(Vec<u8>),
-    /// Just after the encoding of exactly these bytes, before those that extend it.
+    /// Just after exactly this encoding, before those that extend it.
     After(Vec<u8>),
     /// After every encoding that begins with these bytes.
     AfterPrefix(Vec<u8>),
@@ -226,8 +226,8 @@ pub trait PrefixField<C>: KeyField<C> {
     fn prefix_cuts(prefix: Self::Arg<'_>) -> (Cut, Cut);
 }
 
-/// Appends what a user's `write` writes for `value`, and checks its width, so that a wrong format fails here and not in
-/// stored keys.
+/// Appends what a `with` module's `write` writes for `value`, and checks its width, so that a wrong module fails before
+/// its keys are stored.
 ///
 /// # Errors
 /// Those of `write`, and when it does not keep to its width.
@@ -240,26 +240,26 @@ pub fn write_custom<C, T: KeyField<C>>(
     write(value, out)?;
     match (T::WIDTH, out.len().checked_sub(start)) {
         (Width::Fixed(width), Some(len)) if len != width => Err(FieldError::new(format_args!(
-            "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {width}: \
-             write as many, or use `Width::Delimited`",
+            "the module writes {value:?} as {len} bytes, but its `WIDTH` is {width}: \
+             write exactly as many, or use `Width::Delimited`",
         ))),
         (Width::Between(min, max), Some(len)) if !(min..=max).contains(&len) => {
             Err(FieldError::new(format_args!(
-                "{value:?} is written as {len} bytes, and the `WIDTH` of its module is {min} to {max}: \
-                 write as many, or use `Width::Delimited`",
+                "the module writes {value:?} as {len} bytes, but its `WIDTH` is {min} to {max}: \
+                 write that many, or use `Width::Delimited`",
             )))
         }
         (_, Some(_)) => Ok(()),
         (_, None) => Err(FieldError::new(format_args!(
-            "the module that writes {value:?} took bytes of the fields before it; append to `out`",
+            "the module that writes {value:?} removed bytes of the fields before it from `out`; only append to `out`",
         ))),
     }
 }
 
-/// Reads with a user's `read`, and checks that the value is written as the same bytes.
+/// Reads with a `with` module's `read`, and checks that `write` gives the same bytes.
 ///
 /// # Errors
-/// Those of `read`, and for a second form of a value.
+/// Those of `read`, and for a non-canonical encoding of a value.
 pub fn read_custom<C, T: KeyField<C>>(
     bytes: &[u8],
     read: impl FnOnce(&[u8]) -> Result<T, FieldError>,

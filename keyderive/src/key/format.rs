@@ -8,7 +8,7 @@ use super::schema::Layout;
 
 /// One field of a key: its name, Rust type, format, width and order.
 ///
-/// Two fields are equal if all of that and the text of the Rust type are equal. Stored bytes and the
+/// Two fields are equal if all of these are, the Rust type as text. Stored bytes and the
 /// [`Fingerprint`](super::Fingerprint) do not depend on the Rust type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Field {
@@ -43,7 +43,7 @@ impl Field {
         Self::new(name, rust_type, Format::Md5, Width::Fixed(width), FieldOrder::Hashed)
     }
 
-    /// The field's name: that in the struct, or that in `#[row_key(name = "…")]`.
+    /// The field's name in the struct, or the one that `#[row_key(name = "…")]` gives it.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -55,13 +55,13 @@ impl Field {
         self.rust_type
     }
 
-    /// What is written.
+    /// The field's format.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// How many bytes are written.
+    /// How many bytes the field takes in the key.
     #[must_use]
     pub const fn width(&self) -> Width {
         self.width
@@ -73,7 +73,7 @@ impl Field {
         self.order
     }
 
-    /// What is written in words: the format, and how the order changes the value `v`.
+    /// The format in words, and how the order changes the value `v`.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -122,7 +122,7 @@ impl Field {
 pub enum Format {
     /// Decimal digits, zero padded.
     Decimal,
-    /// `0` and the digits of a number, or `-` and those of `10^w + v` for a negative one.
+    /// `0` and the `w` digits of the number `v`, or, if it is negative, `-` and the `w` digits of `10^w + v`.
     SignedDecimal,
     /// UTF-8.
     Utf8,
@@ -266,7 +266,7 @@ pub enum FieldOrder {
     /// Greatest first. The value `v` is written as `1 - v` for a `bool` in text, as `10^w - 1 - v` for a time or a date of
     /// `w` digits in text, and as `-1 - v` for a signed number and for every Int64 of the ordered layout.
     Descending,
-    /// The order of the number with its bits reversed: unordered for a reader.
+    /// Least first after reversing the bits of each number, so neighbouring values are far apart.
     BitReversed,
     /// The order of a hash: unordered.
     Hashed,
@@ -296,7 +296,7 @@ impl FieldOrder {
         }
     }
 
-    /// Whether greater values come first.
+    /// Whether the greatest value comes first. False for `BitReversed`, which has no order.
     #[must_use]
     pub const fn is_reversed(self) -> bool {
         matches!(self, Self::Descending | Self::ReversedFrom { .. })
@@ -310,10 +310,10 @@ impl FieldOrder {
 pub enum Width {
     /// Always this many.
     Fixed(usize),
-    /// As many as the value has, up to the delimiter or the end of the key.
+    /// As many as the value takes; the delimiter or the end of the key ends the field.
     Delimited,
-    /// At least the first number and at most the second. In the ordered layout, of a number before its zero bytes are
-    /// escaped; in text, up to the delimiter or the end of the key.
+    /// At least the first number and at most the second. In the ordered layout, these limits hold before zero bytes are
+    /// escaped; in text, the delimiter or the end of the key ends the field.
     Between(usize, usize),
 }
 

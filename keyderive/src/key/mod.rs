@@ -41,5 +41,5 @@ pub(crate) use salt::{Span, bucket_of};
 pub(crate) use show::ShownKey;
 pub(crate) use show::{Hex, Readable};
 
-/// Bigtable's limit of the length of a row key, in bytes.
+/// Bigtable's limit on the length of a row key, in bytes.
 pub const MAX_KEY_LEN: usize = 4096;

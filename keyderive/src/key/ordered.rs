@@ -11,10 +11,10 @@ use super::error::FieldError;
 
 /// Separates two parts.
 pub(crate) const SEPARATOR: [u8; 2] = [0, 1];
-/// An empty part.
+/// An empty part, as written.
 pub(crate) const EMPTY: [u8; 2] = [0, 0];
-/// A zero byte of a part.
-const ZERO: [u8; 2] = [0, 0xff];
+/// A zero byte of a part, escaped.
+const ESCAPED_ZERO: [u8; 2] = [0, 0xff];
 /// Sorts right after all bytes that begin with a separator.
 pub(crate) const AFTER_SEPARATOR: [u8; 2] = [0, 2];
 
@@ -27,7 +27,7 @@ pub(crate) fn escape_from(out: &mut Vec<u8>, start: usize) {
         let raw = out.split_off(start);
         for byte in raw {
             match byte {
-                0 => out.extend_from_slice(&ZERO),
+                0 => out.extend_from_slice(&ESCAPED_ZERO),
                 byte => out.push(byte),
             }
         }
@@ -56,8 +56,8 @@ impl Malformed {
     #[cold]
     pub(crate) fn into_error(self) -> FieldError {
         FieldError::new(match self {
-            Self::Escape => "a zero byte in it begins no escape of the ordered layout",
-            Self::MissingEmpty => "it is empty, and an empty field is written `00 00`",
+            Self::Escape => "it contains a zero byte that begins no escape of the ordered layout",
+            Self::MissingEmpty => "it is empty, but an empty field must be written as `00 00`",
             Self::TrailingEmpty => "it is empty at the end of the key, where empty fields are dropped",
         })
     }

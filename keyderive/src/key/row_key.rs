@@ -3,7 +3,6 @@
 use std::fmt;
 
 use super::error::{DecodeError, EncodeError};
-
 use super::schema::{Fingerprint, Layout, Schema};
 use super::show::Readable;
 use super::sql::{RowKeySchema, Sql, SqlError};
@@ -42,7 +41,7 @@ use super::sql::{RowKeySchema, Sql, SqlError};
     note = "write `#[derive(keyderive::RowKey)]` on its struct"
 )]
 pub trait RowKey {
-    /// The key as read from bytes of the lifetime `'a`: `Self`, with its borrowed fields borrowed from them.
+    /// The decoded key: `Self`, whose borrowed fields borrow from the key's bytes for `'a`.
     type Decoded<'a>;
 
     /// The scan builder before any field is constrained.
@@ -57,7 +56,7 @@ pub trait RowKey {
     /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
     fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// The row key as bytes; in the text layout with a single allocation, of its length.
+    /// Encodes the row key. In the text layout, this makes a single allocation, of the key's length.
     ///
     /// # Errors
     /// Those of [`encode_into`](Self::encode_into).
@@ -95,13 +94,13 @@ pub trait RowKey {
         Ok(Self::SCHEMA.bucket_of(&self.encode()?))
     }
 
-    /// Reads a row key. Accepts exactly the bytes that encode writes; borrowed fields do not allocate.
+    /// Decodes a row key. Accepts exactly the bytes that encode writes; borrowed fields do not allocate.
     ///
     /// # Errors
-    /// For every other key: another tag, a wrong bucket, a forbidden byte, a second form of a value.
+    /// For every other key: another tag, a wrong bucket, a forbidden byte, a non-canonical encoding of a value.
     fn decode(key: &[u8]) -> Result<Self::Decoded<'_>, DecodeError>;
 
-    /// The row key as text: the bytes that are stored, which are UTF-8 in the text layout.
+    /// The row key as text: the stored bytes, which are UTF-8 in the text layout.
     ///
     /// ```
     /// # use keyderive::RowKey;
@@ -113,8 +112,8 @@ pub trait RowKey {
     /// ```
     ///
     /// # Errors
-    /// Those of [`encode_into`](Self::encode_into), and when a format of the user's own wrote bytes that are not UTF-8. A key
-    /// of the ordered layout is never text.
+    /// Those of [`encode_into`](Self::encode_into), and when a `with` module or a handwritten
+    /// [`KeyField`](super::KeyField) writes bytes that are not UTF-8. A key of the ordered layout is never text.
     fn to_text(&self) -> Result<String, EncodeError> {
         let schema = Self::SCHEMA;
         let text = match schema.layout() {
@@ -124,7 +123,7 @@ pub trait RowKey {
         text.ok_or_else(|| EncodeError::not_text(schema.key_type(), schema.layout()))
     }
 
-    /// Reads a row key from its text, as [`to_text`](Self::to_text) gives it.
+    /// Decodes a row key from its text, as [`to_text`](Self::to_text) returns it.
     ///
     /// # Errors
     /// Those of [`decode`](Self::decode).
@@ -157,11 +156,11 @@ pub trait RowKey {
         Self::SCHEMA.row_key_schema()
     }
 
-    /// The SQL expressions of the typed fields and the salt.
+    /// The SQL expressions that compute the typed fields and the salt.
     ///
     /// # Errors
-    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), and for numbers that are wider than
-    /// SQL's, `bit_reverse`, and a salt that SQL cannot recompute.
+    /// Those of [`Schema::sql`]: those of [`row_key_schema`](Self::row_key_schema), and for a number wider than an
+    /// `INT64`, a field with `bit_reverse`, or a salt that SQL cannot recompute.
     fn sql() -> Result<Sql, SqlError> {
         Self::SCHEMA.sql()
     }
@@ -175,7 +174,7 @@ pub trait OwnedRowKey: for<'a> RowKey<Decoded<'a> = Self> + Sized + Send + Sync 
 /// The type of a table's row keys.
 ///
 /// The derive of [`RowKey`] implements it for every key type without borrowed fields. A key with a hashed field cannot be
-/// read back, so its tables return [`RawKey`]s.
+/// decoded, so its tables return [`RawKey`]s.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the key of a table",
     label = "not a row key that owns its fields",
@@ -185,7 +184,7 @@ pub trait TableKey: RowKey + Send + Sync + 'static {
     /// What a table returns for a stored key: the key itself, or its bytes.
     type Stored: Send + 'static;
 
-    /// Reads a stored key, with every check that is possible.
+    /// Decodes a stored key, or only checks it if a hashed field prevents decoding.
     ///
     /// # Errors
     /// For a key that is not of this type.
@@ -201,7 +200,7 @@ impl<K: OwnedRowKey> TableKey for K {
     }
 }
 
-/// The bytes of a row key that cannot be read back, because a field of it is a hash.
+/// The bytes of a row key that cannot be decoded, because one of its fields is a hash.
 ///
 /// Its tag, salt, widths and other fields have been checked.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

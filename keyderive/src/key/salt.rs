@@ -11,9 +11,9 @@ use super::{decimal, ordered};
 
 /// The salt of a key type: its buckets, the fields that choose one, and its place in the key.
 ///
-/// Unless [`hash`](Self::hash) is Java's, the bucket is the FarmHash fingerprint of the encoded fields
-/// that the salt is over, in key order and joined by the delimiter, without tag and salt; as a signed number,
-/// reduced by `rem_euclid` to `0..range`. In BigQuery and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
+/// Unless [`hash`](Self::hash) is Java's, the hash is the FarmHash fingerprint of the encoded salted fields, in key
+/// order and joined by the delimiter, without tag and salt. The bucket is that hash, as a signed number, modulo
+/// `range` (`rem_euclid`). In BigQuery and Spanner SQL it is `MOD(MOD(FARM_FINGERPRINT(k), range) + range, range)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
@@ -135,8 +135,8 @@ impl Salt {
         self.width as usize
     }
 
-    /// The bucket of a key whose hashed part is `bytes`: the encoded fields that the salt is over, joined by
-    /// the delimiter; with [`SaltHash::Java`], the whole key without its salt.
+    /// The bucket for `bytes`: the encoded salted fields, joined by the delimiter; with [`SaltHash::Java`], the whole
+    /// key without its salt.
     #[must_use]
     #[inline]
     pub fn bucket(&self, bytes: &[u8]) -> i32 {
@@ -152,7 +152,7 @@ impl Salt {
             // The same as below without a division, also for a negative number.
             return (hash & u64::from(self.range - 1)) as i32;
         }
-        // The remainder is below a u16.
+        // The remainder is below `range`, which is a u16.
         hash.cast_signed().rem_euclid(i64::from(self.range)) as i32
     }
 
@@ -174,7 +174,7 @@ impl Salt {
         if self.is_padded() { self.width() } else { decimal::width(bucket.unsigned_abs() as u128) }
     }
 
-    /// The length of a bucket in bytes; the least length without one.
+    /// The length of `bucket` in bytes; if it is `None`, of the shortest bucket.
     pub(crate) const fn len(&self, bucket: Option<i32>) -> usize {
         match bucket {
             Some(bucket) => self.digits(bucket) + (bucket < 0) as usize,

@@ -70,7 +70,8 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `min_len`, `max_len` | the least and the greatest length of a key, in bytes |
 /// | `template` | the text of [`Schema::template`] |
 ///
-/// All names are always present. New releases may add names; a change of what one means is another `format_version`.
+/// All names are always present. New releases may add names; a name that changes its meaning changes the
+/// `format_version`.
 ///
 /// # Equality
 /// Two schemas are equal if all of this is equal, the names of Rust types too. To see whether two key types store the
@@ -190,7 +191,7 @@ impl Schema {
         self.fields
     }
 
-    /// The length of the tag and the salt, each with its separator; the least length without a bucket.
+    /// The length of the tag and the salt, each with its separator; if `bucket` is `None`, with the shortest bucket.
     pub(crate) const fn head_len(&self, bucket: Option<i32>) -> usize {
         let tag = match self.tag {
             Some(tag) => tag.len() + 1,
@@ -451,7 +452,7 @@ impl Schema {
             (Layout::Delimited, SaltHash::Java) => {
                 LenBounds { min: salt.len(None), max: salt.len(Some(salt.buckets().start)) }
             }
-            // An Int64 below 64 takes one byte, below 8192 two, of which the second is zero for 256.
+            // An Int64 below 64 takes one byte, one below 8192 two. The second byte is zero at 256, and escaped.
             (Layout::OrderedCode, _) => LenBounds {
                 min: 1,
                 max: match salt.range() {
@@ -503,8 +504,8 @@ impl LenBounds {
 
 /// The most bytes that an Int64 of up to `len` bytes takes once its zero bytes are escaped.
 ///
-/// Up to a length of 8 the first byte is not zero; beyond, one or two of the bytes that hold the length are not. So at
-/// most eight are zero.
+/// Up to a length of 8 the first byte is never zero. In 9 or 10 bytes, the bits that encode the length keep all but
+/// eight bytes from being zero.
 const fn max_escaped_int_len(len: usize) -> usize {
     let zeros = len.saturating_sub(1);
     len + if zeros < 8 { zeros } else { 8 }
@@ -648,7 +649,7 @@ impl Schema {
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
         const START: u64 = 0xcbf2_9ce4_8422_2325;
-        // A change of what a format writes is another `FORMAT_VERSION`, and so another fingerprint.
+        // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
         let mut hasher = Fnv(START).text("keyderive key format 1");
         hasher = match self.layout() {
             Layout::Delimited => hasher.text("text").bytes(&[self.delimiter()]),

@@ -12,7 +12,7 @@ use super::show::Byte;
 /// Column names that SQL reserves.
 const RESERVED: [&str; 2] = ["_key", "_timestamp"];
 
-/// Why a key type cannot be declared as a row key schema.
+/// Why a key type has no row key schema, or no SQL expressions.
 ///
 /// The text names the part of the key, the rule of the service that it breaks, and what to do.
 #[derive(Clone, PartialEq, Eq)]
@@ -54,8 +54,8 @@ impl Error for SqlError {}
 ///
 /// [`to_json`](Self::to_json) gives the message `google.bigtable.admin.v2.Type.Struct` as protobuf JSON,
 /// [`to_yaml`](Self::to_yaml) the file for `gcloud bigtable tables update --row-key-schema-definition-file`, with the
-/// delimiter in base64 (`--row-key-schema-pre-encoded-bytes`). Text layouts declare all parts as strings; the expressions
-/// of [`Schema::sql`] cast the numbers.
+/// delimiter in base64 (`--row-key-schema-pre-encoded-bytes`). In the text layout, all columns are strings; the
+/// expressions of [`Schema::sql`] cast the numbers.
 ///
 /// Columns have the names of the fields. The tag and the salt are called `tag` and `salt`, followed by `_` if a field has
 /// that name: `salt_` beside a field `salt`.
@@ -156,7 +156,7 @@ impl Schema {
     /// The row key schema that declares this key type's parts as columns of SQL.
     ///
     /// # Errors
-    /// A field is called `_key` or `_timestamp`, which SQL reserves, or by a name with other characters than letters,
+    /// A field is called `_key` or `_timestamp`, which SQL reserves, or has a name with characters other than letters,
     /// digits and `_`.
     ///
     /// In the text layout, columns cannot hold bytes at or below the delimiter, and only the delimiter can end them:
@@ -232,7 +232,7 @@ impl Schema {
             ));
         }
         if !field.name().bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            return Err(fault("has a name that is no column's; use letters, digits and `_`".into()));
+            return Err(fault("has a name that a column cannot have; use letters, digits and `_`".into()));
         }
         if let Layout::OrderedCode = self.layout() {
             return Ok(match field.format() {
@@ -243,8 +243,8 @@ impl Schema {
         }
         if let Format::Custom(name) = field.format() {
             return Err(fault(format!(
-                "is written by `{name}`, which may write any byte, and a delimited row key schema takes none \
-                 at or below its delimiter; `layout = \"ordered\"` takes any for a new table"
+                "is written by `{name}`, which may write any byte, but a delimited row key schema allows none \
+                 at or below its delimiter; use `layout = \"ordered\"` for a new table"
             )));
         }
         let least = least_byte(field.format()).filter(|least| *least <= self.delimiter());
@@ -281,7 +281,7 @@ fn least_byte(format: Format) -> Option<u8> {
 /// The error for a part that can hold this byte.
 fn below_delimiter(byte: u8, delimiter: u8) -> String {
     format!(
-        "can hold {}, and a delimited row key schema takes no byte at or below its delimiter {}; choose a \
+        "can contain {}, but a delimited row key schema allows no byte at or below its delimiter {}; choose a \
          delimiter below {} for a new table, or `layout = \"ordered\"`",
         Byte(byte),
         Byte(delimiter),
@@ -367,7 +367,7 @@ impl fmt::Display for Sql {
 }
 
 impl Schema {
-    /// The expressions that give the typed fields and the salt over the columns of the row key schema.
+    /// The expressions over the columns of the row key schema that compute the typed fields and the salt.
     ///
     /// # Errors
     /// Those of [`row_key_schema`](Self::row_key_schema); for a field whose numbers can have more than 20 digits, whose
@@ -511,7 +511,7 @@ impl Schema {
         let name = quoted(field.name());
         let fault = |reason: &str| {
             SqlError(format!(
-                "field `{}` of `{}` {reason}, so SQL cannot give its number; select the columns of the row key \
+                "field `{}` of `{}` {reason}, so SQL cannot compute its number; select the columns of the row key \
                  schema as they are",
                 field.name(),
                 self.key_type()

@@ -1,4 +1,4 @@
-//! Plans as data of serde, for other processes.
+//! Serializes and deserializes plans with serde, for other processes.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -156,7 +156,7 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
         let schema = K::SCHEMA;
         if fingerprint != schema.fingerprint().to_string() {
             return Err(D::Error::custom(format_args!(
-                "the plan is of a key type with the fingerprint `{fingerprint}`, and that of `{}` is `{}`",
+                "the plan is for a key type with the fingerprint `{fingerprint}`, but `{}` has the fingerprint `{}`",
                 schema.key_type(),
                 schema.fingerprint(),
             )));
@@ -186,10 +186,11 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
         let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
         let selection = Selection { schema, encodings, cuts, constraints, window, after };
         selection.check().map_err(D::Error::custom)?;
-        // Each constraint needs words, and no other field may have some: `explain` would show other constraints than are read.
+        // Each constrained field needs words, and no other field may have any: otherwise `explain` would show
+        // constraints that the scan does not have.
         if !selection.constraints.iter().map(|constraint| constraint.field).eq(0..ends) {
             return Err(D::Error::custom(format_args!(
-                "the plan of `{}` has constraints in words of other fields than it has in bytes",
+                "the plan of `{}` describes other fields than it constrains",
                 schema.key_type()
             )));
         }

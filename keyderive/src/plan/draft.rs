@@ -1,8 +1,8 @@
 //! The runtime half of the derived scan builders: constraints, lists of values, and the stages of a builder.
 //!
-//! The stages carry the compiler's messages for a call out of order: the derive cannot print `#[diagnostic::…]`, which
-//! cannot be named in a module with `#![no_implicit_prelude]`. The messages name fields by types, since the derive
-//! declares a type of each field's name.
+//! The stages carry the compiler's messages for a call out of order: the derive cannot generate `#[diagnostic::…]`,
+//! which cannot be named in a module with `#![no_implicit_prelude]`. The messages name a field by a type, which the
+//! derive declares with the field's name.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -217,7 +217,7 @@ fn range_words<A: fmt::Debug>(range: &impl RangeBounds<A>) -> String {
 #[diagnostic::on_unimplemented(
     message = "a field of the type `{T}` cannot be fixed to `{Self}`",
     label = "the list holds `{Self}`",
-    note = "a field of text takes `&str`, `String` and `Cow<str>`, one of bytes `&[u8]`, `Vec<u8>` and `[u8; N]`, each other one what its method without `_any_of` takes; all of them also by reference"
+    note = "a text field takes `&str`, `String` and `Cow<str>`; a bytes field takes `&[u8]`, `Vec<u8>` and `[u8; N]`; any other field takes what its method without `_any_of` takes; references to these work too"
 )]
 pub trait Listed<C, T: KeyField<C>, How> {
     /// Passes the value to `writer`, as the field takes it.
@@ -313,7 +313,8 @@ pub trait NextAt<const N: usize> {
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
 pub trait IsFirst<K, F> {
-    /// The format of the field. It comes from the stage, so that a call of `_range` on a field without ranges is the error.
+    /// The format of the field. It comes from the stage, so that the compiler reports the call of `_range` on a field
+    /// without ranges.
     type Codec;
 }
 
@@ -345,7 +346,7 @@ pub trait IsThird<K, A, B, F> {
     label = "`{Before}` are fixed first, in this order: write `{K}::scan()`, then each of them, then `{F}`",
     note = "the fields of `{K}` are constrained from the left, each once; nothing comes after a range or a prefix"
 )]
-pub trait IsBehind<K, Before, F> {
+pub trait IsAfter<K, Before, F> {
     /// As for [`IsFirst`].
     type Codec;
 }
@@ -366,15 +367,15 @@ impl<K, A, B, F: NextAt<N>, const N: usize> IsThird<K, A, B, F> for Fixed<N> {
 }
 
 #[diagnostic::do_not_recommend]
-impl<K, Before, F: NextAt<N>, const N: usize> IsBehind<K, Before, F> for Fixed<N> {
+impl<K, Before, F: NextAt<N>, const N: usize> IsAfter<K, Before, F> for Fixed<N> {
     type Codec = F::Codec;
 }
 
 /// The derive implements this for the type of a hashed field's name: a scan can end once `N` fields are fixed.
 pub trait EndsAt<const N: usize> {}
 
-/// The stages at which a scan of `K` can be planned, whose field `F` is stored as a hash: once a hash is fixed, only whole
-/// keys can be looked up.
+/// The stages at which a scan of `K` can be planned. The field `F` of `K` is stored as a hash: once it is fixed, only
+/// whole keys can be looked up.
 #[diagnostic::on_unimplemented(
     message = "a scan of `{K}` cannot end between its hashed field `{F}` and its last field",
     label = "fix every field, for a point read, or none from the hashed one on"

@@ -28,8 +28,8 @@ const MAX_COUNTED_BATCHES: usize = 4;
 /// text is for people: its wording may change in any release. It shows keys as text, also in hexadecimal if the text has
 /// escapes.
 ///
-/// As data of serde it has the same parts. Each shown request is a [`Request`], with keys and ranges in hexadecimal, and
-/// again as readable `text`.
+/// Serialized with serde, it has the same parts. Each shown request is a [`Request`], with keys and ranges in
+/// hexadecimal, and again as readable `text`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Explain {
     key_type: &'static str,
@@ -97,15 +97,15 @@ struct LastRow {
 #[derive(Serialize)]
 struct WithText<'a, T, W> {
     #[serde(flatten)]
-    asked: &'a T,
+    item: &'a T,
     text: W,
 }
 
 fn requests_with_text<S: Serializer>(requests: &[Request], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(requests.iter().map(|asked| {
-        let keys = asked.keys().iter().map(|key| Readable(key).to_string());
-        let text: Vec<_> = keys.chain(asked.ranges().iter().map(KeyRange::to_string)).collect();
-        WithText { asked, text }
+    serializer.collect_seq(requests.iter().map(|item| {
+        let keys = item.keys().iter().map(|key| Readable(key).to_string());
+        let text: Vec<_> = keys.chain(item.ranges().iter().map(KeyRange::to_string)).collect();
+        WithText { item, text }
     }))
 }
 
@@ -115,7 +115,7 @@ fn key_with_text<S: Serializer>(key: &[u8], serializer: S) -> Result<S::Ok, S::E
 }
 
 fn window_with_text<S: Serializer>(window: &Option<KeyRange>, serializer: S) -> Result<S::Ok, S::Error> {
-    window.as_ref().map(|asked| WithText { asked, text: asked.to_string() }).serialize(serializer)
+    window.as_ref().map(|item| WithText { item, text: item.to_string() }).serialize(serializer)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -132,7 +132,7 @@ impl Explain {
         let words = Describer { selection, schema: selection.schema };
         let CountedRequests { requests, request_count, buckets, has_more } =
             CountedRequests::of(selection, options.reversed);
-        let reads = match (request_count, selection.is_whole(), selection.encodings.choices()) {
+        let reads = match (request_count, selection.is_fully_fixed(), selection.encodings.choices()) {
             (0, ..) => ReadKind::Nothing,
             (_, true, 1) => ReadKind::Point,
             (_, true, _) => ReadKind::Points,
@@ -255,7 +255,7 @@ impl Describer<'_> {
     }
 
     fn no_order(reversed: bool) -> String {
-        let none = "none among buckets: rows come as they arrive";
+        let none = "none across buckets: rows are delivered as they arrive";
         if reversed { format!("{none}, reversed within each") } else { none.to_owned() }
     }
 
@@ -393,7 +393,8 @@ impl fmt::Display for LastRow {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rows, is_sent } = *self;
-        let how = if is_sent { "sent with each request" } else { "counted after the key filter" };
+        let how =
+            if is_sent { "sent with each request" } else { "counted by the client, after the key filter" };
         write!(f, "{rows} {}, {how}", plural(rows, "row"))
     }
 }

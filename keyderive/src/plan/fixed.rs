@@ -1,7 +1,7 @@
 //! The rows of one choice of the fixed fields: a key, or a range of keys, in each bucket that can hold them.
 
 use super::request::{KeyRange, prefix_end};
-use super::selection::{Choice, Encodings};
+use super::selection::{Combination, Encodings};
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
 use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end};
 
@@ -14,9 +14,10 @@ pub(super) struct FixedFields {
     pub(super) spans: Vec<Span>,
 }
 
-/// Rows by their keys; or, in each bucket alike, by the rest of their keys after the head and the fields left of the salt.
+/// Rows by their stored keys; or, the same for every bucket, by what follows the head and the fields left of the salt
+/// in their keys.
 #[derive(Clone, Debug)]
-pub(super) enum Rows {
+pub(super) enum RowSelection {
     /// The row with this key.
     Key(Vec<u8>),
     /// The rows from `start`, inclusive, to `end`, exclusive, or to the end of the bucket.
@@ -41,7 +42,7 @@ pub(super) enum Buckets {
 
 impl Buckets {
     /// The bucket, if only one can hold a row.
-    pub(super) fn known(self) -> Option<i32> {
+    pub(super) fn single(self) -> Option<i32> {
         match self {
             Self::One(bucket) => Some(bucket),
             Self::Unsalted | Self::All | Self::Interleaved => None,
@@ -49,7 +50,7 @@ impl Buckets {
     }
 }
 
-impl Rows {
+impl RowSelection {
     /// The same rows without `left`, which all their keys begin with.
     pub(super) fn after(self, left: &[u8]) -> Self {
         let after = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
@@ -85,7 +86,7 @@ impl FixedFields {
     }
 
     /// Joins the chosen encodings.
-    pub(super) fn assemble(&mut self, encodings: &Encodings, choice: &Choice) {
+    pub(super) fn assemble(&mut self, encodings: &Encodings, choice: &Combination) {
         self.bytes.clear();
         self.spans.clear();
         for field in 0..encodings.fields() {
@@ -122,47 +123,47 @@ impl FixedFields {
     /// Fails if every key with these fields would be empty or too long.
     pub(super) fn check(&self, buckets: Buckets) -> Result<(), EncodeError> {
         if let Layout::OrderedCode = self.schema.layout() {
-            return self.ordered_check(buckets.known());
+            return self.ordered_check(buckets.single());
         }
-        let head_len = self.schema.head_len(buckets.known());
+        let head_len = self.schema.head_len(buckets.single());
         // The shortest key with these fields.
-        let len = head_len + self.bytes.len() + self.least_rest();
-        let is_whole = self.spans.len() == self.schema.fields().len();
-        check_len(self.schema, if is_whole { len } else { len.max(1) })
+        let len = head_len + self.bytes.len() + self.min_rest_len();
+        let is_fully_fixed = self.spans.len() == self.schema.fields().len();
+        check_len(self.schema, if is_fully_fixed { len } else { len.max(1) })
     }
 
     /// An upper bound of the length that [`check`](Self::check) finds, for every bucket and for all fields that are not longer
     /// than these.
-    pub(super) fn bound(&self) -> usize {
+    pub(super) fn max_key_len(&self) -> usize {
         let schema = self.schema;
         match schema.layout() {
             Layout::Delimited => {
                 // The least bucket is the longest: it has the digits of the greatest, and may have a sign.
-                let widest = self.buckets().known().and(schema.salt()).map(|salt| salt.buckets().start);
-                schema.head_len(widest) + self.bytes.len() + self.least_rest()
+                let widest = self.buckets().single().and(schema.salt()).map(|salt| salt.buckets().start);
+                schema.head_len(widest) + self.bytes.len() + self.min_rest_len()
             }
-            Layout::OrderedCode => self.ordered_bound(),
+            Layout::OrderedCode => self.ordered_max_key_len(),
         }
     }
 
     /// The least length of the fields that are not fixed.
-    fn least_rest(&self) -> usize {
+    fn min_rest_len(&self) -> usize {
         let rest = &self.schema.fields()[self.spans.len()..];
         rest.iter().map(|field| field.width().min()).sum::<usize>() + rest.len().saturating_sub(1)
     }
 
     /// The rows between two cuts of the next field; without cuts, all rows with the fixed fields.
-    pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>) -> Rows {
+    pub(super) fn rows(&self, cuts: Option<&(Cut, Cut)>) -> RowSelection {
         let is_ordered = matches!(self.schema.layout(), Layout::OrderedCode);
         if self.spans.len() == self.schema.fields().len() {
-            return Rows::Key(if is_ordered { self.ordered_key() } else { self.bytes.clone() });
+            return RowSelection::Key(if is_ordered { self.ordered_key() } else { self.bytes.clone() });
         }
         let position = |cut| if is_ordered { self.ordered_position(cut) } else { self.text_position(cut) };
         let (start, end) = cuts.map_or((&Cut::First, &Cut::Last), |(start, end)| (start, end));
         match (position(start), position(end)) {
-            (None, _) => Rows::None,
-            (Some(start), Some(end)) if end <= start => Rows::None,
-            (Some(start), end) => Rows::Range { start, end },
+            (None, _) => RowSelection::None,
+            (Some(start), Some(end)) if end <= start => RowSelection::None,
+            (Some(start), end) => RowSelection::Range { start, end },
         }
     }
 
@@ -184,7 +185,8 @@ impl FixedFields {
             Cut::Last => return prefix_end(&self.bytes),
             Cut::Before(encoding) | Cut::After(encoding) | Cut::AfterPrefix(encoding) => encoding,
         };
-        // A delimited field never holds these bytes, so every value below such a bound is at or below its bytes up to there.
+        // A delimited field never contains a forbidden byte, so a value is below a bound that does exactly if it is at
+        // or below the bytes before that byte.
         let forbidden = encoding.iter().position(|byte| delimited && *byte <= delimiter);
         match (cut, forbidden) {
             (_, Some(len)) => after(&encoding[..len]),
@@ -209,10 +211,10 @@ impl FixedFields {
     }
 
     /// An upper bound of the length of the key of only the fixed fields, for every bucket and with none of them dropped.
-    fn ordered_bound(&self) -> usize {
+    fn ordered_max_key_len(&self) -> usize {
         let mut head = Vec::new();
         self.schema.write_head(None, &[], &mut head);
-        let bucket = if self.buckets().known().is_some() { MAX_BUCKET_LEN } else { 0 };
+        let bucket = if self.buckets().single().is_some() { MAX_BUCKET_LEN } else { 0 };
         head.len() + bucket + self.ordered_separator().len() + self.bytes.len()
     }
 
@@ -235,7 +237,7 @@ impl FixedFields {
     }
 
     /// The position after every key with the fixed fields; `None` for the end of the table.
-    fn ordered_end(&self) -> Option<Vec<u8>> {
+    fn ordered_range_end(&self) -> Option<Vec<u8>> {
         match self.spans.last() {
             Some(last) => {
                 Some([self.ordered_separator(), &self.bytes[..last.end], &AFTER_SEPARATOR].concat())
@@ -253,7 +255,7 @@ impl FixedFields {
             Cut::Before(raw) => Some(part(raw)),
             Cut::After(raw) => Some([part(raw), AFTER_SEPARATOR.to_vec()].concat()),
             Cut::AfterPrefix(raw) if !raw.is_empty() => prefix_end(&part(raw)),
-            Cut::AfterPrefix(_) | Cut::Last => self.ordered_end(),
+            Cut::AfterPrefix(_) | Cut::Last => self.ordered_range_end(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Scans: constraints, exact row ranges, buckets, explain. No I/O, no async.
 //!
 //! `Key::scan()` begins a scan; its builder fixes fields from the left, and may end with a range or a prefix. The result
-//! is a [`Plan`], which gives the requests of the scan without a table.
+//! is a [`Plan`], which computes the requests of the scan without a table.
 
 mod data;
 mod draft;
@@ -17,16 +17,17 @@ use std::fmt;
 use std::marker::PhantomData;
 
 #[doc(hidden)]
-pub use draft::{CanPlan, EndsAt, IsBehind, IsFirst, IsSecond, IsThird, Listed, NextAt};
+pub use draft::{CanPlan, EndsAt, IsAfter, IsFirst, IsSecond, IsThird, Listed, NextAt};
 pub use draft::{Draft, Ended, Fixed};
 pub use explain::Explain;
-pub(crate) use request::RequestSize;
 pub use request::{KeyRange, Request, prefix_end};
 
 pub(crate) use explain::ExplainOptions;
 #[cfg(feature = "client")]
 pub(crate) use explain::{Limit, VersionsRead};
 use position::Position;
+#[cfg(feature = "client")]
+pub(crate) use request::RequestSize;
 #[cfg(feature = "client")]
 pub(crate) use request_batches::RequestBatches;
 use selection::Selection;
@@ -68,8 +69,8 @@ use crate::key::{EncodeError, Field};
 ///
 /// # As data
 /// A plan is `Serialize` and `Deserialize`, so that another process can run it. Deserializing fails if the key type there
-/// has another fingerprint. The data has each constraint twice: as bytes of keys, which are what is read, and in words,
-/// which only [`explain`](Self::explain) shows.
+/// has another fingerprint. The data has each constraint twice: as key bytes, which decide what is read, and in words,
+/// for [`explain`](Self::explain).
 pub struct Plan<K: ?Sized> {
     selection: Selection,
     key: PhantomData<fn() -> K>,
@@ -108,18 +109,18 @@ impl<K: ?Sized> Plan<K> {
     /// Whether the plan is the read of one row by its whole key.
     #[must_use]
     pub fn is_point_read(&self) -> bool {
-        self.selection.is_whole() && self.selection.encodings.choices() == 1
+        self.selection.is_fully_fixed() && self.selection.encodings.choices() == 1
     }
 
     /// Whether every field is fixed, so that requests have only row keys.
     #[cfg(feature = "client")]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.selection.is_whole()
+    pub(crate) fn is_fully_fixed(&self) -> bool {
+        self.selection.is_fully_fixed()
     }
 
     /// Whether nothing is constrained.
     #[cfg(feature = "client")]
-    pub(crate) fn is_full(&self) -> bool {
+    pub(crate) fn is_unconstrained(&self) -> bool {
         let Selection { constraints, window, after, .. } = &self.selection;
         constraints.is_empty() && window.is_none() && after.is_none()
     }
@@ -157,7 +158,7 @@ impl<K: ?Sized> Plan<K> {
 
     /// The plan in words, with the options of a table's scan.
     #[cfg(feature = "client")]
-    pub(crate) fn explain_run(&self, options: ExplainOptions) -> Explain {
+    pub(crate) fn explain_with(&self, options: ExplainOptions) -> Explain {
         Explain::of(&self.selection, options)
     }
 

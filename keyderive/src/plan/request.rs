@@ -9,7 +9,7 @@ use crate::key::{Hex, MAX_KEY_LEN, Readable};
 
 /// One request of a plan: rows by their keys, and ranges of rows.
 ///
-/// It has a key or a range at least. Keys and ranges are ascending and do not overlap.
+/// It has at least one key or range. Keys and ranges are ascending and do not overlap.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Request {
     bucket: Option<i32>,
@@ -23,14 +23,14 @@ impl Request {
         Self { bucket, keys: Vec::new(), ranges: Vec::new() }
     }
 
-    pub(super) fn push(&mut self, rows: Asked) {
+    pub(super) fn push(&mut self, rows: RowSetItem) {
         match rows {
-            Asked::Key(key) => self.keys.push(key),
-            Asked::Range(range) => self.ranges.push(range),
+            RowSetItem::Key(key) => self.keys.push(key),
+            RowSetItem::Range(range) => self.ranges.push(range),
         }
     }
 
-    /// Sorts keys and ranges, which were pushed in the order of the scan.
+    /// Puts keys and ranges in ascending order; `push` added them in the order of the scan.
     pub(super) fn ascending(mut self, reversed: bool) -> Self {
         if reversed {
             self.keys.reverse();
@@ -61,7 +61,7 @@ impl Request {
     /// Whether the request reads the row with this key.
     #[must_use]
     pub fn asks_for(&self, key: &[u8]) -> bool {
-        self.keys.iter().any(|asked| asked == key) || self.ranges.iter().any(|range| range.contains(key))
+        self.keys.iter().any(|item| item == key) || self.ranges.iter().any(|range| range.contains(key))
     }
 
     /// The keys and the ranges, without the bucket.
@@ -78,7 +78,7 @@ impl Request {
 pub(crate) struct RequestSize(usize);
 
 impl RequestSize {
-    /// Below the limit by more than a last range of two long keys, and the names.
+    /// Leaves room below the limit for a last range of two long keys, and for the names in the request.
     const FULL: usize = 500 << 10;
 
     /// What the message adds to a key or a bound.
@@ -104,7 +104,7 @@ impl RequestSize {
 
 /// A row or the rows of a range.
 #[derive(Clone, Debug)]
-pub(super) enum Asked {
+pub(super) enum RowSetItem {
     Key(Vec<u8>),
     Range(KeyRange),
 }
@@ -188,8 +188,8 @@ impl KeyRange {
 
 /// Shortens a bound that is longer than any row key; `None` is the end of the table.
 ///
-/// A key of at most 4096 bytes is below such a bound if it is at or below its first 4096 bytes, so the new bound is right
-/// after these.
+/// A row key is below such a bound exactly if it is at or below the bound's first 4096 bytes, so the new bound comes
+/// right after those.
 fn within_key_len(mut bound: Vec<u8>) -> Option<Vec<u8>> {
     if bound.len() <= MAX_KEY_LEN {
         return Some(bound);

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::fixed::{Buckets, FixedFields, Rows};
-use super::request::{Asked, KeyRange, Request, RequestSize, prefix_end};
-use super::selection::{Choice, Selection};
+use super::fixed::{Buckets, FixedFields, RowSelection};
+use super::request::{KeyRange, Request, RequestSize, RowSetItem, prefix_end};
+use super::selection::{Combination, Selection};
 use crate::key::{Layout, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
@@ -19,7 +19,7 @@ const BATCH_BYTES: usize = 4 << 20;
 pub(crate) struct RequestBatches<'s> {
     selection: Cow<'s, Selection>,
     /// The next choice of the fixed values to add.
-    choice: Option<Choice>,
+    choice: Option<Combination>,
     reversed: bool,
     fixed: FixedFields,
     head: Vec<u8>,
@@ -34,23 +34,23 @@ struct RequestBatch {
 }
 
 impl RequestBatch {
-    fn push(&mut self, bucket: Option<i32>, asked: Asked) {
+    fn push(&mut self, bucket: Option<i32>, item: RowSetItem) {
         let (request, size) =
             self.requests.entry(bucket).or_insert_with(|| (Request::new(bucket), RequestSize::default()));
         self.bytes -= size.bytes();
-        match &asked {
-            Asked::Key(key) => size.add_key(key),
-            Asked::Range(range) => size.add_range(range),
+        match &item {
+            RowSetItem::Key(key) => size.add_key(key),
+            RowSetItem::Range(range) => size.add_range(range),
         }
         self.bytes += size.bytes();
         self.full |= size.is_full() || self.bytes >= BATCH_BYTES;
-        request.push(asked);
+        request.push(item);
     }
 }
 
 impl<'s> RequestBatches<'s> {
     pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
-        let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
+        let choice = Combination::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         let mut batches = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
         batches.skip_to_position();
@@ -59,7 +59,7 @@ impl<'s> RequestBatches<'s> {
 
     /// The first and the last choice that can have rows in a range of stored keys; choices between the two may have none.
     /// Tests few choices.
-    pub(super) fn ends_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
+    pub(super) fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Combination, Combination)> {
         let buckets = match self.selection.schema.salt() {
             Some(salt) => Some(self.buckets_in(salt, range)?),
             None => None,
@@ -67,9 +67,9 @@ impl<'s> RequestBatches<'s> {
         let (first, last) = buckets.unzip();
         let encodings = self.selection.encodings.clone();
         let after = KeyRange::new(range.start(), None);
-        let from = Choice::first_where(&encodings, false, |choice| self.reaches(choice, last, &after))?;
+        let from = Combination::first_where(&encodings, false, |choice| self.reaches(choice, last, &after))?;
         let before = KeyRange::new([], range.end().map(<[u8]>::to_vec));
-        let to = Choice::first_where(&encodings, true, |choice| self.reaches(choice, first, &before))?;
+        let to = Combination::first_where(&encodings, true, |choice| self.reaches(choice, first, &before))?;
         Some((from, to))
     }
 
@@ -104,104 +104,104 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Whether a choice can have rows in a range, in this bucket.
-    fn reaches(&mut self, choice: &Choice, bucket: Option<i32>, range: &KeyRange) -> bool {
+    fn reaches(&mut self, choice: &Combination, bucket: Option<i32>, range: &KeyRange) -> bool {
         let (buckets, rows) = self.rows_of(choice);
         let bucket = match buckets {
             Buckets::One(_) | Buckets::All => bucket,
             Buckets::Unsalted | Buckets::Interleaved => None,
         };
-        self.stored(bucket, &rows).overlaps(range)
+        self.in_bucket(bucket, &rows).overlaps(range)
     }
 
     /// Skips the choices whose rows are all before the position to resume at.
     fn skip_to_position(&mut self) {
         let after = self.selection.after.clone();
-        // In the other direction the remaining rows come first.
+        // A scan in the other direction starts within the remaining rows, so it skips nothing.
         let after = after.filter(|after| after.is_reversed() == self.reversed && self.choice.is_some());
         let Some(after) = after else { return };
         let encodings = self.selection.encodings.clone();
-        self.choice = Choice::first_where(&encodings, self.reversed, |choice| {
+        self.choice = Combination::first_where(&encodings, self.reversed, |choice| {
             let (buckets, rows) = self.rows_of(choice);
             // The position is the same in every bucket.
             let bucket = match (buckets, self.selection.schema.salt()) {
                 (Buckets::All, Some(salt)) => Some(salt.buckets().start),
-                _ => buckets.known(),
+                _ => buckets.single(),
             };
-            self.stored(bucket, &rows).overlaps(&after.remaining(self.selection.schema, bucket))
+            self.in_bucket(bucket, &rows).overlaps(&after.remaining(self.selection.schema, bucket))
         });
     }
 
     /// Whether there is no request.
-    pub(super) fn asks_nothing(mut self) -> bool {
+    pub(super) fn has_no_request(mut self) -> bool {
         let mut batch = RequestBatch::default();
         while batch.requests.is_empty() {
             let Some(choice) = self.choice.take() else { return true };
-            self.ask(choice, &mut batch);
+            self.add_and_advance(choice, &mut batch);
         }
         false
     }
 
     /// Adds the rows of a choice to the batch, and advances to the next choice.
-    fn ask(&mut self, mut choice: Choice, batch: &mut RequestBatch) {
-        self.ask_buckets(&choice, batch);
+    fn add_and_advance(&mut self, mut choice: Combination, batch: &mut RequestBatch) {
+        self.add_combination(&choice, batch);
         if choice.advance(&self.selection.encodings, self.reversed) {
             self.choice = Some(choice);
         }
     }
 
     /// The buckets that can hold rows of a choice, and the rows without their head and the fields left of the salt.
-    fn rows_of(&mut self, choice: &Choice) -> (Buckets, Rows) {
+    fn rows_of(&mut self, choice: &Combination) -> (Buckets, RowSelection) {
         self.fixed.assemble(&self.selection.encodings, choice);
         let rows = self.fixed.rows(self.selection.cuts.as_ref()).after(self.fixed.left());
         (self.fixed.buckets(), rows)
     }
 
-    /// The same rows in a bucket, by whole keys.
-    fn stored(&mut self, bucket: Option<i32>, rows: &Rows) -> Rows {
+    /// The rows in one bucket, by their whole stored keys.
+    fn in_bucket(&mut self, bucket: Option<i32>, rows: &RowSelection) -> RowSelection {
         self.head.clear();
         self.selection.schema.write_head(bucket, self.fixed.left(), &mut self.head);
         let at = |after: &[u8]| [&self.head, after].concat();
         match rows {
-            Rows::Key(key) => Rows::Key(at(key)),
-            Rows::Range { start, end } => {
+            RowSelection::Key(key) => RowSelection::Key(at(key)),
+            RowSelection::Range { start, end } => {
                 let end = end.as_ref().map_or_else(|| prefix_end(&self.head), |end| Some(at(end)));
-                Rows::Range { start: at(start), end }
+                RowSelection::Range { start: at(start), end }
             }
-            Rows::None => Rows::None,
+            RowSelection::None => RowSelection::None,
         }
     }
 
     /// Adds the rows of a choice to the batch, for each bucket that can hold one.
-    fn ask_buckets(&mut self, choice: &Choice, batch: &mut RequestBatch) {
+    fn add_combination(&mut self, choice: &Combination, batch: &mut RequestBatch) {
         let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
             (Buckets::All, Some(salt)) => {
                 for bucket in salt.buckets() {
-                    self.ask_bucket(Some(bucket), &rows, batch);
+                    self.add_bucket(Some(bucket), &rows, batch);
                 }
             }
-            _ => self.ask_bucket(buckets.known(), &rows, batch),
+            _ => self.add_bucket(buckets.single(), &rows, batch),
         }
     }
 
-    fn ask_bucket(&mut self, bucket: Option<i32>, rows: &Rows, batch: &mut RequestBatch) {
-        let asked = match self.stored(bucket, rows) {
-            Rows::Key(key) => Asked::Key(key),
-            Rows::Range { start, end } => {
+    fn add_bucket(&mut self, bucket: Option<i32>, rows: &RowSelection, batch: &mut RequestBatch) {
+        let item = match self.in_bucket(bucket, rows) {
+            RowSelection::Key(key) => RowSetItem::Key(key),
+            RowSelection::Range { start, end } => {
                 let range = KeyRange::new(start, end);
                 // No key lies between two bounds that are longer than any key and equal up to 4096 bytes.
                 if range.is_empty() {
                     return;
                 }
-                Asked::Range(range)
+                RowSetItem::Range(range)
             }
-            Rows::None => return,
+            RowSelection::None => return,
         };
         let Selection { schema, window, after, .. } = &*self.selection;
         let remaining = after.as_ref().map(|after| after.remaining(schema, bucket));
-        let asked = within(asked, window.as_ref()).and_then(|asked| within(asked, remaining.as_ref()));
-        if let Some(asked) = asked {
-            batch.push(bucket, asked);
+        let item = within(item, window.as_ref()).and_then(|item| within(item, remaining.as_ref()));
+        if let Some(item) = item {
+            batch.push(bucket, item);
         }
     }
 }
@@ -221,15 +221,15 @@ fn partition_point(range: Range<i32>, mut holds: impl FnMut(i32) -> bool) -> i32
 }
 
 /// The part of a row or range that is in the window.
-fn within(asked: Asked, window: Option<&KeyRange>) -> Option<Asked> {
+fn within(item: RowSetItem, window: Option<&KeyRange>) -> Option<RowSetItem> {
     let Some(window) = window else {
-        return Some(asked);
+        return Some(item);
     };
-    match asked {
-        Asked::Key(key) => window.contains(&key).then_some(Asked::Key(key)),
-        Asked::Range(range) => {
+    match item {
+        RowSetItem::Key(key) => window.contains(&key).then_some(RowSetItem::Key(key)),
+        RowSetItem::Range(range) => {
             let range = range.intersection(window);
-            (!range.is_empty()).then_some(Asked::Range(range))
+            (!range.is_empty()).then_some(RowSetItem::Range(range))
         }
     }
 }
@@ -240,7 +240,7 @@ impl Iterator for RequestBatches<'_> {
     fn next(&mut self) -> Option<Vec<Request>> {
         let mut batch = RequestBatch::default();
         while let Some(choice) = self.choice.take() {
-            self.ask(choice, &mut batch);
+            self.add_and_advance(choice, &mut batch);
             if batch.full {
                 break;
             }

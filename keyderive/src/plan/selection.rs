@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::PlanError;
-use super::fixed::{Buckets, FixedFields, Rows};
+use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::position::Position;
 use super::request::KeyRange;
 use super::request_batches::RequestBatches;
@@ -30,7 +30,7 @@ pub(super) struct Selection {
     pub(super) after: Option<Position>,
 }
 
-/// A constraint in the words of its field's values.
+/// A constraint in words, for `explain`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Constraint {
     pub(super) field: usize,
@@ -50,7 +50,7 @@ impl Selection {
     /// have rows of the ordered layout whose next field may be empty and dropped.
     pub(super) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
         let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_none();
-        if !plain || self.is_whole() || self.encodings.choices() != 1 || !self.is_ordered() {
+        if !plain || self.is_fully_fixed() || self.encodings.choices() != 1 || !self.is_ordered() {
             return None;
         }
         let next = self.schema.fields().get(self.fixed())?;
@@ -67,7 +67,7 @@ impl Selection {
         prefixes.filter(|prefixes| !prefixes.is_empty())
     }
 
-    /// Fails if some choice of the fixed values makes no key.
+    /// Fails if some choice of the fixed values makes a key that is empty or too long.
     pub(super) fn check(&self) -> Result<(), PlanError> {
         let mut fixed = FixedFields::new(self.schema);
         let longest = self.encodings.choose(|one, other| one.len() > other.len());
@@ -79,7 +79,7 @@ impl Selection {
             fixed.assemble(&self.encodings, choice);
             fixed.check(fixed.buckets())?;
         }
-        if self.encodings.choices() > 1 && fixed.bound() > MAX_KEY_LEN {
+        if self.encodings.choices() > 1 && fixed.max_key_len() > MAX_KEY_LEN {
             return self.check_each(fixed);
         }
         Ok(())
@@ -89,9 +89,9 @@ impl Selection {
     /// bucket may take more bytes, or they may drop fewer empty fields.
     fn check_each(&self, mut fixed: FixedFields) -> Result<(), PlanError> {
         if self.encodings.choices() > MAX_CHECKED_CHOICES {
-            return Ok(check_len(self.schema, fixed.bound())?);
+            return Ok(check_len(self.schema, fixed.max_key_len())?);
         }
-        let mut next = Choice::first(&self.encodings, false);
+        let mut next = Combination::first(&self.encodings, false);
         while let Some(mut choice) = next.take() {
             fixed.assemble(&self.encodings, &choice);
             fixed.check(fixed.buckets())?;
@@ -106,14 +106,14 @@ impl Selection {
     }
 
     /// Whether every field is fixed, so that requests have only row keys.
-    pub(super) fn is_whole(&self) -> bool {
+    pub(super) fn is_fully_fixed(&self) -> bool {
         self.fixed() == self.schema.fields().len()
     }
 
     /// The buckets of the first choice; `None` if there is no choice.
     pub(super) fn buckets(&self) -> Option<Buckets> {
         let mut fixed = FixedFields::new(self.schema);
-        fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
+        fixed.assemble(&self.encodings, &Combination::first(&self.encodings, false)?);
         Some(fixed.buckets())
     }
 
@@ -128,28 +128,28 @@ impl Selection {
         let Some(cuts) = &self.cuts else {
             return self.encodings.is_empty();
         };
-        let Some(choice) = Choice::first(&self.encodings, false) else {
+        let Some(choice) = Combination::first(&self.encodings, false) else {
             return true;
         };
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
         // The cuts are the same for each choice.
-        matches!(fixed.rows(Some(cuts)).after(fixed.left()), Rows::None)
+        matches!(fixed.rows(Some(cuts)).after(fixed.left()), RowSelection::None)
     }
 
     /// Whether no row can satisfy the constraints.
     pub(super) fn is_empty(&self) -> bool {
-        self.batches(false).asks_nothing()
+        self.batches(false).has_no_request()
     }
 
     /// The part whose rows are stored in a range of row keys. It shares the bytes of the values, and keeps only values whose
-    /// rows may be in the range, so that not every part of a long list is as long.
+    /// rows may be in the range, so that the parts of a long list are short.
     pub(super) fn within(&self, range: &KeyRange) -> Self {
         let window = match &self.window {
             Some(window) => window.intersection(range),
             None => range.clone(),
         };
-        let ends = RequestBatches::new(Cow::Borrowed(self), false).ends_in(&window);
+        let ends = RequestBatches::new(Cow::Borrowed(self), false).first_and_last_in(&window);
         let encodings = self.encodings.clone().between(ends);
         Self { encodings, window: Some(window), ..self.clone() }
     }
@@ -242,18 +242,18 @@ impl Encodings {
     }
 
     /// For each field, the encoding that is `better` than all others.
-    pub(super) fn choose(&self, better: impl Fn(&[u8], &[u8]) -> bool) -> Choice {
+    pub(super) fn choose(&self, better: impl Fn(&[u8], &[u8]) -> bool) -> Combination {
         let best = |field| {
             (1..self.count(field)).fold(0, |best, at| {
                 if better(self.get(field, at), self.get(field, best)) { at } else { best }
             })
         };
-        Choice((0..self.fields()).map(best).collect())
+        Combination((0..self.fields()).map(best).collect())
     }
 
-    /// The choices from the first to the last of `ends`, and some beside them: fields right of the one in which the two
-    /// differ keep all encodings. Without ends, no choice.
-    pub(super) fn between(mut self, ends: Option<(Choice, Choice)>) -> Self {
+    /// Keeps the choices from the first to the last of `ends`, and possibly some outside: fields right of the first one
+    /// in which the two differ keep all encodings. Without ends, no choice remains.
+    pub(super) fn between(mut self, ends: Option<(Combination, Combination)>) -> Self {
         let ends = ends.filter(|(first, last)| first.0 <= last.0);
         for (field, spans) in self.fields.iter_mut().enumerate() {
             let Some((first, last)) = &ends else {
@@ -272,9 +272,9 @@ impl Encodings {
 
 /// One encoding for each field, by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Choice(Vec<usize>);
+pub(super) struct Combination(Vec<usize>);
 
-impl Choice {
+impl Combination {
     /// The first choice in the order of the keys, or the last one if reversed; `None` if a field has no encoding.
     pub(super) fn first(of: &Encodings, reversed: bool) -> Option<Self> {
         let ends = (0..of.fields()).map(|field| if reversed { of.count(field).wrapping_sub(1) } else { 0 });
@@ -355,7 +355,7 @@ mod tests {
         for counts in [&[3, 1, 4][..], &[1], &[2, 2, 2, 2], &[]] {
             let of = encodings(counts);
             for reversed in [false, true] {
-                let mut all = Vec::from_iter(Choice::first(&of, reversed));
+                let mut all = Vec::from_iter(Combination::first(&of, reversed));
                 while let Some(mut next) = all.last().cloned().filter(|_| all.len() < 64) {
                     if !next.advance(&of, reversed) {
                         break;
@@ -364,13 +364,13 @@ mod tests {
                 }
                 assert_eq!(all.len() as u64, of.choices());
                 for first in 0..=all.len() {
-                    let holds = |choice: &Choice| all[first..].contains(choice);
-                    let found = Choice::first_where(&of, reversed, holds);
+                    let holds = |choice: &Combination| all[first..].contains(choice);
+                    let found = Combination::first_where(&of, reversed, holds);
                     assert_eq!(found.as_ref(), all.get(first), "{counts:?} {reversed}");
                 }
             }
         }
-        assert_eq!(Choice::first_where(&encodings(&[3, 0]), false, |_| true), None);
+        assert_eq!(Combination::first_where(&encodings(&[3, 0]), false, |_| true), None);
     }
 
     /// A part has every choice between its ends, in the order of the whole, and shares the buffer.
@@ -379,7 +379,7 @@ mod tests {
         let of = encodings(&[3, 1, 4, 2]);
         let all = |of: &Encodings| {
             let mut all = Vec::new();
-            let mut next = Choice::first(of, false);
+            let mut next = Combination::first(of, false);
             while let Some(mut choice) = next.take() {
                 let bytes = (0..of.fields()).flat_map(|field| of.get(field, choice.at(field)).to_vec());
                 all.push((bytes.collect::<Vec<_>>(), choice.clone()));
@@ -407,11 +407,11 @@ mod tests {
     fn the_first_choice_of_millions_is_found_in_a_few_steps() {
         let of = encodings(&[255; 4]);
         let mut calls = 0;
-        let found = Choice::first_where(&of, false, |choice| {
+        let found = Combination::first_where(&of, false, |choice| {
             calls += 1;
             choice.0 >= vec![200, 7, 254, 100]
         });
-        assert_eq!(found, Some(Choice(vec![200, 7, 254, 100])));
+        assert_eq!(found, Some(Combination(vec![200, 7, 254, 100])));
         assert!(calls <= 1 + 4 * 8, "{calls}");
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use super::verify::{self, Expected, Verify, VoucherStatus};
-use super::{Table, VERSIONS, marker};
+use super::{DEFAULT_VERSIONS, Table, marker};
 use crate::client::{
     Aggregate, Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema,
 };
@@ -164,7 +164,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// Those of a struct with a flattened field, and of a row type that is only written, are not known.
     pub(super) fn families(&self) -> Vec<Family> {
-        let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(VERSIONS) };
+        let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(DEFAULT_VERSIONS) };
         self.family_names().map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
     }
 
@@ -296,13 +296,13 @@ impl<K: TableKey> CreateTable<K> {
 
     /// Creates the table if it does not exist, and returns whether it did.
     ///
-    /// An existing table is compared as by [`verify`](Self::verify), without rules that are not declared. If it lacks them,
-    /// the voucher of a key type with a tag and the declared marker row are added.
+    /// An existing table is compared as by [`verify`](Self::verify), except for rules that are not declared. The call
+    /// adds the declared marker row, and the voucher of a key type with a tag, if the table lacks them.
     ///
     /// # Errors
     /// When the table can neither be created nor found. [`is_table_mismatch`](Error::is_table_mismatch) for the first
-    /// difference from the declaration, with both sides, and for a table without vouchers, which another program created:
-    /// [`Table::vouch`] adds one.
+    /// difference from the declaration, as expected and as found, and for a table without vouchers, which another
+    /// program created: [`Table::vouch`] adds one.
     ///
     /// # Cancel safety
     /// After a dropped future, the table may exist without its marker. Call it again to complete the table.
@@ -355,8 +355,8 @@ impl<K: TableKey> CreateTable<K> {
     /// ```
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does
-    /// not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
+    /// table that does not vouch for the key type, unless [`allow_unvouched`](Verify::allow_unvouched) accepts it;
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify<K> {
         let all = self.families.iter().map(|family| family.name().to_owned());

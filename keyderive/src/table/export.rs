@@ -204,7 +204,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
 
     /// Runs the export. Nothing is sent before the stream is first polled; dropping it cancels its requests.
     ///
-    /// An error is the stream's last item: of the plan, of the request for the partitions, or of a partition's scan.
+    /// The stream ends with the first error: of the plan, of the request for the partitions, or of a partition's scan.
     #[must_use = "a stream reads nothing until it is polled"]
     pub fn stream(self) -> Exported<K, R>
     where
@@ -307,7 +307,7 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
     /// The next row; none after the last one, or after an error.
     ///
     /// # Cancel safety
-    /// A future that is dropped has taken no row.
+    /// A future that is dropped loses no row.
     pub async fn next(&mut self) -> Option<Result<R::Item, Error>> {
         poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
@@ -349,12 +349,12 @@ impl<K: TableKey, R: ReadRow<K>> Stream for Exported<K, R> {
     type Item = Result<R::Item, Error>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let polled = match self.guard.is_polled() {
+        let polled = match self.guard.record_poll() {
             true => self.poll_row(cx),
             false => Poll::Ready(Some(Err(Error::closed_scan(&self.table)))),
         };
         match &polled {
-            Poll::Pending => self.guard.waits(cx),
+            Poll::Pending => self.guard.register_waker(cx),
             Poll::Ready(Some(Ok(_))) => {}
             Poll::Ready(_) => {
                 self.state = State::Ended;

@@ -81,7 +81,7 @@ pub(super) fn family() -> Family {
 }
 
 /// The ranges without the marker's key, unless that is a key of the key type.
-pub(super) fn leave_out<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+pub(super) fn exclude_marker<K: TableKey>(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     if ranges.iter().any(|range| range.contains(&KEY)) && is_free::<K>() {
         let after = KeyRange::new(AFTER_KEY, None);
         ranges = ranges.iter().map(|range| range.intersection(&after)).collect();
@@ -204,7 +204,7 @@ fn described(layout: &Value) -> String {
     format!("`{}` of `{}` (fingerprint {})", text("template"), text("key_type"), text("fingerprint"))
 }
 
-/// The first part of a layout that differs, with both sides.
+/// The first part of a layout that differs, as expected and as found.
 fn first_difference(expected: &Value, found: &Value) -> Option<String> {
     differs(
         expected,
@@ -316,7 +316,7 @@ mod tests {
 
     #[test]
     fn only_the_markers_key_is_left_out() {
-        let left = |range: KeyRange| leave_out::<Text>(vec![range]);
+        let left = |range: KeyRange| exclude_marker::<Text>(vec![range]);
         assert_eq!(left(KeyRange::new([], None)), [KeyRange::new([0, 0], None)]);
         assert_eq!(left(KeyRange::new([0], Some(vec![1]))), [KeyRange::new([0, 0], Some(vec![1]))]);
         assert_eq!(left(KeyRange::new([], Some(vec![0, 0]))), []);
@@ -325,7 +325,7 @@ mod tests {
         {
             assert_eq!(left(untouched.clone()), [untouched]);
         }
-        assert_eq!(leave_out::<Raw>(vec![KeyRange::new([], None)]), [KeyRange::new([], None)]);
+        assert_eq!(exclude_marker::<Raw>(vec![KeyRange::new([], None)]), [KeyRange::new([], None)]);
     }
 
     #[test]

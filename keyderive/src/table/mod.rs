@@ -1,10 +1,10 @@
-//! Tables: where key, plan, row and client meet.
+//! Typed tables: row keys, plans and rows by serde, on top of the client.
 
-mod both;
 mod create;
 mod export;
 pub mod load;
 mod marker;
+mod put_both;
 mod read;
 mod scan;
 mod verify;
@@ -19,9 +19,9 @@ use std::task::Poll;
 use bytes::Bytes;
 use serde::de::DeserializeOwned;
 
-pub use both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
+pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use scan::{KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
 pub use verify::{Verified, Verify};
@@ -43,8 +43,8 @@ pub const DEFAULT_FAMILY: &str = "cf";
 /// The result of polling a stream that can fail.
 type Next<T> = Poll<Option<Result<T, Error>>>;
 
-/// How many versions of a column are read and kept: a row is one value.
-const VERSIONS: u32 = 1;
+/// How many versions of a column are read and kept by default: a row is one value.
+const DEFAULT_VERSIONS: u32 = 1;
 
 /// A table whose row keys are `K` and whose rows are `R`, by serde.
 ///
@@ -96,7 +96,7 @@ pub struct Table<K, R> {
     family: Arc<str>,
     /// The columns and families of `R`.
     shape: Arc<Shape>,
-    reads: Projection,
+    projection: Projection,
     /// Whether reads take every version of a column, or the newest alone.
     every_version: bool,
     check: Check,
@@ -153,7 +153,7 @@ impl Client {
             family: DEFAULT_FAMILY.into(),
             every_version: shape.has_versions(),
             shape: Arc::new(shape),
-            reads: Projection::Everything,
+            projection: Projection::Everything,
             check: Check::pending(),
             skipped: None,
             types: PhantomData,
@@ -194,8 +194,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table with another row type; requests stay the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, shape, reads, every_version, check, skipped, .. } = self;
-        Table { client, name, family, shape, reads, every_version, check, skipped, types: PhantomData }
+        let Self { client, name, family, shape, projection, every_version, check, skipped, .. } = self;
+        Table { client, name, family, shape, projection, every_version, check, skipped, types: PhantomData }
     }
 
     /// Rejects a filter that the service would reject.
@@ -230,7 +230,7 @@ impl<K, R> Clone for Table<K, R> {
             name: Arc::clone(&self.name),
             family: Arc::clone(&self.family),
             shape: Arc::clone(&self.shape),
-            reads: self.reads.clone(),
+            projection: self.projection.clone(),
             every_version: self.every_version,
             check: self.check.clone(),
             skipped: self.skipped.clone(),

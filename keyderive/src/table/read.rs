@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use serde::de::DeserializeOwned;
 
-use super::{Scan, Table, VERSIONS};
+use super::{DEFAULT_VERSIONS, Scan, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, KeyRange, Plan};
@@ -25,7 +25,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: DeserializeOwned,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let key = self.encode(key)?;
         match self.client.read_row(&self.name, key, Some(self.read_filter())).await? {
             Some(stored) => self.read(&stored).map(Some),
@@ -61,7 +61,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: DeserializeOwned,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let mut encoded = Vec::new();
         for (index, key) in keys.into_iter().enumerate() {
             encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
@@ -131,7 +131,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// If the key cannot be encoded, or the read fails.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let one = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         Ok(self.client.read_row(&self.name, self.encode(key)?, Some(one)).await?.is_some())
     }
@@ -160,7 +160,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// If the key cannot be encoded, or the read fails.
     pub async fn get_raw(&self, key: &K) -> Result<Option<Row>, Error> {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         self.client.read_row(&self.name, self.encode(key)?, None).await
     }
 
@@ -223,7 +223,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Where the partitions of the key space begin, in order; the first one at the empty key.
     pub(super) async fn key_space_starts(&self) -> Result<Vec<Vec<u8>>, Error> {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let samples = self.client.sample_row_keys(&self.name).await?;
         let mut starts = K::SCHEMA.bucket_splits();
         starts.extend(samples.into_iter().map(|(key, _)| key.to_vec()));
@@ -259,7 +259,7 @@ impl<K: TableKey, R> Table<K, R> {
     #[must_use]
     pub fn columns<Q: AsRef<[u8]>>(&self, columns: impl IntoIterator<Item = Q>) -> Self {
         let paths = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        Self { reads: Projection::Named(paths), ..self.clone() }
+        Self { projection: Projection::Named(paths), ..self.clone() }
     }
 
     /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
@@ -296,7 +296,7 @@ impl<K: TableKey, R> Table<K, R> {
         let mut table = self.clone().with_rows();
         table.shape = Arc::new(Shape::of::<S>());
         table.every_version = table.shape.has_versions();
-        table.reads = Projection::OfRows;
+        table.projection = Projection::RowType;
         table.check = self.check.again();
         table
     }
@@ -313,21 +313,22 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// What the server sends of a row: the columns that are read, in as many versions as the row type reads.
     pub(super) fn read_filter(&self) -> RowFilter {
-        let newest = (!self.every_version).then(|| RowFilter::latest(VERSIONS));
-        RowFilter::chain(self.columns_asked().into_iter().chain(newest))
+        let newest = (!self.every_version).then(|| RowFilter::latest(DEFAULT_VERSIONS));
+        RowFilter::chain(self.column_filter().into_iter().chain(newest))
     }
 
-    /// The columns to read, unless all are.
-    pub(super) fn columns_asked(&self) -> Option<RowFilter> {
-        match &self.reads {
+    /// The filter for the columns to read; none if reads take all columns.
+    pub(super) fn column_filter(&self) -> Option<RowFilter> {
+        match &self.projection {
             Projection::Everything => None,
-            Projection::OfRows => self.columns_of_rows(),
+            Projection::RowType => self.row_type_columns(),
             Projection::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
         }
     }
 
-    /// The columns that the row type names, and the markers beside them, unless it names none.
-    fn columns_of_rows(&self) -> Option<RowFilter> {
+    /// The filter for the columns that the row type names, and the marker cells of their families; none if it names
+    /// none.
+    fn row_type_columns(&self) -> Option<RowFilter> {
         let fields = self.shape.fields();
         if fields.is_empty() {
             return None;
@@ -351,7 +352,7 @@ impl<K: TableKey, R> Table<K, R> {
 pub(super) enum Projection {
     Everything,
     /// Those that the row type names.
-    OfRows,
+    RowType,
     Named(Arc<[Path]>),
 }
 
@@ -420,19 +421,19 @@ pub enum OnUnreadable {
 /// # }
 /// ```
 ///
-/// A handle: clones belong to the same read, and may be asked while it runs. `{:?}` shows no key.
+/// A handle: all clones show the counts of the same read, also while it runs. The `Debug` text shows no key.
 #[derive(Clone, Default)]
-pub struct Skipped(Arc<Kinds>);
+pub struct Skipped(Arc<SkippedCounts>);
 
 #[derive(Default)]
-struct Kinds {
-    foreign: Kind,
-    unreadable: Kind,
+struct SkippedCounts {
+    foreign: SkippedCount,
+    unreadable: SkippedCount,
 }
 
 /// The rows that are skipped for one reason.
 #[derive(Default)]
-struct Kind {
+struct SkippedCount {
     count: AtomicU64,
     first: OnceLock<SkippedRow>,
 }
@@ -458,7 +459,7 @@ impl SkippedRow {
     }
 }
 
-impl Kind {
+impl SkippedCount {
     #[cold]
     fn add(&self, key: &[u8], error: impl FnOnce() -> Error) {
         self.count.fetch_add(1, Ordering::Relaxed);

@@ -13,9 +13,9 @@ use futures_core::Stream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use self::execution::{Keep, ScanExecution, ScanOptions, TableCheck};
+use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
-use super::{Next, Table, VERSIONS};
+use super::{DEFAULT_VERSIONS, Next, Table};
 use crate::client::{Client, Error, RowCursor};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
@@ -35,15 +35,15 @@ pub struct Scan<K: TableKey, R> {
     limit: Option<u64>,
     reversed: bool,
     unordered: bool,
-    keep: Option<Keep<K>>,
+    key_filter: Option<KeyFilter<K>>,
     skip_foreign: bool,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
     /// Only for `explain`: `R` decides what is read.
     keys_only: bool,
-    /// How many versions of a column to read, if the caller said so.
+    /// How many versions of a column to read, if the caller set it.
     versions: Option<u32>,
-    /// Whether to read all of them otherwise.
+    /// If it did not: whether to read all versions.
     every_version: bool,
     /// The filters that the server applies, in this order.
     filters: Vec<RowFilter>,
@@ -62,7 +62,7 @@ impl<K: TableKey, R> Scan<K, R> {
             limit: None,
             reversed: false,
             unordered: false,
-            keep: None,
+            key_filter: None,
             skip_foreign: false,
             keys_only: false,
             versions: None,
@@ -94,14 +94,14 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { unordered: true, ..self }
     }
 
-    /// Keeps only rows whose key satisfies `keep`, for conditions that the fields from the left cannot express. The
-    /// server sends all others too.
+    /// Keeps only rows whose key satisfies `keep`, for conditions that a plan cannot express. The server still sends
+    /// the other rows, and the client drops them.
     pub fn filter_key(self, keep: impl Fn(&K::Stored) -> bool + Send + Sync + 'static) -> Self {
-        let keep: Keep<K> = match self.keep {
+        let keep: KeyFilter<K> = match self.key_filter {
             None => Arc::new(keep),
             Some(before) => Arc::new(move |key| before(key) && keep(key)),
         };
-        Self { keep: Some(keep), ..self }
+        Self { key_filter: Some(keep), ..self }
     }
 
     /// What to do with rows whose keys are not of this key type.
@@ -138,8 +138,8 @@ impl<K: TableKey, R> Scan<K, R> {
         self.filter(columns)
     }
 
-    /// Adds a filter that the server applies to each row, after earlier ones. It does not send a row of which nothing is
-    /// left.
+    /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a
+    /// cell left.
     pub fn filter(mut self, filter: RowFilter) -> Self {
         self.filters.push(filter);
         self
@@ -173,7 +173,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// ```
     pub fn raw(self) -> Scan<K, Row> {
         let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
-        raw.table.reads = Projection::Everything;
+        raw.table.projection = Projection::Everything;
         raw
     }
 
@@ -185,7 +185,7 @@ impl<K: TableKey, R> Scan<K, R> {
             limit: self.limit,
             reversed: self.reversed,
             unordered: self.unordered,
-            keep: self.keep,
+            key_filter: self.key_filter,
             skip_foreign: self.skip_foreign,
             skip_unreadable: self.skip_unreadable,
             log: self.log,
@@ -219,7 +219,7 @@ impl<K: TableKey, R> Scan<K, R> {
         ))
     }
 
-    /// The plan, or what is left of it after the page before.
+    /// The plan, or the part of it after the previous page.
     fn planned(&self) -> Result<Plan<K>, Error> {
         let planned = self.plan.clone().and_then(|plan| match &self.after {
             Some(token) => plan.after(token, self.reversed),
@@ -230,8 +230,8 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// What the server sends of each row.
     fn read_filter(&self) -> RowFilter {
-        let versions = self.versions.or((!self.every_version).then_some(VERSIONS));
-        let read_filter = self.table.columns_asked().into_iter().chain(self.filters.iter().cloned());
+        let versions = self.versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
+        let read_filter = self.table.column_filter().into_iter().chain(self.filters.iter().cloned());
         RowFilter::chain(read_filter.chain(versions.map(RowFilter::latest)))
     }
 
@@ -239,17 +239,17 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// If a field was fixed to a value that no key can hold, the token of [`after`](Self::after) is of another scan, or
-    /// the service would refuse a [`filter`](Self::filter).
+    /// the service would reject a [`filter`](Self::filter).
     pub fn explain(&self) -> Result<Explain, Error> {
         let plan = self.planned()?;
         self.table.check_filter(&self.read_filter())?;
-        Ok(plan.explain_run(ExplainOptions {
+        Ok(plan.explain_with(ExplainOptions {
             reversed: self.reversed,
             unordered: self.unordered,
-            limit: self.limit.map(|rows| Limit { rows, is_sent: self.keep.is_none() }),
+            limit: self.limit.map(|rows| Limit { rows, is_sent: self.key_filter.is_none() }),
             keys_only: self.keys_only,
             versions: match self.versions {
-                Some(VERSIONS) => None,
+                Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
                 None => self.every_version.then_some(VersionsRead::All),
             },
@@ -258,10 +258,10 @@ impl<K: TableKey, R> Scan<K, R> {
     }
 
     fn filters(&self) -> Vec<String> {
-        let columns = self.table.columns_asked();
+        let columns = self.table.column_filter();
         let read_filter = columns.iter().chain(&self.filters);
         let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
-        if self.keep.is_some() {
+        if self.key_filter.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
         }
         if self.skip_foreign {
@@ -275,7 +275,8 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// Runs the scan. The first poll of the stream sends the first request.
     ///
-    /// An error is the stream's last item: of the plan, a filter, a request, or a row that is not one of this table.
+    /// The stream ends with the first error: an invalid plan or filter, a failed request, or a foreign or unreadable
+    /// row.
     ///
     /// # Cancel safety
     /// Dropping the stream cancels its requests.
@@ -286,7 +287,9 @@ impl<K: TableKey, R> Scan<K, R> {
     {
         let filter = R::filter(self.read_filter());
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
-        let Self { table, limit, reversed, unordered, keep, skip_foreign, skip_unreadable, log, .. } = self;
+        let Self {
+            table, limit, reversed, unordered, key_filter, skip_foreign, skip_unreadable, log, ..
+        } = self;
         let execution = planned.map(|plan| {
             let options = ScanOptions {
                 client: table.client.clone(),
@@ -294,7 +297,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 filter: Some(filter),
                 reversed,
                 unordered,
-                keep,
+                key_filter,
                 skip_foreign,
                 skipped: log.skipped.clone(),
             };
@@ -302,7 +305,8 @@ impl<K: TableKey, R> Scan<K, R> {
                 // Without the type of the rows, which may borrow.
                 let mut table = table.clone().with_rows::<()>();
                 table.client = client.clone();
-                (!table.is_vouched()).then(|| Box::pin(async move { table.vouched().await }) as TableCheck)
+                (!table.is_checked())
+                    .then(|| Box::pin(async move { table.ensure_checked().await }) as TableCheck)
             })
         });
         Rows { table, execution: execution.map(Box::new).map_err(Some), skip_unreadable, log }
@@ -381,7 +385,7 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// The token is opaque text. It holds the place of the last row and is bound to the constraints, the direction and
     /// the key layout; it is valid in every process, as long as the layout is. Pages need an order, so
-    /// [`unordered`](Self::unordered) has no effect here, and a page is its own [`limit`](Self::limit).
+    /// [`unordered`](Self::unordered) has no effect here, and the page size replaces the [`limit`](Self::limit).
     ///
     /// # Errors
     /// Those of [`collect`](Self::collect), and the token of another scan in [`after`](Self::after).
@@ -466,10 +470,10 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// The closure blocks its thread while it runs; other tasks have a turn about every thousand rows.
     ///
-    /// The closure decodes the row, so it sees first that a row [cannot be read](RowRef::read). Under
-    /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), an error that it returns after its last `read` of this row
-    /// failed does not end the visit: the row counts as [skipped](Self::skipped), and towards no limit. So `row.read()?` is
-    /// enough. A closure that returns `Ok` without the row has visited it.
+    /// The closure decodes the row, so a row that [cannot be read](RowRef::read) fails there. Under
+    /// [`OnUnreadable::Skip`](super::OnUnreadable::Skip), if the closure's last `read` of a row fails and the closure
+    /// returns an error, the visit goes on: the row counts as [skipped](Self::skipped), and towards no limit. So
+    /// `row.read()?` is enough. If the closure returns `Ok`, the row counts as visited, even if it could not be read.
     ///
     /// # Errors
     /// The first one of the scan, of a key that is not a `B`, or of `visit`, which ends it; and if `B` has another layout
@@ -702,11 +706,11 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             passed.rows += 1;
             let visited = match B::decode(row.key()) {
                 // Decoded in the argument, so that the key is not moved.
-                Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(Refused::Visit),
-                Err(error) => Err(Refused::Key(Error::foreign(&table.name, error))),
+                Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(VisitError::Visit),
+                Err(error) => Err(VisitError::Key(Error::foreign(&table.name, error))),
             };
             refused = visited.err();
-            if let Some(Refused::Visit(_)) = refused
+            if let Some(VisitError::Visit(_)) = refused
                 && let Some(error) = last_read.as_ref().and_then(LastRead::take)
             {
                 log.skipped.add_unreadable(row.key(), error);
@@ -720,8 +724,8 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
                 execution.count(passed.rows - passed.skipped);
                 Ok(passed)
             }
-            Some(Refused::Key(error)) => Err(execution.fail_at_row(error).into()),
-            Some(Refused::Visit(error)) => {
+            Some(VisitError::Key(error)) => Err(execution.fail_at_row(error).into()),
+            Some(VisitError::Visit(error)) => {
                 execution.end();
                 Err(error)
             }
@@ -738,7 +742,7 @@ struct Passed {
 }
 
 /// Why a row ends a visit.
-enum Refused<E> {
+enum VisitError<E> {
     Key(Error),
     Visit(E),
 }
@@ -781,8 +785,8 @@ impl<'a> RowRef<'a> {
     /// family that only `S` has is an error, and [`Versions`](crate::row::Versions) that only `S` has hold the newest
     /// version. [`Table::rows_as`] gives the table another, owned row type, whose scans can be read as one that borrows.
     ///
-    /// `&str` and `&[u8]` borrow as they are; in an `Option`, a map or a `Cow` with `#[serde(borrow)]`. Text inside JSON
-    /// that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
+    /// `&str` and `&[u8]` borrow without an attribute; inside an `Option`, a map or a `Cow` they need
+    /// `#[serde(borrow)]`. Text inside JSON that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
     ///
     /// # Errors
     /// If the stored columns are not an `S`: [`Scan::visit`] says what happens to such a row. A scan of

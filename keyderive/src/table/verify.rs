@@ -19,9 +19,9 @@ use crate::key::{Schema, TableKey};
 use crate::plan::{KeyRange, Plan};
 use crate::row::RowFilter;
 
-/// What the names of voucher families begin with.
+/// The prefix of the names of voucher families.
 const PREFIX: &str = "keyderive.";
-/// Reserved families: of the marker row, and for the progress of a change of keys.
+/// Reserved family names: of the marker row, and of the progress of a key migration.
 const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
 /// At how many places of a table [`Table::vouch`] samples keys, and how many at each.
 const SAMPLED_PLACES: usize = 32;
@@ -49,7 +49,7 @@ pub struct Verified {
 /// Awaiting it reads the table and changes nothing.
 ///
 /// # Errors
-/// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides;
+/// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found;
 /// [`is_not_found`](Error::is_not_found) if there is no such table.
 #[must_use = "awaiting this compares the table"]
 pub struct Verify<K> {
@@ -172,8 +172,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, with both sides, and for a table that does
-    /// not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference, as expected and as found, and for a
+    /// table that does not vouch for the key type; [`is_not_found`](Error::is_not_found) if there is no such table.
     pub fn verify(&self) -> Verify<K> {
         let expected = Expected {
             families: self.families(),
@@ -273,7 +273,7 @@ impl<K: TableKey, R> Table<K, R> {
                     requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
                 }
             };
-            let ranges = marker::leave_out::<K>(ranges);
+            let ranges = marker::exclude_marker::<K>(ranges);
             let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
             let request =
                 ReadRows { ranges, limit: Some(SAMPLED_KEYS), filter: Some(keys), ..ReadRows::default() };
@@ -297,7 +297,7 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Whether this handle has been checked, or is [`unchecked`](Self::unchecked).
     #[inline]
-    pub(super) fn is_vouched(&self) -> bool {
+    pub(super) fn is_checked(&self) -> bool {
         match &self.check {
             Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
@@ -310,10 +310,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// If the schema of the table cannot be read, it passes, unless the settings require the check.
     ///
     /// # Errors
-    /// [`is_table_mismatch`](Error::is_table_mismatch), with both sides.
+    /// [`is_table_mismatch`](Error::is_table_mismatch) for the first difference.
     #[inline]
-    pub(super) async fn vouched(&self) -> Result<(), Error> {
-        match self.is_vouched() {
+    pub(super) async fn ensure_checked(&self) -> Result<(), Error> {
+        match self.is_checked() {
             true => Ok(()),
             false => Box::pin(self.check_table()).await,
         }

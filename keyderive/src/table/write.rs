@@ -17,7 +17,7 @@ use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
 use serde::Serialize;
 
 use super::{OnForeign, Table};
-use crate::client::{Batch, Entry, Error, Family, Mutations, OwnTime, REQUEST_BYTES};
+use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Mutations, REQUEST_BYTES};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
@@ -36,7 +36,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// A struct owns the columns that its fields name. Present fields are set at the server's time, and absent options are
     /// deleted. Columns that the struct does not name stay, since a newer version of the program may have written them. A
-    /// map owns its whole family. A row without a present column still exists, by a marker cell.
+    /// map owns its whole family. A row whose fields are all absent still exists: `put` gives it a marker cell.
     ///
     /// This relies on two things. The server's clock never steps back. And no program sets cells in the future, by a raw write
     /// or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides every put until its time has passed.
@@ -54,7 +54,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         self.mutate(self.entry(key, row)?).await
     }
 
@@ -77,7 +77,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
     ///
-    /// The changes apply together, and reads see each changed column as set. A missing row is created with these columns alone.
+    /// The changes apply together, and later reads return the new value of each changed column. A missing row is
+    /// created with these columns alone.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -100,8 +101,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Nothing is deleted: a `None` or a skipped field leaves what is stored, a map adds its entries to the stored ones, and
-    /// [`Versions`](crate::row::Versions) theirs. After a concurrent `put` of the row, columns of both may stay.
+    /// Nothing is deleted: a `None` or a skipped field leaves what is stored; a map adds its entries to the stored
+    /// ones, and [`Versions`](crate::row::Versions) add theirs. After a concurrent `put` of the row, columns of both
+    /// may stay.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -112,7 +114,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let mut entry = Entry::default();
         self.encode_row(&mut entry, key, row, self.writing(true))?;
         self.mutate(entry).await
@@ -141,7 +143,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// The iterator is read while requests are built. It must be `Send`, so that the future can be spawned.
     ///
     /// # Errors
-    /// For the first row that cannot be encoded, with its place in the input, after the rows before it were sent; for the
+    /// For the first row that cannot be encoded, with its index in the input, after the rows before it were sent; for
+    /// the
     /// first row that the server rejects, with its key.
     ///
     /// # Cancel safety
@@ -176,7 +179,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// If the future is dropped, the row is deleted or not, perhaps later.
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let key = self.encode(key)?;
         self.client.mutate_row(&self.name, key, Mutations::delete_row()).await
     }
@@ -198,7 +201,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// After an error, call it again: it does not find deleted rows a second time. Rows written meanwhile may be deleted or not.
     ///
     /// # Errors
-    /// When a value can be in no key, or a read or a write fails.
+    /// When no key can hold a value of the plan, or a read or a write fails.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
         let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
@@ -220,8 +223,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// nothing else. A plan that fixes all fields is one row, for [`delete`](Self::delete). The prefix ends on a delimiter or
     /// a fixed width, so rows with other values do not begin with it.
     ///
-    /// A salt or a tag is such a prefix by itself: the free scan `EventKey::scan()` of a key type that begins with one
-    /// drops all rows of every bucket, or of the tag. Without either it selects the whole table, which is an error.
+    /// A salt or a tag is such a prefix by itself: for a key type that begins with one, the unconstrained plan
+    /// `EventKey::scan()` drops all rows of every bucket, or of the tag. For others it selects the whole table, which
+    /// is an error.
     ///
     /// **Every row under the prefixes is dropped, foreign ones too.** Where key types share a table, give each a tag, which
     /// becomes part of its prefixes. `delete_rows` keeps foreign rows.
@@ -235,7 +239,7 @@ impl<K: TableKey, R> Table<K, R> {
             return Ok(());
         }
         let prefixes = plan.prefixes().ok_or_else(|| Error::not_prefixes(&self.name, no_prefixes(&plan)))?;
-        self.vouched().await?;
+        self.ensure_checked().await?;
         for prefix in prefixes {
             self.client.drop_row_range(&self.name, Bytes::from(prefix)).await?;
         }
@@ -412,14 +416,14 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Cancel safety
     /// As `put_if`.
     pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
     ///
-    /// A row with any cell exists, also with one in a family that the row type does not have. The result and unknown outcomes
-    /// are those of [`put_if`](Self::put_if).
+    /// A row with any cell exists, even if the cell is in a family that the row type does not have. The result and
+    /// unknown outcomes are those of [`put_if`](Self::put_if).
     ///
     /// # Errors
     /// Those of [`put_if`](Self::put_if).
@@ -443,7 +447,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
         let written = mutations.write(|sink| row::write_row(row, writing, sink));
         written.map_err(|error| Error::row(&self.name, &key, error))?;
@@ -462,7 +466,7 @@ impl<K: TableKey, R> Table<K, R> {
             mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);
-        self.check_own_times(&key, &mutations)?;
+        self.check_explicit_timestamps(&key, &mutations)?;
         let (then, otherwise) =
             if negated { (Mutations::default(), mutations) } else { (mutations, Mutations::default()) };
         let matched = self.client.check_and_mutate_row(&self.name, key, filter, then, otherwise).await?;
@@ -488,7 +492,7 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: Serialize,
     {
-        self.vouched().await?;
+        self.ensure_checked().await?;
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
         let mut keys = BatchKeys::new();
         let mut rows = rows.enumerate();
@@ -562,23 +566,23 @@ impl<K: TableKey, R> Table<K, R> {
         self.encode_into(key, &mut entry.key)?;
         let written = entry.mutations.write(|sink| row::write_row(row, writing, sink));
         written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))?;
-        self.check_own_times(&entry.key, &entry.mutations)
+        self.check_explicit_timestamps(&entry.key, &entry.mutations)
     }
 
     /// Rejects a value with a timestamp of its own that is so old, by this machine's clock, that the family's GC rule would
     /// remove it at once.
     #[inline]
-    fn check_own_times(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
-        match mutations.own_times() {
+    fn check_explicit_timestamps(&self, key: &[u8], mutations: &Mutations) -> Result<(), Error> {
+        match mutations.explicit_timestamps() {
             [] => Ok(()),
-            own_times => self.check_gc_rules(key, own_times),
+            explicit_timestamps => self.check_gc_rules(key, explicit_timestamps),
         }
     }
 
-    fn check_gc_rules(&self, key: &[u8], own_times: &[OwnTime]) -> Result<(), Error> {
+    fn check_gc_rules(&self, key: &[u8], explicit_timestamps: &[ExplicitTimestamp]) -> Result<(), Error> {
         let Some(info) = self.client.known_info(&self.name) else { return Ok(()) };
         let now = row::now_micros();
-        for OwnTime { family, qualifier, timestamp_micros: at } in own_times {
+        for ExplicitTimestamp { family, qualifier, timestamp_micros: at } in explicit_timestamps {
             let age = Duration::from_micros(now.saturating_sub(*at).max(0).cast_unsigned());
             if let Some(rule) = info.family(family).map(Family::gc_rule)
                 && rule.removes_newest(age)
@@ -593,7 +597,7 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(())
     }
 
-    /// How rows are written: absent fields are deleted, or left as they are if it merges.
+    /// How to write rows: delete absent fields, or leave what is stored if `merges`.
     pub(super) fn writing(&self, merges: bool) -> Write<'_> {
         Write { family: &self.family, shape: &self.shape, merges }
     }
@@ -607,27 +611,29 @@ impl<K: TableKey, R> Table<K, R> {
 /// Why the rows of a plan cannot be dropped, and what to write instead.
 fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
     if plan.is_point_read() {
-        return "the plan is one row by its whole key, and rows are dropped by prefixes of their keys; delete it with \
+        return "the plan selects one row by its whole key, and rows are dropped by prefixes of their keys; delete it \
+                with \
                 `table.delete(&key)`";
     }
-    if plan.is_whole() {
-        return "the plan is of rows by their whole keys, and rows are dropped by prefixes of their keys; delete them \
+    if plan.is_fully_fixed() {
+        return "the plan selects rows by their whole keys, and rows are dropped by prefixes of their keys; delete them \
                 with `table.delete_rows(plan)`";
     }
-    if plan.is_full() {
-        return "the plan is of every row, and without a tag or a salt the keys of all rows have no prefix to drop \
-                them by; delete them with `table.delete_rows(plan)`, or the table with `client.delete_table(name)`";
+    if plan.is_unconstrained() {
+        return "the plan selects every row, and without a tag or a salt the keys have no common prefix; delete the \
+                rows with `table.delete_rows(plan)`, or the table with `client.delete_table(name)`";
     }
-    "rows are dropped by prefixes of their keys, and these are not all rows of one prefix in each bucket; fix fields \
-     from the left, to one value each, and no more, or delete exactly these rows with `table.delete_rows(plan)`"
+    "rows are dropped by prefixes of their keys, and the plan does not select exactly the rows of one prefix in each \
+     bucket; fix fields from the left, to one value each, and no more, or delete these rows with \
+     `table.delete_rows(plan)`"
 }
 
 /// Changes to some columns of one row, all or none, from [`Table::update`].
 ///
 /// Await it to send it, in one request that applies the changes in their order. Without a change nothing is written.
 ///
-/// The changes apply together, and reads see each changed column as set; others stay. Of concurrent updates of one column the
-/// one that the server applies last stays.
+/// The changes apply together, and later reads return the new value of each changed column; other columns stay. Of
+/// concurrent updates of one column, the one that the server applies last wins.
 ///
 /// # Errors
 /// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After an
@@ -703,7 +709,7 @@ impl<K: TableKey, R> Update<K, R> {
     /// # Cancel safety
     /// As `put_if`.
     pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
-        self.table.vouched().await?;
+        self.table.ensure_checked().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return table.meets(key, condition).await;
@@ -712,13 +718,13 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     async fn send(self) -> Result<(), Error> {
-        self.table.vouched().await?;
+        self.table.ensure_checked().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
             return Ok(());
         }
         let mutations = Mutations::from(mutations);
-        table.check_own_times(&key, &mutations)?;
+        table.check_explicit_timestamps(&key, &mutations)?;
         table.client.mutate_row(&table.name, key, mutations).await
     }
 
@@ -797,7 +803,7 @@ impl<K: TableKey, R> Modify<K, R> {
 
     /// Sends it; returns the row's key and the changed cells.
     async fn send(self) -> Result<(Bytes, Row), Error> {
-        self.table.vouched().await?;
+        self.table.ensure_checked().await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
         if let Some(error) = fault {

@@ -34,8 +34,8 @@ use crate::row::Mutation;
 ///
 /// A batch is sent when it is full, when it has waited for `linger`, or when the client is
 /// [closed](crate::Client::close), which waits for it. [`flush`](Self::flush) and
-/// [`close`](Self::close) return the failures; both are cancel-safe. Several tasks share a writer by an
-/// [`Arc`](std::sync::Arc); for them, `flush` stands for `close`.
+/// [`close`](Self::close) return the failures; both are cancel-safe. Several tasks can share a writer in an
+/// [`Arc`](std::sync::Arc), and then call `flush` where one owner would call `close`.
 ///
 /// A dropped writer sends its unsent batch as long as the runtime runs: **rows are lost if `main` returns before they are
 /// written**, so close the writer, or await [`Client::close`](crate::Client::close). The failures of a dropped writer are
@@ -72,12 +72,13 @@ impl<K: TableKey, R> Writer<K, R> {
     /// tokio runtime is running.
     ///
     /// # Cancel safety
-    /// If the future is dropped while it waits, the row is not buffered. A buffered row is sent whatever is dropped.
+    /// If the future is dropped while it waits, the row is not buffered. A buffered row is sent even if the writer is
+    /// dropped.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
         R: Serialize,
     {
-        self.table.vouched().await?;
+        self.table.ensure_checked().await?;
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, self.table.writing(false))).await
     }
 
@@ -89,7 +90,7 @@ impl<K: TableKey, R> Writer<K, R> {
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn delete(&self, key: &K) -> Result<(), Error> {
-        self.table.vouched().await?;
+        self.table.ensure_checked().await?;
         self.raw
             .write_with(|entry| {
                 entry.mutations.push(&Mutation::delete_row());

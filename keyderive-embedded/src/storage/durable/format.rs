@@ -21,14 +21,14 @@ use redb::{
 };
 
 use super::FileError;
-use super::sealed::{BrokenSeal, SealedFile, SharedFile};
+use super::sealed::{ChecksummedFile, InvalidHeader, SharedFile};
 use crate::storage::Definition;
 
 /// The version of the format that this release reads and writes.
 const VERSION: u32 = 1;
 
 /// `MIGRATIONS[n]` migrates a file from version `n` to `n + 1`.
-const MIGRATIONS: [Migration; VERSION as usize] = [bind_rows_to_their_keys];
+const MIGRATIONS: [Migration; VERSION as usize] = [add_keys_to_row_checksums];
 
 type Migration = fn(&WriteTransaction) -> Result<(), FileError>;
 
@@ -124,9 +124,9 @@ impl From<FileError> for OpenError {
     fn from(error: FileError) -> Self {
         let text = match &error {
             FileError::Redb(redb::Error::Io(io)) => {
-                match io.get_ref().and_then(|inner| inner.downcast_ref::<BrokenSeal>()) {
-                    Some(BrokenSeal::Foreign) => return Self::Foreign(io.to_string()),
-                    Some(BrokenSeal::Damaged) => return Self::Damaged(io.to_string()),
+                match io.get_ref().and_then(|inner| inner.downcast_ref::<InvalidHeader>()) {
+                    Some(InvalidHeader::Foreign) => return Self::Foreign(io.to_string()),
+                    Some(InvalidHeader::Damaged) => return Self::Damaged(io.to_string()),
                     None => io.to_string(),
                 }
             }
@@ -143,7 +143,7 @@ pub(super) fn open(file: Arc<SharedFile>) -> Result<(Database, Contents), OpenEr
     let database = Builder::new()
         .set_cache_size(CACHE_BYTES)
         .set_check_integrity_on_open(true)
-        .create_with_backend(SealedFile::new(file))?;
+        .create_with_backend(ChecksummedFile::new(file))?;
     migrate(&database)?;
     let contents = load(&database)?;
     Ok((database, contents))
@@ -224,8 +224,9 @@ fn load(database: &Database) -> Result<Contents, FileError> {
     Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes) })
 }
 
-/// In version 0, the checksum of a row covered only its cells, so that a row under another row's key went undetected.
-fn bind_rows_to_their_keys(transaction: &WriteTransaction) -> Result<(), FileError> {
+/// Recomputes the checksums of all rows, so that they cover the row's key. In version 0 they covered only its cells, so
+/// a row stored under another row's key went undetected.
+fn add_keys_to_row_checksums(transaction: &WriteTransaction) -> Result<(), FileError> {
     let mut tables = Vec::new();
     for entry in transaction.open_table(DEFINITIONS)?.iter()? {
         tables.push(entry?.0.value().to_owned());
@@ -277,7 +278,7 @@ impl Records {
     /// Encodes `body` as the record of `key`.
     pub(super) fn seal(self, key: &[u8], body: &[u8]) -> Vec<u8> {
         let mut record = vec![0; Self::sealed_len(body)];
-        self.seal_into(&mut record, key, body);
+        self.encode_into(&mut record, key, body);
         record
     }
 
@@ -287,7 +288,7 @@ impl Records {
     }
 
     /// Encodes `body` as the record of `key` into `record`, whose length must match.
-    pub(super) fn seal_into(self, record: &mut [u8], key: &[u8], body: &[u8]) {
+    pub(super) fn encode_into(self, record: &mut [u8], key: &[u8], body: &[u8]) {
         let (checksum, rest) = record.split_at_mut(CHECKSUM_BYTES);
         checksum.copy_from_slice(&self.checksum(key, body).to_be_bytes());
         rest.copy_from_slice(body);

@@ -1,17 +1,17 @@
-//! The file under redb, with a seal on its head.
+//! The file under redb, with a checksum of its header.
 //!
-//! In the first 320 bytes, redb stores which of two commits is the last one and where everything else is. It verifies
-//! little of that: one flipped bit can bring back the commit before the last one. So each write of the head appends a
-//! seal of 16 bytes, the tag `keyderiv` and the FarmHash fingerprint of the head, in the same call and the same sector. A
-//! head with a broken seal is rejected.
+//! In the first 320 bytes, the header, redb stores which of two commits is the last one and where everything else is.
+//! It verifies little of that: one flipped bit can bring back the commit before the last one. So each write of the
+//! header appends 16 bytes, in the same call and the same sector: the tag `keyderiv` and the FarmHash fingerprint of
+//! the header. A file whose header does not match its fingerprint is rejected.
 //!
 //! # A disk that fails
 //!
 //! A failed write has not changed committed data: redb writes to free pages first, and then the head. After a failed
-//! sync, the state of the disk is unknown: reads may return data that the kernel will never write. So the head may name
-//! a commit that was reported as failed, now or after the next power failure. Therefore, before anything is read again,
-//! the head of the last successful sync is written again and synced. This undoes the failed commit and keeps all commits
-//! before it, since redb does not reuse their pages before a later commit.
+//! sync, the state of the disk is unknown: reads may return data that the kernel will never write. So the
+//! header may name a commit that was reported as failed, now or after the next power failure. Therefore `restore_header`
+//! writes and syncs the header of the last successful sync before anything is read again. This undoes the failed commit
+//! and keeps all commits before it, since redb does not reuse their pages before a later commit.
 
 use std::fmt;
 use std::io;
@@ -31,7 +31,8 @@ const SEALED_BYTES: usize = HEAD_BYTES + 16;
 /// The first bytes of the head, which redb writes last when it creates a file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 
-/// The largest file for which redb has set only the length when it creates a file.
+/// redb sets the length of a new file before it writes the header. A file of zeros up to this size is one whose
+/// creation did not get further.
 const MAX_UNFINISHED_BYTES: u64 = 16 << 20;
 
 /// How many bytes of a failed write are retried.
@@ -66,7 +67,7 @@ impl SharedFile {
     }
 
     /// Restores the head of the last successful sync.
-    pub(super) fn restore_head(&self) -> io::Result<()> {
+    pub(super) fn restore_header(&self) -> io::Result<()> {
         let mut state = self.state();
         if let Some(head) = state.synced {
             self.file.write(0, &head)?;
@@ -99,40 +100,41 @@ impl SharedFile {
 
 /// A storage backend of redb that seals the head.
 #[derive(Debug)]
-pub(super) struct SealedFile {
+pub(super) struct ChecksummedFile {
     shared: Arc<SharedFile>,
     file: Arc<dyn StorageBackend>,
     /// Whether a process ended while it created the file.
     unfinished: OnceLock<bool>,
+    /// Whether redb has set the length of the file; from then on `len` returns the real length.
     recreated: AtomicBool,
 }
 
 /// Why a head is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum BrokenSeal {
+pub(super) enum InvalidHeader {
     /// It is not from keyderive.
     Foreign,
     Damaged,
 }
 
-impl fmt::Display for BrokenSeal {
+impl fmt::Display for InvalidHeader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Foreign => "it is not a file of keyderive, or its head is damaged",
-            Self::Damaged => "its head is damaged",
+            Self::Foreign => "it is not a file of keyderive, or its header is damaged",
+            Self::Damaged => "its header is damaged",
         })
     }
 }
 
-impl std::error::Error for BrokenSeal {}
+impl std::error::Error for InvalidHeader {}
 
-impl From<BrokenSeal> for io::Error {
-    fn from(broken: BrokenSeal) -> Self {
+impl From<InvalidHeader> for io::Error {
+    fn from(broken: InvalidHeader) -> Self {
         Self::new(io::ErrorKind::InvalidData, broken)
     }
 }
 
-impl SealedFile {
+impl ChecksummedFile {
     pub(super) fn new(shared: Arc<SharedFile>) -> Self {
         let file = Arc::clone(&shared.file);
         Self { shared, file, unfinished: OnceLock::new(), recreated: AtomicBool::new(false) }
@@ -187,25 +189,25 @@ impl SealedFile {
     }
 }
 
-fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], BrokenSeal> {
+fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], InvalidHeader> {
     let mut head = [0; HEAD_BYTES];
     head.copy_from_slice(&sealed[..HEAD_BYTES]);
     let (tag, checksum) = sealed[HEAD_BYTES..].split_at(TAG.len());
     if tag != TAG {
-        Err(BrokenSeal::Foreign)
+        Err(InvalidHeader::Foreign)
     } else if checksum != fingerprint64(&head).to_be_bytes() {
-        Err(BrokenSeal::Damaged)
+        Err(InvalidHeader::Damaged)
     } else {
         Ok(head)
     }
 }
 
-impl StorageBackend for SealedFile {
+impl StorageBackend for ChecksummedFile {
     /// Zero for an unfinished file, so that redb creates it again.
     fn len(&self) -> io::Result<u64> {
         let bytes = self.file.len()?;
         if (1..SEALED_BYTES as u64).contains(&bytes) {
-            return Err(BrokenSeal::Foreign.into());
+            return Err(InvalidHeader::Foreign.into());
         }
         if self.recreated.load(Ordering::Relaxed) {
             return Ok(bytes);

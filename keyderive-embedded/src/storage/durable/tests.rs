@@ -11,7 +11,7 @@ use keyderive_proto::admin::ColumnFamily;
 use redb::backends::InMemoryBackend;
 
 use super::format::tests::downgrade;
-use super::sealed::SealedFile;
+use super::sealed::ChecksummedFile;
 use super::*;
 use crate::storage::Cell;
 use crate::storage::{Cells, PAGE_BYTES, RowPage, cells};
@@ -65,8 +65,8 @@ impl TestFile {
         }
     }
 
-    fn open(&self) -> Result<Durable, OpenError> {
-        Durable::over(Arc::new(self.clone()), "test".to_owned())
+    fn open(&self) -> Result<FileStorage, OpenError> {
+        FileStorage::over(Arc::new(self.clone()), "test".to_owned())
     }
 
     fn contents(&self) -> Vec<u8> {
@@ -158,7 +158,7 @@ fn rows() -> RowPage {
 }
 
 /// Encodes rows.
-fn encoded(rows: RowPage) -> Bodies {
+fn encoded(rows: RowPage) -> EncodedRows {
     rows.into_iter().map(|(key, row)| (key, cells::encode(&row, cells::MAX_BYTES).unwrap().into())).collect()
 }
 
@@ -172,7 +172,7 @@ fn filled() -> TestFile {
     file
 }
 
-fn all(durable: &Durable) -> Result<RowPage, Status> {
+fn all(durable: &FileStorage) -> Result<RowPage, Status> {
     let mut all = Vec::new();
     let mut rest = Interval::all();
     loop {
@@ -188,7 +188,7 @@ fn all(durable: &Durable) -> Result<RowPage, Status> {
 #[test]
 fn what_is_committed_is_there_again() {
     let path = TestPath::new("again");
-    let durable = Durable::open(&path.0).unwrap();
+    let durable = FileStorage::open(&path.0).unwrap();
     durable.put_table(TABLE, definition()).unwrap();
     durable.put_table("other", definition()).unwrap();
     durable.put_rows(TABLE, encoded(rows())).unwrap();
@@ -197,7 +197,7 @@ fn what_is_committed_is_there_again() {
     durable.delete_table("other").unwrap();
     drop(durable);
 
-    let durable = Durable::open(&path.0).unwrap();
+    let durable = FileStorage::open(&path.0).unwrap();
     assert_eq!(all(&durable).unwrap(), rows());
     assert_eq!(*durable.table(TABLE).unwrap().unwrap(), definition());
     assert_eq!(durable.tables("", "", 10).unwrap(), ["other", TABLE]);
@@ -206,7 +206,7 @@ fn what_is_committed_is_there_again() {
     durable.commit(0).unwrap();
     drop(durable);
 
-    let durable = Durable::open(&path.0).unwrap();
+    let durable = FileStorage::open(&path.0).unwrap();
     assert_eq!(durable.tables("", "", 10).unwrap(), [TABLE]);
     let left: RowPage = rows().into_iter().filter(|(key, _)| key[0] != b'1').collect();
     assert_eq!(all(&durable).unwrap(), left);
@@ -242,12 +242,12 @@ fn a_page_of_large_rows_is_short() {
 #[test]
 fn a_file_is_for_one() {
     let path = TestPath::new("one");
-    let durable = Durable::open(&path.0).unwrap();
-    let error = Durable::open(&path.0).err().unwrap();
+    let durable = FileStorage::open(&path.0).unwrap();
+    let error = FileStorage::open(&path.0).err().unwrap();
     assert!(matches!(error, OpenError::InUse), "{error}");
     drop(durable);
-    Durable::open(&path.0).unwrap().close();
-    Durable::open(&path.0).unwrap();
+    FileStorage::open(&path.0).unwrap().close();
+    FileStorage::open(&path.0).unwrap();
 }
 
 #[test]
@@ -275,14 +275,14 @@ fn files_of_others_are_refused_and_left_alone() {
     let path = TestPath::new("foreign");
     for contents in [&b"text"[..], &[b'x'; 5000], &[0; 100]] {
         std::fs::write(&path.0, contents).unwrap();
-        let error = Durable::open(&path.0).err().unwrap();
+        let error = FileStorage::open(&path.0).err().unwrap();
         assert!(matches!(error, OpenError::Foreign(_)), "{error}");
         assert_eq!(std::fs::read(&path.0).unwrap(), contents);
     }
     std::fs::remove_file(&path.0).unwrap();
     drop(Database::create(&path.0).unwrap());
-    assert!(matches!(Durable::open(&path.0).err().unwrap(), OpenError::Foreign(_)));
-    let error = Durable::open(path.0.parent().unwrap()).err().unwrap();
+    assert!(matches!(FileStorage::open(&path.0).err().unwrap(), OpenError::Foreign(_)));
+    let error = FileStorage::open(path.0.parent().unwrap()).err().unwrap();
     assert!(matches!(error, OpenError::System(_)), "{error}");
 }
 
@@ -298,7 +298,7 @@ fn a_file_whose_making_was_cut_off_is_made_anew() {
     let without_magic = TestFile::of(&whole);
     let mut head = whole[..320].to_vec();
     head[..9].fill(0);
-    SealedFile::new(SharedFile::new(Arc::new(without_magic.clone()))).write(0, &head).unwrap();
+    ChecksummedFile::new(SharedFile::new(Arc::new(without_magic.clone()))).write(0, &head).unwrap();
     for file in [TestFile::of(&without_head), without_magic] {
         let durable = file.open().unwrap();
         durable.put_table(TABLE, definition()).unwrap();

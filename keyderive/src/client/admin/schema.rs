@@ -1,4 +1,4 @@
-//! What a table is declared to be: column families, garbage collection rules, row key schemas.
+//! What a declaration of a table has: column families, garbage collection rules, a row key schema.
 
 use std::fmt;
 use std::time::Duration;
@@ -611,7 +611,9 @@ fn type_words(field: &Field) -> &'static str {
         Kind::Float64Type(_) => "FLOAT64",
         Kind::TimestampType(_) => "TIMESTAMP",
         Kind::DateType(_) => "DATE",
-        Kind::AggregateType(_) | Kind::StructType(_) | Kind::ArrayType(_) | Kind::MapType(_) => "no scalar",
+        Kind::AggregateType(_) | Kind::StructType(_) | Kind::ArrayType(_) | Kind::MapType(_) => {
+            "not a scalar"
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use keyderive_proto::code_name;
 use tonic::Code;
 
-use super::{Ended, Error, Protocol, Repr, Rpc, Tries};
+use super::{AttemptSummary, Error, Protocol, Repr, RetryLimit, Rpc};
 use crate::client::Target;
 use crate::client::failure::Failure;
 use crate::key::ShownKey;
@@ -24,7 +24,7 @@ enum Keys {
     Shown,
     /// All but the key of the row that the error is about, which the caller has printed.
     Named,
-    /// None, and no messages of others, which may name a row.
+    /// None, and no messages of the server or of serde, which may name a row.
     Redacted,
 }
 
@@ -51,7 +51,7 @@ impl Error {
     }
 
     /// The text to print after the key of the row that the error is about.
-    pub(crate) fn of_named_row(&self) -> impl fmt::Display + '_ {
+    pub(crate) fn without_own_key(&self) -> impl fmt::Display + '_ {
         fmt::from_fn(|f| self.write(f, Keys::Named))
     }
 
@@ -67,14 +67,14 @@ impl Error {
             Repr::Credentials { error } => write!(
                 f,
                 "there is no access token for the cloud: {error}; run `gcloud auth application-default login`, set \
-                 `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
+                 `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or call `ClientBuilder::credentials`"
             ),
             Repr::Closed { rpc, table, key } => {
                 write!(f, "{}: the client is closed", Failed { rpc, table, key, keys })
             }
             Repr::RuntimeEnded { table, .. } => write!(
                 f,
-                "MutateRows on table `{table}` failed: the tokio runtime has ended before the answer came{MAY_BE_APPLIED}"
+                "MutateRows on table `{table}` failed: the tokio runtime ended before the answer came{MAY_BE_APPLIED}"
             ),
             Repr::Rpc(rpc) => rpc.write(f, keys),
             Repr::Protocol(Protocol { rpc, table, message, is_write, key, last }) => {
@@ -209,13 +209,13 @@ impl Rpc {
         let outcome = AttemptOutcome { failure, target, keys };
         match tries.ended {
             // The operation timed out, whatever the last attempt ended with.
-            Some(Ended::Time(_)) if failure.code != Code::DeadlineExceeded => {
+            Some(RetryLimit::Time(_)) if failure.code != Code::DeadlineExceeded => {
                 write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
             _ => write!(f, "{outcome}{tries}")?,
         }
-        f.write_str(if tries.open.is_some() { MAY_BE_APPLIED } else { "" })?;
-        if failure.code == Code::NotFound && is_of_missing_table(rpc, table, &failure.message) {
+        f.write_str(if tries.unknown_outcome.is_some() { MAY_BE_APPLIED } else { "" })?;
+        if failure.code == Code::NotFound && is_missing_table(rpc, table, &failure.message) {
             write!(
                 f,
                 "; create it with `table.create_if_absent()`, or check the instance: this is the {target}"
@@ -226,7 +226,7 @@ impl Rpc {
 }
 
 /// Whether the table was not found, rather than a column family.
-fn is_of_missing_table(rpc: &str, table: &str, message: &str) -> bool {
+fn is_missing_table(rpc: &str, table: &str, message: &str) -> bool {
     !table.is_empty() && rpc != "DeleteTable" && !message.to_ascii_lowercase().contains("family")
 }
 
@@ -245,28 +245,28 @@ impl fmt::Display for AttemptOutcome<'_> {
         if is_shown && !failure.message.is_empty() {
             write!(f, ": {}", failure.message)?;
         }
-        if !failure.answered && !failure.timed_out && !failure.is_of_credentials() {
+        if !failure.answered && !failure.timed_out && !failure.is_missing_token() {
             // The failure of a connection does not name the address.
             write!(f, ", at the {target}")?;
         }
-        if failure.is_of_single_row_transactions() {
+        if failure.needs_single_row_transactions() {
             f.write_str(
                 "; conditional writes, increments and appends need an app profile that routes to a single cluster and \
                  allows single-row transactions",
             )?;
         }
-        if failure.is_of_a_missing_family() {
+        if failure.is_missing_family() {
             f.write_str(
                 "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which also declares those \
-                 of the row type, or add it with `table.modify_families(…)`; a column of the table's own family \
-                 whose name has a colon is named with its family: `cf:METER:0015`",
+                 of the row type, or add it with `table.modify_families(…)`; if a column's name has a colon, \
+                 write its family before it, also if that is the table's own: `cf:METER:0015`",
             )?;
         }
         Ok(())
     }
 }
 
-impl fmt::Display for Tries {
+impl fmt::Display for AttemptSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { attempts, elapsed, ended, .. } = self;
         let elapsed = elapsed.as_secs_f64();
@@ -276,10 +276,10 @@ impl fmt::Display for Tries {
             _ => format!("{attempts} attempts"),
         };
         match ended {
-            None => write!(f, "; at the last of {attempts} in {elapsed:.1} s"),
-            Some(Ended::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
-            Some(Ended::Time(allowed)) => {
-                write!(f, "; given up after {attempts} in {elapsed:.1} s, of {allowed:?} that are allowed")
+            None => write!(f, "; after {attempts} in {elapsed:.1} s"),
+            Some(RetryLimit::Attempts) => write!(f, "; given up after {attempts} in {elapsed:.1} s"),
+            Some(RetryLimit::Time(allowed)) => {
+                write!(f, "; given up after {attempts} in {elapsed:.1} s; the timeout is {allowed:?}")
             }
         }
     }
@@ -326,12 +326,16 @@ mod tests {
     use tonic::Status;
 
     use super::*;
-    use crate::client::operation::{Kind as Of, Operation};
+    use crate::client::operation::{Operation, RpcMethod as Of};
 
-    fn error(status: Status, attempts: u32, ended: Option<Ended>) -> Error {
+    fn error(status: Status, attempts: u32, ended: Option<RetryLimit>) -> Error {
         let operation = Operation::for_test(Of::ReadRows, "events");
         let elapsed = Duration::from_millis(1234);
-        Error::rpc(&operation, status.into(), Tries { attempts, elapsed, ended, open: None })
+        Error::rpc(
+            &operation,
+            status.into(),
+            AttemptSummary { attempts, elapsed, ended, unknown_outcome: None },
+        )
     }
 
     #[test]
@@ -352,14 +356,15 @@ mod tests {
     #[test]
     fn text_says_what_was_tried() {
         let busy = || Status::unavailable("busy");
-        let said = |attempts, ended| error(busy(), attempts, ended).after_row(Some("k".into())).to_string();
+        let said =
+            |attempts, ended| error(busy(), attempts, ended).with_last_row(Some("k".into())).to_string();
         let head = "ReadRows on table `events` failed: UNAVAILABLE: busy; ";
         let tail = "; the last row read was `k`";
         assert_eq!(
-            said(10, Some(Ended::Attempts)),
+            said(10, Some(RetryLimit::Attempts)),
             format!("{head}given up after 10 attempts in 1.2 s{tail}")
         );
-        let time = Ended::Time(Duration::from_secs(2));
+        let time = RetryLimit::Time(Duration::from_secs(2));
         assert_eq!(
             said(1, Some(time)),
             "ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 1 attempt in 1.2 s, of 2s that \

@@ -4,13 +4,13 @@
 //! in any order, keeps the last of repeated ones, and skips unknown ones. It does not trust the server: every length is
 //! checked against what encloses it.
 
-use crate::client::protobuf::{LENGTH, Reader, VARINT, What, Wrong};
+use crate::client::protobuf::{LENGTH, Reader, VARINT, WireError, WireErrorKind};
 use crate::row::Span;
 
 /// Why a message cannot be decoded.
 pub(super) type Malformed = String;
 
-/// A piece of a row, as places in its message.
+/// A piece of a row, as spans of its message.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Chunk {
     pub(super) key: Span,
@@ -32,7 +32,8 @@ pub(super) enum Status {
     Reset,
 }
 
-/// The labels of a chunk: the place of the chunk if it has some, decoded again on demand, since few have.
+/// The labels of a chunk, decoded on demand, since few chunks have any. Holds the span of the chunk; empty without
+/// labels.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Labels(Span);
 
@@ -41,7 +42,7 @@ impl Labels {
         self.0.is_empty()
     }
 
-    /// Their places.
+    /// The spans of the labels.
     pub(super) fn of(self, message: &[u8]) -> Vec<Span> {
         let mut labels = Vec::new();
         let mut reader = Reader::new(self.0.upto(message), self.0.start() as usize);
@@ -71,7 +72,7 @@ pub(super) enum Part {
 /// Decodes the part of a message at `at`, which moves past it. The message has less than 4 GiB.
 pub(super) fn next(message: &[u8], at: &mut usize) -> Result<Part, Malformed> {
     let mut reader = Reader::new(message, *at);
-    let part = reader.part().map_err(Wrong::into_text)?;
+    let part = reader.part().map_err(WireError::into_text)?;
     *at = reader.at();
     Ok(part)
 }
@@ -83,7 +84,7 @@ pub(super) fn is_text(bytes: &[u8]) -> bool {
 }
 
 impl Reader<'_> {
-    fn part(&mut self) -> Result<Part, Wrong> {
+    fn part(&mut self) -> Result<Part, WireError> {
         while let Some(field) = self.field()? {
             match field {
                 (1, LENGTH) => {
@@ -92,7 +93,7 @@ impl Reader<'_> {
                     return chunk.chunk(place).map(Part::Chunk);
                 }
                 (2, LENGTH) => return self.span().map(Part::Scanned),
-                (1 | 2, _) => return Err(self.wrong(What::Form)),
+                (1 | 2, _) => return Err(self.wrong(WireErrorKind::WireType)),
                 (number, form) => self.skip(number, form)?,
             }
         }
@@ -100,7 +101,7 @@ impl Reader<'_> {
     }
 
     /// Decodes all fields as a chunk.
-    fn chunk(mut self, place: Span) -> Result<Chunk, Wrong> {
+    fn chunk(mut self, place: Span) -> Result<Chunk, WireError> {
         let mut chunk = Chunk::default();
         while let Some(field) = self.field()? {
             match field {
@@ -118,36 +119,36 @@ impl Reader<'_> {
                 // A oneof: the last of the two counts.
                 (8, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Reset },
                 (9, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Commit },
-                (1..=9, _) => return Err(self.wrong(What::Form)),
+                (1..=9, _) => return Err(self.wrong(WireErrorKind::WireType)),
                 (number, form) => self.skip(number, form)?,
             }
         }
         Ok(chunk)
     }
 
-    fn family(&mut self, before: Option<Span>) -> Result<Span, Wrong> {
+    fn family(&mut self, before: Option<Span>) -> Result<Span, WireError> {
         let family = self.wrapped(before)?;
         self.check_text(family)?;
         Ok(family)
     }
 
     /// The value of a wrapper message, in its field 1; if that is absent, the value of an earlier field.
-    fn wrapped(&mut self, before: Option<Span>) -> Result<Span, Wrong> {
+    fn wrapped(&mut self, before: Option<Span>) -> Result<Span, WireError> {
         let place = self.span()?;
         let mut reader = Reader::new(place.upto(self.bytes()), place.start() as usize);
         let mut value = before.unwrap_or(Span::new(place.start(), place.start()));
         while let Some(field) = reader.field()? {
             match field {
                 (1, LENGTH) => value = reader.span()?,
-                (1, _) => return Err(reader.wrong(What::Form)),
+                (1, _) => return Err(reader.wrong(WireErrorKind::WireType)),
                 (number, form) => reader.skip(number, form)?,
             }
         }
         Ok(value)
     }
 
-    fn check_text(&self, text: Span) -> Result<(), Wrong> {
-        if is_text(text.of(self.bytes())) { Ok(()) } else { Err(self.wrong(What::NotUtf8)) }
+    fn check_text(&self, text: Span) -> Result<(), WireError> {
+        if is_text(text.of(self.bytes())) { Ok(()) } else { Err(self.wrong(WireErrorKind::NotUtf8)) }
     }
 }
 

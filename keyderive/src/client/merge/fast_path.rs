@@ -8,7 +8,7 @@ use super::{Open, RowMerger};
 use crate::client::protobuf::short_varint;
 use crate::row::{CellSpans, Span};
 
-/// A whole cell, as places in its message.
+/// A whole cell, as spans of its message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WholeCell {
     /// The key of its row; empty where it is that of the cell before.
@@ -29,7 +29,7 @@ const TIMESTAMP: u8 = 0x20;
 const VALUE: u8 = 0x32;
 const COMMIT: u8 = 0x48;
 
-/// The one field of a message around a name.
+/// The tag of the only field in the message that wraps a name.
 const NAME: u8 = 0x0a;
 
 /// Decodes the chunk at this place of a message, which has less than 4 GiB. Returns the cell and its end, or none if
@@ -60,7 +60,7 @@ struct Fields<'m> {
 }
 
 impl<'m> Fields<'m> {
-    /// The place of the last `len` bytes before the rest.
+    /// Moves on to `rest`; returns the span of the `len` bytes before it.
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "messages have less than 4 GiB")]
     fn taken(&mut self, len: usize, rest: &'m [u8]) -> Span {
@@ -98,7 +98,7 @@ impl<'m> Fields<'m> {
         if let [tag, ref rest @ ..] = *self.rest
             && tag == field
             && let Some(word) = rest.first_chunk()
-            && let Some((number, len)) = last.or_read(u64::from_le_bytes(*word))
+            && let Some((number, len)) = last.decode_or_reuse(u64::from_le_bytes(*word))
         {
             self.rest = &rest[len..];
             return number.cast_signed();
@@ -125,7 +125,7 @@ impl Default for LastNumber {
 impl LastNumber {
     /// The number at the start of these bytes, and its length.
     #[inline(always)]
-    fn or_read(&mut self, word: u64) -> Option<(u64, usize)> {
+    fn decode_or_reuse(&mut self, word: u64) -> Option<(u64, usize)> {
         if word != self.word {
             let (number, len) = short_varint(word)?;
             *self = Self { word, number, len };
@@ -196,9 +196,9 @@ impl RowMerger {
     fn begins_row(&mut self, cell: &WholeCell) -> Option<(Span, Span)> {
         let key = cell.key.of(&self.message);
         let (family, qualifier) = (cell.family?, cell.qualifier?);
-        let may_come =
-            !key.is_empty() && self.is_in_order(self.last_seen(), key) && self.requested.may_come(key);
-        (may_come && is_text(family.of(&self.message))).then_some((family, qualifier))
+        let advance_to =
+            !key.is_empty() && self.is_in_order(self.last_seen(), key) && self.requested.advance_to(key);
+        (advance_to && is_text(family.of(&self.message))).then_some((family, qualifier))
     }
 
     /// The column of a further cell, if it is allowed after one of the given column.

@@ -1,4 +1,4 @@
-//! A read as one stream of rows, over all its attempts and requests: it retries, resumes and reads on.
+//! A read as one stream of rows, over all its attempts and requests: it retries and resumes.
 
 use std::fmt;
 use std::pin::Pin;
@@ -16,7 +16,7 @@ use tonic::{Code, Response, Streaming};
 use super::{ReadRows, RequestedRows};
 use crate::client::failure::Failure;
 use crate::client::merge::RowMerger;
-use crate::client::operation::{Kind, Operation};
+use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts};
 use crate::client::{Client, Error, StreamGuard, retry};
 use crate::row::Row;
@@ -26,7 +26,7 @@ pub(crate) trait RowCursor {
     /// Advances to the next row; returns false at the end.
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
 
-    /// The row that was advanced to last; none before the first and after the last.
+    /// The current row; none before the first row and after the last.
     fn current(&self) -> Option<&Row>;
 
     /// Calls `f` on the current row and the rows already buffered, at most `max`, until `f` returns false.
@@ -52,13 +52,13 @@ enum Phase {
     Unsent(Client, Box<Unsent>),
     Opening(BoxFuture<'static, Opened>),
     Reading(Box<Reading>),
-    BackingOff(Box<Scan>, Pin<Box<Sleep>>),
+    BackingOff(Box<OngoingRead>, Pin<Box<Sleep>>),
     /// The request's limit is used up, or the answer was cut short: more rows may follow.
-    Paused(Box<Scan>),
+    Paused(Box<OngoingRead>),
     Ended,
 }
 
-/// A read of which nothing is in flight.
+/// A read that has no request in flight.
 struct Unsent {
     operation: Operation,
     /// The request to send next.
@@ -70,7 +70,7 @@ struct Unsent {
 }
 
 /// A read between two attempts.
-struct Scan {
+struct OngoingRead {
     attempts: Attempts,
     request: ReadRows,
     later: Vec<ReadRows>,
@@ -79,7 +79,7 @@ struct Scan {
 
 /// A read whose attempt was sent, up to the head of the answer.
 struct Opened {
-    scan: Box<Scan>,
+    scan: Box<OngoingRead>,
     sent: Result<Sent, Error>,
 }
 
@@ -88,9 +88,9 @@ struct Sent {
     answer: Result<Response<Streaming<RowsMessage>>, Failure>,
 }
 
-/// An attempt whose answer arrives.
+/// An attempt whose answer is being read.
 struct Reading {
-    scan: Box<Scan>,
+    scan: Box<OngoingRead>,
     attempt: Attempt,
     responses: Streaming<RowsMessage>,
     merger: RowMerger,
@@ -102,14 +102,14 @@ struct Reading {
 /// Why an attempt ended early.
 enum Stop {
     Failed(Failure),
-    Broken(String),
+    ProtocolViolation(String),
 }
 
 impl RowStream {
     pub(super) fn new(
         client: Client,
         guard: StreamGuard,
-        kind: Kind,
+        kind: RpcMethod,
         table: &str,
         request: ReadRows,
     ) -> Self {
@@ -124,11 +124,11 @@ impl RowStream {
         Self { phase: Phase::Unsent(client, Box::new(unsent)), guard, table }
     }
 
-    /// Reads on after a [pause](Self::pause) or a limit that was used up, for at most `limit` further rows. Returns
-    /// false if no row can follow.
-    pub(crate) fn read_on(&mut self, limit: Option<u64>) -> bool {
+    /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
+    /// Returns false if no row can follow.
+    pub(crate) fn resume(&mut self, limit: Option<u64>) -> bool {
         let Phase::Paused(scan) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
-        let Scan { attempts, mut request, mut later, last_key } = *scan;
+        let OngoingRead { attempts, mut request, mut later, last_key } = *scan;
         if let Some(last) = &last_key {
             request.resume_after(last);
         }
@@ -142,7 +142,7 @@ impl RowStream {
         true
     }
 
-    /// Cancels the open request, so that no stream stays open; [`read_on`](Self::read_on) resumes after the current row.
+    /// Cancels the open request, so that no stream stays open; [`resume`](Self::resume) reads on after the current row.
     pub(crate) fn pause(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
             Phase::Reading(reading) => Phase::Paused(reading.into_scan().0),
@@ -150,8 +150,8 @@ impl RowStream {
         };
     }
 
-    /// Whether the last row was the last that was asked for.
-    fn has_all(&self) -> bool {
+    /// Whether the current row used up the request's limit.
+    fn is_at_limit(&self) -> bool {
         matches!(&self.phase, Phase::Reading(reading) if reading.scan.request.limit == Some(reading.rows))
     }
 
@@ -258,7 +258,7 @@ impl Stream for RowStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
-        if !stream.guard.is_polled() {
+        if !stream.guard.record_poll() {
             stream.phase = Phase::Ended;
             stream.guard.end();
             return Poll::Ready(Some(Err(Error::closed_scan(&stream.table))));
@@ -269,8 +269,8 @@ impl Stream for RowStream {
             Err(error) => Some(Err(error)),
         });
         match &polled {
-            Poll::Pending => stream.guard.waits(cx),
-            Poll::Ready(Some(Ok(_))) if !stream.has_all() => {}
+            Poll::Pending => stream.guard.register_waker(cx),
+            Poll::Ready(Some(Ok(_))) if !stream.is_at_limit() => {}
             Poll::Ready(_) => stream.guard.end(),
         }
         polled
@@ -286,12 +286,13 @@ impl fmt::Debug for RowStream {
 impl Unsent {
     fn begin(self: Box<Self>, client: &Client) -> Result<Phase, Error> {
         let Self { operation, request, later, last_key } = *self;
-        let attempts = Attempts::new(client, operation).map_err(|error| error.after_row(last_key.clone()))?;
-        Ok(Box::new(Scan { attempts, request, later, last_key }).open())
+        let attempts =
+            Attempts::new(client, operation).map_err(|error| error.with_last_row(last_key.clone()))?;
+        Ok(Box::new(OngoingRead { attempts, request, later, last_key }).open())
     }
 }
 
-impl Scan {
+impl OngoingRead {
     fn open(mut self: Box<Self>) -> Phase {
         Phase::Opening(Box::pin(async move {
             let sent = self.send().await;
@@ -343,7 +344,7 @@ impl Scan {
         }
         match self.attempts.failed(attempt, failure) {
             Ok(until) => Ok(Phase::BackingOff(self, Box::pin(sleep_until(until)))),
-            Err(error) => Err(error.after_row(self.last_key)),
+            Err(error) => Err(error.with_last_row(self.last_key)),
         }
     }
 }
@@ -351,14 +352,14 @@ impl Scan {
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
         let Self { mut scan, sent } = self;
-        let Sent { attempt, answer } = sent.map_err(|error| error.after_row(scan.last_key.clone()))?;
+        let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(scan.last_key.clone()))?;
         match answer {
             Ok(response) => {
-                scan.attempts.learn(response.metadata());
+                scan.attempts.keep_cookies(response.metadata());
                 scan.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
                     merger: RowMerger::new(RequestedRows::new(&scan.request), scan.last_key.as_deref()),
-                    idle: IdleTimer::new(scan.attempts.idle_timeout(), attempt.ends),
+                    idle: IdleTimer::new(scan.attempts.idle_timeout(), attempt.deadline),
                     responses: response.into_inner(),
                     rows: 0,
                     scan,
@@ -374,16 +375,18 @@ impl Reading {
     /// Advances to the next row of the answer; returns false at its end.
     fn poll_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Stop>> {
         loop {
-            if self.merger.advance().map_err(Stop::Broken)? {
+            if self.merger.advance().map_err(Stop::ProtocolViolation)? {
                 self.rows += 1;
                 let watch = &mut self.scan.attempts.watch;
                 watch.rows(1);
                 if self.scan.request.limit == Some(self.rows) {
                     // The caller may drop the stream now, without waiting for its end.
-                    watch.ends(Code::Ok);
+                    watch.set_outcome(Code::Ok);
                 }
                 if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
-                    return Poll::Ready(Err(Stop::Broken("it has more rows than were asked for".to_owned())));
+                    return Poll::Ready(Err(Stop::ProtocolViolation(
+                        "it has more rows than were asked for".to_owned(),
+                    )));
                 }
                 self.scan.attempts.future_cells(self.merger.take_future_cells());
                 return Poll::Ready(Ok(true));
@@ -395,17 +398,19 @@ impl Reading {
                     if watch.is_wanted() {
                         watch.count(0, message.len());
                     }
-                    self.merger.take(message).map_err(Stop::Broken)?;
+                    self.merger.take(message).map_err(Stop::ProtocolViolation)?;
                 }
                 Poll::Ready(Some(Err(status))) => {
                     return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
                 }
                 Poll::Ready(None) => {
-                    return Poll::Ready(self.merger.finish().map(|()| false).map_err(Stop::Broken));
+                    return Poll::Ready(
+                        self.merger.finish().map(|()| false).map_err(Stop::ProtocolViolation),
+                    );
                 }
                 Poll::Pending => {
                     ready!(self.idle.poll_expired(cx));
-                    let failure = match Instant::now() >= self.attempt.ends {
+                    let failure = match Instant::now() >= self.attempt.deadline {
                         true => self.attempt.timed_out(),
                         false => Failure::silent(self.idle.timeout),
                     };
@@ -416,7 +421,7 @@ impl Reading {
     }
 
     /// Ends the attempt and notes how far it came; returns whether it made progress.
-    fn into_scan(self: Box<Self>) -> (Box<Scan>, Attempt, bool) {
+    fn into_scan(self: Box<Self>) -> (Box<OngoingRead>, Attempt, bool) {
         let Self { mut scan, attempt, merger, rows, .. } = *self;
         scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
         let last = merger.last_key().filter(|last| scan.last_key.as_deref() != Some(last));
@@ -440,10 +445,10 @@ impl Reading {
         }
         match stop {
             Stop::Failed(failure) => scan.fail(&attempt, failure),
-            Stop::Broken(broken) => {
+            Stop::ProtocolViolation(broken) => {
                 scan.attempts.watch.attempt_ends(Code::Internal);
-                scan.attempts.watch.ends(Code::Internal);
-                Err(Error::protocol(scan.attempts.operation(), broken).after_row(scan.last_key))
+                scan.attempts.watch.set_outcome(Code::Internal);
+                Err(Error::protocol(scan.attempts.operation(), broken).with_last_row(scan.last_key))
             }
         }
     }
@@ -452,14 +457,14 @@ impl Reading {
 /// Bounds how long a reader waits for the next message. Only time spent waiting counts.
 struct IdleTimer {
     timeout: Duration,
-    attempt_ends: Instant,
+    attempt_deadline: Instant,
     sleep: Option<Pin<Box<Sleep>>>,
     is_running: bool,
 }
 
 impl IdleTimer {
-    fn new(timeout: Duration, attempt_ends: Instant) -> Self {
-        Self { timeout, attempt_ends, sleep: None, is_running: false }
+    fn new(timeout: Duration, attempt_deadline: Instant) -> Self {
+        Self { timeout, attempt_deadline, sleep: None, is_running: false }
     }
 
     /// Stops at a message.
@@ -469,7 +474,7 @@ impl IdleTimer {
 
     /// Ready when the wait, which the first call starts, is over.
     fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let until = (Instant::now() + self.timeout).min(self.attempt_ends);
+        let until = (Instant::now() + self.timeout).min(self.attempt_deadline);
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(until)));
         if !self.is_running {
             sleep.as_mut().reset(until);

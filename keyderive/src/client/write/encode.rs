@@ -1,10 +1,9 @@
 //! Rows encoded as entries of a `MutateRows` request.
 //!
 //! [`Mutations`] holds the changes of a row as the field of an entry, [`Batch`] the entries of a request one after the
-//! other. `put` and the bulk writes go through here for every row, so the mutations that they consist of are encoded by
-//! hand: those that set a cell, and that delete a column or a family. The tests compare them with the generated messages, which
-//! encode the rest.
-//! Field numbers are those of `wire/proto/data.proto`.
+//! other. `put` and the bulk writes encode every row here, so the mutations that they use are encoded by hand: those
+//! that set a cell, delete a column or delete a family. The generated messages encode the rest, and the tests compare
+//! both. Field numbers are those of `wire/proto/data.proto`.
 
 use std::fmt;
 
@@ -18,7 +17,7 @@ use prost::Message as _;
 
 use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice};
 use crate::client::Error;
-use crate::client::operation::Replay;
+use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
 use crate::row::{Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, is_same_name};
 
@@ -65,7 +64,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryMeta {
     mutations: u32,
-    replay: Replay,
+    replay: Idempotency,
 }
 
 impl Entry {
@@ -106,7 +105,7 @@ impl Entry {
 
     pub(crate) fn meta(&self) -> EntryMeta {
         let mutations = u32::try_from(self.mutations.count()).unwrap_or(u32::MAX);
-        EntryMeta { mutations, replay: self.mutations.replay() }
+        EntryMeta { mutations, replay: self.mutations.idempotency() }
     }
 }
 
@@ -147,12 +146,12 @@ pub(crate) struct Mutations {
     templates: CellTemplates,
     /// The deletions of the change that is being written.
     deletes: Vec<u8>,
-    own_times: Vec<OwnTime>,
+    explicit_timestamps: Vec<ExplicitTimestamp>,
 }
 
 /// The newest timestamp of a column whose cells have timestamps of their own, not the server's.
 #[derive(Clone, Debug)]
-pub(crate) struct OwnTime {
+pub(crate) struct ExplicitTimestamp {
     pub(crate) family: String,
     pub(crate) qualifier: Vec<u8>,
     pub(crate) timestamp_micros: i64,
@@ -224,7 +223,7 @@ impl Mutations {
         self.not_idempotent = false;
         self.large.clear();
         self.deletes.clear();
-        self.own_times.clear();
+        self.explicit_timestamps.clear();
         self.templates.next_row();
     }
 
@@ -241,7 +240,7 @@ impl Mutations {
         &self.bytes
     }
 
-    /// The encoded field of another message, where it has another number: only the tags change.
+    /// The mutations as the field with this number of another message: only the tags change.
     pub(super) fn into_field(self, field: u8) -> Bytes {
         let mut bytes = self.bytes;
         let mut at = 0;
@@ -257,17 +256,21 @@ impl Mutations {
 
     /// The columns whose cells have timestamps of their own.
     #[inline]
-    pub(crate) fn own_times(&self) -> &[OwnTime] {
-        &self.own_times
+    pub(crate) fn explicit_timestamps(&self) -> &[ExplicitTimestamp] {
+        &self.explicit_timestamps
     }
 
     #[cold]
-    fn note_own_time(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
-        match self.own_times.last_mut().filter(|last| last.family == family && last.qualifier == qualifier) {
+    fn note_explicit_timestamp(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64) {
+        match self
+            .explicit_timestamps
+            .last_mut()
+            .filter(|last| last.family == family && last.qualifier == qualifier)
+        {
             Some(last) => last.timestamp_micros = last.timestamp_micros.max(timestamp_micros),
             None => {
                 let (family, qualifier) = (family.to_owned(), qualifier.to_owned());
-                self.own_times.push(OwnTime { family, qualifier, timestamp_micros });
+                self.explicit_timestamps.push(ExplicitTimestamp { family, qualifier, timestamp_micros });
             }
         }
     }
@@ -277,8 +280,8 @@ impl Mutations {
     }
 
     /// Whether a write of them may be retried after it may have been applied.
-    pub(super) fn replay(&self) -> Replay {
-        if self.not_idempotent { Replay::IfUnsent } else { Replay::Always }
+    pub(super) fn idempotency(&self) -> Idempotency {
+        if self.not_idempotent { Idempotency::NotIdempotent } else { Idempotency::Idempotent }
     }
 
     /// Whether a change is within Bigtable's limits. A change larger than Bigtable advises is noted.
@@ -310,7 +313,7 @@ impl From<MutationList> for Mutations {
             if let Change::SetCell { family, qualifier, timestamp_micros, .. } = change
                 && *timestamp_micros != SERVER_TIME
             {
-                mutations.note_own_time(family, qualifier, *timestamp_micros);
+                mutations.note_explicit_timestamp(family, qualifier, *timestamp_micros);
             }
         }
         mutations
@@ -341,7 +344,7 @@ impl Sink for DeletesFirst<'_> {
         let Self(mutations) = self;
         mutations.count += 1;
         if timestamp_micros != SERVER_TIME {
-            mutations.note_own_time(family, qualifier, timestamp_micros);
+            mutations.note_explicit_timestamp(family, qualifier, timestamp_micros);
         }
         if mutations.accept(family, qualifier, value) {
             mutations.templates.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
@@ -370,7 +373,7 @@ pub(crate) struct Batch {
     mutations: usize,
     /// Buffers of batches that were answered.
     free_buffers: Vec<(Vec<u8>, Vec<EntryOffset>)>,
-    /// The capacities for a new pair of buffers, after the batch before.
+    /// The capacities for a new pair of buffers, from the sizes of the previous batch.
     next_capacities: (usize, usize),
 }
 
@@ -378,7 +381,7 @@ pub(crate) struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct EntryOffset {
     start: usize,
-    replay: Replay,
+    replay: Idempotency,
 }
 
 impl Batch {
@@ -406,7 +409,7 @@ impl Batch {
         if self.offsets.is_empty() {
             self.begin();
         }
-        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: mutations.replay() });
+        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: mutations.idempotency() });
         self.mutations += mutations.count();
         encode(key, mutations, &mut self.bytes);
     }
@@ -499,7 +502,7 @@ impl Entries {
         selected.into()
     }
 
-    pub(in crate::client) fn replay(&self, index: usize) -> Replay {
+    pub(in crate::client) fn idempotency(&self, index: usize) -> Idempotency {
         self.offsets[index].replay
     }
 
@@ -531,14 +534,14 @@ fn entry<'a>(bytes: &'a [u8], offsets: &[EntryOffset], index: usize) -> &'a [u8]
     &bytes[offsets[index].start..end]
 }
 
-/// The cells of the row before, encoded but for their values. Successive rows mostly have the same columns in the same order,
-/// at the same time.
+/// The cells of the previous row, encoded without their values. Successive rows mostly have the same columns in the
+/// same order, with the same timestamp.
 #[derive(Clone, Debug, Default)]
 struct CellTemplates {
     cells: Vec<CellTemplate>,
     /// The index of the next cell in its row.
     next: usize,
-    /// Whether a row came before: a single row needs no templates.
+    /// Whether this is not the first row: a single row needs no templates.
     is_reused: bool,
 }
 
@@ -639,10 +642,10 @@ impl CellTemplate {
         const NUMBER: usize = 8;
         let (start, len) = (out.len(), self.bytes.len() + value.len());
         out.extend_from_slice(&self.bytes);
-        if let [_, mutation, _, set_cell, .., own] = &mut out[start..] {
-            *mutation = (len - Self::MUTATION_LEN - 1) as u8;
-            *set_cell = (len - Self::SET_CELL_LEN - 1) as u8;
-            *own = value.len() as u8;
+        if let [_, mutation_len, _, set_cell_len, .., value_len] = &mut out[start..] {
+            *mutation_len = (len - Self::MUTATION_LEN - 1) as u8;
+            *set_cell_len = (len - Self::SET_CELL_LEN - 1) as u8;
+            *value_len = value.len() as u8;
         }
         match <&[u8; NUMBER]>::try_from(value) {
             Ok(number) => out.extend_from_slice(number),

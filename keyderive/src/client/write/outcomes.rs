@@ -9,10 +9,10 @@ use tonic::{Code, Status};
 
 use super::Entries;
 use super::{EncodedRequest, send_streaming};
-use crate::client::error::{Ended, Error};
+use crate::client::error::{Error, RetryLimit};
 use crate::client::failure::Failure;
-use crate::client::operation::{Kind, Replay};
-use crate::client::protobuf::{LENGTH, Reader, What, Wrong};
+use crate::client::operation::{Idempotency, RpcMethod};
+use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};
 use crate::client::retry::{Attempt, Attempts};
 use crate::client::{Client, observe, operation, retry};
 
@@ -20,15 +20,15 @@ use crate::client::{Client, observe, operation, retry};
 struct Pending {
     index: usize,
     /// Whether an attempt may have applied it.
-    is_open: bool,
+    may_be_applied: bool,
     /// Why it is retried.
     failure: Option<Box<Failure>>,
 }
 
 impl Pending {
     /// If it may have been applied: whether it may be retried all the same.
-    fn open(&self, entries: &Entries) -> Option<Replay> {
-        self.is_open.then(|| entries.replay(self.index))
+    fn unknown_outcome(&self, entries: &Entries) -> Option<Idempotency> {
+        self.may_be_applied.then(|| entries.idempotency(self.index))
     }
 }
 
@@ -40,8 +40,8 @@ impl Client {
         }
         let mut outcomes: Vec<Result<(), Error>> = (0..entries.len()).map(|_| Ok(())).collect();
         let mut pending: Vec<Pending> =
-            (0..entries.len()).map(|index| Pending { index, is_open: false, failure: None }).collect();
-        let operation = self.data_operation(Kind::MutateRows, table);
+            (0..entries.len()).map(|index| Pending { index, may_be_applied: false, failure: None }).collect();
+        let operation = self.data_operation(RpcMethod::MutateRows, table);
         let mut attempts = match Attempts::new(self, operation) {
             Ok(attempts) => attempts,
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
@@ -52,7 +52,7 @@ impl Client {
         let mut errors = SharedErrors::default();
         while !pending.is_empty() {
             if let Some(throttle) = self.throttle() {
-                let turn = throttle.reserve().min(attempts.ends());
+                let turn = throttle.reserve().min(attempts.deadline());
                 observe::throttled(
                     &attempts.operation().table,
                     turn.saturating_duration_since(Instant::now()),
@@ -65,7 +65,7 @@ impl Client {
             };
             let mut statuses = vec![EntryStatus::Missing; pending.len()];
             let answer = self.send_attempt(&attempts, &attempt, entries, &pending, &mut statuses).await;
-            let ended = answer.map(|metadata| attempts.learn(&metadata)).err();
+            let ended = answer.map(|metadata| attempts.keep_cookies(&metadata)).err();
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
@@ -74,17 +74,17 @@ impl Client {
                 break;
             }
             for (mut entry, status) in std::mem::take(&mut pending).into_iter().zip(statuses) {
-                match verdict(status, ended.as_ref(), entries.replay(entry.index)) {
+                match verdict(status, ended.as_ref(), entries.idempotency(entry.index)) {
                     Verdict::Applied => {}
                     Verdict::Retry(failure) => {
-                        entry.is_open |= !failure.is_refused();
+                        entry.may_be_applied |= !failure.is_not_applied();
                         entry.failure = Some(failure);
                         pending.push(entry);
                     }
                     Verdict::Failed(failure) => {
-                        entry.is_open |= !failure.is_refused();
+                        entry.may_be_applied |= !failure.is_not_applied();
                         outcomes[entry.index] =
-                            Err(errors.of(&attempts, *failure, None, entry.open(entries)));
+                            Err(errors.of(&attempts, *failure, None, entry.unknown_outcome(entries)));
                     }
                     Verdict::NoStatus => {
                         outcomes[entry.index] = Err(Error::protocol(attempts.operation(), NO_STATUS));
@@ -93,7 +93,7 @@ impl Client {
             }
             let Some(failure) = ended.or_else(|| pending.first()?.failure.as_deref().cloned()) else { break };
             if pending.is_empty() {
-                attempts.learn(&failure.metadata);
+                attempts.keep_cookies(&failure.metadata);
                 break;
             }
             match attempts.decide(&attempt, &failure) {
@@ -103,21 +103,21 @@ impl Client {
                 }
                 Err(ended) => {
                     for entry in pending {
-                        let open = entry.open(entries);
+                        let unknown_outcome = entry.unknown_outcome(entries);
                         let own = entry.failure.map_or_else(|| failure.clone(), |own| *own);
-                        outcomes[entry.index] = Err(errors.of(&attempts, own, ended, open));
+                        outcomes[entry.index] = Err(errors.of(&attempts, own, ended, unknown_outcome));
                     }
                     break;
                 }
             }
         }
         let failed = outcomes.iter().find_map(|outcome| outcome.as_ref().err());
-        attempts.watch.ends(failed.map_or(Code::Ok, |error| error.code().unwrap_or(Code::Unknown)));
+        attempts.watch.set_outcome(failed.map_or(Code::Ok, |error| error.code().unwrap_or(Code::Unknown)));
         outcomes
     }
 
-    /// Makes one attempt. Stores the statuses that the server sends in `statuses`, also if the answer breaks off, and
-    /// returns the metadata of an answer that ends well.
+    /// Makes one attempt. Stores the statuses that the server sends in `statuses`, even if the answer breaks off.
+    /// Returns the metadata of a complete answer.
     async fn send_attempt(
         &self,
         attempts: &Attempts,
@@ -175,15 +175,15 @@ enum Verdict {
     NoStatus,
 }
 
-/// What to do with an entry after an attempt, which failed if there is a failure.
-fn verdict(status: EntryStatus, ended: Option<&Failure>, replay: Replay) -> Verdict {
+/// What to do with an entry after an attempt. `ended` is the failure of the attempt as a whole.
+fn verdict(status: EntryStatus, ended: Option<&Failure>, replay: Idempotency) -> Verdict {
     let failure = match (status, ended) {
         (EntryStatus::Applied, _) => return Verdict::Applied,
         (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
         (EntryStatus::Missing, Some(failure)) => Box::new(failure.clone()),
         (EntryStatus::Missing, None) => return Verdict::NoStatus,
     };
-    match failure.transient && (failure.is_refused() || replay == Replay::Always) {
+    match failure.transient && (failure.is_not_applied() || replay == Idempotency::Idempotent) {
         true => Verdict::Retry(failure),
         false => Verdict::Failed(failure),
     }
@@ -194,23 +194,23 @@ fn verdict(status: EntryStatus, ended: Option<&Failure>, replay: Replay) -> Verd
 struct SharedErrors(Option<(FailureKey, Error)>);
 
 /// What makes two failures equal.
-type FailureKey = (Code, String, u32, Option<Ended>, Option<Replay>);
+type FailureKey = (Code, String, u32, Option<RetryLimit>, Option<Idempotency>);
 
 impl SharedErrors {
     fn of(
         &mut self,
         attempts: &Attempts,
         failure: Failure,
-        ended: Option<Ended>,
-        open: Option<Replay>,
+        ended: Option<RetryLimit>,
+        unknown_outcome: Option<Idempotency>,
     ) -> Error {
-        let key = (failure.code, failure.message.clone(), attempts.made(), ended, open);
+        let key = (failure.code, failure.message.clone(), attempts.made(), ended, unknown_outcome);
         if let Some((last, error)) = &self.0
             && *last == key
         {
             return error.clone();
         }
-        let error = attempts.error(failure, ended).with_open(open);
+        let error = attempts.error(failure, ended).with_unknown_outcome(unknown_outcome);
         self.0 = Some((key, error.clone()));
         error
     }
@@ -224,7 +224,7 @@ fn fail_all(
     error: &Error,
 ) -> Vec<Result<(), Error>> {
     for entry in pending {
-        outcomes[entry.index] = Err(error.clone().with_open(entry.open(entries)));
+        outcomes[entry.index] = Err(error.clone().with_unknown_outcome(entry.unknown_outcome(entries)));
     }
     outcomes
 }
@@ -266,7 +266,7 @@ pub(super) fn read_statuses(
                 let info: &mut RateLimitInfo = info.get_or_insert_default();
                 info.merge(bytes).map_err(|error| undecodable(&error))?;
             }
-            (ENTRIES | RATE_LIMIT_INFO, _) => return Err(malformed(reader.wrong(What::Form))),
+            (ENTRIES | RATE_LIMIT_INFO, _) => return Err(malformed(reader.wrong(WireErrorKind::WireType))),
             (number, form) => reader.skip(number, form).map_err(malformed)?,
         }
     }
@@ -300,7 +300,7 @@ fn decode_entry(entry: &[u8]) -> Result<(i64, EntryStatus), DecodeError> {
 }
 
 #[cold]
-fn malformed(wrong: Wrong) -> Status {
+fn malformed(wrong: WireError) -> Status {
     Status::internal(wrong.into_text())
 }
 

@@ -15,7 +15,7 @@ use tonic::{Code, Status};
 use super::encode::{entry_bytes, message};
 use super::outcomes::{EntryStatus, read_statuses};
 use super::{Batch, Entry, MAX_COPIED, Mutations, TailedBody};
-use crate::client::operation::Replay;
+use crate::client::operation::Idempotency;
 use crate::row::{self, Change, Mutation, Shape, Write};
 
 const ROUNDS: usize = 5_000;
@@ -154,7 +154,7 @@ fn deletions_come_before_cells() {
     for _ in 0..2 {
         mutations.write(|sink| row::write_row(&row, write, sink)).unwrap();
     }
-    assert_eq!((mutations.count(), mutations.replay()), (6, Replay::Always));
+    assert_eq!((mutations.count(), mutations.idempotency()), (6, Idempotency::Idempotent));
     let expected = [
         Mutation::delete_column("cf", "absent"),
         Mutation::set_now("cf", "first", "a"),
@@ -206,12 +206,12 @@ fn successive_rows_are_those_of_the_generated_messages() {
 
 #[test]
 fn mutations_that_add_are_applied_once() {
-    let replay = |mutation| Mutations::from(vec![mutation]).replay();
-    assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Replay::IfUnsent);
-    assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Replay::IfUnsent);
-    assert_eq!(replay(Mutation::merge_to_cell("cf", "q", 0, "s")), Replay::IfUnsent);
-    assert_eq!(replay(Mutation::set("cf", "q", 0, "v")), Replay::Always);
-    assert_eq!(replay(Mutation::delete_row()), Replay::Always);
+    let replay = |mutation| Mutations::from(vec![mutation]).idempotency();
+    assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Idempotency::NotIdempotent);
+    assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Idempotency::NotIdempotent);
+    assert_eq!(replay(Mutation::merge_to_cell("cf", "q", 0, "s")), Idempotency::NotIdempotent);
+    assert_eq!(replay(Mutation::set("cf", "q", 0, "v")), Idempotency::Idempotent);
+    assert_eq!(replay(Mutation::delete_row()), Idempotency::Idempotent);
 }
 
 /// The status of an entry: none if the answer has none.

@@ -25,13 +25,16 @@ pub(crate) fn read_hex(digits: &[u8]) -> Result<Vec<u8>, FieldError> {
     let bytes: Option<Vec<u8>> =
         pairs.map(|pair| u8::try_from(digit(&pair[0])? << 4 | digit(&pair[1])?).ok()).collect();
     bytes.filter(|_| whole).ok_or_else(|| {
-        FieldError::new(format_args!("`{}` is not pairs of lower-case hexadecimal digits", Readable(digits)))
+        FieldError::new(format_args!(
+            "`{}` is not an even number of lower-case hexadecimal digits",
+            Readable(digits)
+        ))
     })
 }
 
 /// A format for bytes.
 pub trait BytesCodec {
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
     /// How many bytes are written for each byte.
     const WIDTH_OF_BYTE: usize;
@@ -127,7 +130,7 @@ bytes_type!([] Vec<u8> => Vec<u8>, &'a [u8], Width::Delimited, |read| Ok(read.in
 bytes_type!(['s,] Cow<'s, [u8]> => Cow<'a, [u8]>, &'a [u8], Width::Delimited, |read| Ok(read));
 bytes_type!([const N: usize,] [u8; N] => [u8; N], &'a [u8; N], Width::Fixed(N * C::WIDTH_OF_BYTE), |read| {
     read.as_ref().try_into().map_err(|_| {
-        FieldError::new(format_args!("it is {} bytes, and {N} are needed", read.len()))
+        FieldError::new(format_args!("it is {} bytes long, not {N}", read.len()))
     })
 });
 

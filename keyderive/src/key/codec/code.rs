@@ -14,7 +14,7 @@ use super::{Desc, Ordered, Text};
 
 /// A format for a `bool`.
 pub trait BoolCodec {
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
     /// How many bytes are written.
     const WIDTH: Width;
@@ -138,7 +138,7 @@ fn encoded<C: BoolCodec>(value: bool) -> Cut {
 /// The most codes that an error lists.
 const MAX_LISTED_CODES: usize = 8;
 
-/// A field-less enum whose variants have explicit codes; derived with [`KeyField`](crate::KeyField).
+/// A field-less enum whose variants have explicit discriminants, its codes; derived with [`KeyField`](crate::KeyField).
 pub trait Code: Sized + 'static {
     /// The enum's name.
     const NAME: &'static str;
@@ -152,7 +152,7 @@ pub trait Code: Sized + 'static {
 
 /// A format for the codes of `T`.
 pub trait CodeCodec<T: Code> {
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
     /// How many bytes are written.
     const WIDTH: Width;

@@ -77,7 +77,7 @@ macro_rules! integer {
                 let Some(next) = first_after!(bound, side) else {
                     return Cut::Last;
                 };
-                // A rejected bound is negative, below all values, or has too many digits, above all.
+                // A rejected bound is negative, so below all values, or has too many digits, so above them.
                 let otherwise = if $wide::try_from(next).is_err() { Cut::First } else { Cut::Last };
                 cut_before(|out| <$type as KeyField<Pad<N>>>::write(next, out), otherwise)
             }
@@ -430,7 +430,7 @@ macro_rules! ordered_integers {
 
 ordered_integers!(u8 u16 u32 u64 i8 i16 i32 i64);
 
-/// Writes `of(value)` as an Int64, or rejects a value above the greatest one.
+/// Writes `of(value)` as an Int64; rejects a value above `i64::MAX`.
 fn write_number<T: Copy + TryInto<i64> + Display>(
     value: T,
     of: impl FnOnce(i64) -> i64,
@@ -455,7 +455,7 @@ fn read_number<T: TryFrom<i64>>(
 ) -> Result<T, FieldError> {
     read_int(bytes).and_then(of).and_then(|number| T::try_from(number).ok()).ok_or_else(|| {
         FieldError::new(format_args!(
-            "hex {} is not the shortest OrderedCode of an Int64 that is a `{type_name}`",
+            "hex {} is not the shortest OrderedCode form of an Int64 in the range of `{type_name}`",
             Hex(bytes)
         ))
     })
@@ -488,7 +488,7 @@ fn complement_signed(signed: &mut [u8]) {
 #[cold]
 fn not_digits(bytes: &[u8], type_name: &str) -> FieldError {
     FieldError::new(format_args!(
-        "`{}` is not the {} decimal digits of a `{type_name}` in its range",
+        "`{}` is not a `{type_name}` in {} decimal digits",
         Readable(bytes),
         bytes.len(),
     ))

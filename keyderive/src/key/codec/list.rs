@@ -1,8 +1,8 @@
 //! The list of all formats: for each layout and each set of attributes, the codec that they choose, the order of its
 //! bytes, and the types that have it.
 //!
-//! The tables of `FORMAT.md` are generated from this list, and the laws are tested on each row of it. A codec that no row
-//! has fails the tests.
+//! The tables of `FORMAT.md` are generated from this list, and the laws are tested on each row of it. The tests fail
+//! for a codec without a row.
 
 /// Calls a macro with the rows.
 ///
@@ -77,17 +77,17 @@ macro_rules! __every_format {
             text [#[row_key(desc)] #[row_key(ts(format = "datetime17", exact))]] [Desc<DateTime17<Exact<Millis>>>] descending exact: times;
 
             // Every type in its own format of the ordered layout.
-            ordered [] [Ordered] ascending exact: small_integers bool char strings bytes codes;
+            ordered [] [Ordered] ascending exact: integers_up_to_64_bits bool char strings bytes codes;
             ordered [] [Ordered] ascending rounded: times;
             ordered [] [Ordered] ascending exact: dates uuids;
             ordered [#[row_key(uuid(v4))]] [V4<Ordered>] ascending exact: uuids;
 
             // Numbers and times of the ordered layout, the greatest first.
-            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending exact: small_integers;
+            ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending exact: integers_up_to_64_bits;
             ordered [#[reverse_ts]] [ReverseTs<GREATEST, Ordered>] descending rounded: times;
-            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending exact: small_integers;
+            ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending exact: integers_up_to_64_bits;
             ordered [#[reverse_ts(max = 9999)]] [ReverseTs<9999, Ordered>] descending rounded: times;
-            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: small_integers bool;
+            ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: integers_up_to_64_bits bool;
             ordered [#[row_key(desc)]] [Desc<Ordered>] descending rounded: times;
             ordered [#[row_key(desc)]] [Desc<Ordered>] descending exact: dates;
 
@@ -124,14 +124,15 @@ macro_rules! __every_format {
 
 /// Calls a macro with the given tokens and the types of a set.
 ///
-/// The types follow the lifetime that they borrow for, and resolve where the macro is used; `Kind` is an enum of codes.
+/// Appends the lifetime of borrowed types, then the types in brackets. Their names resolve where the macro is called;
+/// `Kind` is an enum of codes.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __every_type {
     (integers $then:ident $($given:tt)*) => {
         $then! { $($given)* 'a [u8, u16, u32, u64, u128, i8, i16, i32, i64, i128] }
     };
-    (small_integers $then:ident $($given:tt)*) => {
+    (integers_up_to_64_bits $then:ident $($given:tt)*) => {
         $then! { $($given)* 'a [u8, u16, u32, u64, i8, i16, i32, i64] }
     };
     (counters $then:ident $($given:tt)*) => {

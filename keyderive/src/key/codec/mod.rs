@@ -31,7 +31,7 @@ pub use bytes::BytesCodec;
 pub(crate) use bytes::{read_hex, write_hex};
 pub use code::{BoolCodec, Code, CodeCodec};
 pub(crate) use string::ESCAPED;
-pub use string::{LentStr, StrCodec};
+pub use string::{BorrowStr, StrCodec};
 pub use time::{DateCodec, Scale, TimeCodec, Unit, UnixCodec};
 #[cfg(feature = "uuid")]
 pub use uuid::UuidCodec;

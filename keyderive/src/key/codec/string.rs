@@ -1,7 +1,7 @@
 //! Strings and characters: as they are, padded with spaces, or escaped.
 //!
-//! A codec reads and writes `str`; the string types differ only in how they borrow one and take one back. A character
-//! is a string of one.
+//! A codec reads and writes `str`; the string types differ only in how they lend a `str` and are built from one. A
+//! `char` is a string of one character.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -15,7 +15,7 @@ use super::{Escape, Ordered, Pad, Text};
 
 /// A format for strings.
 pub trait StrCodec {
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
     /// How many bytes are written.
     const WIDTH: Width;
@@ -55,13 +55,13 @@ pub trait StrCodec {
     /// For all bytes that `write` would not have written.
     fn read(bytes: Cow<'_, [u8]>) -> Result<Cow<'_, str>, FieldError>;
 
-    /// Reads as `read` does; `text` is the same as `bytes` if they are known to be UTF-8.
+    /// Reads as `read` does; `text` is `bytes` as a `str` if they are known to be ASCII.
     ///
     /// # Errors
     /// Those of `read`.
     #[doc(hidden)]
     #[inline(always)]
-    fn read_lent<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
+    fn read_borrowed<'a>(bytes: &'a [u8], _text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
         Self::read(Cow::Borrowed(bytes))
     }
 
@@ -73,12 +73,12 @@ pub trait StrCodec {
 }
 
 /// A format that stores strings unchanged, so that a `&str` can be borrowed from the key.
-pub trait LentStr: StrCodec {
+pub trait BorrowStr: StrCodec {
     /// Rejects strings that cannot be borrowed.
     ///
     /// # Errors
     /// For a string whose bytes the key's layout changes.
-    fn check_lent(_value: &str) -> Result<(), FieldError> {
+    fn check_borrowed(_value: &str) -> Result<(), FieldError> {
         Ok(())
     }
 }
@@ -112,7 +112,7 @@ impl StrCodec for Text {
     }
 
     #[inline(always)]
-    fn read_lent<'a>(bytes: &'a [u8], text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
+    fn read_borrowed<'a>(bytes: &'a [u8], text: Option<&'a str>) -> Result<Cow<'a, str>, FieldError> {
         match text {
             Some(text) => Ok(Cow::Borrowed(text)),
             None => Self::read(Cow::Borrowed(bytes)),
@@ -131,7 +131,7 @@ impl StrCodec for Text {
     }
 }
 
-impl LentStr for Text {}
+impl BorrowStr for Text {}
 
 #[inline(always)]
 fn utf8(bytes: &[u8]) -> Result<&str, FieldError> {
@@ -166,8 +166,8 @@ impl StrCodec for Ordered {
     }
 }
 
-impl LentStr for Ordered {
-    fn check_lent(value: &str) -> Result<(), FieldError> {
+impl BorrowStr for Ordered {
+    fn check_borrowed(value: &str) -> Result<(), FieldError> {
         if value.bytes().any(|byte| byte == 0) {
             return Err(FieldError::new(format_args!(
                 "{value:?} holds a zero byte, which is written as two bytes, so a `&str` cannot be borrowed from \
@@ -178,7 +178,7 @@ impl LentStr for Ordered {
     }
 }
 
-/// What a padded string ends in, so the last byte of its value cannot be one.
+/// Pads a string on the right, so a value cannot end with this byte.
 const PADDING: u8 = b' ';
 
 impl<const N: usize> StrCodec for Pad<N> {
@@ -207,7 +207,7 @@ impl<const N: usize> StrCodec for Pad<N> {
     }
 }
 
-impl<const N: usize> LentStr for Pad<N> {}
+impl<const N: usize> BorrowStr for Pad<N> {}
 
 /// Rejects what `#[pad(width)]` cannot hold.
 fn check_padded(value: &str, width: usize) -> Result<(), FieldError> {
@@ -411,11 +411,11 @@ macro_rules! string_type {
             }
 
             #[inline(always)]
-            fn read_lent<'b>(
+            fn read_borrowed<'b>(
                 bytes: &'b [u8],
                 text: Option<&'b str>,
             ) -> Result<Self::Decoded<'b>, FieldError> {
-                let $read = C::read_lent(bytes, text)?;
+                let $read = C::read_borrowed(bytes, text)?;
                 $take
             }
         }
@@ -438,7 +438,7 @@ macro_rules! string_type {
 
 string_type!([] String => String, StrCodec, |value| Ok::<_, FieldError>(()), |read| Ok(read.into_owned()));
 string_type!(['s] Cow<'s, str> => Cow<'a, str>, StrCodec, |value| Ok::<_, FieldError>(()), |read| Ok(read));
-string_type!(['s] &'s str => &'a str, LentStr, |value| C::check_lent(value), |read| match read {
+string_type!(['s] &'s str => &'a str, BorrowStr, |value| C::check_borrowed(value), |read| match read {
     Cow::Borrowed(value) => Ok(value),
     Cow::Owned(_) => Err(FieldError::new("it is written with escapes, so it cannot be borrowed: use `Cow<str>`")),
 });

@@ -1,6 +1,6 @@
 //! Times and dates: a count of a unit, or digits of the calendar.
 //!
-//! A time type converts to nanoseconds of the Unix epoch and back, a date type to midnight of its day. A format is a
+//! A time type converts to nanoseconds since the Unix epoch and back, a date type to midnight of its day. A format is a
 //! [`Scale`], which turns these nanoseconds into a number.
 
 use std::borrow::Cow;
@@ -126,14 +126,14 @@ impl DateCodec for Desc<Ordered> {
 }
 
 /// A type of times or dates, as an instant of Unix time.
-trait ToInstant: Copy {
-    fn to_instant(self) -> Instant;
+trait ToUnixInstant: Copy {
+    fn to_instant(self) -> UnixInstant;
 
-    /// The value at these nanoseconds of the Unix epoch, if the type has one.
+    /// The value at these nanoseconds since the Unix epoch, if the type has one.
     fn from_nanos(nanos: i128) -> Option<Self>;
 }
 
-/// Makes a type a field in every format of `$codec`, by its [`ToInstant`].
+/// Makes a type a field in every format of `$codec`, by its [`ToUnixInstant`].
 macro_rules! time_field {
     ($type:ty, $codec:ident) => {
         #[diagnostic::do_not_recommend]
@@ -166,8 +166,8 @@ macro_rules! time_field {
 
 time_field!(SystemTime, TimeCodec);
 
-impl ToInstant for SystemTime {
-    fn to_instant(self) -> Instant {
+impl ToUnixInstant for SystemTime {
+    fn to_instant(self) -> UnixInstant {
         // The seconds of a `SystemTime` have at most 64 bits, so the nanoseconds fit.
         let nanos = match self.duration_since(UNIX_EPOCH) {
             Ok(since) => since.as_nanos() as i128,
@@ -194,11 +194,11 @@ mod chrono_types {
     time_field!(DateTime<Utc>, TimeCodec);
     time_field!(NaiveDate, DateCodec);
 
-    impl ToInstant for DateTime<Utc> {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for DateTime<Utc> {
+        fn to_instant(self) -> UnixInstant {
             // In a leap second `chrono` counts more nanoseconds than a second has.
             let in_second = i128::from(self.timestamp_subsec_nanos());
-            Instant {
+            UnixInstant {
                 nanos: i128::from(self.timestamp()) * SECOND + in_second.min(SECOND - 1),
                 in_leap_second: in_second >= SECOND,
             }
@@ -213,8 +213,8 @@ mod chrono_types {
     /// 1970-01-01 in days of the common era.
     const EPOCH: i32 = 719_163;
 
-    impl ToInstant for NaiveDate {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for NaiveDate {
+        fn to_instant(self) -> UnixInstant {
             (i128::from(self.num_days_from_ce() - EPOCH) * DAY).into()
         }
 
@@ -235,8 +235,8 @@ mod jiff_types {
     time_field!(Timestamp, TimeCodec);
     time_field!(Date, DateCodec);
 
-    impl ToInstant for Timestamp {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for Timestamp {
+        fn to_instant(self) -> UnixInstant {
             self.as_nanosecond().into()
         }
 
@@ -245,8 +245,8 @@ mod jiff_types {
         }
     }
 
-    impl ToInstant for Date {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for Date {
+        fn to_instant(self) -> UnixInstant {
             // Months and days are positive and below 32.
             let (month, day) = (self.month().unsigned_abs(), self.day().unsigned_abs());
             (i128::from(Civil { year: self.year().into(), month, day }.days()) * DAY).into()
@@ -269,8 +269,8 @@ mod time_types {
     time_field!(UtcDateTime, TimeCodec);
     time_field!(Date, DateCodec);
 
-    impl ToInstant for OffsetDateTime {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for OffsetDateTime {
+        fn to_instant(self) -> UnixInstant {
             self.unix_timestamp_nanos().into()
         }
 
@@ -279,8 +279,8 @@ mod time_types {
         }
     }
 
-    impl ToInstant for UtcDateTime {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for UtcDateTime {
+        fn to_instant(self) -> UnixInstant {
             self.unix_timestamp_nanos().into()
         }
 
@@ -292,8 +292,8 @@ mod time_types {
     /// The Julian day of 1970-01-01.
     const EPOCH: i32 = 2_440_588;
 
-    impl ToInstant for Date {
-        fn to_instant(self) -> Instant {
+    impl ToUnixInstant for Date {
+        fn to_instant(self) -> UnixInstant {
             (i128::from(self.to_julian_day() - EPOCH) * DAY).into()
         }
 
@@ -330,14 +330,14 @@ enum NumberForm {
 }
 
 #[derive(Clone, Copy)]
-struct Instant {
-    /// Nanoseconds of the Unix epoch.
+struct UnixInstant {
+    /// Nanoseconds since the Unix epoch.
     nanos: i128,
     /// Whether the instant is in a leap second after these nanoseconds, which Unix time has no number for.
     in_leap_second: bool,
 }
 
-impl From<i128> for Instant {
+impl From<i128> for UnixInstant {
     fn from(nanos: i128) -> Self {
         Self { nanos, in_leap_second: false }
     }
@@ -417,7 +417,7 @@ impl Scale {
 
     /// Appends the digits of an instant.
     #[inline]
-    fn write(self, at: Instant, out: &mut Vec<u8>) -> Result<(), FieldError> {
+    fn write(self, at: UnixInstant, out: &mut Vec<u8>) -> Result<(), FieldError> {
         let step = at.nanos.div_euclid(self.step);
         if at.in_leap_second {
             return Err(leap_second(at.nanos));
@@ -430,7 +430,7 @@ impl Scale {
         Ok(())
     }
 
-    /// Reads the nanoseconds of the Unix epoch back.
+    /// Reads a number back, as nanoseconds since the Unix epoch.
     #[inline]
     fn read(self, bytes: &[u8]) -> Result<i128, FieldError> {
         let written = match self.form {
@@ -450,7 +450,7 @@ impl Scale {
     /// The cut on one side of an instant, which need not have a number.
     ///
     /// Between two neighbouring steps there is one cut, so an empty range is recognized as empty.
-    fn cut(self, at: Instant, side: Side) -> Cut {
+    fn cut(self, at: UnixInstant, side: Side) -> Cut {
         let step = at.nanos.div_euclid(self.step);
         let on_step = step * self.step == at.nanos && !at.in_leap_second;
         // The cut is just before the bytes of the next step, or in reversed bytes of the step before that.
@@ -551,7 +551,7 @@ impl Scale {
             }
         };
         FieldError::new(format_args!(
-            "{} is finer than the {} that are stored; {remedy}",
+            "{} is finer than the {} that the field stores; {remedy}",
             DisplayUtc(nanos),
             self.unit_name(),
         ))
@@ -591,7 +591,7 @@ impl Scale {
     /// Which format would hold the instant.
     fn remedy_for_range(self, nanos: i128, side: OutOfRange) -> &'static str {
         let is_reversed_count = matches!(self.order, FieldOrder::ReversedFrom { .. });
-        let has_four_digits = calendar_number(nanos.div_euclid(DAY), 1).is_ok();
+        let has_four_digit_year = calendar_number(nanos.div_euclid(DAY), 1).is_ok();
         match (self.format, self.form, side) {
             (Format::UnixTime(TimeUnit::Secs), _, OutOfRange::Late) if is_reversed_count => {
                 "; give `#[reverse_ts]` a greater `max`"
@@ -610,10 +610,10 @@ impl Scale {
             (Format::UnixTime(_), NumberForm::Int64, _) => {
                 "; `row_key(ts(unit = \"secs\"))` holds every time"
             }
-            (Format::UnixTime(_), NumberForm::Digits, _) if is_reversed_count && has_four_digits => {
+            (Format::UnixTime(_), NumberForm::Digits, _) if is_reversed_count && has_four_digit_year => {
                 "; `row_key(desc, ts(format = \"datetime17\"))` holds the years 1 to 9999"
             }
-            (Format::UnixTime(_), NumberForm::Digits, _) if has_four_digits => {
+            (Format::UnixTime(_), NumberForm::Digits, _) if has_four_digit_year => {
                 "; `row_key(ts(format = \"datetime17\"))` holds the years 1 to 9999"
             }
             _ => "; `row_key(layout = \"ordered\")` on the struct holds it, as the count of a unit",
@@ -738,7 +738,7 @@ impl Civil {
     }
 }
 
-/// Nanoseconds of the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.
+/// Nanoseconds since the Unix epoch as `2015-03-16T19:53:32.156Z`, or with `#` the day alone.
 struct DisplayUtc(i128);
 
 impl fmt::Display for DisplayUtc {

@@ -12,7 +12,7 @@ use super::{Ordered, Simple, Text, V4};
 
 /// A format for UUIDs. Every format sorts as the 16 bytes do.
 pub trait UuidCodec {
-    /// What is written, for the schema.
+    /// The format, as the schema names it.
     const FORMAT: Format;
     /// How many bytes are written.
     const WIDTH: usize;

@@ -1,4 +1,4 @@
-//! The schema for people, in one line and as a table, and for programs as data of serde.
+//! Prints a schema in one line and as a table, and serializes it with serde.
 
 use std::fmt;
 
@@ -17,7 +17,7 @@ impl fmt::Display for Schema {
             Layout::Delimited => write!(f, "text layout, delimiter {}", Byte(self.delimiter()))?,
             Layout::OrderedCode => f.write_str("ordered layout, separator 00 01")?,
         }
-        write!(f, ", {}, fingerprint {}", Bytes(self.min_len(), self.max_len()), self.fingerprint())?;
+        write!(f, ", {}, fingerprint {}", ByteCount(self.min_len(), self.max_len()), self.fingerprint())?;
         let lines = self.lines();
         let mut widths = [0; 4];
         for line in &lines {
@@ -81,14 +81,14 @@ impl Schema {
                     name: "tag",
                     rust_type: "constant",
                     begins,
-                    width: Bytes(bounds.min, bounds.max).to_string(),
+                    width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: format!("`{}`", Readable(tag.as_bytes())),
                 },
                 Part::Salt(salt) => Line {
                     name: "salt",
                     rust_type: "bucket",
                     begins,
-                    width: Bytes(bounds.min, bounds.max).to_string(),
+                    width: ByteCount(bounds.min, bounds.max).to_string(),
                     written: self.salt_written(&salt),
                 },
                 Part::Field(at) => {
@@ -121,7 +121,7 @@ impl Schema {
             Width::Between(min, max) => (min, max),
         };
         let escaped = if max == bounds.max { "" } else { " before escaping" };
-        format!("{}{escaped}", Bytes(min, max))
+        format!("{}{escaped}", ByteCount(min, max))
     }
 
     /// The buckets, and what chooses one.
@@ -171,9 +171,9 @@ impl Line {
 }
 
 /// The least and the greatest number of bytes.
-struct Bytes(usize, usize);
+struct ByteCount(usize, usize);
 
-impl fmt::Display for Bytes {
+impl fmt::Display for ByteCount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self(1, 1) => f.write_str("1 byte"),

@@ -181,7 +181,7 @@ impl fmt::Display for FailedRow {
             write!(f, ", with the key {}", ShownKey(key))?;
         }
         match key {
-            Some(_) => write!(f, ": {}", error.of_named_row()),
+            Some(_) => write!(f, ": {}", error.without_own_key()),
             None => write!(f, ": {error}"),
         }
     }

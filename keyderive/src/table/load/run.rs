@@ -368,7 +368,7 @@ async fn write_if_absent(
                 return Err(error);
             }
             let written = client.write_if_absent(table, entries, position).await;
-            written.map_err(Error::of_load_if_absent).inspect_err(|error| {
+            written.map_err(Error::with_if_absent_hint).inspect_err(|error| {
                 if fails_every_row(error) {
                     let _ = shared_error.set(error.clone());
                 }
@@ -395,7 +395,7 @@ fn fails_every_row(error: &Error) -> bool {
         || error.is_not_found()
         || error.is_permission_denied()
         || error.is_unimplemented()
-        || error.is_of_single_row_transactions()
+        || error.needs_single_row_transactions()
         || error.is_client_closed()
         || error.is_misconfiguration()
         || error.is_protocol_violation()

@@ -1,4 +1,4 @@
-//! A scan that runs: one stream of rows for each bucket, merged, batch of requests after batch.
+//! A running scan: one stream of rows for each bucket, merged; the requests run in batches, one after the other.
 
 use std::future::Future;
 use std::panic::resume_unwind;
@@ -35,19 +35,20 @@ pub(super) struct ScanOptions<K: TableKey> {
     pub(super) filter: Option<RowFilter>,
     pub(super) reversed: bool,
     pub(super) unordered: bool,
-    pub(super) keep: Option<Keep<K>>,
+    pub(super) key_filter: Option<KeyFilter<K>>,
     /// Whether rows that are not of the key type are skipped, and counted in `skipped`.
     pub(super) skip_foreign: bool,
     pub(super) skipped: Skipped,
 }
 
 /// Decides by its key whether a row is kept.
-pub(super) type Keep<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
+pub(super) type KeyFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Send + Sync>;
 
 /// Checks the table before the first request.
 pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
-/// A scan while it runs. Its rows are delivered once the caller says so.
+/// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
+/// or takes it in [`buffered`](RowCursor::buffered).
 pub(super) struct ScanExecution<K: TableKey> {
     options: Arc<ScanOptions<K>>,
     batches: RequestBatches<'static>,
@@ -142,7 +143,7 @@ impl<K: TableKey> ScanExecution<K> {
     fn fail(&mut self, error: Error) -> Error {
         self.end();
         let last = self.last.get();
-        error.after_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
+        error.with_last_row((!last.is_empty()).then(|| Bytes::copy_from_slice(last)))
     }
 
     /// Ends the scan and drops its streams, which cancels their requests.
@@ -153,7 +154,8 @@ impl<K: TableKey> ScanExecution<K> {
         self.guard.end();
     }
 
-    /// Checks the table, then begins the next batch of requests, if there is one. Returns false: no row was reached.
+    /// Checks the table, then begins the next batch of requests, if there is one. Always returns false: it reaches no
+    /// row.
     #[cold]
     fn poll_batch(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         if let Some(check) = &mut self.check {
@@ -198,7 +200,7 @@ impl<K: TableKey> RowCursor for ScanExecution<K> {
     #[inline]
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
-            if !self.guard.is_polled() {
+            if !self.guard.record_poll() {
                 let error = Error::closed_scan(&self.options.table);
                 return Poll::Ready(Err(self.fail(error)));
             }
@@ -218,7 +220,7 @@ impl<K: TableKey> RowCursor for ScanExecution<K> {
                 Poll::Ready(Ok(false)) => {}
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.fail(error))),
                 Poll::Pending => {
-                    self.guard.waits(cx);
+                    self.guard.register_waker(cx);
                     return Poll::Pending;
                 }
             }
@@ -253,8 +255,8 @@ impl<K: TableKey> RowCursor for ScanExecution<K> {
 enum ReadMode {
     /// In one stream that stays open until the bucket is read.
     Stream { high_fan_out: bool },
-    /// In pages that are each read to their end, so that no stream stays open between them. A page ends after so many
-    /// rows, or with the row that exceeds the bytes.
+    /// In pages that are each read to their end, so that no stream stays open between them. A page ends after `rows`
+    /// rows, or with the row that exceeds `bytes`.
     Pages { rows: u64, bytes: usize, budget: StreamBudget },
 }
 
@@ -270,9 +272,9 @@ pub(super) struct BucketScan<K: TableKey> {
 
 enum BucketRows {
     Stream(RowStream),
-    /// A page on its way.
+    /// A page that a task reads.
     Reading(PageTask),
-    /// A page that was read, and the stream to read on with.
+    /// A page that was read, and the stream to resume.
     Page {
         rows: vec::IntoIter<Row>,
         current: Option<Row>,
@@ -285,13 +287,13 @@ impl<K: TableKey> BucketScan<K> {
     fn new(options: Arc<ScanOptions<K>>, request: Request, limit: Option<u64>, mode: ReadMode) -> Self {
         let bucket = request.bucket();
         let (keys, ranges) = request.into_rows();
-        // Without `filter_key`, the limit is sent. Nobody knows how many rows it drops.
-        let limit = limit.filter(|_| options.keep.is_none());
+        // With `filter_key` the limit is not sent, since nobody knows how many rows that drops.
+        let limit = limit.filter(|_| options.key_filter.is_none());
         let mut scan = Self { options, bucket, mode, limit, rows: BucketRows::Ended };
         let ScanOptions { client, table, filter, reversed, .. } = &*scan.options;
         let request = ReadRows {
             keys: keys.into_iter().map(Bytes::from).collect(),
-            ranges: marker::leave_out::<K>(ranges),
+            ranges: marker::exclude_marker::<K>(ranges),
             limit: scan.request_limit(),
             filter: filter.clone(),
             reversed: *reversed,
@@ -333,7 +335,7 @@ impl<K: TableKey> BucketScan<K> {
         }
     }
 
-    /// Advances within a page, or reads on where an answer has ended.
+    /// Advances within a page, or resumes where an answer has ended.
     #[inline(never)]
     fn poll_paged(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let ended = match &mut self.rows {
@@ -354,7 +356,7 @@ impl<K: TableKey> BucketScan<K> {
         if let BucketRows::Stream(mut stream) | BucketRows::Page { mut stream, .. } = ended {
             // A scan that still polls after its limit has skipped rows: ask for more at a time.
             self.limit = self.limit.map(|limit| limit.saturating_mul(2));
-            if stream.read_on(self.request_limit()) {
+            if stream.resume(self.request_limit()) {
                 self.rows = self.mode.read(stream);
             }
         }
@@ -365,15 +367,15 @@ impl<K: TableKey> BucketScan<K> {
     /// turn, after all rows before it.
     #[inline]
     fn keeps(&self) -> bool {
-        self.options.keep.is_none() && !self.options.skip_foreign || self.keeps_key()
+        self.options.key_filter.is_none() && !self.options.skip_foreign || self.keeps_key()
     }
 
     #[inline(never)]
     fn keeps_key(&self) -> bool {
-        let ScanOptions { table, keep, skip_foreign, skipped, .. } = &*self.options;
+        let ScanOptions { table, key_filter, skip_foreign, skipped, .. } = &*self.options;
         let Some(row) = self.current() else { return true };
         match K::stored(row.key()) {
-            Ok(key) => keep.as_ref().is_none_or(|keep| keep(&key)),
+            Ok(key) => key_filter.as_ref().is_none_or(|keeps| keeps(&key)),
             Err(error) if *skip_foreign => {
                 skipped.add_foreign(row.key(), || Error::foreign(table, error));
                 false
@@ -413,7 +415,7 @@ impl<K: TableKey> RowCursor for BucketScan<K> {
     #[inline]
     fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
         // Rows that may be skipped are checked one by one.
-        let keeps_all = self.options.keep.is_none() && !self.options.skip_foreign;
+        let keeps_all = self.options.key_filter.is_none() && !self.options.skip_foreign;
         match &mut self.rows {
             BucketRows::Stream(stream) if keeps_all => stream.buffered(max, f),
             _ => {

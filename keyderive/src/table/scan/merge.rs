@@ -140,7 +140,7 @@ impl<K: TableKey> RowCursor for Merge<K> {
         self.bucket_scans.get(self.current?)?.current()
     }
 
-    /// By key, up to the first row of another bucket.
+    /// When merging by key, stops before the first row that comes after another bucket's row.
     #[inline]
     fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
         let Self { bucket_scans, current, order } = self;
@@ -251,7 +251,7 @@ impl Heap {
         if let Some(top) = self.heads.first_mut() {
             *top = head;
         }
-        self.sink(bucket_scans);
+        self.sift_down(bucket_scans);
     }
 
     /// Removes the head at the top when its bucket has ended.
@@ -259,11 +259,11 @@ impl Heap {
         if !self.heads.is_empty() {
             self.heads.swap_remove(0);
         }
-        self.sink(bucket_scans);
+        self.sift_down(bucket_scans);
     }
 
     /// Moves the head at the top down to its place.
-    fn sink<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
+    fn sift_down<K: TableKey>(&mut self, bucket_scans: &[BucketScan<K>]) {
         let mut at = 0;
         loop {
             let (left, right) = (2 * at + 1, 2 * at + 2);

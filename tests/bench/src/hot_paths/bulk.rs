@@ -7,7 +7,7 @@ use keyderive::{Client, RowKey as _, Table as Rows};
 use tonic::transport::Channel;
 
 use super::data::{FAMILY, Outcome, Reading, cell_written, varied};
-use super::report::{Beside, Line, Required, Table};
+use super::report::{Comparison, Line, Table, Targets};
 use super::server::{Server, Taking, Written};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, raw, write_floor};
@@ -53,9 +53,9 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     written.check(false);
 
     let costs = turns::least(&runtime, &paths, size.runs)?;
-    let required = Required { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Required::default() };
-    let ours = |floor| Beside { peer: Some(0), floor: Some(floor), required };
-    let none = Beside::default();
+    let targets = Targets { less_than_peer: Some(3.0), of_floor: Some(1.3), ..Targets::default() };
+    let ours = |floor| Comparison { peer: Some(0), floor: Some(floor), targets };
+    let none = Comparison::default();
     let beside = [none, none, none, ours(1), ours(1), ours(2)];
     let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
@@ -67,7 +67,8 @@ pub(super) fn measure(size: Size) -> Result<Table, Failure> {
         title: "Bulk writes".to_owned(),
         about: format!(
             "{} typed rows with varied keys, in requests of {ROWS_A_REQUEST} rows, about 1 MB; `put_all` fills requests up to 1 \
-             MiB. The hand-written paths encode protobuf for this key type and this row type only. The first one sends rows \
+             MiB. The hand-written paths encode protobuf for this key type and this row type only. The first one, \"by \
+             hand\", sends rows \
              in input order; it is the floor of `put_all` and `writer`. The second one reads 64 MiB ahead, as `load` does, \
              sorts the rows of each bucket and spreads requests over the buckets; it is the floor of `load`. `writer` takes \
              one row per call, with a lock, and has several requests in flight; its `batch_entries` are 5000, instead of \

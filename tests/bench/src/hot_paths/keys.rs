@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use keyderive::RowKey as _;
 
-use super::report::{Beside, Line, Required, Table};
+use super::report::{Comparison, Line, Table, Targets};
 use super::turns::Cost;
 use super::{Failure, Size};
 use crate::allocations::counted;
@@ -23,7 +23,7 @@ struct Path<'a> {
     name: &'static str,
     /// Goes over all keys; whether each was valid.
     run: Box<dyn FnMut() -> bool + 'a>,
-    beside: Beside,
+    beside: Comparison,
 }
 
 /// Measures them all.
@@ -34,22 +34,20 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     let stores: Vec<_> = events.iter().map(StoreKey::from).collect();
     let encoded = events.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
     let stored = stores.iter().map(storekey::encode_vec).collect::<Result<Vec<_>, _>>()?;
-    let beside = |peer, floor: Option<usize>, less| Beside {
+    let beside = |peer, floor: Option<usize>, less| Comparison {
         peer: Some(peer),
         floor,
-        required: Required {
-            less_than_peer: Some(less),
-            of_floor: floor.map(|_| 1.15),
-            ..Required::default()
-        },
+        targets: Targets { less_than_peer: Some(less), of_floor: floor.map(|_| 1.15), ..Targets::default() },
     };
-    let one_allocation =
-        Beside { required: Required { allocations: Some(1.0), ..Required::default() }, ..Beside::default() };
+    let one_allocation = Comparison {
+        targets: Targets { allocations: Some(1.0), ..Targets::default() },
+        ..Comparison::default()
+    };
     let paths = vec![
-        path("encode, storekey", Beside::default(), || {
+        path("encode, storekey", Comparison::default(), || {
             each_into(&stores, |key, out| storekey::encode(out, key).is_ok())
         }),
-        path("encode, by hand", Beside::default(), || {
+        path("encode, by hand", Comparison::default(), || {
             each_into(&lent, |key, out| hand::encode_into(key, out).is_ok())
         }),
         path("encode, keyderive", beside(0, Some(1), 1.6), || {
@@ -58,18 +56,18 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         path("encode into an owned key, keyderive", one_allocation, || {
             each(&events, |key| key.encode().is_ok_and(|key| is_there(&key)))
         }),
-        path("borrowed decode, storekey", Beside::default(), || {
+        path("borrowed decode, storekey", Comparison::default(), || {
             each(&stored, |key| {
                 storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| is_there(&key))
             })
         }),
-        path("borrowed decode, by hand", Beside::default(), || {
+        path("borrowed decode, by hand", Comparison::default(), || {
             each(&encoded, |key| hand::decode(key).is_ok_and(|key| is_there(&key)))
         }),
         path("borrowed decode, keyderive", beside(4, Some(5), 2.0), || {
             each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| is_there(&key)))
         }),
-        path("owned decode, storekey", Beside::default(), || {
+        path("owned decode, storekey", Comparison::default(), || {
             each(&stored, |key| {
                 storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| is_there(&key))
             })
@@ -91,7 +89,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
     })
 }
 
-fn path<'a>(name: &'static str, beside: Beside, run: impl FnMut() -> bool + 'a) -> Path<'a> {
+fn path<'a>(name: &'static str, beside: Comparison, run: impl FnMut() -> bool + 'a) -> Path<'a> {
     Path { name, run: Box::new(run), beside }
 }
 

@@ -34,8 +34,8 @@ pub(super) fn describe(Size { rows, runs }: Size) -> String {
     let system = field("/etc/os-release", "PRETTY_NAME=").unwrap_or("unknown system".into());
     let kernel = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!(
-        "{processor}, {cores} cores; {}, Linux {}; {}; {}. The least processor time of {runs} runs; {rows} rows of 3 \
-         small cells, 999 chunks a message.",
+        "{processor}, {cores} cores; {}, Linux {}; {}; {}. The least CPU time of {runs} runs; {rows} rows of 3 small \
+         cells, 999 chunks per message.",
         system.trim_matches('"'),
         kernel.trim(),
         compiler(),

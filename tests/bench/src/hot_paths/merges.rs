@@ -5,7 +5,7 @@ use keyderive::{Client, Error};
 use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
-use super::report::{Beside, Line, Required, Table};
+use super::report::{Comparison, Line, Table, Targets};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
@@ -38,25 +38,25 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
     let mut lines = Vec::new();
     for (path, cost) in paths.iter().zip(costs) {
         let peak = Peak { path: path.name.to_owned(), buckets: K::BUCKETS, host: server.host() };
-        let beside = |less_than_peer, floor| Beside {
+        let beside = |less_than_peer, floor| Comparison {
             peer: Some(0),
             floor,
-            required: Required { less_than_peer, memory: Some(MOST_MEMORY), ..Required::default() },
+            targets: Targets { less_than_peer, memory: Some(MOST_MEMORY), ..Targets::default() },
         };
         let beside = match path.name {
             OWNED => beside(None, None),
             BORROWED => beside(Some(6.0), paths.iter().position(|path| path.name == BY_HAND)),
-            _ => Beside::default(),
+            _ => Comparison::default(),
         };
         lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), beside });
     }
     Ok(Table {
         title: format!("Ordered merge of {} buckets", K::BUCKETS),
         about: format!(
-            "One stream for each bucket, merged by the key without its salt. Each user has {ROWS_A_NAME} rows at each site, so \
-             the merge switches buckets every {ROWS_A_NAME} rows. The merge over `bigtable_rs` uses a heap of rows, ordered \
-             by key bytes, and a connection for each bucket, without which it can hang. Memory is the peak of a process that \
-             runs this path only, including its program."
+            "One stream for each bucket, merged by the key without its salt. Each user has {ROWS_A_NAME} rows at each \
+             site, so the merge switches buckets after every {ROWS_A_NAME} rows. The merge over `bigtable_rs` uses a \
+             binary heap of rows, ordered by key bytes, and one connection per bucket: with fewer it can hang. Memory is \
+             the peak of a process that runs only this path, and includes the program itself."
         ),
         unit: "row",
         units: size.rows.into(),

@@ -75,10 +75,10 @@ const ABOUT: &str = "\
 `cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page. It needs a few minutes and two
 idle cores.
 
-Compare ratios, not times; they vary by a tenth and more from run to run. keyderive is compared with a peer (`bigtable_rs`
-or `storekey`) and with a floor: hand-written code that does the same for one key type and one row type only. A missed target is in bold. Times are
-processor time of the client's thread, user and system, and do not predict rows per second over a network. All paths use the same
-server, in another thread of the process, over the loopback interface.
+Compare ratios, not times: times vary by 10 % and more from run to run. Each table compares keyderive with a peer
+(`bigtable_rs` or `storekey`) and with a floor: hand-written code that does the same for only one key type and one row
+type. Missed targets are in bold. Times are CPU time of the client's thread, user and system, and do not predict rows
+per second over a network. All paths use the same server, in another thread of the process, over the loopback interface.
 ";
 
 /// Measures these sections, and prints each as a table in Markdown.

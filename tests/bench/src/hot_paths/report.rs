@@ -22,20 +22,20 @@ pub(super) struct Line {
     pub(super) cost: Cost,
     /// The peak memory of the path's process, in MiB, if measured.
     pub(super) memory: Option<f64>,
-    pub(super) beside: Beside,
+    pub(super) beside: Comparison,
 }
 
-/// What a path is compared with, by line index, and what is required of it.
+/// The lines that a path is compared with, by index, and its targets.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Beside {
+pub(super) struct Comparison {
     pub(super) peer: Option<usize>,
     pub(super) floor: Option<usize>,
-    pub(super) required: Required,
+    pub(super) targets: Targets,
 }
 
-/// The requirements that have a number.
+/// The targets of a path.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Required {
+pub(super) struct Targets {
     /// The least factor by which the path must be faster than the peer.
     pub(super) less_than_peer: Option<f64>,
     /// The most time, as a multiple of the floor's.
@@ -52,35 +52,35 @@ impl Table {
     }
 
     fn write_line(&self, line: &Line, has_memory: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Beside { peer, floor, required } = line.beside;
+        let Comparison { peer, floor, targets } = line.beside;
         let time = line.cost.time.as_secs_f64();
         let time_of = |line: usize| self.lines[line].cost.time.as_secs_f64();
         let peer = peer.map(|peer| time_of(peer) / time);
         let floor = floor.map(|floor| time / time_of(floor));
         let allocations = self.allocations(line);
         let measured = [
-            (required.less_than_peer, peer, Relation::AtLeast, " x less"),
-            (required.of_floor, floor, Relation::AtMost, " x the floor"),
-            (required.allocations, Some(allocations), Relation::AtMost, " allocations"),
-            (required.memory, line.memory, Relation::AtMost, " MiB"),
+            (targets.less_than_peer, peer, Relation::AtLeast, " x less"),
+            (targets.of_floor, floor, Relation::AtMost, " x the floor"),
+            (targets.allocations, Some(allocations), Relation::AtMost, " allocations"),
+            (targets.memory, line.memory, Relation::AtMost, " MiB"),
         ];
-        let judged = measured.into_iter().filter_map(|(bound, value, relation, unit)| {
+        let targets = measured.into_iter().filter_map(|(bound, value, relation, unit)| {
             let (bound, value) = (bound?, value.unwrap_or(f64::NAN));
             let (sign, is_met) = match relation {
                 Relation::AtLeast => ('≥', value >= bound),
                 Relation::AtMost => ('≤', value <= bound),
             };
-            let asked = format!("{sign} {bound}{unit}");
-            Some(if is_met { asked } else { format!("**{asked}: missed**") })
+            let target = format!("{sign} {bound}{unit}");
+            Some(if is_met { target } else { format!("**{target}: missed**") })
         });
-        let judged = judged.collect::<Vec<_>>().join(", ");
+        let targets = targets.collect::<Vec<_>>().join(", ");
 
         let nanos = time * 1e9 / self.units as f64;
         write!(f, "| {} | {nanos:.1} ns | {allocations:.2} | ", line.path)?;
         if has_memory {
             write!(f, "{} | ", shown(line.memory, 1, " MiB"))?;
         }
-        writeln!(f, "{} | {} | {judged} |", shown(peer, 1, " x less"), shown(floor, 2, " x"))
+        writeln!(f, "{} | {} | {targets} |", shown(peer, 1, " x less"), shown(floor, 2, " x"))
     }
 }
 
@@ -101,7 +101,7 @@ impl fmt::Display for Table {
         writeln!(f, "## {title}\n\n{about}\n")?;
         writeln!(
             f,
-            "| path | CPU a {unit} | allocations a {unit} |{memory} than peer | of floor | target |"
+            "| path | CPU per {unit} | allocations per {unit} |{memory} vs peer | vs floor | target |"
         )?;
         writeln!(f, "|---|---|---|{rule}---|---|---|")?;
         lines.iter().try_for_each(|line| self.write_line(line, has_memory, f))
@@ -122,30 +122,30 @@ mod tests {
             memory: None,
             beside,
         };
-        let required = |less, of| Required {
+        let targets = |less, of| Targets {
             less_than_peer: Some(less),
             of_floor: Some(of),
             allocations: Some(1.0),
             memory: None,
         };
-        let beside = |required| Beside { peer: Some(0), floor: Some(1), required };
+        let beside = |targets| Comparison { peer: Some(0), floor: Some(1), targets };
         let table = Table {
             title: "Scans".to_owned(),
             about: "All read the same.".to_owned(),
             unit: "row",
             units: 1000,
             lines: vec![
-                line("peer", 800, Beside::default()),
-                line("floor", 100, Beside::default()),
-                line("good", 200, beside(required(4.0, 2.0))),
-                line("bad", 250, beside(required(4.0, 2.0))),
+                line("peer", 800, Comparison::default()),
+                line("floor", 100, Comparison::default()),
+                line("good", 200, beside(targets(4.0, 2.0))),
+                line("bad", 250, beside(targets(4.0, 2.0))),
             ],
         };
         let lines: Vec<_> = table.to_string().lines().map(str::to_owned).skip(4).collect();
         assert_eq!(
             lines,
             [
-                "| path | CPU a row | allocations a row | than peer | of floor | target |",
+                "| path | CPU per row | allocations per row | vs peer | vs floor | target |",
                 "|---|---|---|---|---|---|",
                 "| peer | 800.0 ns | 1.00 |  |  |  |",
                 "| floor | 100.0 ns | 1.00 |  |  |  |",

@@ -7,7 +7,7 @@ use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;
 
 use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
-use super::report::{Beside, Line, Required, Table};
+use super::report::{Comparison, Line, Table, Targets};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, floor, raw};
@@ -36,22 +36,22 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
         Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
     ];
-    let owned = Beside {
+    let owned = Comparison {
         peer: Some(0),
         floor: Some(3),
-        required: Required { less_than_peer: Some(3.0), allocations: Some(4.0), ..Required::default() },
+        targets: Targets { less_than_peer: Some(3.0), allocations: Some(4.0), ..Targets::default() },
     };
-    let borrowed = Beside {
+    let borrowed = Comparison {
         peer: Some(0),
         floor: Some(2),
-        required: Required {
+        targets: Targets {
             less_than_peer: Some(6.0),
             of_floor: Some(1.5),
             allocations: Some(0.1),
-            ..Required::default()
+            ..Targets::default()
         },
     };
-    let none = Beside::default();
+    let none = Comparison::default();
     let beside = [none, none, none, none, none, owned, borrowed];
     let costs = turns::least(&runtime, &paths, runs)?;
     let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {

@@ -66,7 +66,7 @@ async fn a_request_of_many_rows_is_one_commit() {
         vec![Ok(()); rows.len()]
     };
     let bulk = Bulk::new(TABLE.to_owned(), rows, |(key, _)| key, |_| 1, make);
-    let (outcomes, aside) = worker.change_each(bulk, false).await.unwrap().into_outcomes();
+    let (outcomes, aside) = worker.change_rows(bulk, false).await.unwrap().into_outcomes();
     assert!(outcomes.iter().all(Result::is_ok) && aside.is_empty());
     assert_eq!(file.syncs() - before, 2);
 }

@@ -98,7 +98,7 @@ pub struct PutBothError {
     sides: Box<[PutSide; 2]>,
 }
 
-/// One of the two rows of a [`put_both`] that failed.
+/// One of the two rows of a failed [`put_both`].
 #[derive(Debug)]
 pub struct PutSide {
     table: Arc<str>,
@@ -162,7 +162,7 @@ impl PutSide {
 
     /// Checks the layout of the table; returns whether the row may be written.
     async fn vouched<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
-        self.error = table.vouched().await.err();
+        self.error = table.ensure_checked().await.err();
         self.error.is_none()
     }
 
@@ -187,9 +187,9 @@ impl PutSide {
             None => write!(f, "the row of table `{}` ", self.table)?,
         }
         f.write_str(match self.outcome {
-            WriteOutcome::Written => "is written",
-            WriteOutcome::NotWritten => "is not written",
-            WriteOutcome::Unknown => "may be written or not",
+            WriteOutcome::Written => "was written",
+            WriteOutcome::NotWritten => "was not written",
+            WriteOutcome::Unknown => "may have been written",
         })
     }
 }
@@ -213,7 +213,7 @@ impl PutBothError {
         self.errors().all(Error::is_retryable)
     }
 
-    /// Whether it is unknown if one of the rows was written; [`PutSide::outcome`] tells them apart.
+    /// Whether the outcome of a row is unknown; [`PutSide::outcome`] says of which.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         self.errors().any(Error::is_outcome_unknown)
@@ -236,7 +236,7 @@ impl PutBothError {
         second.write(f, is_redacted)?;
         self.errors().try_for_each(|error| match is_redacted {
             true => write!(f, ": {}", error.redacted()),
-            false => write!(f, ": {}", error.of_named_row()),
+            false => write!(f, ": {}", error.without_own_key()),
         })?;
         match self.is_retryable() {
             true => f.write_str("; the same call again writes both"),
