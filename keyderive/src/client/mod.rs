@@ -48,16 +48,16 @@ mod credentials;
 mod error;
 mod failure;
 mod filter;
-mod merge;
 mod observe;
 mod operation;
 mod protobuf;
 mod raw;
 mod read;
 mod retry;
+mod row_merger;
 mod settings;
 mod shutdown;
-mod streams;
+mod stream_budget;
 mod throttle;
 mod write;
 
@@ -92,7 +92,7 @@ use retry::{Attempts, Payload};
 pub use settings::{Backoff, CallSettings, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
-pub(crate) use streams::{StreamBudget, is_high_fan_out};
+pub(crate) use stream_budget::{StreamBudget, is_high_fan_out};
 use throttle::Throttle;
 pub(crate) use write::{Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, Mutations, REQUEST_BYTES};
 

@@ -15,9 +15,9 @@ use tonic::{Code, Response, Streaming};
 
 use super::{ReadRows, RequestedRows};
 use crate::client::failure::Failure;
-use crate::client::merge::RowMerger;
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts};
+use crate::client::row_merger::RowMerger;
 use crate::client::{Client, Error, StreamGuard, retry};
 use crate::row::Row;
 

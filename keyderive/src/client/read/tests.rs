@@ -12,7 +12,7 @@ use keyderive_proto::values::{BytesValue, StringValue};
 use serde_json::Value;
 
 use super::*;
-use crate::client::merge::RowMerger;
+use crate::client::row_merger::RowMerger;
 
 /// A cell as the cases write it: row key, family, qualifier, timestamp, value, label.
 type Expected = (String, String, String, i64, String, String);

@@ -9,7 +9,7 @@ use keyderive_proto::values::{BytesValue, StringValue};
 use prost::Message as _;
 
 use super::*;
-use crate::client::merge::fast_path::{self, LastNumber, WholeCell};
+use crate::client::row_merger::fast_path::{self, LastNumber, WholeCell};
 
 /// How many messages are tried; ten million are run by hand.
 const MESSAGES: u64 = 100_000;
