@@ -668,7 +668,7 @@ mod tests {
         first.count(&message(600)[..100]).unwrap();
         let status = second.count(&message(401)).unwrap_err();
         assert_eq!(status.code(), tonic::Code::ResourceExhausted);
-        for part in ["401 bytes", "400 are left", "the 1000"] {
+        for part in ["401 bytes", "400 bytes are left", "a limit of 1000"] {
             assert!(status.message().contains(part), "{status}");
         }
         drop(first);

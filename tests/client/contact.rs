@@ -33,7 +33,7 @@ async fn error_at(greeting: &'static [u8]) -> Error {
     server.abort();
     assert!(error.is_unavailable(), "{error}");
     let text = error.to_string();
-    assert!(text.starts_with(&format!("no emulator answers at `{host}` within 3s: ")), "{text}");
+    assert!(text.starts_with(&format!("no emulator answered at `{host}` within 3s: ")), "{text}");
     assert!(text.ends_with("; start one there, or correct the address"), "{text}");
     error
 }
@@ -41,7 +41,7 @@ async fn error_at(greeting: &'static [u8]) -> Error {
 #[tokio::test]
 async fn an_address_that_takes_connections_and_says_nothing_is_no_emulator() {
     let text = error_at(b"").await.to_string();
-    assert!(text.contains("something accepts the connection, and says nothing"), "{text}");
+    assert!(text.contains("a server accepted the connection, but sent nothing"), "{text}");
 }
 
 #[tokio::test]
@@ -50,7 +50,7 @@ async fn a_server_of_another_protocol_is_no_emulator() {
         [&b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n"[..], b"220 mail.example ESMTP\r\n"]
     {
         let text = error_at(greeting).await.to_string();
-        assert!(text.contains("something answers there that does not speak HTTP/2"), "{text}");
+        assert!(text.contains("the server there does not speak HTTP/2"), "{text}");
     }
 }
 

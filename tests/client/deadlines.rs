@@ -140,9 +140,7 @@ async fn what_was_given_up_says_what_the_last_attempt_ended_with() {
     let text = error.to_string();
     assert!(text.contains(" failed: DEADLINE_EXCEEDED; given up after "), "{text}");
     assert!(
-        text.ends_with(
-            ", of 1s that are allowed; the last attempt: UNAVAILABLE: busy; it may have been applied"
-        ),
+        text.ends_with("; the timeout is 1s; the last attempt: UNAVAILABLE: busy; it may have been applied"),
         "{text}"
     );
 }

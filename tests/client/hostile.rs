@@ -71,7 +71,7 @@ async fn a_changed_row_of_another_key_is_an_error() {
     let mock = Mock::new().by(move |_| Answer::changed(changed.clone()));
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     let error = table(&mock).read_modify_write_row("1", rules).await.unwrap_err();
-    assert!(error.is_protocol_violation() && error.to_string().contains("it has row `77`"), "{error}");
+    assert!(error.is_protocol_violation() && error.to_string().contains("it is about row `77`"), "{error}");
 }
 
 /// A request, the rows of an answer, the rows that the client delivers, and the row that was not requested.

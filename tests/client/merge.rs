@@ -219,7 +219,7 @@ broken! {
     a_commit_in_the_middle_of_a_value: [cell("b").of_size(2).commit()], "in the middle of a value";
     a_value_of_negative_size: [cell("b").of_size(-1)], "the size -1";
     an_empty_first_piece: [cell("b").value("").of_size(2)], "is empty";
-    a_piece_that_says_another_size: [cell("b").of_size(3), more().value("w").of_size(4)], "a further piece of a value of 3 bytes gives it 4";
+    a_piece_that_says_another_size: [cell("b").of_size(3), more().value("w").of_size(4)], "a further piece of a value of 3 bytes states 4";
     pieces_that_are_too_long: [cell("b").of_size(2), more().value("wx").commit()], "have more";
     pieces_that_are_too_short: [cell("b").of_size(3), more().value("w").commit()], "have 2 bytes";
     a_piece_with_a_qualifier: [cell("b").of_size(2), more().qualifier("q").value("w").commit()], "names its cell again";

@@ -113,7 +113,7 @@ async fn a_text_names_a_plain_key_once() {
     };
     assert_eq!(
         both.to_string(),
-        "row `0012#secret` of table `users` is not written, and row `0013#secret` of table `users` is not written: \
+        "row `0012#secret` of table `users` was not written, and row `0013#secret` of table `users` was not written: \
          MutateRow on table `users` failed: FAILED_PRECONDITION: row 0012#secret is locked; once that is fixed, the same \
          call again writes both"
     );

@@ -263,7 +263,7 @@ fn a_row_whose_runtime_ends_before_its_answer_may_be_written() {
     let errors = second.block_on(writer.close()).unwrap_err();
     let error = errors.failed()[0].error();
     assert!(error.is_outcome_unknown() && !error.is_misconfiguration(), "{error}");
-    assert!(error.to_string().contains("the tokio runtime has ended before the answer came"), "{error}");
+    assert!(error.to_string().contains("the tokio runtime ended before the answer came"), "{error}");
     // An operation that starts then is not sent.
     let error = second.block_on(table.mutate_row("k", set())).unwrap_err();
     assert!(!error.is_outcome_unknown(), "{error}");

@@ -108,7 +108,8 @@ async fn a_column_that_is_no_integer_is_not_counted(client: Client) {
     jobs.put(&KEY, &job("a", 1)).await.unwrap();
     let error = jobs.increment(&KEY, "owner", 1).await.unwrap_err();
     assert!(error.to_string().starts_with("ReadModifyWriteRow of row `00000000000000000007` "), "{error}");
-    let needs = "; a column that is counted up, here `cf:owner`, holds an integer of 8 bytes, big-endian";
+    let needs =
+        "; this write increments `cf:owner`, and an increment needs an integer of 8 bytes, big-endian";
     assert!(error.to_string().contains(needs), "{error}");
     assert!(!error.is_retryable() && error.row_key() == Some(&KEY.encode().unwrap()[..]));
 }

@@ -323,7 +323,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
   buckets      all 4: the salt is over user, at; not fixed: user, at
   after        carol#00019, where the previous page ended, without its salt
   order        reversed: by user, greatest first; then at, greatest first; merged from 4 streams
-  limit        1 row, counted after the key filter
+  limit        1 row, counted by the client, after the key filter
   values       none: keys only
   filter       at the server: the column `count` of the family `cf`
   filter       `filter_key`: rows are read, and dropped by their keys
@@ -345,7 +345,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
     }
     let explain = scan().unordered().latest(3).limit(2).explain().unwrap().to_string();
     for line in [
-        "  order        none among buckets: rows come as they arrive, reversed within each\n",
+        "  order        none across buckets: rows are delivered as they arrive, reversed within each\n",
         "  limit        2 rows, sent with each request\n",
         "  values       the newest 3 versions of each column\n",
     ] {
@@ -353,7 +353,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
     }
     // A single stream is ordered anyway.
     let explain = events.scan(EventKey::scan().user("bob").at_any_of([3])).unordered().explain().unwrap();
-    assert!(!explain.to_string().contains("none among buckets"), "{explain}");
+    assert!(!explain.to_string().contains("none across buckets"), "{explain}");
 }
 
 async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {

@@ -80,7 +80,7 @@ fn tables_are_created_described_changed_and_deleted() {
     cbt.expect(&["deletefamily", "t", "g"], []);
     cbt.expect(
         &["createtable", "t"],
-        ["Creating table: rpc error: code = AlreadyExists desc = table `projects/p/instances/i/tables/t` exists"],
+        ["Creating table: rpc error: code = AlreadyExists desc = table `projects/p/instances/i/tables/t` already exists"],
     );
     cbt.expect(&["deletetable", "t"], []);
     cbt.expect(

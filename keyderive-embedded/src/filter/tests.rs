@@ -139,7 +139,7 @@ fn sunk_cells_skip_the_filters_that_follow() {
     let filter =
         chain([interleave([sunk, Message::PassAllFilter(true)]), Message::CellsPerRowOffsetFilter(3)]);
     assert_eq!(values(filter), "24");
-    rejected(condition(Message::Sink(true), None, None), "`sink` is in a `condition`");
+    rejected(condition(Message::Sink(true), None, None), "`sink` is not allowed inside a `condition`");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn invalid_filters_are_rejected() {
     rejected(chain([label(), interleave([label(), label()])]), "2 filters of a `chain`");
     let times = TimestampRange { start_timestamp_micros: 1, end_timestamp_micros: 0 };
     rejected(Message::TimestampRangeFilter(times), "has the bound 1, which is not a whole number");
-    rejected(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and it may have 20480");
+    rejected(Message::ValueRegexFilter(vec![b'a'; 20_480].into()), "and the limit is 20480");
     let empty = Filter::new(Some(data::RowFilter { filter: None })).unwrap_err();
     assert_eq!(empty.code(), Code::InvalidArgument);
 }

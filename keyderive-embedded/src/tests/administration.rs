@@ -99,7 +99,10 @@ async fn a_table_is_created_once_and_with_splits_that_are_keys() {
         servers.admin.create_table(Request::new(request)).await
     };
     let status = create("t", b"a").await.unwrap_err();
-    assert_eq!((status.code(), status.message()), (Code::AlreadyExists, &*format!("table `{NAME}` exists")));
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::AlreadyExists, &*format!("table `{NAME}` already exists"))
+    );
     assert_eq!(code(create("u", b"").await), Code::InvalidArgument);
     assert_eq!(code(create("u", &[b'k'; 4097]).await), Code::InvalidArgument);
     create("u", b"a").await.unwrap();

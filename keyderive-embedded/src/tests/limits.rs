@@ -24,7 +24,7 @@ fn rejected(outcome: Result<impl std::fmt::Debug, Status>, what: &str) {
 async fn a_key_has_4096_bytes() {
     let servers = Servers::new().await;
     servers.set(&"k".repeat(4096), "f", "q", 0, "v").await.unwrap();
-    rejected(servers.set(&"k".repeat(4097), "f", "q", 0, "v").await, "has 4097 bytes, and it may have 4096");
+    rejected(servers.set(&"k".repeat(4097), "f", "q", 0, "v").await, "has 4097 bytes, and the limit is 4096");
     rejected(servers.set("", "f", "q", 0, "v").await, "a row key is empty");
 }
 
@@ -33,7 +33,7 @@ async fn a_qualifier_has_16_kib() {
     let servers = Servers::new().await;
     let long = "q".repeat(16 << 10);
     servers.set("a", "f", &long, 0, "v").await.unwrap();
-    let what = "a qualifier in the column family `f` has 16385 bytes, and it may have 16384";
+    let what = "a qualifier in the column family `f` has 16385 bytes, and the limit is 16384";
     let longer = format!("{long}q");
     rejected(servers.set("a", "f", &longer, 0, "v").await, what);
     let rule = ReadModifyWriteRule {
@@ -49,7 +49,7 @@ async fn a_value_has_100_mib() {
     let servers = Servers::new().await;
     let value = Bytes::from(vec![0; (100 << 20) + 1]);
     servers.set("a", "f", "q", 0, value.slice(1..)).await.unwrap();
-    let what = "a value of the column b\"q\" in the column family `f` has 104857601 bytes, and it may have 104857600";
+    let what = "a value of the column b\"q\" in the column family `f` has 104857601 bytes, and the limit is 104857600";
     rejected(servers.set("a", "f", "q", 0, value).await, what);
     let rule = ReadModifyWriteRule {
         family_name: "f".to_owned(),
@@ -80,10 +80,7 @@ async fn a_request_has_100_000_mutations() {
 async fn a_timestamp_is_in_milliseconds() {
     let servers = Servers::new().await;
     for wrong in [1, 999, 1001, -2, -1000, i64::MIN, i64::MAX] {
-        rejected(
-            servers.set("a", "f", "q", wrong, "v").await,
-            &format!("the timestamp {wrong} is not a whole"),
-        );
+        rejected(servers.set("a", "f", "q", wrong, "v").await, &format!("the timestamp {wrong} is invalid"));
     }
     servers.set("a", "f", "q", i64::MAX - i64::MAX % 1000, "v").await.unwrap();
 }
@@ -110,11 +107,11 @@ async fn names_have_a_form() {
     }
     let (too_long, too_long_name) = ("t".repeat(51), "f".repeat(65));
     for wrong in ["", "-a", ".a", "a b", "a/b", "ü", "a:b"] {
-        rejected(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is not a name for a table"));
-        rejected(create_family(wrong).await, &format!("`{wrong}` is not a name for a column family"));
+        rejected(create_table(wrong, INSTANCE).await, &format!("`{wrong}` is not a valid table name"));
+        rejected(create_family(wrong).await, &format!("`{wrong}` is not a valid column family name"));
     }
-    rejected(create_table(&too_long, INSTANCE).await, "is not a name for a table: a name has 1 to 50");
-    rejected(create_family(&too_long_name).await, "is not a name for a column family: a name has 1 to 64");
+    rejected(create_table(&too_long, INSTANCE).await, "is not a valid table name: a name has 1 to 50");
+    rejected(create_family(&too_long_name).await, "is not a valid column family name: a name has 1 to 64");
     for none in ["", "projects/p", "projects/p/instances/i/", "projects//instances/i"] {
         rejected(create_table("t", none).await, &format!("`{none}` is not the name of an instance"));
     }
@@ -126,7 +123,7 @@ async fn a_filter_has_20_kib_and_20_levels() {
     let read = async |filter| servers.read(ReadRowsRequest { filter, ..ReadRowsRequest::default() }).await;
     let regex = |bytes: usize| message(Filter::ValueRegexFilter(vec![b'v'; bytes].into()));
     read(regex(20_000)).await.unwrap();
-    rejected(read(regex(20_480)).await, "and it may have 20480");
+    rejected(read(regex(20_480)).await, "and the limit is 20480");
     let nested = |depth: usize| {
         let mut filter = RowFilter { filter: Some(Filter::PassAllFilter(true)) };
         for _ in 1..depth {

@@ -48,7 +48,10 @@ async fn a_request_that_names_no_rows_reads_all() {
     assert_eq!(servers.timestamps().await, [1000, 2000]);
     let status =
         servers.read(ReadRowsRequest { rows_limit: -1, ..ReadRowsRequest::default() }).await.unwrap_err();
-    assert_eq!((status.code(), status.message()), (Code::InvalidArgument, "the row limit is -1"));
+    assert_eq!(
+        (status.code(), status.message()),
+        (Code::InvalidArgument, "the row limit is -1, and it must not be negative")
+    );
 }
 
 #[tokio::test]
@@ -112,7 +115,7 @@ async fn a_request_goes_where_its_header_says() {
     read("app_profile_id=x&table_name=projects/p/instances/i/tables/t").await.unwrap();
     let status = read("table_name=projects%2Fp%2Finstances%2Fi%2Ftables%2Fu").await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
-    assert!(status.message().contains("tables%2Fu` as `table_name`, and the request is about"), "{status}");
+    assert!(status.message().contains("tables%2Fu` as `table_name`, but the request names"), "{status}");
     let status = read("name=t").await.unwrap_err();
     assert!(status.message().contains("has no `table_name`; it must be `projects/p/"), "{status}");
 }

@@ -97,9 +97,9 @@ async fn a_schema_that_breaks_a_rule_is_refused() {
         (delimiter(51), "has a delimiter of 51 bytes"),
         (
             schema(encoding::Encoding::Singleton(Singleton {}), vec![field("a", text()), field("b", text())]),
-            "has 2 fields, and the encoding `singleton` is for one",
+            "has 2 fields, and the encoding `singleton` is for one field",
         ),
-        (delimited(vec![field("a", text()), field("", text())]), "has a field without a name, at place 1"),
+        (delimited(vec![field("a", text()), field("", text())]), "has a field without a name, at index 1"),
         (delimited(vec![field("_key", text())]), "with the name `_key`, which SQL reserves"),
         (delimited(vec![field("_timestamp", text())]), "with the name `_timestamp`, which SQL reserves"),
         (delimited(vec![field("f", text())]), "the name of the column family `f`"),

@@ -116,7 +116,12 @@ async fn one_list_of_mutations_is_enough() {
     assert!(servers.cells().await.is_empty());
     let status = send(Vec::new(), Vec::new()).await.unwrap_err();
     assert_eq!(status.code(), Code::InvalidArgument);
-    assert!(status.message().starts_with("there are no mutations for row b\"a\""), "{status}");
+    assert!(
+        status
+            .message()
+            .starts_with("the request for row b\"a\" has neither `true_mutations` nor `false_mutations`"),
+        "{status}"
+    );
     assert_eq!(code(send(delete(), vec![delete().remove(0); 100_001]).await), Code::InvalidArgument);
 }
 

@@ -700,10 +700,10 @@ mod tests {
     fn a_path_is_not_an_id() {
         check_instance("example.com:my-project", "local").unwrap();
         for (project, instance, wrong) in [
-            ("", "i", "`` is no project"),
-            ("p", "", "`` is no instance"),
-            ("a/b", "c", "`a/b` is no project"),
-            ("p", "c d", "`c d` is no instance"),
+            ("", "i", "`` is not a valid project id"),
+            ("p", "", "`` is not a valid instance id"),
+            ("a/b", "c", "`a/b` is not a valid project id"),
+            ("p", "c d", "`c d` is not a valid instance id"),
         ] {
             let error = check_instance(project, instance).unwrap_err();
             assert!(error.is_misconfiguration() && error.to_string().starts_with(wrong), "{error}");

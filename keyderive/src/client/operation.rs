@@ -268,7 +268,7 @@ mod tests {
             let error = check(name).unwrap_err();
             assert!(error.is_invalid_argument(), "{error}");
             assert!(
-                error.to_string().starts_with(&format!("table `{name}`: no table has this name;")),
+                error.to_string().starts_with(&format!("table `{name}`: this is not a valid table name;")),
                 "{error}"
             );
         }

@@ -147,9 +147,9 @@ async fn a_refused_write_changes_nothing() {
         (
             "k",
             vec![set("f", "q", 1001, "1")],
-            "INVALID_ARGUMENT: the timestamp 1001 is not a whole number of milliseconds",
+            "INVALID_ARGUMENT: the timestamp 1001 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds",
         ),
-        ("k", vec![set("f", "q", -1000, "1")], "INVALID_ARGUMENT: the timestamp -1000 is not a whole number"),
+        ("k", vec![set("f", "q", -1000, "1")], "INVALID_ARGUMENT: the timestamp -1000 is invalid"),
     ] {
         let error = client.mutate_row(TABLE, key.into(), mutations).await.unwrap_err();
         let failed = "MutateRow of row `k` on table `events` failed: ";
@@ -281,7 +281,8 @@ async fn tables_come_and_go() {
     }
     let error = client.create_table("no/name", NewTable::default()).await.unwrap_err();
     assert!(
-        error.is_invalid_argument() && error.to_string().contains("table `no/name`: no table has this name"),
+        error.is_invalid_argument()
+            && error.to_string().contains("table `no/name`: this is not a valid table name"),
         "{error}"
     );
 }

@@ -22,7 +22,7 @@ async fn only_the_call_with_the_number_fails() {
     assert_eq!(events.get(&key).await.unwrap(), Some(event(0).1));
     let error = events.get(&key).await.unwrap_err();
     assert!(error.is_permission_denied(), "{error}");
-    assert!(error.to_string().contains("the call fails because the test asks for it"), "{error}");
+    assert!(error.to_string().contains("injected by `Faults`: the call fails"), "{error}");
     assert!(events.get(&key).await.is_ok() && steady.get(&key).await.is_ok());
     events.put(&key, &event(0).1).await.unwrap();
     assert_eq!((faulty.calls(Method::ReadRows), faulty.calls(Method::MutateRow)), (3, 1));

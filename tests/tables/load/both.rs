@@ -130,7 +130,7 @@ async fn a_second_table_that_refuses_is_named_with_both_keys() {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "row `a#9223370610319163651` of table `metric` is written, and row `a#01` of table `current` is not written: \
+            "row `a#9223370610319163651` of table `metric` was written, and row `a#01` of table `current` was not written: \
              MutateRow on table `current` failed: PERMISSION_DENIED"
         ),
         "{text}"

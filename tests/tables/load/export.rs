@@ -61,7 +61,7 @@ async fn an_export_is_explained() {
     let told = told.to_string();
     for part in [
         "scan of ReadingKey\n",
-        "\n  order        none among buckets: rows come as they arrive\n",
+        "\n  order        none across buckets: rows are delivered as they arrive\n",
         "\n  values       none: keys only\n  filter       foreign rows are read, and left out\n",
         "\n  partitions   48, 8 at a time\n               [start of table, 00#0000001000)\n",
     ] {

@@ -367,10 +367,10 @@ mod tests {
         let time = RetryLimit::Time(Duration::from_secs(2));
         assert_eq!(
             said(1, Some(time)),
-            "ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 1 attempt in 1.2 s, of 2s that \
-             are allowed; the last attempt: UNAVAILABLE: busy; the last row read was `k`"
+            "ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 1 attempt in 1.2 s; the timeout \
+             is 2s; the last attempt: UNAVAILABLE: busy; the last row read was `k`"
         );
-        assert_eq!(said(2, None), format!("{head}at the last of 2 attempts in 1.2 s{tail}"));
+        assert_eq!(said(2, None), format!("{head}after 2 attempts in 1.2 s{tail}"));
         let silent = error(Status::deadline_exceeded("no answer"), 2, Some(time)).to_string();
         assert!(
             silent.contains("failed: DEADLINE_EXCEEDED: no answer; given up after 2 attempts"),

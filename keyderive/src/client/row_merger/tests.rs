@@ -144,7 +144,7 @@ fn pieces_must_fit() {
     assert_broken([first(), commit(piece("c", 0))], "of 6 bytes have 3 bytes");
     assert_broken([first(), commit(piece("cdefg", 0))], "of 6 bytes have more");
     assert_broken([first(), piece("cdefg", 6)], "of 6 bytes have more");
-    assert_broken([first(), piece("cd", 7)], "of 6 bytes gives it 7");
+    assert_broken([first(), piece("cd", 7)], "of 6 bytes states 7");
     assert_broken([first(), piece("cd", -1)], "size -1");
     assert_broken([CellChunk { value_size: -1, ..cell("a", "ab") }], "size -1");
     assert_broken([CellChunk { value_size: 6, ..cell("a", "") }], "is empty");

@@ -264,7 +264,7 @@ async fn a_connection_that_could_not_be_primed_is_a_warning() {
     let _client = fleet.cloud(Client::builder().channels(1)).await;
     let records = listener.take();
     let warning = records.iter().find(|record| record.level == Level::WARN).unwrap();
-    assert_eq!(warning.get("message"), "a connection is used without having been primed");
+    assert_eq!(warning.get("message"), "a connection could not be primed, and is used anyway");
     assert_eq!(warning.get("error"), "PingAndWarm failed: INTERNAL: not now");
 }
 

@@ -160,12 +160,15 @@ async fn a_client_without_a_first_token_is_an_error() {
     assert_eq!(
         error.to_string(),
         "there is no access token for the cloud: the account is disabled; run `gcloud auth application-default \
-         login`, set `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or give `ClientBuilder::credentials`"
+         login`, set `GOOGLE_APPLICATION_CREDENTIALS` to a key file, or call `ClientBuilder::credentials`"
     );
     assert!(error.is_missing_credentials() && error.is_permission_denied() && !error.is_retryable());
     assert!(start.elapsed().is_zero());
     let error = cloud().credentials(Never).cloud("p", "i").await.unwrap_err();
-    assert!(error.is_missing_credentials() && error.to_string().contains("none came within 10s"), "{error}");
+    assert!(
+        error.is_missing_credentials() && error.to_string().contains("no token came within 10s"),
+        "{error}"
+    );
     assert_eq!(start.elapsed().as_secs(), 10);
     let busy = Tokens::new(|_| Err(CredentialsError::new("busy").transient()));
     assert!(cloud().credentials(busy).cloud("p", "i").await.unwrap_err().is_retryable());
@@ -274,5 +277,5 @@ async fn credentials_that_cannot_be_read_are_an_error_at_once() {
         "{said}"
     );
     assert!(said.contains("/does/not/exist.json"), "{said}");
-    assert!(said.contains("give `ClientBuilder::credentials`"), "{said}");
+    assert!(said.contains("call `ClientBuilder::credentials`"), "{said}");
 }

@@ -68,8 +68,8 @@ fn space_padded_strings_cannot_be_declared() {
     let error = PaddedKey::SCHEMA.row_key_schema().unwrap_err();
     assert_eq!(
         error.to_string(),
-        "field `exchange` of `PaddedKey` can hold a space (0x20), and a delimited row key schema takes no byte \
-         at or below its delimiter `#` (0x23); choose a delimiter below a space (0x20) for a new table, or \
+        "field `exchange` of `PaddedKey` can contain a space (0x20), but a delimited row key schema allows no \
+         byte at or below its delimiter `#` (0x23); choose a delimiter below a space (0x20) for a new table, or \
          `layout = \"ordered\"`"
     );
 }
@@ -112,7 +112,7 @@ fn the_salt_is_declared_where_it_stands_or_not_at_all() {
     assert!(JavaKey::SCHEMA.row_key_schema().is_ok());
     assert!(JavaKey::SCHEMA.sql().unwrap_err().to_string().contains("String.hashCode"));
     let error = DashedJavaKey::SCHEMA.row_key_schema().unwrap_err().to_string();
-    assert!(error.contains("the salt of `DashedJavaKey` can hold `-`"), "{error}");
+    assert!(error.contains("the salt of `DashedJavaKey` can contain `-`"), "{error}");
 }
 
 #[test]

@@ -245,7 +245,7 @@ async fn consistency_that_does_not_come_is_a_deadline() {
     let text = error.to_string();
     assert!(
         text.starts_with(
-            "CheckConsistency on table `t` failed: DEADLINE_EXCEEDED: not every cluster had what was written within 30s"
+            "CheckConsistency on table `t` failed: DEADLINE_EXCEEDED: not every cluster became consistent within 30s"
         ),
         "{text}"
     );

@@ -140,7 +140,7 @@ fn messages_are_read_as_the_generated_ones() {
 fn what_is_wrong_is_named_with_its_place() {
     for (message, fault) in [
         (&[0x0a, 5, 0x0a][..], "byte 2: a field is longer than the message around it"),
-        (&[0x0a], "byte 1: it ends in a number"),
+        (&[0x0a], "byte 1: it ends in the middle of a number"),
         (&[0x08, 1], "byte 1: a field does not have the wire type of its schema"),
         (&[0x0f], "byte 1: a field has an unknown wire type"),
         (&[0x02, 0], "byte 1: a field has the number 0"),
@@ -148,7 +148,7 @@ fn what_is_wrong_is_named_with_its_place() {
         (&[0x0a, 5, 0x12, 3, 0x0a, 1, 0xff], "byte 7: a family or a label is not UTF-8"),
         (&[0x0a, 2, 0x42, 0], "byte 3: a field does not have the wire type of its schema"),
         (&[0x24], "byte 1: a group ends that never began"),
-        (&[0x1d, 1, 2], "byte 1: it ends in a number"),
+        (&[0x1d, 1, 2], "byte 1: it ends in the middle of a number"),
         (&[0xff; 11], "byte 10: a number has more than 64 bits"),
     ] {
         let found = read(message).unwrap_err();
