@@ -586,7 +586,7 @@ fn parse_timestamps(range: data::TimestampRange) -> Result<Timestamps, Status> {
     let data::TimestampRange { start_timestamp_micros: start, end_timestamp_micros: end } = range;
     if let Some(bound) = [start, end].into_iter().find(|bound| bound % GRANULARITY_MICROS != 0) {
         return Err(Status::invalid_argument(format!(
-            "`timestamp_range_filter` has the bound {bound}, which is not a whole number of milliseconds, in microseconds"
+            "`timestamp_range_filter` has the bound {bound}, which is not a whole number of milliseconds; it counts microseconds"
         )));
     }
     let end = Some(end).filter(|end| *end != 0);

@@ -27,7 +27,8 @@ const BATCH_ROWS: usize = 64;
 const BATCH_WORK: usize = 2 * SHORT_WORK;
 const BATCH_BYTES: usize = 1 << 20;
 
-/// How many rows are swept for each row written. So writes to a table sweep all of it, again and again.
+/// How many rows are swept for each row written. Each sweep continues where the last one ended, and starts over at the
+/// end of the table.
 const SWEPT_PER_WRITE: usize = 2;
 
 /// The interval that the current sweep of a table has not yet reached, by table.

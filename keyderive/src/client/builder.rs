@@ -260,9 +260,11 @@ impl ClientBuilder {
         Ok(self.open(endpoint).await)
     }
 
+    /// The builder's credentials, or else the environment's; none if the builder sets none and every endpoint is plaintext.
+    ///
+    /// # Errors
+    /// When there is no token, or a token would leave this machine unencrypted.
     #[cfg(feature = "cloud")]
-    /// The builder's credentials, or the environment's. The environment's are not sent over plaintext, and the builder's
-    /// only within this machine.
     async fn authorizer(&self, data: &Dialer, admin: Option<&Dialer>) -> Result<Option<Authorizer>, Error> {
         let dialers = || std::iter::once(data).chain(admin);
         let authorizer = match &self.credentials {

@@ -196,8 +196,8 @@ impl RawWriter {
             }
             has_both
         };
-        let is_taken = self.inner.take(entry, acquire)?;
-        Ok((!is_taken).then(|| Box::new(std::mem::take(entry))))
+        let is_added = self.inner.take(entry, acquire)?;
+        Ok((!is_added).then(|| Box::new(std::mem::take(entry))))
     }
 
     /// Waits until every buffered row is written or has failed; returns how many were written since the last flush.
@@ -385,13 +385,13 @@ impl WriterInner {
         let mut locked = self.state();
         let state = &mut *locked;
         if self.begins_or_ends(state, entry) {
-            return self.take_first_or_last(locked, entry, acquire);
+            return self.add_first_or_last(locked, entry, acquire);
         }
-        let is_taken = acquire(state);
-        if is_taken {
+        let is_added = acquire(state);
+        if is_added {
             state.batch.add(&entry.key, &entry.mutations);
         }
-        Ok(is_taken)
+        Ok(is_added)
     }
 
     /// Whether a batch begins with a row, or ends with it or before it.
@@ -407,7 +407,7 @@ impl WriterInner {
 
     /// [`take`](Self::take) for a row that may begin a batch or end one.
     #[inline(never)]
-    fn take_first_or_last(
+    fn add_first_or_last(
         self: &Arc<Self>,
         mut locked: MutexGuard<'_, State>,
         entry: &Entry,
@@ -420,8 +420,8 @@ impl WriterInner {
         let is_full = state.batch.is_full_for(&entry.key, &entry.mutations, batch_bytes);
         let before = if is_full { self.take_batch(state) } else { None };
         let mut after = None;
-        let is_taken = acquire(state);
-        if is_taken {
+        let is_added = acquire(state);
+        if is_added {
             let guard = || guard.or_else(|| before.as_ref()?.guard.clone());
             state.guard = state.guard.take().or_else(guard);
             let begins = state.batch.is_empty();
@@ -437,7 +437,7 @@ impl WriterInner {
             full.spawn();
             self.yield_requested.store(true, Ordering::Relaxed);
         }
-        Ok(is_taken)
+        Ok(is_added)
     }
 
     /// Sends the batch with this number after `linger`.

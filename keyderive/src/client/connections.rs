@@ -153,12 +153,12 @@ impl Channels {
         }
     }
 
-    /// Whether to warn now that operations fail.
+    /// Whether a warning about failing operations may be logged now.
     pub(super) fn may_warn(&self) -> bool {
         self.failure_warnings.permits()
     }
 
-    /// Whether to warn now that cells with a time in the future were read.
+    /// Whether a warning about cells with a time in the future may be logged now.
     pub(super) fn may_warn_of_future_cells(&self) -> bool {
         self.future_cell_warnings.permits()
     }

@@ -157,7 +157,7 @@ impl Error {
         }
     }
 
-    /// Whether the call was given a value to write, look up or scan for that no key of the table can hold.
+    /// Whether the call was given a value that no key of the table can hold, whether to write, look up or scan for.
     #[must_use]
     pub fn is_invalid_key(&self) -> bool {
         match self.cause() {
@@ -349,7 +349,7 @@ impl Error {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
                 failure.transient && tries.unknown_outcome != Some(Idempotency::NotIdempotent)
             }
-            Repr::RuntimeEnded { replay, .. } => *replay == Idempotency::Idempotent,
+            Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
             _ => false,
         }
@@ -423,7 +423,7 @@ pub(crate) enum Repr {
     /// The server's answer breaks the protocol.
     Protocol(Protocol),
     /// The tokio runtime ended while a write was in flight.
-    RuntimeEnded { table: Arc<str>, replay: Idempotency },
+    RuntimeEnded { table: Arc<str>, idempotency: Idempotency },
     /// A write is above a limit of Bigtable, and was not sent.
     Limit { table: String, key: Bytes, message: String },
     /// A key cannot be encoded.
@@ -440,7 +440,7 @@ pub(crate) enum Repr {
     Entry { key: Bytes, error: Error },
     /// One row of many could not be encoded.
     Input { index: usize, error: Error },
-    /// The rows to drop are not exactly the rows of one prefix.
+    /// The rows to drop are not exactly the rows of one non-empty prefix, in each bucket.
     NotPrefixes { table: String, message: &'static str },
     /// A scan failed in one of its buckets.
     Scan { bucket: Option<i32>, last: Option<Bytes>, error: Error },
@@ -565,11 +565,11 @@ impl Error {
     }
 
     /// The runtime ended while a write was in flight.
-    pub(crate) fn runtime_ended(table: &Arc<str>, replay: Idempotency) -> Self {
-        Self::new(Repr::RuntimeEnded { table: Arc::clone(table), replay })
+    pub(crate) fn runtime_ended(table: &Arc<str>, idempotency: Idempotency) -> Self {
+        Self::new(Repr::RuntimeEnded { table: Arc::clone(table), idempotency })
     }
 
-    /// The failure of an RPC as that of one of its entries, with its own `AttemptSummary::unknown_outcome`.
+    /// This failure of an RPC as the error of one of its entries, with the entry's `unknown_outcome` instead of the RPC's.
     pub(crate) fn with_unknown_outcome(self, unknown_outcome: Option<Idempotency>) -> Self {
         match self.repr() {
             Repr::Rpc(rpc) if rpc.tries.unknown_outcome != unknown_outcome => Self::new(Repr::Rpc(Rpc {

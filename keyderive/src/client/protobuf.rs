@@ -42,7 +42,7 @@ pub(super) enum WireErrorKind {
     WideNumber,
     DeepGroups,
     EndOfGroup,
-    TruncatedField,
+    TruncatedGroup,
 }
 
 impl WireError {
@@ -59,7 +59,7 @@ impl WireError {
             WireErrorKind::WideNumber => "a number has more than 64 bits",
             WireErrorKind::DeepGroups => "groups are nested too deep",
             WireErrorKind::EndOfGroup => "a group ends that never began",
-            WireErrorKind::TruncatedField => "it ends in the middle of a group",
+            WireErrorKind::TruncatedGroup => "it ends in the middle of a group",
         };
         format!("a message cannot be read at byte {}: {what}", self.at)
     }
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
                 match self.field()? {
                     Some((end, END_GROUP)) if end == number => return Ok(()),
                     Some((inner, form)) => self.skip_in(inner, form, groups + 1)?,
-                    None => return Err(self.wrong(WireErrorKind::TruncatedField)),
+                    None => return Err(self.wrong(WireErrorKind::TruncatedGroup)),
                 }
             },
             GROUP => Err(self.wrong(WireErrorKind::DeepGroups)),

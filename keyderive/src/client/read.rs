@@ -270,7 +270,7 @@ pub(super) struct RequestedRows {
     reversed: bool,
     /// The keys and ranges left, the current one last.
     left: Vec<KeyOrRange>,
-    /// Whether the last row was in the current one, and that is a range.
+    /// Whether the current one is a range, and the last row was in it.
     is_in_range: bool,
 }
 

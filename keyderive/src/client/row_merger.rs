@@ -58,7 +58,7 @@ enum Open {
     Split(Box<SplitCell>),
 }
 
-/// An incomplete cell, and the row before it.
+/// An incomplete cell, and its row up to that cell.
 struct SplitCell {
     row: Box<RowBuilder>,
     labels: Vec<Vec<u8>>,

@@ -16,8 +16,8 @@ use super::connections::Transport;
 /// room for point reads and writes.
 const LONG_STREAMS: usize = 70;
 
-/// How many streams of one connection are reserved for requests that a task reads to their end at once, however slowly
-/// the caller polls the scan.
+/// How many streams of one connection are reserved for requests whose answers a task reads to the end without pause,
+/// however slowly the caller polls the scan.
 const SHORT_STREAMS: usize = 20;
 
 /// A scan with up to this many streams gives them large windows. A scan with more uses connections with small ones.

@@ -136,13 +136,14 @@ impl Client {
         condition: Option<RowFilter>,
         then: Mutations,
         otherwise: Mutations,
-        replay: Idempotency,
+        idempotency: Idempotency,
     ) -> Result<bool, Error> {
         const THEN: u8 = 4;
         const OTHERWISE: u8 = 5;
         check(table, &key, &[&then, &otherwise])?;
         let predicate_filter = condition.as_ref().map(filter::message).transpose();
-        let operation = self.data_operation(RpcMethod::CheckAndMutateRow, table).with_idempotency(replay);
+        let operation =
+            self.data_operation(RpcMethod::CheckAndMutateRow, table).with_idempotency(idempotency);
         let head = data::CheckAndMutateRowRequest {
             table_name: self.table_name(table),
             app_profile_id: self.app_profile().to_owned(),

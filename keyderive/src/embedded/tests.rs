@@ -149,7 +149,11 @@ async fn a_refused_write_changes_nothing() {
             vec![set("f", "q", 1001, "1")],
             "INVALID_ARGUMENT: the timestamp 1001 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds",
         ),
-        ("k", vec![set("f", "q", -1000, "1")], "INVALID_ARGUMENT: the timestamp -1000 is invalid"),
+        (
+            "k",
+            vec![set("f", "q", -1000, "1")],
+            "INVALID_ARGUMENT: the timestamp -1000 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds and not negative",
+        ),
     ] {
         let error = client.mutate_row(TABLE, key.into(), mutations).await.unwrap_err();
         let failed = "MutateRow of row `k` on table `events` failed: ";

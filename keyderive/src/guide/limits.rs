@@ -12,7 +12,7 @@
 //! | a padded or fixed field | its width | an encode error, which names the field |
 //! | a delimited string | no byte at or below the delimiter | the same; `#[row_key(escape)]` takes any string |
 //! | buckets of a salt | 2 to 4096 | a compile error |
-//! | a time in the text layout | 1970-01-01 to before 2286-11-20T17:46:40Z; with `reverse_ts` to `max` | an encode error |
+//! | a time in the text layout | 1970-01-01 to before 2286-11-20T17:46:40Z; with `reverse_ts`, 1970-01-01 to `max` | an encode error |
 //! | a date, `datetime17` | the years 1 to 9999 | an encode error |
 //! | a number in the ordered layout | `i64::MAX` | an encode error |
 //! | `hash = "java"` | the text layout only | a compile error |
@@ -39,8 +39,9 @@
 //! # Scans
 //!
 //! A scan that does not fix the salted fields sends a request to each bucket, each with the scan's limit: over `N`
-//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. A filter on any field but the leftmost one that is
-//! not fixed reads rows only to drop them, at the server or in the client.
+//! buckets, a limit of 10 reads up to `10 * N` rows and returns 10. Only the fixed
+//! fields and the next one narrow what is read: a filter on any field after them reads rows only to drop them, at the
+//! server or in the client.
 //!
 //! A foreign row, one whose key does not decode as the table's key type, ends a scan with an error, unless
 //! [`on_foreign`](crate::Scan::on_foreign) skips and counts it. A scan never sees rows outside the ranges that it

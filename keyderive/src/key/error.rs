@@ -200,7 +200,7 @@ impl DecodeError {
         &self.0.key
     }
 
-    /// The field whose bytes are at fault; `None` for the tag, the salt and the length.
+    /// The field whose bytes are at fault; `None` if the tag, the salt, the length or bytes after the last field are.
     #[must_use]
     pub fn field_name(&self) -> Option<&'static str> {
         match self.0.kind {

@@ -99,7 +99,7 @@ impl<'a> KeyBuf<'a> {
             unsafe {
                 let word = from.add(at).cast::<u64>().read_unaligned();
                 to.add(at).cast::<u64>().write_unaligned(word);
-                checked = checked.and(word);
+                checked = checked.with_word(word);
             }
         }
         // SAFETY: `end` has room for `len` bytes, and `len` is at least 4.
@@ -326,7 +326,7 @@ mod portable {
         }
 
         #[inline(always)]
-        pub(super) fn and(self, word: u64) -> Self {
+        pub(super) fn with_word(self, word: u64) -> Self {
             Self { forbidden: self.forbidden | forbidden_in(word, self.delimiter), ..self }
         }
 
@@ -377,7 +377,7 @@ mod sse2 {
         }
 
         #[inline(always)]
-        pub(super) fn and(self, word: u64) -> Self {
+        pub(super) fn with_word(self, word: u64) -> Self {
             let other = Self::new(word, self.delimiter);
             // SAFETY: as in `new`.
             Self { least: unsafe { _mm_min_epu8(self.least, other.least) }, ..self }
@@ -612,7 +612,7 @@ mod tests {
         fn both_forms_check_words_the_same(words in prop::collection::vec(any::<u64>(), 1..8), delimiter in 0..0x7f_u8) {
             let plain = words.iter().any(|word| word.to_le_bytes().iter().any(|byte| *byte <= delimiter));
             let first = (WordCheck::new(words[0], delimiter), portable::WordCheck::new(words[0], delimiter));
-            let (fast, portable) = words.iter().fold(first, |(fast, portable), word| (fast.and(*word), portable.and(*word)));
+            let (fast, portable) = words.iter().fold(first, |(fast, portable), word| (fast.with_word(*word), portable.with_word(*word)));
             prop_assert_eq!((fast.holds_forbidden(), portable.holds_forbidden()), (plain, plain));
         }
     }

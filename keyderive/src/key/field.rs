@@ -190,7 +190,7 @@ pub enum Side {
 
 /// A place between two encodings of a field, in the order of the bytes.
 ///
-/// Range bounds need not be storable: a bound is a cut, not a value.
+/// A range bound is turned into a cut, so it need not be a value that the field can store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cut {
     /// Before every encoding.

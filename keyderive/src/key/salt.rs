@@ -17,7 +17,7 @@ use super::{decimal, ordered};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Salt {
     range: u16,
-    /// The digits of the greatest bucket, counted once.
+    /// How many digits the greatest bucket has; stored, so that it is not computed for each key.
     width: u8,
     over: &'static [usize],
     sep: Option<&'static str>,

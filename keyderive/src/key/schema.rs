@@ -513,8 +513,8 @@ const fn max_escaped_int_len(len: usize) -> usize {
 
 /// The salt in stored keys.
 impl Schema {
-    /// Splits a stored key into the parts before and after its salt: keys of one key type compare by their fields as
-    /// these two parts do.
+    /// Splits a stored key into the parts before and after its salt. To compare keys of one key type by their fields,
+    /// compare these two parts.
     ///
     /// The second part is empty if the key type has no salt, or the key is not of this key type.
     pub(crate) fn split_at_salt<'a>(&self, key: &'a [u8]) -> (&'a [u8], &'a [u8]) {

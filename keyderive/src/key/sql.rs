@@ -79,7 +79,7 @@ pub(crate) enum Kind {
     Int64,
 }
 
-/// How the columns are joined to a key.
+/// How the columns are joined into a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Encoding {
     Singleton,

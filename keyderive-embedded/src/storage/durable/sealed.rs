@@ -7,7 +7,7 @@
 //!
 //! # A disk that fails
 //!
-//! A failed write has not changed committed data: redb writes to free pages first, and then the head. After a failed
+//! A failed write has not changed committed data: redb writes to free pages first, and then the header. After a failed
 //! sync, the state of the disk is unknown: reads may return data that the kernel will never write. So the
 //! header may name a commit that was reported as failed, now or after the next power failure. Therefore `restore_header`
 //! writes and syncs the header of the last successful sync before anything is read again. This undoes the failed commit
@@ -23,12 +23,12 @@ use redb::{BackendError, StorageBackend};
 
 use keyderive_farmhash::fingerprint64;
 
-/// The size of redb's head.
-const HEAD_BYTES: usize = 320;
+/// The size of redb's header.
+const HEADER_BYTES: usize = 320;
 const TAG: [u8; 8] = *b"keyderiv";
-const SEALED_BYTES: usize = HEAD_BYTES + 16;
+const SEALED_BYTES: usize = HEADER_BYTES + 16;
 
-/// The first bytes of the head, which redb writes last when it creates a file.
+/// The first bytes of the header, which redb writes last when it creates a file.
 const MAGIC: [u8; 9] = *b"redb\x1a\x0a\xa9\x0d\x0a";
 
 /// redb sets the length of a new file before it writes the header. A file of zeros up to this size is one whose
@@ -43,12 +43,12 @@ const MAX_RETRIED_BYTES: usize = 1 << 20;
 pub(super) struct SharedFile {
     file: Arc<dyn StorageBackend>,
     is_locked: AtomicBool,
-    state: Mutex<HeadState>,
+    state: Mutex<HeaderState>,
 }
 
 #[derive(Debug, Default)]
-struct HeadState {
-    /// The sealed head that was written last, and the one of the last successful sync.
+struct HeaderState {
+    /// The sealed header that was written last, and the one of the last successful sync.
     written: Option<[u8; SEALED_BYTES]>,
     synced: Option<[u8; SEALED_BYTES]>,
     failed: Option<FailedWrite>,
@@ -66,12 +66,12 @@ impl SharedFile {
         Arc::new(Self { file, is_locked: AtomicBool::new(false), state: Mutex::default() })
     }
 
-    /// Restores the head of the last successful sync.
+    /// Restores the header of the last successful sync.
     pub(super) fn restore_header(&self) -> io::Result<()> {
         let mut state = self.state();
-        if let Some(head) = state.synced {
-            self.file.write(0, &head)?;
-            state.written = Some(head);
+        if let Some(header) = state.synced {
+            self.file.write(0, &header)?;
+            state.written = Some(header);
             self.file.sync_data()?;
         }
         Ok(())
@@ -93,12 +93,12 @@ impl SharedFile {
         self.file.close()
     }
 
-    fn state(&self) -> MutexGuard<'_, HeadState> {
+    fn state(&self) -> MutexGuard<'_, HeaderState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A storage backend of redb that seals the head.
+/// A storage backend of redb that seals the header.
 #[derive(Debug)]
 pub(super) struct ChecksummedFile {
     shared: Arc<SharedFile>,
@@ -109,7 +109,7 @@ pub(super) struct ChecksummedFile {
     recreated: AtomicBool,
 }
 
-/// Why a head is rejected.
+/// Why a header is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidHeader {
     /// It is not from keyderive.
@@ -140,16 +140,16 @@ impl ChecksummedFile {
         Self { shared, file, unfinished: OnceLock::new(), recreated: AtomicBool::new(false) }
     }
 
-    /// Reads the head and verifies its seal.
-    fn head(&self) -> io::Result<[u8; HEAD_BYTES]> {
+    /// Reads the header and verifies its seal.
+    fn header(&self) -> io::Result<[u8; HEADER_BYTES]> {
         let mut sealed = [0; SEALED_BYTES];
         self.file.read(0, &mut sealed)?;
-        let head = unseal(&sealed)?;
+        let header = unseal(&sealed)?;
         let mut state = self.shared.state();
         if state.written.is_none() {
             (state.written, state.synced) = (Some(sealed), Some(sealed));
         }
-        Ok(head)
+        Ok(header)
     }
 
     fn write_at(&self, offset: u64, data: &[u8]) -> io::Result<()> {
@@ -161,7 +161,7 @@ impl ChecksummedFile {
         written
     }
 
-    /// Whether redb did not finish creating the file: its head is missing, or lacks the magic.
+    /// Whether redb did not finish creating the file: its header is missing, or lacks the magic.
     fn is_unfinished(&self, bytes: u64) -> io::Result<bool> {
         if bytes == 0 {
             return Ok(false);
@@ -189,16 +189,16 @@ impl ChecksummedFile {
     }
 }
 
-fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEAD_BYTES], InvalidHeader> {
-    let mut head = [0; HEAD_BYTES];
-    head.copy_from_slice(&sealed[..HEAD_BYTES]);
-    let (tag, checksum) = sealed[HEAD_BYTES..].split_at(TAG.len());
+fn unseal(sealed: &[u8; SEALED_BYTES]) -> Result<[u8; HEADER_BYTES], InvalidHeader> {
+    let mut header = [0; HEADER_BYTES];
+    header.copy_from_slice(&sealed[..HEADER_BYTES]);
+    let (tag, checksum) = sealed[HEADER_BYTES..].split_at(TAG.len());
     if tag != TAG {
         Err(InvalidHeader::Foreign)
-    } else if checksum != fingerprint64(&head).to_be_bytes() {
+    } else if checksum != fingerprint64(&header).to_be_bytes() {
         Err(InvalidHeader::Damaged)
     } else {
-        Ok(head)
+        Ok(header)
     }
 }
 
@@ -226,9 +226,9 @@ impl StorageBackend for ChecksummedFile {
         if offset != 0 {
             return self.file.read(offset, out);
         }
-        let head = self.head()?;
-        let head = head.get(..out.len()).ok_or_else(|| unexpected_head(out.len()))?;
-        out.copy_from_slice(head);
+        let header = self.header()?;
+        let header = header.get(..out.len()).ok_or_else(|| unexpected_header(out.len()))?;
+        out.copy_from_slice(header);
         Ok(())
     }
 
@@ -250,13 +250,13 @@ impl StorageBackend for ChecksummedFile {
         if offset != 0 {
             return self.write_at(offset, data);
         }
-        if data.len() != HEAD_BYTES {
-            return Err(unexpected_head(data.len()));
+        if data.len() != HEADER_BYTES {
+            return Err(unexpected_header(data.len()));
         }
         let mut sealed = [0; SEALED_BYTES];
-        let (head, seal) = sealed.split_at_mut(HEAD_BYTES);
+        let (header, seal) = sealed.split_at_mut(HEADER_BYTES);
         let (tag, checksum) = seal.split_at_mut(TAG.len());
-        head.copy_from_slice(data);
+        header.copy_from_slice(data);
         tag.copy_from_slice(&TAG);
         checksum.copy_from_slice(&fingerprint64(data).to_be_bytes());
         // Even if the write fails, the disk may have it.
@@ -299,7 +299,7 @@ impl StorageBackend for ChecksummedFile {
     }
 }
 
-/// The error for a version of redb with another head.
-fn unexpected_head(bytes: usize) -> io::Error {
-    io::Error::other(format!("redb has a head of {bytes} bytes instead of {HEAD_BYTES}"))
+/// The error for a version of redb with another header.
+fn unexpected_header(bytes: usize) -> io::Error {
+    io::Error::other(format!("redb has a header of {bytes} bytes instead of {HEADER_BYTES}"))
 }

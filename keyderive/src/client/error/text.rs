@@ -259,7 +259,7 @@ impl fmt::Display for AttemptOutcome<'_> {
             f.write_str(
                 "; declare the family with the table, `table.create().family(\"…\", GcRule::…)`, which also declares those \
                  of the row type, or add it with `table.modify_families(…)`; if a column's name has a colon, \
-                 write its family before it, also if that is the table's own: `cf:METER:0015`",
+                 write its family first, even the table's own: `cf:METER:0015`",
             )?;
         }
         Ok(())

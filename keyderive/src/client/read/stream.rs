@@ -21,7 +21,7 @@ use crate::client::row_merger::RowMerger;
 use crate::client::{Client, Error, StreamGuard, retry};
 use crate::row::Row;
 
-/// Rows one after the other, each borrowed until the next: the protocol of every layer of a scan.
+/// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
 pub(crate) trait RowCursor {
     /// Advances to the next row; returns false at the end.
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
@@ -53,7 +53,7 @@ enum Phase {
     Opening(BoxFuture<'static, Opened>),
     Reading(Box<Reading>),
     BackingOff(Box<OngoingRead>, Pin<Box<Sleep>>),
-    /// The request's limit is used up, or the answer was cut short: more rows may follow.
+    /// The request's limit is used up, or [`pause`](RowStream::pause) cancelled the request: more rows may follow.
     Paused(Box<OngoingRead>),
     Ended,
 }
@@ -69,7 +69,7 @@ struct Unsent {
     last_key: Option<Bytes>,
 }
 
-/// A read between two attempts.
+/// A read that has begun: what it keeps from one attempt to the next.
 struct OngoingRead {
     attempts: Attempts,
     request: ReadRows,
@@ -79,7 +79,7 @@ struct OngoingRead {
 
 /// A read whose attempt was sent, up to the head of the answer.
 struct Opened {
-    scan: Box<OngoingRead>,
+    read: Box<OngoingRead>,
     sent: Result<Sent, Error>,
 }
 
@@ -90,7 +90,7 @@ struct Sent {
 
 /// An attempt whose answer is being read.
 struct Reading {
-    scan: Box<OngoingRead>,
+    read: Box<OngoingRead>,
     attempt: Attempt,
     responses: Streaming<RowsMessage>,
     merger: RowMerger,
@@ -127,8 +127,8 @@ impl RowStream {
     /// Resumes after a [pause](Self::pause) or when the request's limit is used up, for at most `limit` further rows.
     /// Returns false if no row can follow.
     pub(crate) fn resume(&mut self, limit: Option<u64>) -> bool {
-        let Phase::Paused(scan) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
-        let OngoingRead { attempts, mut request, mut later, last_key } = *scan;
+        let Phase::Paused(read) = std::mem::replace(&mut self.phase, Phase::Ended) else { return false };
+        let OngoingRead { attempts, mut request, mut later, last_key } = *read;
         if let Some(last) = &last_key {
             request.resume_after(last);
         }
@@ -145,14 +145,14 @@ impl RowStream {
     /// Cancels the open request, so that no stream stays open; [`resume`](Self::resume) reads on after the current row.
     pub(crate) fn pause(&mut self) {
         self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
-            Phase::Reading(reading) => Phase::Paused(reading.into_scan().0),
+            Phase::Reading(reading) => Phase::Paused(reading.into_read().0),
             phase => phase,
         };
     }
 
     /// Whether the current row used up the request's limit.
     fn is_at_limit(&self) -> bool {
-        matches!(&self.phase, Phase::Reading(reading) if reading.scan.request.limit == Some(reading.rows))
+        matches!(&self.phase, Phase::Reading(reading) if reading.read.request.limit == Some(reading.rows))
     }
 
     /// The next row; none at the end.
@@ -205,13 +205,13 @@ impl RowCursor for RowStream {
     #[inline]
     fn buffered(&mut self, max: u64, f: impl FnMut(&Row) -> bool) {
         let Phase::Reading(reading) = &mut self.phase else { return };
-        let Reading { merger, scan, rows, .. } = &mut **reading;
+        let Reading { merger, read, rows, .. } = &mut **reading;
         // A limit is checked row by row.
-        let max = if scan.request.limit.is_some() { 1 } else { max };
+        let max = if read.request.limit.is_some() { 1 } else { max };
         let advanced = merger.buffered(max, f);
         *rows += advanced;
-        scan.attempts.watch.rows(advanced);
-        scan.attempts.future_cells(merger.take_future_cells());
+        read.attempts.watch.rows(advanced);
+        read.attempts.future_cells(merger.take_future_cells());
     }
 }
 
@@ -238,7 +238,7 @@ impl RowStream {
             Phase::BackingOff(_, sleep) => {
                 ready!(sleep.as_mut().poll(cx));
                 match std::mem::replace(&mut self.phase, Phase::Ended) {
-                    Phase::BackingOff(scan, _) => Ok(scan.open()),
+                    Phase::BackingOff(read, _) => Ok(read.open()),
                     phase => Ok(phase),
                 }
             }
@@ -296,7 +296,7 @@ impl OngoingRead {
     fn open(mut self: Box<Self>) -> Phase {
         Phase::Opening(Box::pin(async move {
             let sent = self.send().await;
-            Opened { scan: self, sent }
+            Opened { read: self, sent }
         }))
     }
 
@@ -351,22 +351,22 @@ impl OngoingRead {
 
 impl Opened {
     fn into_phase(self) -> Result<Phase, Error> {
-        let Self { mut scan, sent } = self;
-        let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(scan.last_key.clone()))?;
+        let Self { mut read, sent } = self;
+        let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
         match answer {
             Ok(response) => {
-                scan.attempts.keep_cookies(response.metadata());
-                scan.attempts.answered(&attempt);
+                read.attempts.keep_cookies(response.metadata());
+                read.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
-                    merger: RowMerger::new(RequestedRows::new(&scan.request), scan.last_key.as_deref()),
-                    idle: IdleTimer::new(scan.attempts.idle_timeout(), attempt.deadline),
+                    merger: RowMerger::new(RequestedRows::new(&read.request), read.last_key.as_deref()),
+                    idle: IdleTimer::new(read.attempts.idle_timeout(), attempt.deadline),
                     responses: response.into_inner(),
                     rows: 0,
-                    scan,
+                    read,
                     attempt,
                 })))
             }
-            Err(failure) => scan.fail(&attempt, failure),
+            Err(failure) => read.fail(&attempt, failure),
         }
     }
 }
@@ -377,24 +377,24 @@ impl Reading {
         loop {
             if self.merger.advance().map_err(Stop::ProtocolViolation)? {
                 self.rows += 1;
-                let watch = &mut self.scan.attempts.watch;
+                let watch = &mut self.read.attempts.watch;
                 watch.rows(1);
-                if self.scan.request.limit == Some(self.rows) {
+                if self.read.request.limit == Some(self.rows) {
                     // The caller may drop the stream now, without waiting for its end.
                     watch.set_outcome(Code::Ok);
                 }
-                if self.scan.request.limit.is_some_and(|limit| self.rows > limit) {
+                if self.read.request.limit.is_some_and(|limit| self.rows > limit) {
                     return Poll::Ready(Err(Stop::ProtocolViolation(
                         "it has more rows than were asked for".to_owned(),
                     )));
                 }
-                self.scan.attempts.future_cells(self.merger.take_future_cells());
+                self.read.attempts.future_cells(self.merger.take_future_cells());
                 return Poll::Ready(Ok(true));
             }
             match Pin::new(&mut self.responses).poll_next(cx) {
                 Poll::Ready(Some(Ok(RowsMessage(message)))) => {
                     self.idle.stop();
-                    let watch = &mut self.scan.attempts.watch;
+                    let watch = &mut self.read.attempts.watch;
                     if watch.is_wanted() {
                         watch.count(0, message.len());
                     }
@@ -421,34 +421,34 @@ impl Reading {
     }
 
     /// Ends the attempt and notes how far it came; returns whether it made progress.
-    fn into_scan(self: Box<Self>) -> (Box<OngoingRead>, Attempt, bool) {
-        let Self { mut scan, attempt, merger, rows, .. } = *self;
-        scan.request.limit = scan.request.limit.map(|limit| limit.saturating_sub(rows));
-        let last = merger.last_key().filter(|last| scan.last_key.as_deref() != Some(last));
+    fn into_read(self: Box<Self>) -> (Box<OngoingRead>, Attempt, bool) {
+        let Self { mut read, attempt, merger, rows, .. } = *self;
+        read.request.limit = read.request.limit.map(|limit| limit.saturating_sub(rows));
+        let last = merger.last_key().filter(|last| read.last_key.as_deref() != Some(last));
         let last = last.map(Bytes::copy_from_slice);
         let has_progressed = last.is_some();
-        scan.last_key = last.or(scan.last_key);
-        (scan, attempt, has_progressed)
+        read.last_key = last.or(read.last_key);
+        (read, attempt, has_progressed)
     }
 
     /// What follows an attempt that was answered in full.
     fn end(self: Box<Self>) -> Phase {
-        self.into_scan().0.next_request()
+        self.into_read().0.next_request()
     }
 
     /// What follows an attempt that ended early.
     fn stop(self: Box<Self>, stop: Stop) -> Result<Phase, Error> {
-        let (mut scan, attempt, has_progressed) = self.into_scan();
-        if has_progressed && let Some(last) = &scan.last_key {
-            scan.request.resume_after(last);
-            scan.attempts.progressed();
+        let (mut read, attempt, has_progressed) = self.into_read();
+        if has_progressed && let Some(last) = &read.last_key {
+            read.request.resume_after(last);
+            read.attempts.progressed();
         }
         match stop {
-            Stop::Failed(failure) => scan.fail(&attempt, failure),
+            Stop::Failed(failure) => read.fail(&attempt, failure),
             Stop::ProtocolViolation(broken) => {
-                scan.attempts.watch.attempt_ends(Code::Internal);
-                scan.attempts.watch.set_outcome(Code::Internal);
-                Err(Error::protocol(scan.attempts.operation(), broken).with_last_row(scan.last_key))
+                read.attempts.watch.attempt_ends(Code::Internal);
+                read.attempts.watch.set_outcome(Code::Internal);
+                Err(Error::protocol(read.attempts.operation(), broken).with_last_row(read.last_key))
             }
         }
     }

@@ -196,9 +196,9 @@ impl RowMerger {
     fn begins_row(&mut self, cell: &WholeCell) -> Option<(Span, Span)> {
         let key = cell.key.of(&self.message);
         let (family, qualifier) = (cell.family?, cell.qualifier?);
-        let advance_to =
+        let is_allowed =
             !key.is_empty() && self.is_in_order(self.last_seen(), key) && self.requested.advance_to(key);
-        (advance_to && is_text(family.of(&self.message))).then_some((family, qualifier))
+        (is_allowed && is_text(family.of(&self.message))).then_some((family, qualifier))
     }
 
     /// The column of a further cell, if it is allowed after one of the given column.

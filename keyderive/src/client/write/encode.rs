@@ -3,7 +3,7 @@
 //! [`Mutations`] holds the changes of a row as the field of an entry, [`Batch`] the entries of a request one after the
 //! other. `put` and the bulk writes encode every row here, so the mutations that they use are encoded by hand: those
 //! that set a cell, delete a column or delete a family. The generated messages encode the rest, and the tests compare
-//! both. Field numbers are those of `wire/proto/data.proto`.
+//! both. Field numbers are those of keyderive-proto's `data.proto`.
 
 use std::fmt;
 
@@ -64,7 +64,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EntryMeta {
     mutations: u32,
-    replay: Idempotency,
+    idempotency: Idempotency,
 }
 
 impl Entry {
@@ -105,7 +105,7 @@ impl Entry {
 
     pub(crate) fn meta(&self) -> EntryMeta {
         let mutations = u32::try_from(self.mutations.count()).unwrap_or(u32::MAX);
-        EntryMeta { mutations, replay: self.mutations.idempotency() }
+        EntryMeta { mutations, idempotency: self.mutations.idempotency() }
     }
 }
 
@@ -240,7 +240,7 @@ impl Mutations {
         &self.bytes
     }
 
-    /// The mutations as the field with this number of another message: only the tags change.
+    /// The mutations as field `field` of another message: only the tags change.
     pub(super) fn into_field(self, field: u8) -> Bytes {
         let mut bytes = self.bytes;
         let mut at = 0;
@@ -381,7 +381,7 @@ pub(crate) struct Batch {
 #[derive(Clone, Copy, Debug)]
 struct EntryOffset {
     start: usize,
-    replay: Idempotency,
+    idempotency: Idempotency,
 }
 
 impl Batch {
@@ -409,13 +409,13 @@ impl Batch {
         if self.offsets.is_empty() {
             self.begin();
         }
-        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: mutations.idempotency() });
+        self.offsets.push(EntryOffset { start: self.bytes.len(), idempotency: mutations.idempotency() });
         self.mutations += mutations.count();
         encode(key, mutations, &mut self.bytes);
     }
 
     pub(crate) fn add_encoded(&mut self, entry: &[u8], meta: EntryMeta) {
-        self.offsets.push(EntryOffset { start: self.bytes.len(), replay: meta.replay });
+        self.offsets.push(EntryOffset { start: self.bytes.len(), idempotency: meta.idempotency });
         self.mutations = self.mutations.saturating_add(meta.mutations as usize);
         self.bytes.extend_from_slice(entry);
     }
@@ -503,7 +503,7 @@ impl Entries {
     }
 
     pub(in crate::client) fn idempotency(&self, index: usize) -> Idempotency {
-        self.offsets[index].replay
+        self.offsets[index].idempotency
     }
 
     /// The row key of an entry.

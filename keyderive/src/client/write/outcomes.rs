@@ -176,14 +176,14 @@ enum Verdict {
 }
 
 /// What to do with an entry after an attempt. `ended` is the failure of the attempt as a whole.
-fn verdict(status: EntryStatus, ended: Option<&Failure>, replay: Idempotency) -> Verdict {
+fn verdict(status: EntryStatus, ended: Option<&Failure>, idempotency: Idempotency) -> Verdict {
     let failure = match (status, ended) {
         (EntryStatus::Applied, _) => return Verdict::Applied,
         (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
         (EntryStatus::Missing, Some(failure)) => Box::new(failure.clone()),
         (EntryStatus::Missing, None) => return Verdict::NoStatus,
     };
-    match failure.transient && (failure.is_not_applied() || replay == Idempotency::Idempotent) {
+    match failure.transient && (failure.is_not_applied() || idempotency == Idempotency::Idempotent) {
         true => Verdict::Retry(failure),
         false => Verdict::Failed(failure),
     }

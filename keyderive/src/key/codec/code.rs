@@ -138,7 +138,8 @@ fn encoded<C: BoolCodec>(value: bool) -> Cut {
 /// The most codes that an error lists.
 const MAX_LISTED_CODES: usize = 8;
 
-/// A field-less enum whose variants have explicit discriminants, its codes; derived with [`KeyField`](crate::KeyField).
+/// A field-less enum whose codes are the explicit discriminants of its variants. The derive of
+/// [`KeyField`](crate::KeyField) implements it.
 pub trait Code: Sized + 'static {
     /// The enum's name.
     const NAME: &'static str;

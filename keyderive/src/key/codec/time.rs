@@ -484,7 +484,7 @@ impl Scale {
         }
     }
 
-    /// Converts between a number and the one that is written, which reverses the order if the field does.
+    /// Converts a number to the one that is written, and back. They differ if the field reverses the order.
     fn reordered(self, number: i128) -> i128 {
         match (self.order, self.form) {
             (FieldOrder::ReversedFrom { .. }, _) | (FieldOrder::Descending, NumberForm::Digits) => {
