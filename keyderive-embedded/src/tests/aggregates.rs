@@ -105,8 +105,14 @@ async fn invalid_changes_of_aggregates_are_rejected() {
         (AddToCell { input: None, ..sum() }, "is not an `int_value`"),
         (AddToCell { column_qualifier: text(), ..sum() }, "is not a `raw_value`"),
         (AddToCell { timestamp: None, ..sum() }, "is not a `raw_timestamp_micros`"),
-        (add("sum", -1, 1), "the timestamp -1 is invalid"),
-        (add("sum", 1500, 1), "the timestamp 1500 is invalid"),
+        (
+            add("sum", -1, 1),
+            "the timestamp -1 is invalid: it counts microseconds since the epoch, and must be a whole number",
+        ),
+        (
+            add("sum", 1500, 1),
+            "the timestamp 1500 is invalid: it counts microseconds since the epoch, and must be a whole number",
+        ),
         (add("bytes", 0, 1), "the column family `bytes` holds no aggregates"),
     ] {
         let status = added(&servers, wrong).await.unwrap_err();

@@ -80,7 +80,10 @@ async fn a_request_has_100_000_mutations() {
 async fn a_timestamp_is_in_milliseconds() {
     let servers = Servers::new().await;
     for wrong in [1, 999, 1001, -2, -1000, i64::MIN, i64::MAX] {
-        rejected(servers.set("a", "f", "q", wrong, "v").await, &format!("the timestamp {wrong} is invalid"));
+        let what = format!(
+            "the timestamp {wrong} is invalid: it counts microseconds since the epoch, and must be a whole number"
+        );
+        rejected(servers.set("a", "f", "q", wrong, "v").await, &what);
     }
     servers.set("a", "f", "q", i64::MAX - i64::MAX % 1000, "v").await.unwrap();
 }
