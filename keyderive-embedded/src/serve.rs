@@ -185,7 +185,7 @@ impl Bigtable {
     }
 }
 
-/// The service behind the port: limits the memory of request bodies, and logs requests.
+/// The service on the port: limits the memory of request bodies, and logs requests.
 #[derive(Clone)]
 struct PortService {
     bigtable: Bigtable,

@@ -507,8 +507,8 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
     }
 }
 
-/// How far the machine's clock may be behind without a warning.
-const MAX_BEHIND_MICROS: i64 = 60_000_000;
+/// How far the machine's clock may lag without a warning.
+const MAX_LAG_MICROS: i64 = 60_000_000;
 
 /// A source of time. Tests use one that stands still.
 pub(super) trait Clock: Send + Sync {
@@ -547,11 +547,11 @@ impl SteadyClock {
     pub(super) fn now_micros(&self) -> i64 {
         let now = self.clock.now_micros();
         let latest = self.latest.fetch_max(now, Ordering::Relaxed);
-        let behind = latest.saturating_sub(now);
-        if behind > MAX_BEHIND_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
+        let lag = latest.saturating_sub(now);
+        if lag > MAX_LAG_MICROS && !self.warned.swap(true, Ordering::Relaxed) {
             tracing::warn!(
-                behind = ?Duration::from_micros(behind.unsigned_abs()),
-                "this machine's clock is behind the latest time of the embedded Bigtable; writes at the server's time \
+                lag = ?Duration::from_micros(lag.unsigned_abs()),
+                "this machine's clock lags the latest time of the embedded Bigtable; writes at the server's time \
                  get that latest time until the machine's clock has passed it"
             );
         }

@@ -7,6 +7,7 @@
 //! `KEYDERIVE_BLESS=1 cargo test -p keyderive-tests --test wire`. Without the variable, the same test fails when the two
 //! differ.
 
+mod passthrough_codec;
 mod rows;
 
 use tonic::Code;
@@ -39,6 +40,7 @@ pub use self::google::bigtable::admin::v2 as admin;
 pub use self::google::bigtable::v2 as data;
 /// The messages that Google's protocols share.
 pub use self::keyderive::values;
+pub use self::passthrough_codec::PassthroughCodec;
 pub use self::rows::RowsMessage;
 
 /// The header in which a client declares its features: a `FeatureFlags` message in base64.

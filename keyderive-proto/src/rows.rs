@@ -50,7 +50,7 @@ impl Message for RowsMessage {
         Ok(())
     }
 
-    /// Never called: only decoding a message with a field of this type would, and there is none.
+    /// Unreachable: no message has a field of this type.
     fn merge_field(
         &mut self,
         tag: u32,

@@ -127,7 +127,7 @@ fn a_part_of_a_scan() {
         r##"scan of Event
   key          <salt 0 to 3>#<user_id>#<site>#<at>#<seq>
   constraints  none: every row of the key type
-  buckets      bucket 1 of 0 to 3: no other one has stored keys in this part of the scan
+  buckets      bucket 1 of 0 to 3: the keys of the other buckets are outside of this part of the scan
   within       [1#m, 2#), the stored keys of this part of a scan
   order        by user_id; then site; then at, greatest first; then seq
   requests     1

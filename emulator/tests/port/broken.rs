@@ -1,7 +1,6 @@
 //! Requests that are randomly broken, absurdly large or absurdly deep: each is rejected or answered, takes little memory,
 //! and does not hold up other requests.
 
-mod bytes_codec;
 mod requests;
 
 use std::error::Error as _;
@@ -17,8 +16,8 @@ use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service as _;
 
-use self::bytes_codec::BytesCodec;
 use crate::served::Served;
+use keyderive_proto::PassthroughCodec;
 
 const BROKEN: usize = 1000;
 
@@ -57,7 +56,7 @@ async fn send(channel: &Channel, method: &'static str, message: Bytes) -> Result
     let path = PathAndQuery::from_static(method);
     let mut client = tonic::client::Grpc::new(channel.clone()).max_decoding_message_size(usize::MAX);
     client.ready().await.unwrap();
-    let sent = client.server_streaming(tonic::Request::new(message), path, BytesCodec);
+    let sent = client.server_streaming(tonic::Request::new(message), path, PassthroughCodec);
     let answer = async { sent.await?.into_inner().message().await.map(drop) };
     let answer = tokio::time::timeout(TIME_LIMIT, answer).await.unwrap();
     // A status from the server has no source; one of a closed connection has.

@@ -9,7 +9,7 @@ use crate::served::Served;
 /// The usual directories of the gcloud SDK.
 const SDKS: [&str; 3] = ["/usr/lib/google-cloud-sdk", "/usr/share/google-cloud-sdk", "/opt/google-cloud-sdk"];
 
-/// Finds `cbt` on the `PATH` or in the gcloud SDK. If there is none, prints that the test is skipped.
+/// Finds `cbt` on the `PATH` or in the gcloud SDK. If it finds neither, prints that the test is skipped.
 fn find() -> Option<PathBuf> {
     let path = env::var_os("PATH").unwrap_or_default();
     let named = env::var_os("CLOUDSDK_ROOT_DIR").map(PathBuf::from);

@@ -11,13 +11,12 @@ mod tests;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
+use bytes::{Bytes, BytesMut};
 use http_body::{Frame, SizeHint};
-use keyderive_proto::{MAX_MESSAGE_BYTES, data};
+use keyderive_proto::{MAX_MESSAGE_BYTES, PassthroughCodec, data};
 use prost::Message;
 use tonic::body::Body;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::{Request, Response, Status, Streaming};
 use tower_service::Service;
@@ -366,7 +365,7 @@ async fn send_unary<M: Message + Default>(
     request: Request<EncodedRequest>,
 ) -> Result<Response<M>, Status> {
     let (mut service, head) = ready_service(transport, request).await?;
-    let response = service.unary(head, PathAndQuery::from_static(path), BytesCodec).await?;
+    let response = service.unary(head, PathAndQuery::from_static(path), PassthroughCodec).await?;
     let (metadata, bytes, extensions) = response.into_parts();
     let message = M::decode(bytes).map_err(|error| Status::internal(error.to_string()))?;
     Ok(Response::from_parts(metadata, message, extensions))
@@ -379,7 +378,7 @@ async fn send_streaming(
     request: Request<EncodedRequest>,
 ) -> Result<Response<Streaming<Bytes>>, Status> {
     let (mut service, head) = ready_service(transport, request).await?;
-    service.server_streaming(head, PathAndQuery::from_static(path), BytesCodec).await
+    service.server_streaming(head, PathAndQuery::from_static(path), PassthroughCodec).await
 }
 
 /// Waits for a service that appends the body of this request to its head.
@@ -398,44 +397,6 @@ async fn ready_service(
     let is_ready = service.ready().await;
     is_ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))?;
     Ok((service, Request::from_parts(metadata, extensions, head)))
-}
-
-/// Passes encoded messages through.
-#[derive(Clone, Copy)]
-struct BytesCodec;
-
-impl Codec for BytesCodec {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for BytesCodec {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for BytesCodec {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
-    }
 }
 
 /// The prefix of a gRPC message: a byte for the compression, four for the length.

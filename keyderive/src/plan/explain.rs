@@ -229,7 +229,7 @@ impl Describer<'_> {
                 let at_least = if has_more { "at least " } else { "" };
                 let named = named(known);
                 format!(
-                    "{at_least}{named} of {}: no other one has stored keys in this part of the scan",
+                    "{at_least}{named} of {}: the keys of the other buckets are outside of this part of the scan",
                     salt.bounds()
                 )
             }

@@ -14,8 +14,8 @@ pub(super) struct FixedFields {
     pub(super) spans: Vec<Span>,
 }
 
-/// Rows by their stored keys; or, the same for every bucket, by what follows the head and the fields left of the salt
-/// in their keys.
+/// Rows by their whole stored keys; or, before a bucket is chosen, by the part of their keys after the tag, the salt and
+/// the fields left of the salt, which is the same in every bucket.
 #[derive(Clone, Debug)]
 pub(super) enum RowSelection {
     /// The row with this key.
@@ -66,7 +66,7 @@ impl RowSelection {
         }
     }
 
-    /// Whether some key between the bounds of these rows can be in a range that is open on one side. Bounds may be longer
+    /// Whether some key between the bounds of these rows can be in a range that is unbounded on one side. Bounds may be longer
     /// than any key: they compare as they are, so that the result is monotone in them.
     pub(super) fn overlaps(&self, range: &KeyRange) -> bool {
         match self {
@@ -185,8 +185,8 @@ impl FixedFields {
             Cut::Last => return prefix_end(&self.bytes),
             Cut::Before(encoding) | Cut::After(encoding) | Cut::AfterPrefix(encoding) => encoding,
         };
-        // A delimited field never contains a forbidden byte, so a value is below a bound that does exactly if it is at
-        // or below the bytes before that byte.
+        // A delimited field never contains a forbidden byte. So if a bound contains one, a value is below the bound exactly
+        // if it is at or below the bytes before that byte.
         let forbidden = encoding.iter().position(|byte| delimited && *byte <= delimiter);
         match (cut, forbidden) {
             (_, Some(len)) => after(&encoding[..len]),

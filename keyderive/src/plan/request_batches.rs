@@ -73,8 +73,8 @@ impl<'s> RequestBatches<'s> {
         Some((from, to))
     }
 
-    /// The first and the last bucket, in the order of their keys, with keys in a range; of all buckets, if they repeat for
-    /// each value of a field left of the salt.
+    /// The first and the last bucket, in the order of their keys, with keys in a range. If the salt follows a field, the
+    /// buckets repeat for each of its values, so these are the first and the last of all buckets.
     fn buckets_in(&mut self, salt: &Salt, range: &KeyRange) -> Option<(i32, i32)> {
         let (schema, all) = (self.selection.schema, salt.buckets());
         let head = &mut self.head;
@@ -143,7 +143,7 @@ impl<'s> RequestBatches<'s> {
 
     /// Adds the rows of a choice to the batch, and advances to the next choice.
     fn add_and_advance(&mut self, mut choice: Combination, batch: &mut RequestBatch) {
-        self.add_combination(&choice, batch);
+        self.add_choice(&choice, batch);
         if choice.advance(&self.selection.encodings, self.reversed) {
             self.choice = Some(choice);
         }
@@ -172,7 +172,7 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Adds the rows of a choice to the batch, for each bucket that can hold one.
-    fn add_combination(&mut self, choice: &Combination, batch: &mut RequestBatch) {
+    fn add_choice(&mut self, choice: &Combination, batch: &mut RequestBatch) {
         let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
             (Buckets::All, Some(salt)) => {

@@ -60,7 +60,7 @@ impl Selection {
         let ranges = self.batches(false).flatten().flat_map(|request| request.into_rows().1);
         let prefix = |range: KeyRange| match self.schema.layout() {
             Layout::Delimited => Some(range.start().to_vec()).filter(|prefix| !prefix.is_empty()),
-            // The range's start drops empty fields, which all rows have: the next field is never empty.
+            // Made from the range's end: its start drops trailing empty fields, which every row has before its next field.
             Layout::OrderedCode => Some([range.end()?.strip_suffix(&AFTER_SEPARATOR)?, &SEPARATOR].concat()),
         };
         let prefixes: Option<Vec<_>> = ranges.map(prefix).collect();
@@ -270,7 +270,7 @@ impl Encodings {
     }
 }
 
-/// One encoding for each field, by its index.
+/// A choice: one encoding for each fixed field, by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Combination(Vec<usize>);
 

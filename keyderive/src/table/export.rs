@@ -172,8 +172,8 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let events = Client::embedded().table::<EventKey, Event>("events");
     /// # events.create_if_absent().await?;
-    /// let told = events.export(EventKey::scan()).parallel(2).explain().await?.to_string();
-    /// assert!(told.ends_with(
+    /// let text = events.export(EventKey::scan()).parallel(2).explain().await?.to_string();
+    /// assert!(text.ends_with(
     ///     "
     ///   partitions   4, 2 at a time
     ///                [start of table, 1#)
@@ -329,7 +329,9 @@ impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
                     while open.len() < self.parallel
                         && let Some(part) = parts.next()
                     {
-                        open.push((self.scan)(part).by(self.client.clone()).part_of(&self.log).stream());
+                        open.push(
+                            (self.scan)(part).with_client(self.client.clone()).part_of(&self.log).stream(),
+                        );
                     }
                     let polled = Pin::new(&mut *open).poll_next(cx);
                     let has_room = open.len() < self.parallel && parts.len() > 0;

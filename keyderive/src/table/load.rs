@@ -169,7 +169,7 @@ impl<K: TableKey, R> Table<K, R> {
 /// [`on_checkpoint`](Self::on_checkpoint) is called with a [`Checkpoint`] before the first row is sent, and then each time
 /// `checkpoint_every` further items are processed. [`resume`](Self::resume) skips the items before the checkpoint in the same
 /// input, except those that had failed: the checkpoint keeps the [places](Checkpoint::failed) of up to 1000 of them, and the
-/// load retries these. So a load whose input was fixed, or whose server accepts the rows now, ends with all of them. Beyond
+/// load retries these. So a load whose input was fixed, or whose server accepts the rows now, ends with all rows written. Beyond
 /// 1000 the checkpoint stays before the next failed row. A failed row is not retried if a later one with its key was written,
 /// since the later one counts.
 ///

@@ -81,8 +81,8 @@ where
     S: Serialize,
 {
     let (mut one, mut other) = (PutSide::new(first.0), PutSide::new(second.0));
-    let are_vouched = one.vouched(first.0).await && other.vouched(second.0).await;
-    if are_vouched
+    let are_checked = one.check_table(first.0).await && other.check_table(second.0).await;
+    if are_checked
         && let (Some(entry), Some(other_entry)) = (one.encode(first), other.encode(second))
         && one.put(first.0, entry).await
         && other.put(second.0, other_entry).await
@@ -161,7 +161,7 @@ impl PutSide {
     }
 
     /// Checks the layout of the table; returns whether the row may be written.
-    async fn vouched<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
+    async fn check_table<K: TableKey, R>(&mut self, table: &Table<K, R>) -> bool {
         self.error = table.ensure_checked().await.err();
         self.error.is_none()
     }

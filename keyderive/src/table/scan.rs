@@ -43,7 +43,7 @@ pub struct Scan<K: TableKey, R> {
     keys_only: bool,
     /// How many versions of a column to read, if the caller set it.
     versions: Option<u32>,
-    /// If it did not: whether to read all versions.
+    /// Whether to read all versions, if the caller set no number.
     every_version: bool,
     /// The filters that the server applies, in this order.
     filters: Vec<RowFilter>,
@@ -71,8 +71,8 @@ impl<K: TableKey, R> Scan<K, R> {
         }
     }
 
-    /// The same scan by another client.
-    pub(super) fn by(mut self, client: Client) -> Self {
+    /// The same scan with another client.
+    pub(super) fn with_client(mut self, client: Client) -> Self {
         self.table.client = client;
         self
     }
@@ -84,7 +84,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { limit: Some(rows), ..self }
     }
 
-    /// Reads from the last row to the first.
+    /// Reverses the order: from the last row to the first, or back if the scan is reversed already.
     pub fn reversed(self) -> Self {
         Self { reversed: !self.reversed, ..self }
     }
@@ -302,7 +302,7 @@ impl<K: TableKey, R> Scan<K, R> {
                 skipped: log.skipped.clone(),
             };
             ScanExecution::new(options, plan.into_batches(reversed), limit, |client| {
-                // Without the type of the rows, which may borrow.
+                // As a table of `()`: the check needs no row type, and `R` may borrow.
                 let mut table = table.clone().with_rows::<()>();
                 table.client = client.clone();
                 (!table.is_checked())
@@ -705,7 +705,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         execution.buffered(max, |row| {
             passed.rows += 1;
             let visited = match B::decode(row.key()) {
-                // Decoded in the argument, so that the key is not moved.
+                // `visit` is called in the match, so that the key is not moved into a variable of its own.
                 Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(VisitError::Visit),
                 Err(error) => Err(VisitError::Key(Error::foreign(&table.name, error))),
             };

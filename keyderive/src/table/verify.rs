@@ -284,7 +284,7 @@ impl<K: TableKey, R> Table<K, R> {
                     Error::mismatch(
                         &self.name,
                         format!(
-                            "it cannot vouch for {}, since it has a row of another layout: {error}; vouch by the key \
+                            "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
                              type that its rows were written by",
                             described(K::SCHEMA)
                         ),
@@ -607,7 +607,7 @@ pub(super) fn unvouched<K: TableKey>(info: &TableInfo) -> Error {
         None => format!(
             "nothing vouches for the layout of its keys, since another program created it; expected {expected}, found no \
              voucher beside the column families {}; `vouch()` adds it, after it has checked a sample of the keys, and \
-             `verify().allow_unvouched()` accepts the table without",
+             `verify().allow_unvouched()` accepts the table without one",
             info.family_names(),
         ),
         Some(_) => format!(
@@ -653,7 +653,8 @@ fn contradiction<K: TableKey>(info: &TableInfo) -> Error {
         )
     };
     let difference = schema_difference::<K>(info);
-    let difference = difference.map(|text| format!(" (of the row key schema, {text})")).unwrap_or_default();
+    let difference =
+        difference.map(|text| format!(" (the row key schemas differ: {text})")).unwrap_or_default();
     Error::mismatch(
         info.name(),
         format!(

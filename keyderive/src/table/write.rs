@@ -144,8 +144,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// For the first row that cannot be encoded, with its index in the input, after the rows before it were sent; for
-    /// the
-    /// first row that the server rejects, with its key.
+    /// the first row that the server rejects, with its key.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are put, each whole or not at all, perhaps later.
@@ -612,8 +611,7 @@ impl<K: TableKey, R> Table<K, R> {
 fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
     if plan.is_point_read() {
         return "the plan selects one row by its whole key, and rows are dropped by prefixes of their keys; delete it \
-                with \
-                `table.delete(&key)`";
+                with `table.delete(&key)`";
     }
     if plan.is_fully_fixed() {
         return "the plan selects rows by their whole keys, and rows are dropped by prefixes of their keys; delete them \

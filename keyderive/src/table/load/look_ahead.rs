@@ -49,7 +49,8 @@ struct Partition {
     in_flight: InFlightRows,
 }
 
-/// Where a partition begins, after its first eight bytes as a number, which distinguish most keys. The first start is empty.
+/// The key where a partition begins, and before it the key's first eight bytes as a number, which distinguish most keys.
+/// The first start is empty.
 struct Start<T = Bytes>(u64, T);
 
 impl<T: AsRef<[u8]>> Start<T> {
@@ -274,7 +275,8 @@ fn gcd(one: usize, other: usize) -> usize {
 struct InFlightRows {
     requests: BTreeMap<u64, Arc<Entries>>,
     rows: usize,
-    /// How many rows have a key with each fingerprint, if it is known. A row also waits for another key with its fingerprint.
+    /// For each fingerprint, how many rows in flight have a key with it; `None` while the fingerprints are not collected. Keys
+    /// with one fingerprint count as the same key, so a row may also wait for another key.
     fingerprints: Option<HashMap<u64, u32>>,
 }
 

@@ -18,7 +18,7 @@ pub(super) const MAX_LISTED: usize = 1000;
 
 /// How far a load is, for [`Load::on_progress`](super::Load::on_progress); [`LoadReport::all_written`] returns the final one.
 ///
-/// All numbers count this run alone, including its retries of rows that failed in a run before the checkpoint.
+/// All numbers count this run alone, including its retries of rows that failed in an earlier run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Progress {

@@ -106,10 +106,10 @@ fn poll_awaited<K: TableKey>(
         return Poll::Ready(Ok(()));
     }
     let mut failed = None;
-    awaited.retain(|&bucket_scan| match bucket_scans[bucket_scan].poll_next_row(cx) {
+    awaited.retain(|&index| match bucket_scans[index].poll_next_row(cx) {
         Poll::Pending => true,
         Poll::Ready(Ok(true)) => {
-            let head = Head::new(bucket_scan, key(&bucket_scans[bucket_scan]), heap.schema);
+            let head = Head::new(index, key(&bucket_scans[index]), heap.schema);
             heap.push(head, bucket_scans);
             false
         }
@@ -155,7 +155,7 @@ impl<K: TableKey> RowCursor for Merge<K> {
                 .into_iter()
                 .for_each(|bucket_scan| bucket_scan.buffered(max, &mut f));
         };
-        let Ok([first, other]) = bucket_scans.get_disjoint_mut([top, second.bucket_scan]) else { return };
+        let Ok([first, other]) = bucket_scans.get_disjoint_mut([top, second.index]) else { return };
         let (mut is_first_row, mut later) = (true, None);
         first.buffered(max, |row| {
             let head = (!is_first_row).then(|| Head::new(top, row.key(), heap.schema));
@@ -177,7 +177,7 @@ const PREFIX: usize = size_of::<u128>();
 /// The current row of a bucket, by its logical key: the key without its salt.
 #[derive(Clone, Copy, Debug)]
 struct Head {
-    bucket_scan: usize,
+    index: usize,
     /// The first bytes of the part of the key that tells most rows apart.
     prefix: u128,
     /// Where in the key the part before the salt ends, and the part after it begins.
@@ -187,7 +187,7 @@ struct Head {
 
 impl Head {
     #[inline]
-    fn new(bucket_scan: usize, key: &[u8], schema: &Schema) -> Self {
+    fn new(index: usize, key: &[u8], schema: &Schema) -> Self {
         let (front, after) = schema.split_at_salt(key);
         let (front, after) = match schema.salt() {
             // A foreign row without a separator after its salt sorts before all rows that have one.
@@ -197,7 +197,7 @@ impl Head {
         // Before the fields there is at most a tag, which all rows share.
         let after_fields = schema.salt().is_none_or(|salt| matches!(salt.place(), SaltPlace::After { .. }));
         let prefix = first_bytes(if after_fields { front } else { after });
-        Self { bucket_scan, prefix, front: front.len(), after: key.len() - after.len() }
+        Self { index, prefix, front: front.len(), after: key.len() - after.len() }
     }
 }
 
@@ -222,13 +222,13 @@ struct Heap {
 }
 
 impl Heap {
-    fn new(schema: &'static Schema, reversed: bool, bucket_scans: usize) -> Self {
-        Self { schema, reversed, heads: Vec::with_capacity(bucket_scans) }
+    fn new(schema: &'static Schema, reversed: bool, capacity: usize) -> Self {
+        Self { schema, reversed, heads: Vec::with_capacity(capacity) }
     }
 
     /// The bucket with the first row.
     fn top(&self) -> Option<usize> {
-        self.heads.first().map(|head| head.bucket_scan)
+        self.heads.first().map(|head| head.index)
     }
 
     /// The first row of the other buckets.
@@ -287,10 +287,7 @@ impl Heap {
     #[inline]
     fn is_before<K: TableKey>(&self, one: usize, other: usize, bucket_scans: &[BucketScan<K>]) -> bool {
         let (one, other) = (&self.heads[one], &self.heads[other]);
-        self.is_first(
-            (one, key(&bucket_scans[one.bucket_scan])),
-            (other, key(&bucket_scans[other.bucket_scan])),
-        )
+        self.is_first((one, key(&bucket_scans[one.index])), (other, key(&bucket_scans[other.index])))
     }
 
     /// Whether the first of two rows, given with their keys, comes before the second: by logical key, then by bucket, so
@@ -300,10 +297,10 @@ impl Heap {
         if one.prefix != other.prefix {
             return (one.prefix < other.prefix) != self.reversed;
         }
-        let order = (&key[..one.front], &key[one.after..], one.bucket_scan).cmp(&(
+        let order = (&key[..one.front], &key[one.after..], one.index).cmp(&(
             &other_key[..other.front],
             &other_key[other.after..],
-            other.bucket_scan,
+            other.index,
         ));
         order.is_lt() != self.reversed
     }

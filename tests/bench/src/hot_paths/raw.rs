@@ -1,13 +1,13 @@
 //! Raw tonic: a connection with the client's own options, and a codec that returns the bytes of a message.
 
-use bytes::{Buf as _, BufMut as _, Bytes};
+use bytes::Bytes;
 use http::uri::PathAndQuery;
 use prost::Message as _;
 use tonic::client::Grpc;
-use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status, Streaming};
+use tonic::{Request, Streaming};
 
+use keyderive_proto::PassthroughCodec;
 use keyderive_proto::data::row_range::StartKey;
 use keyderive_proto::data::{ReadRowsRequest, RowRange, RowSet};
 
@@ -51,41 +51,5 @@ async fn call(channel: &Channel, path: &'static str, request: Bytes) -> Result<S
         .max_encoding_message_size(usize::MAX);
     client.ready().await?;
     let path = PathAndQuery::from_static(path);
-    Ok(client.server_streaming(Request::new(request), path, Raw).await?.into_inner())
-}
-
-struct Raw;
-
-impl Codec for Raw {
-    type Encode = Bytes;
-    type Decode = Bytes;
-    type Encoder = Self;
-    type Decoder = Self;
-
-    fn encoder(&mut self) -> Self {
-        Self
-    }
-
-    fn decoder(&mut self) -> Self {
-        Self
-    }
-}
-
-impl Encoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn encode(&mut self, message: Bytes, out: &mut EncodeBuf<'_>) -> Result<(), Status> {
-        out.put(message);
-        Ok(())
-    }
-}
-
-impl Decoder for Raw {
-    type Item = Bytes;
-    type Error = Status;
-
-    fn decode(&mut self, message: &mut DecodeBuf<'_>) -> Result<Option<Bytes>, Status> {
-        Ok(Some(message.copy_to_bytes(message.remaining())))
-    }
+    Ok(client.server_streaming(Request::new(request), path, PassthroughCodec).await?.into_inner())
 }

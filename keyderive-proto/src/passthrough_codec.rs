@@ -1,12 +1,14 @@
-//! A codec for messages that are already bytes, valid or not.
+//! A codec for messages that are bytes already.
 
 use bytes::{Buf as _, BufMut as _, Bytes};
 use tonic::Status;
 use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 
-pub(super) struct BytesCodec;
+/// Passes encoded messages through, for callers that encode and decode themselves.
+#[derive(Clone, Copy, Debug)]
+pub struct PassthroughCodec;
 
-impl Codec for BytesCodec {
+impl Codec for PassthroughCodec {
     type Encode = Bytes;
     type Decode = Bytes;
     type Encoder = Self;
@@ -21,7 +23,7 @@ impl Codec for BytesCodec {
     }
 }
 
-impl Encoder for BytesCodec {
+impl Encoder for PassthroughCodec {
     type Item = Bytes;
     type Error = Status;
 
@@ -31,7 +33,7 @@ impl Encoder for BytesCodec {
     }
 }
 
-impl Decoder for BytesCodec {
+impl Decoder for PassthroughCodec {
     type Item = Bytes;
     type Error = Status;
 
