@@ -76,6 +76,9 @@ impl Client {
     /// - [`is_data_loss`](Error::is_data_loss): the file is damaged.
     /// - [`is_misconfiguration`](Error::is_misconfiguration): the file cannot be created or opened, another program
     ///   wrote it, or a later release in a format that this one does not know; or no tokio runtime is running.
+    ///
+    /// # Cancel safety
+    /// A dropped future may have created the file. The file stays in use until its opening has ended.
     pub async fn embedded_at(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::builder().embedded_at(path).await
     }
@@ -92,6 +95,9 @@ impl ClientBuilder {
     ///
     /// # Errors
     ///
+    /// As [`Client::embedded_at`].
+    ///
+    /// # Cancel safety
     /// As [`Client::embedded_at`].
     pub async fn embedded_at(self, path: impl AsRef<Path>) -> Result<Client, Error> {
         Ok(self.embedded_in(&Bigtable::open(path).await?))
@@ -140,6 +146,9 @@ impl Bigtable {
     ///
     /// # Errors
     ///
+    /// As [`Client::embedded_at`].
+    ///
+    /// # Cancel safety
     /// As [`Client::embedded_at`].
     pub async fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         let path = path.as_ref();

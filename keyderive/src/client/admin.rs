@@ -152,8 +152,19 @@ impl Client {
 
     /// The column families and the row key schema of the table `name`.
     ///
+    /// ```
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// let info = client.table_info("users").await?;
+    /// println!("{} families", info.families().len());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn table_info(&self, name: &str) -> Result<TableInfo, Error> {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("GetTable", name, ("name", &full_name));
@@ -170,8 +181,20 @@ impl Client {
 
     /// The names of the instance's tables, in order.
     ///
+    /// ```
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// for name in client.list_tables().await? {
+    ///     println!("{name}");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
         /// Far more than the 1000 tables of an instance fill.
         const MAX_PAGES: usize = 1000;
@@ -214,8 +237,18 @@ impl Client {
 
     /// Deletes the table `name` with all its rows.
     ///
+    /// ```
+    /// # async fn sample(client: keyderive::Client) -> Result<(), keyderive::Error> {
+    /// client.delete_table("users").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the table is deleted or not, perhaps later.
     pub async fn delete_table(&self, name: &str) -> Result<(), Error> {
         let full_name = self.table_name(name);
         let _forgotten = self.inner.infos.forget_after(name);

@@ -157,12 +157,24 @@ impl ClientBuilder {
 
     /// Connects to the emulator at `host`, in the form `host:port`.
     ///
+    /// ```no_run
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// use keyderive::Client;
+    ///
+    /// let client = Client::builder().instance("shop", "orders").emulator("localhost:8086").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Waits up to 3 s for an answer, since an emulator may be starting.
     ///
     /// # Errors
     /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
     /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, the project or the instance
     /// is not an id, or no tokio runtime is running.
+    ///
+    /// # Cancel safety
+    /// A dropped future closes its connections.
     pub async fn emulator(self, host: impl Into<String>) -> Result<Client, Error> {
         let host = host.into();
         let dialer = Dialer::emulator(&host)?;
@@ -175,9 +187,21 @@ impl ClientBuilder {
 
     /// Connects to an instance of Google Cloud, as [`Client::cloud`].
     ///
+    /// ```no_run
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// use keyderive::Client;
+    ///
+    /// let client = Client::builder().app_profile("batch").cloud("shop", "orders").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// As [`Client::cloud`]; when an endpoint is invalid; when an access token would be sent to another machine
     /// unencrypted.
+    ///
+    /// # Cancel safety
+    /// A dropped future closes its connections.
     #[cfg(feature = "cloud")]
     pub async fn cloud(
         self,
@@ -193,6 +217,9 @@ impl ClientBuilder {
     /// address override those of the builder.
     ///
     /// # Errors
+    /// As [`Client::connect`].
+    ///
+    /// # Cancel safety
     /// As [`Client::connect`].
     pub async fn connect(self, address: &str) -> Result<Client, Error> {
         self.connect_to(Address::parse(address)?).await
@@ -232,6 +259,9 @@ impl ClientBuilder {
     ///
     /// # Errors
     /// As [`Client::from_env`].
+    ///
+    /// # Cancel safety
+    /// As [`Client::connect`].
     pub async fn from_env(self) -> Result<Client, Error> {
         let mut address = Address::from_variables(|name| std::env::var_os(name))?;
         if let Some((project, instance)) = self.instance.clone() {

@@ -204,6 +204,9 @@ impl RawWriter {
     ///
     /// # Errors
     /// The rows that failed since the last flush, each with its key.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops waiting. The buffered rows are still sent, and the next flush returns their outcomes.
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.inner.send();
         self.inner.wait_for_sent().await;
@@ -214,6 +217,9 @@ impl RawWriter {
     ///
     /// # Errors
     /// Those of `flush`.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the buffered rows are still sent, and nobody learns their outcomes.
     pub async fn close(self) -> Result<u64, WriteErrors> {
         self.flush().await
     }

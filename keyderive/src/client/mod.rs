@@ -184,6 +184,13 @@ impl Client {
 
     /// Connects to the emulator at `host`, in the form `host:port`.
     ///
+    /// ```no_run
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// let client = keyderive::Client::emulator("localhost:8086").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Tables are in the instance `local` of the project `keyderive`. Waits up to 3 s for an answer, since an emulator may be
     /// starting.
     ///
@@ -191,23 +198,44 @@ impl Client {
     /// [`is_unavailable`](Error::is_unavailable) when no emulator answers;
     /// [`is_misconfiguration`](Error::is_misconfiguration) when `host` is not a host and a port, or no tokio runtime is
     /// running.
+    ///
+    /// # Cancel safety
+    /// A dropped future closes its connections.
     pub async fn emulator(host: impl Into<String>) -> Result<Self, Error> {
         Self::builder().emulator(host).await
     }
 
     /// Connects to an instance of Google Cloud.
     ///
+    /// ```no_run
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// let client = keyderive::Client::cloud("shop", "orders").await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Uses the application-default credentials of the environment; a [`builder`](Self::builder) can set others.
     ///
     /// # Errors
     /// [`is_missing_credentials`](Error::is_missing_credentials) when there are no credentials, at once or after 10 seconds;
     /// [`is_misconfiguration`](Error::is_misconfiguration) when no tokio runtime is running.
+    ///
+    /// # Cancel safety
+    /// A dropped future closes its connections.
     #[cfg(feature = "cloud")]
     pub async fn cloud(project: impl Into<String>, instance: impl Into<String>) -> Result<Self, Error> {
         Self::builder().cloud(project, instance).await
     }
 
     /// Connects to the Bigtable that the environment names.
+    ///
+    /// ```no_run
+    /// # async fn sample() -> Result<(), keyderive::Error> {
+    /// let client = keyderive::Client::from_env().await?;
+    /// println!("connected to {}", client.target());
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// `BIGTABLE_EMULATOR_HOST` names an emulator by `host:port`; its project and instance are those of
     /// `GOOGLE_CLOUD_PROJECT` and `BIGTABLE_INSTANCE`, or else `keyderive` and `local`. Without an emulator, these two
@@ -217,6 +245,9 @@ impl Client {
     /// # Errors
     /// When the environment names neither an emulator nor an instance, or an instance without its project; and as
     /// [`connect`](Self::connect).
+    ///
+    /// # Cancel safety
+    /// As [`connect`](Self::connect).
     pub async fn from_env() -> Result<Self, Error> {
         Self::builder().from_env().await
     }

@@ -87,6 +87,9 @@ impl RawTable {
     /// # Errors
     /// When a family has an invalid name or rule, before sending; [`is_already_exists`](Error::is_already_exists) if the table
     /// exists; when the request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the table is created or not, perhaps later.
     pub async fn create<S: Into<Bytes>>(
         &self,
         families: impl IntoIterator<Item = Family>,
@@ -101,6 +104,9 @@ impl RawTable {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn info(&self) -> Result<TableInfo, Error> {
         self.client.table_info(&self.name).await
     }
@@ -112,6 +118,9 @@ impl RawTable {
     /// # Errors
     /// When there are no changes, or one has an invalid name or rule, before sending; when a family to add exists, or one to
     /// change does not; when the request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, all changes are made or none, perhaps later.
     pub async fn modify_families(
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
@@ -125,6 +134,9 @@ impl RawTable {
     ///
     /// # Errors
     /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when it times out; when a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops waiting.
     pub async fn wait_for_consistency(&self) -> Result<(), Error> {
         self.client.wait_for_consistency(&self.name).await
     }
@@ -132,10 +144,22 @@ impl RawTable {
     /// The row with this key, without the cells that the filter drops; `None` if there is no such row, or no cell is
     /// left.
     ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// if let Some(row) = sites.read_row("n#7", None).await? {
+    ///     println!("{} cells", row.cells().len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// Returns `None` without sending for a key that no row can have: an empty one, or one longer than 4096 bytes.
     ///
     /// # Errors
     /// When Bigtable rejects the filter, or the read fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn read_row(
         &self,
         key: impl Into<Bytes>,
@@ -155,8 +179,20 @@ impl RawTable {
 
     /// Changes one row, atomically.
     ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// use keyderive::row::Mutation;
+    ///
+    /// sites.mutate_row("n#7", [Mutation::set_now("cf", "name", "north")]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the write is above a limit of Bigtable, before sending; when it fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, all mutations are applied or none, perhaps later.
     pub async fn mutate_row(
         &self,
         key: impl Into<Bytes>,
@@ -168,6 +204,26 @@ impl RawTable {
 
     /// Changes many rows, each atomically and independently of the others, in as few requests as Bigtable's limits allow.
     /// The results are in the order of `entries`.
+    ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// use keyderive::row::Mutation;
+    ///
+    /// let rename = |name: &str| vec![Mutation::set_now("cf", "name", name.to_owned())];
+    /// let entries = vec![("n#7".into(), rename("north")), ("s#8".into(), rename("south"))];
+    /// for outcome in sites.mutate_rows(entries).await {
+    ///     outcome?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Each result is that of one row: when its write is above a limit of Bigtable, it is not sent; when the server rejects it, or its
+    /// request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.
     pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
         self.client.mutate_rows(&self.name, entries).await
     }
@@ -189,12 +245,26 @@ impl RawTable {
     /// Applies `then` to a row if `condition` passes at least one of its cells, or, without a condition, if the row has
     /// any cell; otherwise applies `otherwise`. Returns true for `then`.
     ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// use keyderive::row::{Mutation, RowFilter};
+    ///
+    /// let named = RowFilter::exact_column("cf", "name");
+    /// let name = vec![Mutation::set_now("cf", "name", "north")];
+    /// let was_named = sites.check_and_mutate_row("n#7", Some(named), vec![], name).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// It is retried only if it was not sent, or the server rejected it. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When both lists are empty, the write is above a limit of Bigtable, or Bigtable rejects the filter, all before sending;
     /// when it fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the mutations are applied or not, perhaps later; the condition still guards them.
     pub async fn check_and_mutate_row(
         &self,
         key: impl Into<Bytes>,
@@ -207,11 +277,23 @@ impl RawTable {
 
     /// Increments or appends to cells of a row, in the order of the rules, and returns the changed cells.
     ///
+    /// ```
+    /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+    /// use keyderive::row::ReadModifyWrite;
+    ///
+    /// let row = sites.read_modify_write_row("n#7", vec![ReadModifyWrite::increment("cf", "visits", 1)]).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// It is retried only if it was not sent, or the server rejected it. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown) it may have been applied.
     ///
     /// # Errors
     /// When there are no rules, or the write fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the rules are applied or not, perhaps later.
     pub async fn read_modify_write_row(
         &self,
         key: impl Into<Bytes>,
@@ -225,6 +307,9 @@ impl RawTable {
     ///
     /// # Errors
     /// When the request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn sample_row_keys(&self) -> Result<Vec<(Bytes, i64)>, Error> {
         self.client.sample_row_keys(&self.name).await
     }

@@ -77,6 +77,19 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Creates the table if it does not exist, and returns whether it did. Short for `create().if_absent()`.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, i64>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// assert!(users.create_if_absent().await?);
+    /// assert!(!users.create_if_absent().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The families keep one
     /// version of each column, or all if the row type reads them.
     ///
@@ -86,6 +99,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// As [`CreateTable::if_absent`].
+    ///
+    /// # Cancel safety
+    /// As `if_absent`.
     pub async fn create_if_absent(&self) -> Result<bool, Error> {
         self.create().if_absent().await
     }
@@ -108,6 +124,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn info(&self) -> Result<TableInfo, Error> {
         self.client.table_info(&self.name).await
     }
@@ -116,6 +135,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the table is deleted or not, perhaps later.
     pub async fn delete_table(&self) -> Result<(), Error> {
         self.client.delete_table(&self.name).await
     }
@@ -143,6 +165,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// As [`RawTable::modify_families`](crate::client::RawTable::modify_families).
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, all changes are made or none, perhaps later.
     pub async fn modify_families(
         &self,
         changes: impl IntoIterator<Item = FamilyChange>,
@@ -156,6 +181,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_deadline_exceeded`](Error::is_deadline_exceeded) when it times out; when a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops waiting.
     pub async fn wait_for_consistency(&self) -> Result<(), Error> {
         self.client.wait_for_consistency(&self.name).await
     }

@@ -189,6 +189,9 @@ impl<K: TableKey, R: 'static> Export<K, R> {
     ///
     /// # Errors
     /// Those of the [`stream`](Self::stream) before its first row.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn explain(&self) -> Result<ExplainExport, Error> {
         let (scan, parts) = match &self.parts {
             Ok(Parts::Plan(plan)) => {
@@ -305,6 +308,9 @@ impl<K: TableKey, R> Unpin for Exported<K, R> {}
 
 impl<K: TableKey, R: ReadRow<K>> Exported<K, R> {
     /// The next row; none after the last one, or after an error.
+    ///
+    /// # Errors
+    /// Those of [`Export::stream`](super::Export::stream).
     ///
     /// # Cancel safety
     /// A future that is dropped loses no row.

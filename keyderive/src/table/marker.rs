@@ -55,6 +55,10 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_table_mismatch`](Error::is_table_mismatch) if the table has a marker for another layout, or a row key schema,
     /// since SQL that names its columns would fail at the marker; before sending, if the byte 00 is a key of the key type;
     /// when a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the marker is written or not, perhaps later, and the family may be there without it. Write it
+    /// again.
     pub async fn write_marker(&self) -> Result<(), Error> {
         check::<K>(&self.name)?;
         let info = self.client.table_info(&self.name).await?;
@@ -65,6 +69,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// [`is_not_found`](Error::is_not_found) if there is no such table; when a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the marker is removed or not, perhaps later.
     pub async fn remove_marker(&self) -> Result<(), Error> {
         let info = self.client.table_info(&self.name).await?;
         if info.family(FAMILY).is_none() {

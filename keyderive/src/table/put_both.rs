@@ -70,6 +70,9 @@ use crate::key::{ShownKey, TableKey};
 ///
 /// # Errors
 /// A [`PutBothError`], which says for each row whether it is written.
+///
+/// # Cancel safety
+/// If the future is dropped, neither row is put, or the first, or both, perhaps later. Make the same call again.
 pub async fn put_both<K, R, L, S>(
     first: (&Table<K, R>, &K, &R),
     second: (&Table<L, S>, &L, &S),

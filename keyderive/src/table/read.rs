@@ -19,8 +19,26 @@ use crate::row::{self, FieldKind, Path, Row, RowFilter, Shape};
 impl<K: TableKey, R> Table<K, R> {
     /// Reads the row with this key, if it exists: one point read.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// let user = users.get(&UserKey { id: 7 }).await?;
+    /// assert_eq!(user.map(|user| user.age), Some(42));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// If the key cannot be encoded, the read fails, or the stored columns are not an `R`.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn get(&self, key: &K) -> Result<Option<R>, Error>
     where
         R: DeserializeOwned,
@@ -57,6 +75,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// If a key cannot be encoded, naming its index, before anything is sent; if a read fails, or the stored columns are
     /// not an `R`, unless such rows are [skipped](Self::on_unreadable).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<R>>, Error>
     where
         R: DeserializeOwned,
@@ -128,8 +149,24 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Whether a row with this key exists. The server sends only the key.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// assert!(!users.exists(&UserKey { id: 7 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// If the key cannot be encoded, or the read fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
         let one = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
@@ -159,6 +196,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// If the key cannot be encoded, or the read fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn get_raw(&self, key: &K) -> Result<Option<Row>, Error> {
         self.ensure_checked().await?;
         self.client.read_row(&self.name, self.encode(key)?, None).await
@@ -173,11 +213,28 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// How many rows a plan selects.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// assert_eq!(users.count(UserKey::scan().id(7)).await?, 1);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// It reads keys without values, in the ranges that [`explain`](crate::plan::Plan::explain) prints: with a salt, a row
     /// outside of every bucket is neither counted nor an error. [`Scan::count`] counts the rows that pass a filter.
     ///
     /// # Errors
     /// When no key can hold a value of the plan, or the read fails; for a row whose key is not of this key type.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn count(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
         self.scan(plan).count().await
     }
@@ -204,6 +261,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// If sampling row keys fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn partitions(&self) -> Result<Vec<Plan<K>>, Error> {
         self.partitions_of(Plan::full()).await
     }
@@ -212,6 +272,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// If no key can hold a value of the plan, or sampling row keys fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn partitions_of(&self, plan: impl IntoPlan<K>) -> Result<Vec<Plan<K>>, Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
         let starts = self.key_space_starts().await?;

@@ -327,6 +327,9 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream); the rows before it are dropped.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn collect(self) -> Result<Vec<R::Item>, Error>
     where
         R: ReadRow<K>,
@@ -358,6 +361,9 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// The first one of [`stream`](Self::stream).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
     pub async fn count(self) -> Result<u64, Error> {
         let mut rows = self.keys_only().unordered().stream();
         let mut count = 0;
@@ -389,6 +395,9 @@ impl<K: TableKey, R> Scan<K, R> {
     ///
     /// # Errors
     /// Those of [`collect`](Self::collect), and the token of another scan in [`after`](Self::after).
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read. The same call reads the same page.
     pub async fn page(self, rows: u64) -> Result<Page<R::Item>, Error>
     where
         R: ReadRow<K>,
@@ -478,6 +487,9 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Errors
     /// The first one of the scan, of a key that is not a `B`, or of `visit`, which ends it; and if `B` has another layout
     /// than the table's key type.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read. The closure has seen some of the rows.
     pub async fn visit<B, E>(
         self,
         mut visit: impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
@@ -653,6 +665,9 @@ impl<K: TableKey, R> Rows<K, R> {
 
 impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
     /// The next row; none after the last one, or after an error.
+    ///
+    /// # Errors
+    /// Those of [`Scan::stream`].
     ///
     /// # Cancel safety
     /// A future that is dropped loses no row.

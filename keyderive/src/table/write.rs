@@ -30,6 +30,19 @@ const DELETED_ROWS: usize = 5_000;
 impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one atomic request.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// When it returns, the stored columns of the type are those of this value, whole, whatever the clients' clocks say. Of
     /// concurrent puts the one that the server applies last stays, and no reader sees a mixture. A request that timed out can
     /// arrive after the call has returned and bring this value back, whole; use [`put_if`](Self::put_if) where that matters.
@@ -59,6 +72,19 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// Writes a row with a new key, at the least cost: sets what is present, and deletes nothing.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.insert(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// If the row exists, the columns of both mix: [`put_if_absent`](Self::put_if_absent) checks first, and
     /// [`put`](Self::put) replaces it. Use it where keys are always new, as in a time series.
@@ -160,6 +186,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// Those of `put_all`.
+    ///
+    /// # Cancel safety
+    /// As `put_all`.
     pub fn merge_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
@@ -169,6 +198,21 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// Deletes the row with this key; a missing row is no error.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { age: 42 }).await?;
+    /// users.delete(&UserKey { id: 7 }).await?;
+    /// assert!(!users.exists(&UserKey { id: 7 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// When it returns the row is gone, with the columns of other types. A write that arrives later creates it again.
     ///
@@ -201,6 +245,9 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Errors
     /// When no key can hold a value of the plan, or a read or a write fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are deleted, and others may be deleted later. Call it again.
     pub async fn delete_rows(&self, plan: impl IntoPlan<K>) -> Result<u64, Error> {
         let mut rows = self.scan(plan).keys_only().unordered().on_foreign(OnForeign::Skip).stream();
         let mut deleted = 0;
@@ -218,6 +265,17 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`delete_rows`](Self::delete_rows). After an error some buckets are dropped; call it again. Rows written meanwhile may
     /// be dropped or not.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
+    /// # type Event = std::collections::BTreeMap<String, i64>;
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let events = client.table::<EventKey, Event>("events");
+    /// events.drop_rows(EventKey::scan().user_id("alice")).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// The plan must select all rows under one byte prefix in each bucket: fix fields from the left, to one value each, and
     /// nothing else. A plan that fixes all fields is one row, for [`delete`](Self::delete). The prefix ends on a delimiter or
     /// a fixed width, so rows with other values do not begin with it.
@@ -232,6 +290,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # Errors
     /// When the plan is not of this form, or its prefix is empty: the error says what to write instead, and
     /// [`delete_rows`](Self::delete_rows) accepts every plan. When a request fails.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the buckets are dropped, and another may be dropped later. Call it again.
     pub async fn drop_rows(&self, plan: impl IntoPlan<K>) -> Result<(), Error> {
         let plan = plan.into_plan().map_err(|error| Error::plan(&self.name, error))?;
         if plan.is_empty() {
@@ -326,6 +387,21 @@ impl<K: TableKey, R> Table<K, R> {
     /// Appends bytes to a column of a row, `name` or `family:name`; returns the new value. A missing column counts as empty,
     /// and a missing row is created.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # type User = std::collections::BTreeMap<String, String>;
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// let key = UserKey { id: 7 };
+    /// users.append(&key, "log", "in ").await?;
+    /// assert_eq!(users.append(&key, "log", "out ").await?, "in out ");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// As [`increment`](Self::increment), it is not retried when it may have been applied.
     ///
     /// # Errors
@@ -407,6 +483,23 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// [`delete`](Self::delete), if the row meets a condition; returns whether it did.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// use keyderive::row::Condition;
+    ///
+    /// let key = UserKey { id: 7 };
+    /// users.put(&key, &User { age: 42 }).await?;
+    /// assert!(!users.delete_if(&key, Condition::column_equals("age", &17)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// True: the row is gone. After an unknown outcome, read it, as after [`put_if`](Self::put_if).
     ///
     /// # Errors
@@ -420,6 +513,21 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// [`put`](Self::put), if no row has this key; returns whether none had.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// let key = UserKey { id: 7 };
+    /// assert!(users.put_if_absent(&key, &User { age: 42 }).await?);
+    /// assert!(!users.put_if_absent(&key, &User { age: 17 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// A row with any cell exists, even if the cell is in a family that the row type does not have. The result and
     /// unknown outcomes are those of [`put_if`](Self::put_if).
@@ -697,6 +805,23 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     /// Makes the changes if the row meets a condition; returns whether it did.
+    ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// use keyderive::row::Condition;
+    ///
+    /// let key = UserKey { id: 7 };
+    /// users.put(&key, &User { age: 42 }).await?;
+    /// assert!(users.update(&key).set("age", &43).only_if(Condition::column_equals("age", &42)).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
     ///
     /// True: the changes were made in the same atomic step. As [`put_if`](Table::put_if), it is not retried when it may have
     /// been applied. Without a change nothing is written, and the row is only read.

@@ -67,6 +67,23 @@ impl<K: TableKey, R> Writer<K, R> {
     /// Buffers a row, to be written as by [`Table::put`]; waits while too much is buffered or in flight. The row is stored
     /// once [`flush`](Self::flush) or [`close`](Self::close) succeeds.
     ///
+    /// ```
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// # let users = Client::embedded().table::<UserKey, User>("users");
+    /// # users.create_if_absent().await?;
+    /// let writer = users.writer();
+    /// for id in 0..1000 {
+    ///     writer.put(&UserKey { id }, &User { age: 42 }).await?;
+    /// }
+    /// assert_eq!(writer.close().await.unwrap(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     /// When the key or the row cannot be encoded, or is above a limit of Bigtable; when the client is closed, or no
     /// tokio runtime is running.
@@ -103,6 +120,9 @@ impl<K: TableKey, R> Writer<K, R> {
     ///
     /// # Errors
     /// The rows that failed since the last flush, each with its key.
+    ///
+    /// # Cancel safety
+    /// A dropped future stops waiting. The buffered rows are still sent, and the next flush returns their outcomes.
     pub async fn flush(&self) -> Result<u64, WriteErrors> {
         self.raw.flush().await
     }
@@ -111,6 +131,9 @@ impl<K: TableKey, R> Writer<K, R> {
     ///
     /// # Errors
     /// Those of `flush`.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, the buffered rows are still sent, and nobody learns their outcomes.
     pub async fn close(self) -> Result<u64, WriteErrors> {
         self.raw.close().await
     }
