@@ -50,6 +50,7 @@ on_every_bigtable! {
     columns_and_filters_are_left_to_the_server
     several_values_are_read_in_order
     pages_are_one_scan
+    pages_of_a_part_stay_in_the_part
     a_token_of_another_scan_is_refused
     foreign_rows_are_skipped_and_counted
     a_limit_holds_behind_foreign_rows
@@ -59,7 +60,7 @@ on_every_bigtable! {
     prefixes_are_dropped_and_nothing_else
     a_failure_names_the_last_row
     a_scan_says_how_it_runs
-    a_refused_filter_is_no_matter_of_buckets
+    the_error_of_an_invalid_filter_names_no_bucket
     what_filters_leave_is_counted
     foreign_rows_are_counted_until_an_error
 }
@@ -170,6 +171,40 @@ async fn pages_are_one_scan(client: Client) {
     }
 }
 
+async fn pages_of_a_part_stay_in_the_part(client: Client) {
+    let (events, keys) = filled(&client).await;
+    let plan: Plan<EventKey> = EventKey::scan().into_plan().unwrap();
+    let token_after = async |rows| events.scan(plan.clone()).page(rows).await.unwrap().next.unwrap();
+    let (early, late) = (token_after(4).await, token_after(9).await);
+    let rest = plan.after(&late, false).unwrap();
+
+    // In the other direction, the pages end where the part begins.
+    let (mut read, mut token) = (Vec::new(), None::<String>);
+    for _ in 0..=keys.len() {
+        let scan = events.scan(rest.clone()).keys_only().reversed();
+        let scan = token.iter().fold(scan, |scan, token| scan.after(token));
+        let page = scan.page(7).await.unwrap();
+        read.extend(page.rows);
+        token = page.next;
+        if token.is_none() {
+            break;
+        }
+    }
+    read.reverse();
+    assert_eq!(read, keys[9..]);
+
+    // A token from before the part does not widen it, also as data.
+    assert_eq!(events.scan(rest.clone()).after(&early).keys_only().collect().await.unwrap(), keys[9..]);
+    let part = plan.after(&early, false).unwrap();
+    assert_eq!(events.scan(part).after(&late).keys_only().collect().await.unwrap(), keys[9..]);
+    let backwards = rest.page_token(&keys[12].encode().unwrap(), true);
+    let part: Plan<EventKey> =
+        serde_json::from_str(&serde_json::to_string(&rest.after(&backwards, true).unwrap()).unwrap())
+            .unwrap();
+    assert_eq!(events.scan(part).keys_only().collect().await.unwrap(), keys[9..12]);
+    assert!(plan.after(&backwards, true).is_err(), "it is a token of the part alone");
+}
+
 async fn a_token_of_another_scan_is_refused(client: Client) {
     let (events, _) = filled(&client).await;
     let token = events.scan(EventKey::scan()).page(3).await.unwrap().next.unwrap();
@@ -272,7 +307,9 @@ async fn prefixes_are_dropped_and_nothing_else(client: Client) {
         (EventKey::scan().user("bob").at_any_of([3, 4]).into_plan(), "whole keys"),
         (EventKey::scan().user("bob").at(3).into_plan(), "delete it with `table.delete(&key)`"),
     ] {
-        let error = events.drop_rows(plan.unwrap()).await.unwrap_err().to_string();
+        let error = events.drop_rows(plan.unwrap()).await.unwrap_err();
+        assert!(error.is_invalid_argument(), "{error}");
+        let error = error.to_string();
         assert!(error.contains(remedy), "{error}");
     }
     let others = client.table::<PlainKey, Event>("events");
@@ -356,7 +393,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
     assert!(!explain.to_string().contains("none across buckets"), "{explain}");
 }
 
-async fn a_refused_filter_is_no_matter_of_buckets(client: Client) {
+async fn the_error_of_an_invalid_filter_names_no_bucket(client: Client) {
     let (events, _) = filled(&client).await;
     let scan = || events.scan(EventKey::scan()).filter(RowFilter::label("No Label"));
     let errors = [

@@ -77,7 +77,7 @@ struct PlanData {
     /// Each constraint's field and words.
     constraints: Vec<(usize, String)>,
     window: Option<KeyRange>,
-    after: Option<Position>,
+    after: Vec<Position>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -184,7 +184,8 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
         let constraints: Vec<_> =
             constraints.into_iter().map(|(field, words)| Constraint { field, words }).collect();
         let cuts = cuts.map(|(start, end)| (start.into(), end.into()));
-        let selection = Selection { schema, encodings, cuts, constraints, window, after };
+        let mut selection = Selection { schema, encodings, cuts, constraints, window, after: Vec::new() };
+        after.into_iter().for_each(|position| selection.resume_after(position));
         selection.check().map_err(D::Error::custom)?;
         // Each constrained field needs words, and no other field may have any: otherwise `explain` would show
         // constraints that the scan does not have.

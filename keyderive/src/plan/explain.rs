@@ -43,6 +43,8 @@ pub struct Explain {
     window: Option<KeyRange>,
     /// The last row of the previous page, if the plan resumes after it.
     after: Option<LastRow>,
+    /// The same of a scan in the other direction, before which this one ends.
+    before: Option<LastRow>,
     order: Option<String>,
     #[serde(flatten)]
     options: ExplainOptions,
@@ -144,10 +146,11 @@ impl Explain {
             true if !is_one_stream => Describer::no_order(options.reversed),
             _ => words.order(buckets.len(), options.reversed),
         });
-        let after = selection.after.as_ref().map(|after| LastRow {
-            key: after.logical_key(selection.schema),
-            without_salt: selection.is_ordered() && selection.schema.salt().is_some(),
-        });
+        let last_row = |is_reversed| {
+            let position = selection.after.iter().find(|after| after.is_reversed() == is_reversed)?;
+            let without_salt = selection.is_ordered() && selection.schema.salt().is_some();
+            Some(LastRow { key: position.logical_key(selection.schema), without_salt })
+        };
         Self {
             key_type: selection.schema.key_type(),
             key: selection.schema.template().to_string(),
@@ -155,7 +158,8 @@ impl Explain {
             constraints: words.constraints(),
             buckets: words.buckets(&buckets, has_more),
             window: selection.window.clone(),
-            after,
+            after: last_row(options.reversed),
+            before: last_row(!options.reversed),
             order,
             options,
             request_count,
@@ -317,6 +321,9 @@ impl fmt::Display for Explain {
         if let Some(after) = &self.after {
             line(f, "after", after)?;
         }
+        if let Some(before) = &self.before {
+            line(f, "before", before)?;
+        }
         match (self.options.limit, self.reads) {
             (Some(Limit { rows: 0, .. }), _) => {
                 line(f, "reads", &"nothing: the limit is 0; no request is sent")
@@ -332,7 +339,7 @@ impl fmt::Display for Explain {
 impl Explain {
     /// Why a plan reads nothing.
     fn why_nothing(&self) -> &'static str {
-        match self.after.is_some() || self.window.is_some() {
+        match self.after.is_some() || self.before.is_some() || self.window.is_some() {
             true => "no row key that is left can satisfy the constraints",
             false => "no row key can satisfy the constraints",
         }

@@ -122,7 +122,7 @@ impl<K: ?Sized> Plan<K> {
     #[cfg(feature = "client")]
     pub(crate) fn is_unconstrained(&self) -> bool {
         let Selection { constraints, window, after, .. } = &self.selection;
-        constraints.is_empty() && window.is_none() && after.is_none()
+        constraints.is_empty() && window.is_none() && after.is_empty()
     }
 
     /// Whether no row can satisfy the constraints, so that no request is sent.
@@ -183,11 +183,14 @@ impl<K: ?Sized> Plan<K> {
 
     /// The part of the plan after the row of a [page token](Self::page_token), in every bucket.
     ///
+    /// The part of a part is within both: of two tokens in the same direction, the one further on counts. Tokens of the part
+    /// in the other direction are tokens of the part alone, not of the whole plan.
+    ///
     /// # Errors
     /// For text that is not a token, and for a token of another plan, direction or layout.
     pub fn after(&self, token: &str, reversed: bool) -> Result<Self, PlanError> {
         let mut selection = self.selection.clone();
-        selection.after = Some(Position::from_token(token, &selection, reversed)?);
+        selection.resume_after(Position::from_token(token, &selection, reversed)?);
         Ok(Self::from_selection(selection))
     }
 

@@ -44,6 +44,14 @@ impl Position {
         KeyRange::new(key, None)
     }
 
+    /// Whether a scan in the same direction reaches this position after the other.
+    pub(super) fn is_further_than(&self, other: &Self, schema: &Schema) -> bool {
+        // The order of two positions is the same in every bucket.
+        let bucket = schema.salt().map(|salt| salt.buckets().start);
+        let [own, other] = [self, other].map(|one| schema.join_at_salt(bucket, (&one.front, &one.after)));
+        if self.reversed { own < other } else { own > other }
+    }
+
     /// Whether the scan is reversed.
     pub(super) fn is_reversed(&self) -> bool {
         self.reversed
@@ -58,7 +66,7 @@ impl Position {
     pub(super) fn to_token(&self, selection: &Selection) -> String {
         let mut bytes = vec![TOKEN_VERSION, u8::from(self.reversed)];
         bytes.extend_from_slice(&layout_hash(selection).to_be_bytes());
-        bytes.extend_from_slice(&plan_hash(selection).to_be_bytes());
+        bytes.extend_from_slice(&plan_hash(selection, self.reversed).to_be_bytes());
         bytes.extend_from_slice(&(self.front.len() as u64).to_be_bytes());
         bytes.extend_from_slice(&self.front);
         bytes.extend_from_slice(&self.after);
@@ -74,7 +82,7 @@ impl Position {
         if token.layout != layout_hash(selection) {
             return Err(fault(TokenFault::OtherLayout));
         }
-        if token.plan != plan_hash(selection) {
+        if token.plan != plan_hash(selection, token.position.reversed) {
             return Err(fault(TokenFault::OtherPlan));
         }
         if token.position.reversed != reversed {
@@ -114,8 +122,11 @@ fn layout_hash(selection: &Selection) -> u64 {
     fingerprint64(selection.schema.fingerprint().to_string().as_bytes())
 }
 
-/// A hash of the constraints, the same in every process and release.
-fn plan_hash(selection: &Selection) -> u64 {
+/// A hash of the constraints on a scan in one direction, the same in every process and release.
+///
+/// A position in the other direction ends the scan, as a constraint does. One in its own direction is where it began, so all
+/// pages of a scan have the same hash.
+fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
     let mut bytes = Vec::new();
     let mut part = |part: &[u8]| {
         bytes.extend_from_slice(&(part.len() as u64).to_be_bytes());
@@ -140,6 +151,11 @@ fn plan_hash(selection: &Selection) -> u64 {
         part(b"window");
         part(window.start());
         part(window.end().unwrap_or_default());
+    }
+    for end in selection.after.iter().filter(|after| after.reversed != reversed) {
+        part(b"end");
+        part(&end.front);
+        part(&end.after);
     }
     fingerprint64(&bytes)
 }

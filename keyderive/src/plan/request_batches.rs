@@ -115,10 +115,9 @@ impl<'s> RequestBatches<'s> {
 
     /// Skips the choices whose rows are all before the position to resume at.
     fn skip_to_position(&mut self) {
-        let after = self.selection.after.clone();
         // A scan in the other direction starts within the remaining rows, so it skips nothing.
-        let after = after.filter(|after| after.is_reversed() == self.reversed && self.choice.is_some());
-        let Some(after) = after else { return };
+        let after = self.selection.after.iter().find(|after| after.is_reversed() == self.reversed);
+        let Some(after) = after.filter(|_| self.choice.is_some()).cloned() else { return };
         let encodings = self.selection.encodings.clone();
         self.choice = Combination::first_where(&encodings, self.reversed, |choice| {
             let (buckets, rows) = self.rows_of(choice);
@@ -152,7 +151,7 @@ impl<'s> RequestBatches<'s> {
     /// The buckets that can hold rows of a choice, and the rows without their head and the fields left of the salt.
     fn rows_of(&mut self, choice: &Combination) -> (Buckets, RowSelection) {
         self.fixed.assemble(&self.selection.encodings, choice);
-        let rows = self.fixed.rows(self.selection.cuts.as_ref()).after(self.fixed.left());
+        let rows = self.fixed.rows(self.selection.cuts.as_ref()).without_left(self.fixed.left());
         (self.fixed.buckets(), rows)
     }
 
@@ -198,8 +197,8 @@ impl<'s> RequestBatches<'s> {
             RowSelection::None => return,
         };
         let Selection { schema, window, after, .. } = &*self.selection;
-        let remaining = after.as_ref().map(|after| after.remaining(schema, bucket));
-        let item = within(item, window.as_ref()).and_then(|item| within(item, remaining.as_ref()));
+        let remaining = after.iter().map(|after| after.remaining(schema, bucket));
+        let item = remaining.fold(within(item, window.as_ref()), |item, rest| within(item?, Some(&rest)));
         if let Some(item) = item {
             batch.push(bucket, item);
         }

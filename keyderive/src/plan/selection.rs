@@ -26,8 +26,8 @@ pub(super) struct Selection {
     pub(super) constraints: Vec<Constraint>,
     /// The range of stored keys that the plan is limited to, if it is a part of another.
     pub(super) window: Option<KeyRange>,
-    /// The row to resume after, in the order of the scan.
-    pub(super) after: Option<Position>,
+    /// The rows to resume after: at most one of a scan in each direction.
+    pub(super) after: Vec<Position>,
 }
 
 /// A constraint in words, for `explain`.
@@ -41,7 +41,16 @@ impl Selection {
     /// All rows of a key type.
     pub(super) fn full(schema: &'static Schema) -> Self {
         let encodings = Encodings::default();
-        Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: None }
+        Self { schema, encodings, cuts: None, constraints: Vec::new(), window: None, after: Vec::new() }
+    }
+
+    /// Limits it to the rows after a position.
+    pub(super) fn resume_after(&mut self, position: Position) {
+        match self.after.iter_mut().find(|after| after.is_reversed() == position.is_reversed()) {
+            Some(after) if position.is_further_than(after, self.schema) => *after = position,
+            Some(_) => {}
+            None => self.after.push(position),
+        }
     }
 
     /// The byte prefixes that hold the selected rows and nothing else, one for each bucket; `None` if one would be empty.
@@ -49,7 +58,7 @@ impl Selection {
     /// A delimiter or a width ends a fixed field, so rows of other values have other prefixes. A range has no prefix, nor
     /// have rows of the ordered layout whose next field may be empty and dropped.
     pub(super) fn prefixes(&self) -> Option<Vec<Vec<u8>>> {
-        let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_none();
+        let plain = self.cuts.is_none() && self.window.is_none() && self.after.is_empty();
         if !plain || self.is_fully_fixed() || self.encodings.choices() != 1 || !self.is_ordered() {
             return None;
         }
@@ -134,7 +143,7 @@ impl Selection {
         let mut fixed = FixedFields::new(self.schema);
         fixed.assemble(&self.encodings, &choice);
         // The cuts are the same for each choice.
-        matches!(fixed.rows(Some(cuts)).after(fixed.left()), RowSelection::None)
+        matches!(fixed.rows(Some(cuts)).without_left(fixed.left()), RowSelection::None)
     }
 
     /// Whether no row can satisfy the constraints.
@@ -351,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_choice_ahead_is_found() {
+    fn the_first_choice_that_holds_is_found() {
         for counts in [&[3, 1, 4][..], &[1], &[2, 2, 2, 2], &[]] {
             let of = encodings(counts);
             for reversed in [false, true] {

@@ -73,7 +73,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// memory together; a [scan](Self::scan) by `_any_of` streams them.
     ///
     /// # Errors
-    /// If a key cannot be encoded, naming its index, before anything is sent; if a read fails, or the stored columns are
+    /// If a key cannot be encoded, with its index, before anything is sent; if a read fails, or the stored columns are
     /// not an `R`, unless such rows are [skipped](Self::on_unreadable).
     ///
     /// # Cancel safety

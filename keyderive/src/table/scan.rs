@@ -13,10 +13,10 @@ use futures_core::Stream;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck};
+use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck, Visited};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
 use super::{DEFAULT_VERSIONS, Next, Table};
-use crate::client::{Client, Error, RowCursor};
+use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{self, Cell, Cells, Path, Row, RowFilter, Shape, filter_of};
@@ -373,7 +373,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(count)
     }
 
-    /// Reads the next `rows` rows, at least one, and a token for the page after them.
+    /// Reads the next `rows` rows, where 0 counts as 1, and a token for the page after them.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -607,7 +607,7 @@ impl<K: TableKey> ReadRow<K> for Row {
     }
 }
 
-/// The rows of a scan, in the order of their logical keys: a [`Stream`], and [`next`](Self::next) without it.
+/// The rows of a scan, in the scan's order: a [`Stream`], and [`next`](Self::next) for callers without that trait.
 ///
 /// ```
 /// # use keyderive::{Client, RowKey};
@@ -715,10 +715,10 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         let Self { table, execution: Ok(execution), skip_unreadable, log } = self else {
             return Poll::Ready(Ok(passed));
         };
-        let last_read = skip_unreadable.then(LastRead::default);
         let mut refused = None;
-        execution.buffered(max, |row| {
+        execution.visit_buffered(max, |row| {
             passed.rows += 1;
+            let last_read = skip_unreadable.then(LastRead::default);
             let visited = match B::decode(row.key()) {
                 // `visit` is called in the match, so that the key is not moved into a variable of its own.
                 Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(VisitError::Visit),
@@ -731,8 +731,9 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
                 log.skipped.add_unreadable(row.key(), error);
                 passed.skipped += 1;
                 refused = None;
+                return Visited::Skipped;
             }
-            refused.is_none()
+            if refused.is_none() { Visited::Delivered } else { Visited::Refused }
         });
         Poll::Ready(match refused {
             None => {

@@ -29,12 +29,14 @@ type Pages = Table<PageKey, Page>;
 on_every_bigtable! {
     a_row_of_a_late_increment_ends_a_scan
     unreadable_rows_are_skipped_and_the_first_is_shown
-    unreadable_rows_count_for_no_limit
+    unreadable_rows_do_not_count_towards_a_limit
     pages_pass_over_unreadable_rows
     exports_pass_over_unreadable_rows
     a_visitor_is_told_of_unreadable_rows
+    a_failed_visit_names_the_last_visited_row
+    an_accepted_row_does_not_excuse_the_error_at_a_later_one
     an_unreadable_row_of_many_is_none
-    a_type_that_no_row_is_read_as_is_an_error
+    a_row_type_that_fits_no_row_is_an_error
 }
 
 /// How many pages there are; every tenth is unreadable.
@@ -68,7 +70,7 @@ fn assert_skipped(skipped: &Skipped, unreadable: u64) {
     let text = first.error().to_string();
     assert!(text.contains("column `cf:title` is missing") && first.error().is_invalid_row(), "{text}");
     assert!(skipped.first_foreign().is_none());
-    // For logs.
+    // Its `Debug` output goes to logs, so it shows nothing of a row.
     assert!(!format!("{skipped:?}").contains("title"), "{skipped:?}");
 }
 
@@ -120,7 +122,7 @@ async fn unreadable_rows_are_skipped_and_the_first_is_shown(client: Client) {
     assert!(scan().on_unreadable(OnUnreadable::Fail).collect().await.unwrap_err().is_invalid_row());
 }
 
-async fn unreadable_rows_count_for_no_limit(client: Client) {
+async fn unreadable_rows_do_not_count_towards_a_limit(client: Client) {
     let pages = filled(&client).await;
     let backwards: Vec<_> = readable().into_iter().rev().collect();
     for limit in [1, 2, 3, 4, 5, 13, 14, 53, 54, 55, 100] {
@@ -218,6 +220,46 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
     assert_eq!(visited.await.unwrap_err(), End::Failed);
 }
 
+/// A key type without a salt, so that one stream has all rows.
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct PlainKey {
+    id: u32,
+}
+
+/// A table of three pages and a row that is none.
+async fn plain(client: &Client) -> Table<PlainKey, Page> {
+    let pages = client.table::<PlainKey, Page>("plain");
+    pages.create_if_absent().await.unwrap();
+    for id in [1, 2, 4] {
+        pages.put(&PlainKey { id }, &Page { title: "page".into(), views: 0 }).await.unwrap();
+    }
+    pages.increment(&PlainKey { id: 3 }, "views", 1).await.unwrap();
+    pages
+}
+
+async fn an_accepted_row_does_not_excuse_the_error_at_a_later_one(client: Client) {
+    let scan = plain(&client).await.scan(PlainKey::scan()).on_unreadable(OnUnreadable::Skip);
+    let skipped = scan.skipped();
+    let visited = scan.visit::<PlainKey, Box<dyn std::error::Error>>(|key, row| match key.id {
+        4 => Err("enough".into()),
+        id => {
+            assert_eq!(row.read::<Page>().is_err(), id == 3);
+            Ok(())
+        }
+    });
+    assert_eq!(visited.await.unwrap_err().to_string(), "enough");
+    assert_eq!(skipped.unreadable(), 0);
+}
+
+async fn a_failed_visit_names_the_last_visited_row(client: Client) {
+    let pages = plain(&client).await;
+    pages.delete(&PlainKey { id: 4 }).await.unwrap();
+    client.raw_table("plain").mutate_row("z", [Mutation::set("cf", "foreign", 0, "")]).await.unwrap();
+    let scan = pages.scan(PlainKey::scan()).on_unreadable(OnUnreadable::Skip);
+    let visited = scan.visit::<PlainKey, Error>(|_, row| row.read::<Page>().map(drop)).await;
+    assert_eq!(visited.unwrap_err().last_row_key(), Some(&*PlainKey { id: 2 }.encode().unwrap()));
+}
+
 async fn an_unreadable_row_of_many_is_none(client: Client) {
     let pages = filled(&client).await;
     let keys = || [2, 3, 4, 13, 3, 77].map(|id| PageKey { id });
@@ -239,7 +281,7 @@ async fn an_unreadable_row_of_many_is_none(client: Client) {
 }
 
 /// The policy skips unreadable rows, but not all rows because of a mistake in the program.
-async fn a_type_that_no_row_is_read_as_is_an_error(client: Client) {
+async fn a_row_type_that_fits_no_row_is_an_error(client: Client) {
     let pages = filled(&client).await;
     let rows = pages.rows_as::<serde_json::Value>();
     let error = rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await.unwrap_err();

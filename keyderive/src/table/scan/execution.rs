@@ -28,6 +28,15 @@ const PAGED_ROWS: u64 = 65_536;
 /// How many bytes they hold together, beside the last row of each.
 const PAGED_BYTES: usize = 64 * 1024 * 1024;
 
+/// What became of a row that was passed to a visitor.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Visited {
+    Delivered,
+    Skipped,
+    /// It ends the visit.
+    Refused,
+}
+
 /// What the buckets of a scan have in common.
 pub(super) struct ScanOptions<K: TableKey> {
     pub(super) client: Client,
@@ -48,7 +57,7 @@ pub(super) type KeyFilter<K> = Arc<dyn Fn(&<K as TableKey>::Stored) -> bool + Se
 pub(super) type TableCheck = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 /// A scan while it runs. A row counts as delivered once the caller calls [`delivered`](Self::delivered),
-/// or takes it in [`buffered`](RowCursor::buffered).
+/// or takes it in [`visit_buffered`](Self::visit_buffered).
 pub(super) struct ScanExecution<K: TableKey> {
     options: Arc<ScanOptions<K>>,
     batches: RequestBatches<'static>,
@@ -56,7 +65,7 @@ pub(super) struct ScanExecution<K: TableKey> {
     /// How many rows may still be delivered.
     remaining: u64,
     merge: Option<Merge<K>>,
-    /// The streams that the buckets of the merge keep open.
+    /// The permits for the streams that the buckets of the merge keep open.
     streams: Option<OwnedSemaphorePermit>,
     guard: StreamGuard,
     last: LastKey,
@@ -196,9 +205,10 @@ impl<K: TableKey> ScanExecution<K> {
     }
 }
 
-impl<K: TableKey> RowCursor for ScanExecution<K> {
+impl<K: TableKey> ScanExecution<K> {
+    /// Advances to the next row; returns false at the end.
     #[inline]
-    fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+    pub(super) fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             if !self.guard.record_poll() {
                 let error = Error::closed_scan(&self.options.table);
@@ -230,22 +240,23 @@ impl<K: TableKey> RowCursor for ScanExecution<K> {
     }
 
     #[inline]
-    fn current(&self) -> Option<&Row> {
+    pub(super) fn current(&self) -> Option<&Row> {
         self.merge.as_ref().and_then(Merge::current)
     }
 
-    /// All rows for which `f` returns true count as delivered, but not against a limit: see [`count`](Self::count).
+    /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
+    /// count as delivered, but not against a limit: see [`count`](Self::count).
     #[inline]
-    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&Row) -> Visited) {
         let Self { merge: Some(merge), last, remaining, .. } = self else { return };
         // A limit is checked row by row.
         let max = if *remaining < u64::MAX { 1 } else { max };
         merge.buffered(max, |row| {
-            let delivered = f(row);
-            if delivered {
+            let visited = visit(row);
+            if visited == Visited::Delivered {
                 last.set(row);
             }
-            delivered
+            visited != Visited::Refused
         });
     }
 }

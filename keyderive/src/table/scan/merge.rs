@@ -52,25 +52,27 @@ impl<K: TableKey> Merge<K> {
     #[inline]
     fn poll_arrival(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         let Self { bucket_scans, current, .. } = self;
-        let mut next = current.unwrap_or(0);
-        let mut pending = 0;
-        while pending < bucket_scans.len() {
-            if next >= bucket_scans.len() {
-                next = 0;
-            }
-            match bucket_scans[next].poll_next_row(cx) {
-                Poll::Pending => {
-                    pending += 1;
-                    next += 1;
+        let start = current.unwrap_or(0).min(bucket_scans.len());
+        // From the current bucket to the last one, then the ones before it.
+        for (start, mut end) in [(start, bucket_scans.len()), (0, start)] {
+            let mut next = start;
+            while next < end {
+                match bucket_scans[next].poll_next_row(cx) {
+                    Poll::Pending => next += 1,
+                    Poll::Ready(Ok(false)) => {
+                        // Only buckets that were not polled yet move to lower places, so none is passed over.
+                        end -= 1;
+                        bucket_scans.swap(next, end);
+                        drop(bucket_scans.swap_remove(end));
+                    }
+                    row => {
+                        *current = Some(next);
+                        return row;
+                    }
                 }
-                Poll::Ready(Ok(false)) => drop(bucket_scans.swap_remove(next)),
-                row => {
-                    *current = Some(next);
-                    return row;
-                }
             }
+            *current = Some(end);
         }
-        *current = Some(next);
         if bucket_scans.is_empty() { Poll::Ready(Ok(false)) } else { Poll::Pending }
     }
 
