@@ -78,9 +78,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}", home.explain()?);
     read_pages(&posts).await?;
 
-    let by_hour = PostKey::scan().user("corrie").site("home").at_range(begin + 1.hour()..begin + 2.hours());
-    println!("\n{}", by_hour.explain()?);
-    println!("{} posts of corrie at home in the second hour", posts.count(by_hour).await?);
+    let second_hour =
+        PostKey::scan().user("corrie").site("home").at_range(begin + 1.hour()..begin + 2.hours());
+    println!("\n{}", second_hour.explain()?);
+    println!("{} posts of corrie at home in the second hour", posts.count(second_hour).await?);
 
     // With the other key, a scan reads a single bucket if it fixes user and site.
     println!("\n{}", SitePostKey::scan().user("corrie").site("home").explain()?);

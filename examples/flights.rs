@@ -18,8 +18,8 @@ use keyderive::{Client, RowKey, Table};
 use keyderive_examples::departures;
 use serde::{Deserialize, Serialize};
 
-/// Carrier and airport come first, because queries fix them. A few carriers have most departures, so each of their
-/// days has its own bucket: a query of one day reads one bucket, and one of several days reads all.
+/// Carrier and airport come first, because queries fix them. A few carriers have most departures, so their days are
+/// spread over the buckets, each day in one: a query of one day reads one bucket, and one of several days reads all.
 #[derive(RowKey, Debug)]
 #[salt(range = 8, over = "carrier,origin,date")]
 struct DepartureKey {

@@ -21,8 +21,8 @@ struct MetricKey {
     at: Timestamp,
 }
 
-/// The key has no time, so that each write of a host replaces the one before. The table `METRIC` cannot serve this
-/// query in any order: its first rows need not include every host.
+/// The key has no time, so that each write of a host replaces the one before, and a scan reads the latest metrics of
+/// all hosts. The table `METRIC` cannot serve this query in any order: its first rows need not include every host.
 #[derive(RowKey, Debug)]
 struct CurrentMetricKey {
     host: String,

@@ -85,8 +85,8 @@ fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String)
     let output = output.unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{example}` has failed, {}: {errors}", output.status);
-    let printed = String::from_utf8(output.stdout).unwrap();
-    let (target, rest) = printed.split_once('\n').unwrap();
+    let wanted = String::from_utf8(output.stdout).unwrap();
+    let (target, rest) = wanted.split_once('\n').unwrap();
     (target.to_owned(), rest.to_owned())
 }
 
@@ -104,10 +104,10 @@ fn executable(example: &str) -> PathBuf {
 }
 
 fn compare(output: &str, expected: &str) {
-    let printed = fs::read_to_string(file(expected)).unwrap_or_default();
+    let wanted = fs::read_to_string(file(expected)).unwrap_or_default();
     assert_eq!(
-        output, printed,
-        "`{expected}` has another output; `{BLESS}=1` writes that of a run in memory anew"
+        output, wanted,
+        "the output is not that of `{expected}`; `{BLESS}=1` rewrites the file with the output in memory"
     );
 }
 

@@ -210,7 +210,7 @@ fn view(number: i32, default: View) -> Result<View, Status> {
     }
 }
 
-/// A page of table names. Its token is its last name.
+/// A page of table names. The token of the next page is the last name in this one.
 fn list_tables(store: &Store, request: &ListTablesRequest) -> Result<ListTablesResponse, Status> {
     let ListTablesRequest { parent, view: asked, page_size, page_token } = request;
     let view = view(*asked, View::NameOnly)?;

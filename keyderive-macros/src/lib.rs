@@ -54,9 +54,9 @@ use syn::DeriveInput;
 ///   a hashed field, which cannot be decoded, reject it.
 /// - `#[row_key(layout = "ordered")]` writes Bigtable's `Struct.OrderedCodeBytes` in place of delimited text.
 /// - `#[row_key(fingerprint = "…")]` pins the layout: any change of it fails the build.
-/// - `#[row_key(foreign(pad))]` ignores `#[pad]`, `#[salt]` or `#[reverse_ts]`, for a struct on which another derive
-///   owns that attribute. Write `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and `#[row_key(reverse_ts)]`
-///   instead; these forms are always allowed.
+/// - `#[row_key(foreign(pad))]` ignores `#[pad]`, for a struct on which another derive owns that attribute;
+///   `foreign(salt)` and `foreign(reverse_ts)` likewise. Write `#[row_key(pad(6))]`, `#[row_key(salt(range = 4))]` and
+///   `#[row_key(reverse_ts)]` instead; these forms are always allowed.
 /// - `#[row_key(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
 ///
 /// # Attributes on a field

@@ -95,7 +95,7 @@
 //! # #[derive(RowKey)]
 //! # #[salt(range = 4, over = "user_id")]
 //! # struct EventKey { user_id: String, #[reverse_ts] at: u64 }
-//! // Ranges run forwards, also on a reversed field.
+//! // A range begins with its lesser value, also on a reversed field.
 //! let scan = EventKey::scan().user_id("alice").at_range(1426535612000..=1426535612156);
 //! println!("{}", scan.explain()?);
 //! # Ok::<(), keyderive::plan::PlanError>(())

@@ -121,7 +121,7 @@ async fn the_next_attempt_goes_by_another_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_channels_are_one() {
+async fn zero_channels_count_as_one() {
     let mock = Mock::new().by(|_| Answer::written());
     table_by(&mock, 0).mutate_row("k", set()).await.unwrap();
     assert_eq!(mock.connections(), 1);
@@ -147,7 +147,7 @@ async fn more_requests_than_a_connection_carries_wait() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn streams_that_are_dropped_are_given_up_at_the_server() {
+async fn streams_that_are_dropped_are_cancelled_at_the_server() {
     let mock = Mock::new().by(|_| Answer::rows(["a"]).stall());
     let table = table(&mock);
     for _ in 0..150 {

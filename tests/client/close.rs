@@ -56,7 +56,7 @@ async fn a_closed_client_begins_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_about_a_row_names_it() {
+async fn errors_about_a_row_name_it() {
     let client = client(&Mock::new());
     let table = client.raw_table("events");
     client.close().await;
@@ -140,7 +140,7 @@ async fn what_has_begun_is_still_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_that_is_read_goes_on_and_holds_the_end_up() {
+async fn a_scan_that_is_read_goes_on_and_delays_closing() {
     let mock = Mock::new().by(|_| Answer::rows(["a", "b", "c"]));
     let client = client(&mock);
     let mut rows = client.raw_table("events").read_rows(ReadRows::all());
@@ -152,7 +152,7 @@ async fn a_scan_that_is_read_goes_on_and_holds_the_end_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_that_is_dropped_does_not_hold_the_end_up() {
+async fn a_scan_that_is_dropped_does_not_delay_closing() {
     let mock = Mock::new().by(|_| Answer::rows(["a"]).stall());
     let client = client(&mock);
     let mut rows = client.raw_table("events").read_rows(ReadRows::all());
@@ -164,7 +164,7 @@ async fn a_scan_that_is_dropped_does_not_hold_the_end_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_operation_that_is_dropped_does_not_hold_the_end_up() {
+async fn an_operation_that_is_dropped_does_not_delay_closing() {
     let mock = Mock::new().by(|_| Answer::new().stall());
     let client = client(&mock);
     let table = client.raw_table("events");

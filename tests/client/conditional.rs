@@ -115,7 +115,7 @@ async fn rules_are_sent_in_their_order_and_the_row_comes_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_that_pass_are_not_tried_again() {
+async fn transient_failures_are_not_retried() {
     for code in [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted, Code::Internal] {
         not_tried_again(Answer::failure(code), code).await;
     }
@@ -123,7 +123,7 @@ async fn failures_that_pass_are_not_tried_again() {
 
 /// The server asks for a retry, but cannot know that this attempt was not applied.
 #[tokio::test(start_paused = true)]
-async fn not_even_when_the_server_says_when_to_come_back() {
+async fn a_retry_delay_of_the_server_does_not_cause_a_retry() {
     let busy = Failure::new(Code::Unavailable, "busy").retry_after(SECOND);
     not_tried_again(Answer::failure(busy), Code::Unavailable).await;
 }
@@ -162,7 +162,7 @@ async fn what_cannot_have_arrived_is_sent_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_says_nothing_is_not_sent() {
+async fn empty_requests_are_not_sent() {
     let mock = Mock::new();
     let table = table(&mock);
     assert_eq!(

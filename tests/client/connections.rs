@@ -291,7 +291,7 @@ async fn large_messages_are_taken() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_message_that_is_none_is_final() {
+async fn a_message_that_cannot_be_decoded_is_final() {
     let mock = ending(Answer::garbage);
     let (_, error) = keys_and_error(table(&mock).read_rows(ReadRows::all())).await;
     assert_eq!(error.grpc_code(), Some(Code::Internal.into()), "{error}");
@@ -310,7 +310,7 @@ async fn codes_that_the_server_sends_are_the_servers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn failures_of_connections_wait_as_others_do() {
+async fn retries_of_connection_failures_back_off_as_others_do() {
     let mock = ending(Answer::drop_connection);
     goes_on(&mock, &table(&mock)).await;
     let gap = gaps(&mock)[0];

@@ -71,7 +71,7 @@ async fn the_default_times_are_those_of_the_documentation() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_runs_out_of_time_is_given_up_at_the_server() {
+async fn what_runs_out_of_time_is_cancelled_at_the_server() {
     let mock = silent();
     let table = within(&mock, SECOND);
     expires(SECOND, table.mutate_row("k", set())).await;
@@ -102,7 +102,7 @@ async fn a_read_that_takes_too_long_is_made_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_answer_in_time_is_none_too_late() {
+async fn an_answer_just_in_time_counts() {
     let mock = Mock::new().by(|_| Answer::new().wait(1900 * MILLISECOND).send(&data::MutateRowResponse {}));
     within(&mock, 2 * SECOND).mutate_row("k", set()).await.unwrap();
     assert_eq!(mock.requests().len(), 1);
@@ -237,7 +237,7 @@ async fn messages_without_rows_break_the_silence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_time_of_nothing_is_over_at_once() {
+async fn a_timeout_of_zero_expires_at_once() {
     let mock = silent();
     let table = within(&mock, Duration::ZERO);
     assert_eq!(code(table.mutate_row("k", set()).await), Code::DeadlineExceeded);

@@ -101,7 +101,7 @@ async fn what_the_server_ends_at_the_deadline_is_a_deadline() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_the_server_ends_before_the_deadline_is_what_it_always_is() {
+async fn what_the_server_ends_before_the_deadline_is_unavailable() {
     for (name, end) in endings() {
         let (mock, gate) = ending(end);
         let table = once(&table(&mock));

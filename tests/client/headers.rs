@@ -34,7 +34,7 @@ async fn every_operation(table: &RawTable) {
     assert!(table.sample_row_keys().await.unwrap().is_empty());
 }
 
-/// The requests of one operation of each kind, by a client with the app profile `batch`.
+/// The requests of one operation of each kind, by a client with the app profile `batch 1/2`.
 async fn requests() -> Vec<Request> {
     let mock = willing();
     let builder = Client::builder().instance("my-project", "my-instance").app_profile("batch 1/2");
@@ -107,7 +107,7 @@ async fn without_an_app_profile_the_routing_says_so() {
 
 /// Reverse scans, scan markers, routing cookies and retry info, and nothing that the client does not support.
 #[tokio::test(start_paused = true)]
-async fn every_request_says_what_the_client_can() {
+async fn every_request_says_what_the_client_supports() {
     for request in requests().await {
         assert_eq!(request.header("bigtable-features"), Some("CAEgATABOAE="), "{:?}", request.rpc);
     }
@@ -142,7 +142,7 @@ async fn attempts_are_numbered_from_zero_and_dated() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn scans_number_their_attempts_over_progress() {
+async fn progress_does_not_reset_the_attempt_numbers_of_scans() {
     let mock = Mock::new()
         .on(Rpc::ReadRows, Answer::rows(["a"]).fail(Code::Unavailable))
         .on(Rpc::ReadRows, Answer::rows(["b"]).fail(Code::Unavailable))
@@ -212,7 +212,7 @@ async fn a_scan_asks_for_what_it_was_told_to() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn clients_are_clones_of_one_connection() {
+async fn clones_of_a_client_share_one_connection() {
     let mock = willing();
     let client = client(&mock);
     every_operation(&client.raw_table("a")).await;

@@ -151,6 +151,7 @@ async fn messages_may_be_empty() {
     assert_eq!(scan(answer, ReadRows::all()).await, ["a", "b"]);
 }
 
+/// A scan marker is a message without rows that says how far the server has scanned.
 #[tokio::test(start_paused = true)]
 async fn a_scan_marker_is_no_row() {
     let answer = Answer::new().scanned("a").and_rows(["b"]).scanned("c").scanned("d").and_rows(["e"]);
@@ -237,7 +238,7 @@ broken! {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_behind_its_place() {
+async fn a_row_out_of_order() {
     broken(Answer::rows(["a", "c", "b"]), ReadRows::all(), &["a", "c"], "increasing").await;
 }
 
@@ -253,7 +254,7 @@ async fn a_scan_marker_inside_a_row() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_marker_behind_its_place() {
+async fn a_scan_marker_out_of_order() {
     broken(Answer::rows(["b"]).scanned("a"), ReadRows::all(), &["b"], "increasing").await;
 }
 

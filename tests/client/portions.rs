@@ -64,7 +64,7 @@ async fn a_limit_is_of_all_requests_together() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_request_goes_on_behind_its_last_row() {
+async fn every_request_resumes_after_its_last_row() {
     let mock = Mock::new().by(|request| match request.header("bigtable-attempt") {
         Some("0") => Answer::rows([format!("{:0>500}", 0)]).fail(Code::Unavailable),
         _ => answer(request),
@@ -87,7 +87,7 @@ async fn a_request_whose_rows_have_all_come_is_followed_by_the_next() {
 
 /// Overlapping ranges are merged, so that no row arrives twice.
 #[tokio::test(start_paused = true)]
-async fn ranges_of_portions_are_apart() {
+async fn overlapping_ranges_are_merged() {
     let prefix = |row: &String| row[..row.len() - 1].to_owned();
     let ranges = many().iter().map(prefix).fold(request(), ReadRows::prefix);
     let mock = Mock::new().by(|_| Answer::new());

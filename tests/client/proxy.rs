@@ -189,7 +189,7 @@ async fn a_caller_may_give_up_after_some_rows() {
 }
 
 #[tokio::test]
-async fn a_scan_goes_on_behind_its_last_row() {
+async fn a_scan_resumes_after_its_last_row() {
     let busy = Failure::from(Code::Unavailable).retry_after(Duration::from_millis(30));
     let cookie = busy.metadata("x-goog-cbt-cookie-test", "c");
     let mock = Mock::new()
@@ -238,7 +238,7 @@ async fn the_timeout_is_of_every_operation() {
 }
 
 #[tokio::test]
-async fn entries_that_fail_are_told_and_others_are_not() {
+async fn entries_that_fail_are_reported_and_others_are_not() {
     let answer =
         Answer::outcomes([(0, Code::Ok), (1, Code::PermissionDenied), (2, Code::NotFound), (3, Code::Ok)]);
     let mock = Mock::new().on(Rpc::MutateRows, answer);

@@ -31,7 +31,7 @@ async fn asked_after(request: ReadRows, before: &[&'static str]) -> Vec<String> 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_behind_its_last_row() {
+async fn a_scan_resumes_after_its_last_row() {
     let mock = mock([breaks(&["a", "b"]), Answer::rows(["c"])]);
     assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "b", "c"]);
     assert_eq!(asked(&mock), ["[,)", "(b,)"]);
@@ -106,7 +106,7 @@ async fn a_value_that_was_not_whole_is_read_again() {
 
 /// The server says how far it has scanned without finding a row that passes the filter.
 #[tokio::test(start_paused = true)]
-async fn a_scan_goes_on_behind_what_was_scanned() {
+async fn a_scan_resumes_after_what_was_scanned() {
     let mock = mock([Answer::rows(["a"]).scanned("q").fail(Code::Unavailable), Answer::rows(["z"])]);
     assert_eq!(all(&table(&mock)).await.unwrap(), ["a", "z"]);
     assert_eq!(asked(&mock), ["[,)", "(q,)"]);
@@ -244,7 +244,7 @@ async fn a_scan_that_fails_for_good_says_how_far_it_came() {
 
 /// The successor of a key of 4096 bytes increments its last byte, or the last byte that is not 0xff.
 #[tokio::test(start_paused = true)]
-async fn the_longest_keys_are_gone_behind() {
+async fn a_scan_resumes_after_the_longest_keys() {
     let (longest, next) = ("k".repeat(4096), "k".repeat(4095) + "l");
     let after = mock([Answer::rows([longest.clone()]).fail(Code::Unavailable), Answer::rows(["l"])]);
     assert_eq!(all(&table(&after)).await.unwrap(), [longest, "l".to_owned()]);

@@ -10,7 +10,7 @@ use tonic::Code;
 
 use crate::support::{MILLISECOND, SECOND, all, code, entries, gaps, keys, set, table};
 
-const PASSING: [Code; 3] = [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted];
+const TRANSIENT: [Code; 3] = [Code::Unavailable, Code::DeadlineExceeded, Code::Aborted];
 
 const FINAL: [Code; 13] = [
     Code::Cancelled,
@@ -58,8 +58,8 @@ async fn outcomes(table: &RawTable) -> Vec<Option<Code>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passes_is_tried_again() {
-    for passing in PASSING {
+async fn transient_failures_are_retried() {
+    for passing in TRANSIENT {
         let mock = failing([passing.into()]);
         // Each RPC fails once: the point read consumes the failure that the scan would meet.
         assert_eq!(outcomes(&table(&mock)).await, [None; 5], "{passing:?}");
@@ -68,7 +68,7 @@ async fn what_passes_is_tried_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_pass_is_not_tried_again() {
+async fn final_failures_are_not_retried() {
     for last in FINAL {
         let mock = failing([last.into(), last.into()]);
         // The scan consumes the second failure of `ReadRows`, which it shares with the point read.
@@ -90,7 +90,7 @@ async fn an_error_says_what_failed_and_how_often() {
 
 /// Front ends send transient failures as internal errors; their texts tell which.
 #[tokio::test(start_paused = true)]
-async fn internal_errors_that_pass_are_tried_again() {
+async fn transient_internal_errors_are_retried() {
     for message in [
         "HTTP/2 error code: INTERNAL_ERROR\nReceived Rst Stream",
         "stream terminated by RST_STREAM with error code: 2",
@@ -113,7 +113,7 @@ async fn samples_begin_anew() {
 
 /// A second attempt would store a second version, or count twice.
 #[tokio::test(start_paused = true)]
-async fn writes_that_are_not_the_same_twice_are_made_once() {
+async fn writes_that_are_not_idempotent_are_sent_once() {
     for mutation in [
         Mutation::set_now("f", "q", "v"),
         Mutation::set("f", "q", -1, "v"),
@@ -134,7 +134,7 @@ async fn writes_that_are_not_the_same_twice_are_made_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn deletions_are_the_same_twice() {
+async fn deletions_are_idempotent() {
     let mock = failing([Code::Unavailable.into()]);
     let deletions = [
         Mutation::delete_column("f", "q"),
@@ -146,7 +146,7 @@ async fn deletions_are_the_same_twice() {
     assert_eq!(mock.requests().len(), 2);
 }
 
-/// Each backoff is a random half to the whole of its limit, which starts at 25 ms and doubles.
+/// Each backoff is random, from half of its limit to all of it. The limit starts at 25 ms and doubles.
 #[tokio::test(start_paused = true)]
 async fn pauses_grow_from_failure_to_failure() {
     let mock = failing(vec![Code::Unavailable.into(); 6]);
@@ -184,7 +184,7 @@ async fn pauses_of_clients_that_failed_together_differ() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn attempts_end_with_their_number() {
+async fn attempts_end_at_their_limit() {
     let mock = failing(vec![Code::Unavailable.into(); 100]);
     let table = table(&mock).with(|settings| settings.each(|call| call.max_attempts = 3));
     let outcomes = outcomes(&table).await;
@@ -226,7 +226,7 @@ async fn scan_markers_are_progress() {
 /// The server's delay overrides both the code and the client's backoff.
 #[tokio::test(start_paused = true)]
 async fn a_server_says_when_to_come_back() {
-    for any in PASSING.into_iter().chain(FINAL) {
+    for any in TRANSIENT.into_iter().chain(FINAL) {
         let mock = failing([Failure::new(any, "busy").retry_after(7 * SECOND)]);
         let table = table(&mock);
         table.mutate_row("k", set()).await.unwrap();
@@ -265,7 +265,7 @@ async fn the_first_pause_is_longer_than_ten_milliseconds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_of_nothing_is_no_pause() {
+async fn a_delay_of_zero_is_no_pause() {
     let mock = failing([Failure::new(Code::Unavailable, "again").retry_after(Duration::ZERO)]);
     table(&mock).mutate_row("k", set()).await.unwrap();
     exactly(&gaps(&mock), Duration::ZERO);

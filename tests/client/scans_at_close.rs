@@ -100,7 +100,7 @@ on_both! {
     scans_that_nobody_polls_are_given_up
     a_scan_that_is_polled_now_and_then_ends_well
     an_export_that_is_read_slowly_ends_well
-    two_who_close_wait_alike
+    concurrent_closes_wait_equally_long
 }
 
 async fn closes_at_once(client: &Client) {
@@ -247,7 +247,7 @@ async fn an_export_that_is_read_slowly_ends_well(client: Client) {
 }
 
 /// A later `close` does not shorten the wait of an earlier one.
-async fn two_who_close_wait_alike(client: Client) {
+async fn concurrent_closes_wait_equally_long(client: Client) {
     let mut rows = events(&client).scan(EventKey::scan()).keys_only().stream();
     rows.next().await.unwrap().unwrap();
     let read = async {

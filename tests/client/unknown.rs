@@ -122,7 +122,7 @@ async fn an_answer_that_is_too_large_leaves_a_write_open() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_later_refusal_closes_no_attempt() {
+async fn a_later_refusal_leaves_the_outcome_unknown() {
     for last in [Failure::from(Code::PermissionDenied), Failure::from(Code::NotFound)] {
         let mock = Mock::new()
             .on(Rpc::MutateRow, Answer::failure(Code::Unavailable))
@@ -271,7 +271,7 @@ fn a_row_whose_runtime_ends_before_its_answer_may_be_written() {
 
 /// A scan writes nothing, however its stream ends.
 #[tokio::test(start_paused = true)]
-async fn a_scan_is_never_open() {
+async fn a_failed_scan_has_no_unknown_outcome() {
     let mock = Mock::new().by(|_| Answer::rows(["a"]).drop_connection());
     let table = once(&mock);
     let (_, error) = crate::support::keys_and_error(table.read_rows(ReadRows::all())).await;

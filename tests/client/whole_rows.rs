@@ -1,5 +1,5 @@
-//! What writes of values contain: the server's time, each key once per request, and the same after an unknown
-//! outcome.
+//! What writes of values contain: cells at the server's time, and each key once per request; a retry after an unknown
+//! outcome sends the same.
 
 use std::collections::BTreeSet;
 
@@ -189,7 +189,7 @@ async fn a_compared_version_is_superseded() {
     assert_eq!(times(&mock), expected);
 }
 
-/// Otherwise every writer that has read the version would pass the condition.
+/// If it were sent, every writer that has read the version would pass the condition.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_keeps_the_compared_version_is_refused() {
     let mock = server();

@@ -197,7 +197,7 @@ async fn an_entry_without_an_outcome_is_an_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_outcome_of_no_entry_says_nothing() {
+async fn an_outcome_with_an_unknown_index_is_ignored() {
     let strange = [(7, Code::NotFound), (-1, Code::NotFound), (i64::MAX, OK), (i64::MIN, OK)];
     let mock = mock([Answer::outcomes(strange).and_outcomes([(0, OK)])]);
     assert_eq!(codes(&table(&mock).mutate_rows(entries(["a"])).await), [OK]);
@@ -213,7 +213,7 @@ async fn what_the_server_said_before_it_failed_holds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_failure_for_good_is_of_the_entries_without_an_outcome() {
+async fn a_final_failure_is_given_to_the_entries_without_an_outcome() {
     let mock = mock([Answer::outcomes([(1, OK)]).fail(Code::PermissionDenied)]);
     let outcomes = table(&mock).mutate_rows(entries(["a", "b", "c"])).await;
     assert_eq!(codes(&outcomes), [Code::PermissionDenied, OK, Code::PermissionDenied]);

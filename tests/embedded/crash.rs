@@ -1,7 +1,7 @@
 //! Processes that are killed while they write.
 //!
-//! `KEYDERIVE_CRASH_ROUNDS` is how many, 4 by default; `KEYDERIVE_CRASH_SEED` repeats when they are killed, as far as
-//! possible.
+//! `KEYDERIVE_CRASH_ROUNDS` is the number of processes, 4 by default; `KEYDERIVE_CRASH_SEED` repeats the moments of the
+//! kills, as far as possible.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader};
@@ -51,7 +51,7 @@ fn what_is_acknowledged_survives_a_kill() {
     let directory = Directory::new("crash");
     let mut rng = Rng::with_seed(seed);
     let mut acknowledged: BTreeMap<u32, Acknowledged> = BTreeMap::new();
-    let (mut batches, mut unasked) = (0, 0);
+    let (mut batches, mut unacknowledged) = (0, 0);
     for round in 0..rounds {
         if round % ROUNDS_OF_A_FILE == 0 {
             acknowledged.clear();
@@ -63,10 +63,11 @@ fn what_is_acknowledged_survives_a_kill() {
         batches += said.batches.len();
         acknowledged.insert(round, said);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        unasked += runtime.block_on(check(&file, round, &acknowledged));
+        unacknowledged += runtime.block_on(check(&file, round, &acknowledged));
     }
     println!(
-        "seed {seed}: {rounds} rounds, {batches} batches of {BATCH_ROWS} rows acknowledged and there, {unasked} rows of others"
+        "seed {seed}: {rounds} rounds, {batches} batches of {BATCH_ROWS} rows acknowledged and there, \
+         {unacknowledged} rows of batches that were not acknowledged"
     );
 }
 

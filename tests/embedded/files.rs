@@ -62,7 +62,7 @@ async fn opens_a_file_that_is_open() {
 }
 
 #[tokio::test]
-async fn a_file_that_is_none_is_told_by_its_name() {
+async fn an_error_of_opening_names_the_file() {
     let directory = Directory::new("none");
     let file = directory.file("text");
     std::fs::write(&file, "text").unwrap();

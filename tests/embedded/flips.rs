@@ -44,7 +44,7 @@ async fn read(file: &Path) -> Result<Vec<(ReadingKey, Reading)>, Error> {
 }
 
 #[tokio::test]
-async fn a_flipped_bit_is_no_wrong_answer() {
+async fn a_flipped_bit_gives_no_wrong_answer() {
     let flips = variable("KEYDERIVE_FLIPS", 50);
     let seed = variable("KEYDERIVE_FLIPS_SEED", 6);
     let directory = Directory::new("flips");

@@ -17,7 +17,8 @@
 //!   another value was applied, or read, entirely after it and entirely before the read.
 //! - **One order.** The writes and reads of a row have an order in which each read finds the last write. For values that
 //!   were applied once this is decided exactly, by the zones of Gibbons and Korach ("Testing Shared Memories", 1997): the
-//!   time during which a value must have been there overlaps no such time of another value, and contains none.
+//!   time during which a value must have been there overlaps no such time of another value, and contains no whole span
+//!   at some moment of which another value was there.
 //! - **One wins.** Of conditional writes over one value that was applied once, only one is true.
 //! - **The last given wins.** Where `put_all` or `load` is given a row twice, the later value is sent after the earlier
 //!   one was answered, and never in the same request: the entries of a request have no order. A `writer` does not
@@ -412,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_two_writes_is_none() {
+    fn a_row_mixed_from_two_writes_is_a_violation() {
         let mut torn = read(1, 5, 6);
         let mut order = Order::of(2);
         order.id = 1;

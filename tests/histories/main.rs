@@ -295,7 +295,7 @@ async fn run(setup: Setup<'_>, operations: u64, seed: u64) -> Run {
     steady.create_if_absent().await.unwrap();
 
     let log = Arc::new(Log::default());
-    // Rows are absent before everything else.
+    // Takes moment 0, at which all rows are absent.
     log.now();
     let (ids, left) = (Arc::new(AtomicU64::new(ABSENT + 1)), Arc::new(AtomicU64::new(operations)));
     let applying = Arc::new(RwLock::new(()));
@@ -425,7 +425,7 @@ async fn histories_of_the_emulator_have_no_violation() {
 
 /// Shows that the histories detect the write of earlier releases.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_write_of_former_releases_is_caught_within_1000_operations() {
+async fn writes_at_the_clients_time_tear_rows_within_1000_operations() {
     let mut tasks = JoinSet::new();
     let host = served(Bigtable::in_memory(), &mut tasks).await;
     let run =

@@ -8,7 +8,7 @@ use keyderive::key::{Layout, OwnedRowKey, SaltHash, SaltPlace, Schema, Width};
 use proptest::prelude::*;
 use proptest::string::string_regex;
 
-/// The key of the design's example: a salt first, then delimited strings, a reversed and a padded number.
+/// The key of the README's example: a salt first, then delimited strings, a reversed and a padded number.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 4, over = "user_id,site")]
 pub(crate) struct Event {
@@ -105,7 +105,7 @@ pub(crate) struct Name {
     pub(crate) name: String,
 }
 
-/// Every order of text, and the small types.
+/// Every field order of the text layout, and the small types.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 pub(crate) struct Orders {
     #[row_key(desc)]

@@ -88,7 +88,7 @@ fn a_row_right_after_a_prefix_is_not_in_it() {
     assert!(!range.contains(&[0x02]));
 }
 
-/// Its calls take one range, but users need many: <https://github.com/liufuyang/bigtable_rs/issues/97>.
+/// Calls of `bigtable_rs` take one range, but users need many: <https://github.com/liufuyang/bigtable_rs/issues/97>.
 #[test]
 fn many_ranges_are_one_request() {
     let plan = Login::scan().kind_any_of(["login", "logout", "reset"]).at_range(5..=7).into_plan().unwrap();
@@ -253,7 +253,7 @@ fn fields_of_variable_length_do_not_run_into_the_next() {
 /// <https://issues.apache.org/jira/browse/PHOENIX-3014>, <https://issues.apache.org/jira/browse/PHOENIX-2125>.
 /// The law `requests_merge_into_logical_order` shows that a plan claims no order that its rows lack.
 #[test]
-fn a_range_on_a_reversed_field_is_in_its_own_terms() {
+fn a_range_of_a_reversed_field_bounds_its_values() {
     let plan = Login::scan().kind("login").at_range(3..5).into_plan().unwrap();
     let keys = [2, 3, 4, 5].map(|at| login("login", at, "x"));
     assert_eq!(asked(&plan, &keys), [1, 2].map(|at: usize| String::from_utf8(keys[at].clone()).unwrap()));

@@ -12,7 +12,7 @@ fn sent<K: RowKey>(plan: &Plan<K>) -> Plan<K> {
     serde_json::from_str(&serde_json::to_string(plan).unwrap()).unwrap()
 }
 
-/// How many candidates one run tests: all of them take minutes.
+/// About eight of the candidates: to test all of them takes minutes.
 fn some<T>(all: Vec<T>, at: &prop::sample::Index) -> Vec<T> {
     let step = 1 + all.len() / 8;
     all.into_iter().skip(at.index(step)).step_by(step).collect()
@@ -98,8 +98,8 @@ fn assert_refused<K: RowKey>(data: Value, part: &str) {
     }
 }
 
-/// The plan of all rows as data, with one part replaced.
-fn full_with<K: RowKey>(plan: &Plan<K>, part: &str, value: Value) -> Value {
+/// The plan as data, with one part replaced.
+fn data_with<K: RowKey>(plan: &Plan<K>, part: &str, value: Value) -> Value {
     let mut data = serde_json::to_value(plan).unwrap();
     data[part] = value;
     data
@@ -117,10 +117,10 @@ fn plans_of_other_key_types_are_refused() {
 fn plans_of_more_fields_than_there_are_are_refused() {
     let full = Names::scan().into_plan().unwrap();
     let more = "the plan has more constraints than `Names` has fields";
-    assert_refused::<Names>(full_with(&full, "fixed", json!([["61"], ["61"], ["61"], ["61"]])), more);
+    assert_refused::<Names>(data_with(&full, "fixed", json!([["61"], ["61"], ["61"], ["61"]])), more);
     let whole = Names::scan().first("a").second("b").third("c").into_plan().unwrap();
-    assert_refused::<Names>(full_with(&whole, "cuts", json!(["first", "last"])), more);
-    assert_refused::<Names>(full_with(&full, "constraints", json!([[3, "= x"]])), more);
+    assert_refused::<Names>(data_with(&whole, "cuts", json!(["first", "last"])), more);
+    assert_refused::<Names>(data_with(&full, "constraints", json!([[3, "= x"]])), more);
 }
 
 /// A value that the field cannot hold would select rows of other values.
@@ -133,17 +133,17 @@ fn values_that_no_key_holds_are_refused() {
         ("6", "not an even number of lower-case hexadecimal digits"),
         ("6A", "not an even number of lower-case hexadecimal digits"),
     ] {
-        assert_refused::<Names>(full_with(&names, "fixed", json!([[value]])), part);
+        assert_refused::<Names>(data_with(&names, "fixed", json!([[value]])), part);
     }
     let long = "61".repeat(5000);
-    assert_refused::<Names>(full_with(&names, "fixed", json!([[long]])), "4096");
+    assert_refused::<Names>(data_with(&names, "fixed", json!([[long]])), "4096");
     let integers = Integers::scan().into_plan().unwrap();
     for value in ["3030", "30303030", ""] {
-        assert_refused::<Integers>(full_with(&integers, "fixed", json!([[value]])), "`a`");
+        assert_refused::<Integers>(data_with(&integers, "fixed", json!([[value]])), "`a`");
     }
     let ordered = OrderedMix::scan().into_plan().unwrap();
     for value in ["", "610001", "00", "000000"] {
-        assert_refused::<OrderedMix>(full_with(&ordered, "fixed", json!([[value]])), "`name`");
+        assert_refused::<OrderedMix>(data_with(&ordered, "fixed", json!([[value]])), "`name`");
     }
 }
 
@@ -153,9 +153,9 @@ fn garbage_is_refused() {
         assert!(serde_json::from_str::<Plan<Names>>(text).is_err(), "{text} is read as a plan");
     }
     let full = Names::scan().into_plan().unwrap();
-    assert_refused::<Names>(full_with(&full, "table", json!("events")), "unknown field `table`");
-    assert_refused::<Names>(full_with(&full, "cuts", json!(["first", "middle"])), "unknown variant `middle`");
-    assert_refused::<Names>(full_with(&full, "window", json!({ "start": "zz", "end": null })), "`zz` is not");
+    assert_refused::<Names>(data_with(&full, "table", json!("events")), "unknown field `table`");
+    assert_refused::<Names>(data_with(&full, "cuts", json!(["first", "middle"])), "unknown variant `middle`");
+    assert_refused::<Names>(data_with(&full, "window", json!({ "start": "zz", "end": null })), "`zz` is not");
 }
 
 /// The bytes of a constraint select rows and its words are shown, so neither may come without the other.
@@ -166,9 +166,9 @@ fn words_of_other_fields_are_refused() {
     for words in
         [json!([]), json!([[0, "= x"]]), json!([[0, "= x"], [2, "= x"]]), json!([[1, "= x"], [0, "= x"]])]
     {
-        assert_refused::<Names>(full_with(&plan, "constraints", words), other);
+        assert_refused::<Names>(data_with(&plan, "constraints", words), other);
     }
-    let words = full_with(&plan, "constraints", json!([[0, "= x"], [1, "= y"]]));
+    let words = data_with(&plan, "constraints", json!([[0, "= x"], [1, "= y"]]));
     let shown: Plan<Names> = serde_json::from_value(words).unwrap();
     assert_eq!(shown.requests(), plan.requests());
 }

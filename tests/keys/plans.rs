@@ -315,7 +315,7 @@ pub(crate) fn picks() -> impl Strategy<Value = Vec<Vec<prop::sample::Index>>> {
     prop::collection::vec(list, MOST_FIELDS)
 }
 
-/// The lists of keys at these indexes, as long as their product is below some hundreds.
+/// The lists of keys at these indexes, shortened so that their product is at most 60.
 pub(crate) fn lists<K: Clone>(picks: &[Vec<prop::sample::Index>], keys: &[K]) -> Vec<Vec<K>> {
     let mut room = 60;
     let list = |list: &Vec<prop::sample::Index>| -> Vec<K> {

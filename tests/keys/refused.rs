@@ -143,8 +143,8 @@ struct OrderedPair {
     name: String,
 }
 
-/// A list is rejected exactly if one of its values is. Close to the limit that depends on the bucket of each value, and in
-/// the ordered layout on the dropped fields at the end.
+/// A list is rejected exactly if one of its values is. Close to the limit, this depends on the bucket of each value, and
+/// in the ordered layout on the dropped fields at the end.
 #[test]
 fn lists_at_the_greatest_length() {
     let (mut taken, mut refused) = (0, 0);

@@ -64,10 +64,10 @@ on_every_bigtable! {
     families_are_added_changed_and_dropped
     tables_are_listed_and_described
     every_cluster_has_what_was_written
-    a_rule_that_differs_is_told_with_both_sides
-    a_family_that_is_not_there_is_told
-    what_no_table_can_be_is_told_first
-    a_marker_tells_another_layout
+    a_rule_that_differs_is_reported_with_both_sides
+    a_missing_family_is_reported
+    an_invalid_table_is_rejected_before_any_request
+    a_marker_of_another_layout_is_reported
     a_marker_is_in_nobodys_way
     a_marker_is_written_once_and_removed
     key_types_with_tags_have_a_marker_each
@@ -196,7 +196,7 @@ async fn every_cluster_has_what_was_written(client: Client) {
     assert!(client.raw_table("absent").wait_for_consistency().await.unwrap_err().is_not_found());
 }
 
-async fn a_rule_that_differs_is_told_with_both_sides(client: Client) {
+async fn a_rule_that_differs_is_reported_with_both_sides(client: Client) {
     let events = table::<Plain>(&client);
     let union = |rules: [GcRule; 2]| GcRule::union(rules);
     let (one, week) = (GcRule::max_versions(1), GcRule::max_age(WEEK));
@@ -221,7 +221,7 @@ async fn a_rule_that_differs_is_told_with_both_sides(client: Client) {
     );
 }
 
-async fn a_family_that_is_not_there_is_told(client: Client) {
+async fn a_missing_family_is_reported(client: Client) {
     let events = table::<Plain>(&client);
     assert!(events.verify().await.unwrap_err().is_not_found());
     events.create_if_absent().await.unwrap();
@@ -236,7 +236,7 @@ async fn a_family_that_is_not_there_is_told(client: Client) {
     events.create().verify().await.unwrap();
 }
 
-async fn what_no_table_can_be_is_told_first(client: Client) {
+async fn an_invalid_table_is_rejected_before_any_request(client: Client) {
     let events = table::<Plain>(&client);
     let errors = [
         events.create().family("cf", GcRule::max_versions(0)).await.unwrap_err(),
@@ -255,7 +255,7 @@ async fn what_no_table_can_be_is_told_first(client: Client) {
     table::<OfFamily>(&client).create().without_row_key_schema().await.unwrap();
 }
 
-async fn a_marker_tells_another_layout(client: Client) {
+async fn a_marker_of_another_layout_is_reported(client: Client) {
     let events = table::<Plain>(&client);
     events.create().with_marker().await.unwrap();
     assert!(events.verify().await.unwrap().marker);
@@ -450,7 +450,7 @@ async fn a_row_key_schema_is_kept_and_compared() {
 }
 
 #[tokio::test]
-async fn a_server_that_keeps_no_row_key_schema_is_no_fault() {
+async fn a_server_without_row_key_schemas_is_accepted() {
     let Some((_emulator, client)) = crate::servers::emulator().await else { return };
     let events = table::<Plain>(&client);
     events.create_if_absent().await.unwrap();

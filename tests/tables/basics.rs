@@ -51,7 +51,7 @@ on_every_bigtable! {
     a_table_is_created_once
     a_table_without_the_family_is_an_error
     a_row_is_put_got_and_deleted
-    a_key_between_others_names_nothing
+    an_absent_key_between_others_finds_nothing
     put_replaces_the_whole_row
     a_row_without_columns_exists
     put_all_splits_what_one_request_cannot_hold
@@ -100,7 +100,7 @@ async fn a_row_is_put_got_and_deleted(client: Client) {
     assert_eq!(keys(&events).await, [key("alice", 2)]);
 }
 
-async fn a_key_between_others_names_nothing(client: Client) {
+async fn an_absent_key_between_others_finds_nothing(client: Client) {
     let events = events(&client).await;
     let stored = [key("10:123", 5), key("10:123", 7), key("10:1234", 6), key("10:12", 6)];
     events.put_all(stored.iter().map(|key| (key.clone(), event("login")))).await.unwrap();

@@ -36,8 +36,8 @@ on_every_bigtable! {
     an_absent_value_is_an_absent_column
     only_the_newest_version_counts
     a_row_is_deleted_by_condition
-    columns_count_and_grow
-    a_column_that_is_no_integer_is_not_counted
+    columns_are_incremented_and_appended_to
+    a_column_that_is_no_integer_is_not_incremented
 }
 
 async fn a_row_is_put_once(client: Client) {
@@ -89,7 +89,7 @@ async fn a_row_is_deleted_by_condition(client: Client) {
     assert_eq!(jobs.get(&KEY).await.unwrap(), None);
 }
 
-async fn columns_count_and_grow(client: Client) {
+async fn columns_are_incremented_and_appended_to(client: Client) {
     let jobs = jobs(&client).await;
     assert_eq!(jobs.increment(&KEY, "tries", 40).await.unwrap(), 40);
     jobs.put(&KEY, &job("a", 40)).await.unwrap();
@@ -103,7 +103,7 @@ async fn columns_count_and_grow(client: Client) {
     assert_eq!(jobs.get(&KEY).await.unwrap(), Some(job("ab", -1)));
 }
 
-async fn a_column_that_is_no_integer_is_not_counted(client: Client) {
+async fn a_column_that_is_no_integer_is_not_incremented(client: Client) {
     let jobs = jobs(&client).await;
     jobs.put(&KEY, &job("a", 1)).await.unwrap();
     let error = jobs.increment(&KEY, "owner", 1).await.unwrap_err();

@@ -57,7 +57,7 @@ async fn a_table_is_split_where_scans_begin() {
 }
 
 #[tokio::test]
-async fn a_place_is_one_of_every_bucket() {
+async fn a_split_is_made_in_every_bucket() {
     let client = Client::embedded();
     let salted: Table<SaltedKey, Row> = client.table("salted");
     let range = SaltedKey::scan().user_range("m"..);
@@ -88,7 +88,7 @@ async fn an_ordered_key_is_split_too() {
 }
 
 #[tokio::test]
-async fn a_scan_that_cannot_be_is_an_error_of_the_creation() {
+async fn an_invalid_scan_fails_the_creation() {
     let table: Table<PlainKey, Row> = Client::embedded().table("plain");
     let error = table.create().split_before(PlainKey::scan().user("a#b")).await.unwrap_err();
     assert!(error.to_string().contains("`user`") && !error.is_not_found(), "{error}");

@@ -32,7 +32,7 @@ fn one_by_one(settings: &mut WriterSettings) {
 
 on_every_bigtable! {
     all_rows_are_written
-    rows_that_fail_are_told_with_their_keys
+    rows_that_fail_are_reported_with_their_keys
     a_flush_ends_what_was_taken_before
     small_bounds_hold_nothing_up
     a_writer_that_is_dropped_sends_what_it_has
@@ -54,7 +54,7 @@ async fn all_rows_are_written(client: Client) {
     assert_eq!(keys, (1..2_345).collect());
 }
 
-async fn rows_that_fail_are_told_with_their_keys(client: Client) {
+async fn rows_that_fail_are_reported_with_their_keys(client: Client) {
     users(&client).await;
     let writer = client.raw_table("users").writer();
     for id in 0..250_u32 {

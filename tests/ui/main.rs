@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
     ignore = "half of each message is the compiler's: the .stderr files are the words of Rust 1.95"
 )]
 #[test]
-fn misuse_is_refused_in_words() {
+fn misuse_does_not_compile() {
     trybuild::TestCases::new().compile_fail("*/*.rs");
 }
 
@@ -24,7 +24,7 @@ fn hygienic_code_compiles() {
 }
 
 #[test]
-fn every_case_has_its_words() {
+fn every_case_has_an_expected_message() {
     let cases = stems("rs");
     let words = stems("stderr");
     let orphans: Vec<_> = words.difference(&cases).collect();

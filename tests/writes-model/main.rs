@@ -1,8 +1,8 @@
 //! What each write sends, checked in every order of requests, retries, lost answers, clocks and collected garbage.
 //!
-//! One row, one to three calls, each sent at most twice. A configuration either holds in every state, or is refuted by a
-//! counterexample: the forms that keyderive does not send, and the limits that Bigtable sets to those that it does. So a
-//! change of a form, or of what Bigtable does, shows as a configuration that is not what is said of it here.
+//! One row, one to three calls, each sent at most twice. Each configuration is expected to hold in every
+//! state, or to have a counterexample: because keyderive does not send that form, or because Bigtable allows no better.
+//! So a change of a form, or of what Bigtable does, shows as a configuration that differs from what is expected here.
 //!
 //! `WRITES_MODEL_PATHS=1` with `--nocapture` prints each counterexample.
 
@@ -131,7 +131,7 @@ fn what_put_sends() {
         Check { uneven: true, stored: Some((7, 1)), ..check(two(AbsentServer, 0), &WHOLE) },
     );
     group.run(
-        "put: max_age 1, clock 2 after",
+        "put: max_age 1, clock 2 behind",
         Holds,
         Check { max_age: Some(1), ..check(two(AbsentServer, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -172,7 +172,7 @@ fn what_put_sends() {
         },
     );
     group.run(
-        "put_if: 7 to 8 to 9, clock 2 after, late",
+        "put_if: 7 to 8 to 9, clock 2 behind, late",
         Holds,
         Check {
             late: true,
@@ -274,7 +274,7 @@ fn what_an_exclusive_family_is_sent() {
         Check { stored: Some((9, 90)), ..check(two(Whole, 0), &WHOLE) },
     );
     group.run(
-        "exclusive put: max_age 1, clock 2 after",
+        "exclusive put: max_age 1, clock 2 behind",
         Holds,
         Check { max_age: Some(1), ..check(two(Whole, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -311,12 +311,12 @@ fn forms_of_put_that_are_not_taken() {
         Check { in_order: true, late: true, ..check(two(Old, 0), &[WholeRows]) },
     );
     group.run(
-        "put, old: clock 2 after, no retry",
+        "put, old: clock 2 behind, no retry",
         Refuted,
         Check { sends: 1, in_order: true, ..check(two(Old, -2), &WHOLE) },
     );
     group.run(
-        "put, old: max_age 1, clock 2 after",
+        "put, old: max_age 1, clock 2 behind",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(Old, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
@@ -326,11 +326,11 @@ fn forms_of_put_that_are_not_taken() {
         Check { late: true, ..check(three(WholeClient, [0, -2, 2]), &WHOLE) },
     );
     group.run(
-        "exclusive put at the client's time: max_age 1, 2 after",
+        "exclusive put at the client's time: max_age 1, clock 2 behind",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(WholeClient, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
-    group.run("put, ranged: 2 writers, clock 1 after", Refuted, check(two(Ranged, -1), &WHOLE));
+    group.run("put, ranged: 2 writers, clock 1 behind", Refuted, check(two(Ranged, -1), &WHOLE));
     group.run(
         "put, ranged: late requests, right clocks",
         Refuted,
@@ -341,7 +341,7 @@ fn forms_of_put_that_are_not_taken() {
         Holds,
         Check { late: true, ..check(three(NoneCell, [0, -2, 2]), &[WholeRows]) },
     );
-    group.run("put, none cell: clock 2 after", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
+    group.run("put, none cell: clock 2 behind", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
     group.run(
         "put, guarded: clocks off, late requests",
         Holds,
@@ -386,11 +386,11 @@ fn conditional_writes() {
     let chain = |form| [(PutIf(form, 7, 8), 0), (PutIf(form, 8, 9), -2)];
     let stored = |check: Check| Check { stored: Some((7, 3)), ..check };
     group.run(
-        "exclusive put_if: 7 to 8 to 9, clock 2 after, late",
+        "exclusive put_if: 7 to 8 to 9, clock 2 behind, late",
         Holds,
         stored(Check { late: true, ..check(chain(Whole), &WHOLE) }),
     );
-    group.run("put_if, old: 7 to 8 to 9, clock 2 after", Refuted, stored(check(chain(Old), &[DoneIsRead])));
+    group.run("put_if, old: 7 to 8 to 9, clock 2 behind", Refuted, stored(check(chain(Old), &[DoneIsRead])));
     group.run(
         "exclusive put_if, beside put",
         Holds,
@@ -450,8 +450,8 @@ fn batches_and_loads() {
         Holds,
         over(LoadForm::UnlessNewer, &nothing),
     );
-    group.run("load in bulk, beside a live put: whole", Holds, over(LoadForm::Replace, &WHOLE));
-    group.run("load in bulk, beside a live put: hides nothing", Limit, over(LoadForm::Replace, &nothing));
+    group.run("exclusive load, beside a live put: whole", Holds, over(LoadForm::Replace, &WHOLE));
+    group.run("exclusive load, beside a live put: hides nothing", Limit, over(LoadForm::Replace, &nothing));
     group.run("load, old, beside a live put", Refuted, over(LoadForm::Old, &nothing));
     group.run(
         "load, ranged at its begin, beside a live put",
@@ -459,7 +459,7 @@ fn batches_and_loads() {
         over(LoadForm::RangedAtBegin, &nothing),
     );
     let aged = |form| Check { max_age: Some(1), ..check([(Load(form, 1, true), 0)], &[NotDroppedOnArrival]) };
-    group.run("load in bulk, longer than max_age", Holds, aged(LoadForm::Replace));
+    group.run("exclusive load, longer than max_age", Holds, aged(LoadForm::Replace));
     group.run("load if absent, longer than max_age", Holds, aged(LoadForm::IfAbsent));
     group.run("load, old, longer than max_age", Refuted, aged(LoadForm::Old));
     let gone = |form| Check {

@@ -69,8 +69,8 @@ impl Row {
         }
     }
 
-    /// Applies the mutations if the condition holds; returns whether it did. The server's time of the optional column is
-    /// `later` than that of the key column.
+    /// Applies the mutations if the condition holds; returns whether it did. The server's time of the optional column
+    /// is that of the key column plus `later`.
     pub(crate) fn apply(&mut self, request: &Request, now: u8, later: u8) -> bool {
         let holds = self.holds(request.condition);
         for mutation in request.mutations.iter().filter(|_| holds) {

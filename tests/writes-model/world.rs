@@ -70,7 +70,7 @@ pub(crate) enum LoadForm {
     Replace,
     /// What `if_absent` sends, on condition that the row does not exist.
     IfAbsent,
-    /// `Form::Whole` on condition that no cell is from the load's begin or later.
+    /// `Form::Whole` on condition that no cell is from the load's start or later.
     UnlessNewer,
 }
 

@@ -104,9 +104,9 @@ async fn absurd_requests_are_refused() {
         assert_eq!(status.code(), code, "{depth} deep: {status}");
     }
     // The most copies that a filter may make, of a row with many cells.
-    for at_a_time in 0..4 {
+    for attempt in 0..4 {
         send(&channel, requests::READ_ROWS, requests::copies(10)).await.unwrap_or_else(|status| {
-            panic!("{at_a_time}: {status}");
+            panic!("attempt {attempt}: {status}");
         });
     }
     assert!(send(&channel, requests::READ_ROWS, requests::copies(11)).await.is_err());

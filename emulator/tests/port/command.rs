@@ -46,10 +46,10 @@ async fn use_it(host: &str) {
 
 #[tokio::test]
 async fn requests_are_logged_with_the_option() {
-    let (told, silent) = (Served::with(&["--log"]), Served::start());
-    use_it(told.host()).await;
+    let (logging, silent) = (Served::with(&["--log"]), Served::start());
+    use_it(logging.host()).await;
     use_it(silent.host()).await;
-    let log = told.end();
+    let log = logging.end();
     for method in ["CreateTable", "MutateRow", "ReadRows"] {
         assert!(log.contains(&format!("method=\"{method}\"")), "{log}");
     }

@@ -207,7 +207,7 @@ async fn requests_that_are_not_finished_have_a_bound_on_their_memory() {
         rejected += 1;
     }
     assert_eq!(rejected, 18);
-    // Requests that fit are answered meanwhile; all are when the others are gone.
+    // Requests that fit are answered meanwhile. When the others are gone, the whole limit is free again.
     use_it(&server).await;
     announced.shutdown().await;
     let (mut waits, begun) = (false, Instant::now());

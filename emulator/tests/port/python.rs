@@ -22,7 +22,7 @@ pub(crate) fn python() -> Option<OsString> {
 /// A script beside this file, and its expected output.
 pub(crate) struct Session {
     pub(crate) script: &'static str,
-    pub(crate) told: &'static str,
+    pub(crate) expected: &'static str,
 }
 
 impl Session {
@@ -34,9 +34,9 @@ impl Session {
             .stdin(Stdio::null())
             .output()
             .unwrap();
-        let told = String::from_utf8(output.stdout).unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
         let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(told.lines().eq(self.told.lines()), "told:\n{told}\nerrors:\n{errors}");
+        assert!(printed.lines().eq(self.expected.lines()), "printed:\n{printed}\nerrors:\n{errors}");
         assert!(output.status.success());
     }
 }
@@ -44,5 +44,5 @@ impl Session {
 #[test]
 fn the_python_client_drives_it() {
     let Some(python) = python() else { return };
-    Session { script: "session.py", told: include_str!("session.txt") }.run(&python, &Served::start());
+    Session { script: "session.py", expected: include_str!("session.txt") }.run(&python, &Served::start());
 }

@@ -35,8 +35,8 @@ def value(cell):
 
 def tell_rows(table):
     for cell in table.read_row(KEY):
-        own = cell.family == "cf" and cell.qualifier in (b"level", b"state")
-        at = f" @{cell.timestamp_micros}" if own else ""
+        has_own_time = cell.family == "cf" and cell.qualifier in (b"level", b"state")
+        at = f" @{cell.timestamp_micros}" if has_own_time else ""
         print(f"{cell.family}:{cell.qualifier.decode()}{at} = {value(cell)!r}")
 
 

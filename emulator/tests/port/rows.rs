@@ -68,7 +68,7 @@ async fn the_python_client_reads_and_changes_rows() {
     let key = SensorKey { id: 7 };
     sensors.put(&key, &sensor()).await.unwrap();
 
-    Session { script: "rows.py", told: include_str!("rows.txt") }.run(&python, &server);
+    Session { script: "rows.py", expected: include_str!("rows.txt") }.run(&python, &server);
 
     let changed = sensors.get(&key).await.unwrap().unwrap();
     let place = Some(Place { city: "Bern".into(), floor: 3 });

@@ -115,7 +115,7 @@ def read(table):
 
 
 def reversed_rows(client, table):
-    """Neither client has an argument for it, so it is asked for by the generated one below them."""
+    """Neither client has an argument for it, so this uses the generated client below them."""
     features = FeatureFlags.serialize(FeatureFlags(reverse_scans=True))
     responses = client.table_data_client.read_rows(
         {"table_name": table.name, "reversed": True, "rows_limit": 3, "rows": {"row_ranges": [{"end_key_open": b"z"}]}},

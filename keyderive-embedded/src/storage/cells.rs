@@ -48,7 +48,7 @@ const SAME_COLUMN: u8 = 0;
 const NEW_QUALIFIER: u8 = 1;
 const NEW_FAMILY: u8 = 2;
 
-/// The size of a timestamp and the length of a value, which each cell has.
+/// The size of a cell's timestamp and of the length field of its value.
 const FIXED_BYTES: usize = 12;
 
 /// Encodes cells in at most `most` bytes.
@@ -164,7 +164,7 @@ pub(crate) fn decode(body: &Bytes, families: &Families) -> Option<Cells> {
 #[derive(Clone, Debug)]
 pub(crate) struct CellReader<'a> {
     rest: &'a [u8],
-    /// The encoded cells as shared memory, if they are in it.
+    /// The encoded cells as shared memory, if that is how they are stored.
     shared: Option<&'a Bytes>,
     family: &'a str,
     qualifier: &'a [u8],

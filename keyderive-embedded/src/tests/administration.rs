@@ -167,7 +167,7 @@ async fn update(servers: &Servers, table: admin::Table, paths: &[&str]) -> Resul
 }
 
 #[tokio::test]
-async fn a_protected_table_keeps_itself_and_its_families() {
+async fn a_protected_table_and_its_families_cannot_be_deleted() {
     let servers = Servers::new().await;
     let protect = |deletion_protection| admin::Table { deletion_protection, ..admin::Table::default() };
     let operation = update(&servers, protect(true), &["deletion_protection"]).await.unwrap();

@@ -19,7 +19,7 @@ use super::*;
 const MANY: usize = 100_000;
 
 /// The least number of point reads and writes that finish during an expensive request. If it blocked the async thread or
-/// the lock of writers, there would be one.
+/// the lock of writers, only one would finish.
 const BESIDE: usize = 10;
 
 /// The numbers below `MANY`, shuffled.

@@ -148,13 +148,13 @@ async fn a_new_rule_sweeps_at_once() {
 async fn a_rule_that_keeps_nothing_is_refused() {
     let servers = Servers::new().await;
     let create = async |rule| servers.modify_families([("g", Mod::Create(family(rule)))]).await;
-    let millisecond = |nanos| GcRule { rule: Some(Rule::MaxAge(Duration { seconds: 0, nanos })) };
+    let max_age = |nanos| GcRule { rule: Some(Rule::MaxAge(Duration { seconds: 0, nanos })) };
     for wrong in [
         versions(0),
         versions(-1),
         age(0),
         age(-1),
-        millisecond(999_999),
+        max_age(999_999),
         union(vec![versions(1), intersection(vec![age(0)])]),
         union(vec![versions(1); 300]),
     ] {
@@ -165,7 +165,7 @@ async fn a_rule_that_keeps_nothing_is_refused() {
             "{status}"
         );
     }
-    assert_eq!(code(create(millisecond(1_000_000)).await), Code::Ok);
+    assert_eq!(code(create(max_age(1_000_000)).await), Code::Ok);
     let update = family(versions(0));
     assert_eq!(code(servers.modify_families([("g", Mod::Update(update))]).await), Code::InvalidArgument);
 }

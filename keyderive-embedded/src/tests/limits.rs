@@ -89,7 +89,7 @@ async fn a_timestamp_is_in_milliseconds() {
 }
 
 #[tokio::test]
-async fn names_have_a_form() {
+async fn names_must_be_valid() {
     let servers = Servers::new().await;
     let create_table = async |id: &str, parent: &str| {
         let request = CreateTableRequest {

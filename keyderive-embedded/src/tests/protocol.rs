@@ -102,7 +102,7 @@ async fn ping_and_warm_takes_an_instance() {
 }
 
 #[tokio::test]
-async fn a_request_goes_where_its_header_says() {
+async fn a_request_whose_header_names_another_table_is_rejected() {
     let servers = Servers::new().await;
     servers.set("a", "f", "q", 0, "v").await.unwrap();
     let read = async |header: &str| {

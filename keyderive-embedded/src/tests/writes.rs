@@ -166,7 +166,7 @@ async fn rules_append_and_increment_in_order() {
 }
 
 #[tokio::test]
-async fn what_a_rule_makes_is_never_older_than_what_it_read() {
+async fn a_cell_written_by_a_rule_is_never_older_than_the_cell_it_read() {
     let servers = Servers::new().await;
     servers.set("a", "f", "future", START + 9000, "x").await.unwrap();
     servers.set("a", "f", "past", 1000, "y").await.unwrap();
@@ -250,7 +250,7 @@ impl Clock for SlowOnce {
     }
 }
 
-/// Otherwise the row would mix columns of both writes.
+/// With an earlier time, the row would mix columns of both writes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn a_write_that_is_applied_later_has_no_earlier_time() {
     let clock = SlowOnce::default();

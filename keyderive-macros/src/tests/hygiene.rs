@@ -155,7 +155,7 @@ fn every_path_comes_through_the_private_module() {
     }
 }
 
-/// The options of fields, which [`KEYS`] do not have.
+/// Options of structs and fields that [`KEYS`] do not have, and a key with errors.
 #[test]
 fn every_option_comes_through_the_private_module() {
     let declarations = [

@@ -1,4 +1,5 @@
-//! The admin RPCs: create, describe, change, empty and delete tables; and the client's cache of table schemas.
+//! The admin RPCs: create, describe, change and delete tables, drop rows by a prefix; and the client's cache of
+//! table schemas.
 
 mod schema;
 

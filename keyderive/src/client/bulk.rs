@@ -1,6 +1,6 @@
 //! Writes of many rows in the background, in batches, with bounded memory.
 //!
-//! [`WriterInner::take`] adds a row to the open batch. A full batch, or one that has lingered, is sent by a task of its own.
+//! [`WriterInner::add`] adds a row to the open batch. A full batch, or one that has lingered, is sent by a task of its own.
 //! [`FlowControl`] bounds the rows and bytes that are buffered or in flight.
 
 use std::cell::RefCell;
@@ -151,7 +151,7 @@ impl RawWriter {
     }
 
     async fn wait_and_write(&self, entry: Box<Entry>) -> Result<(), Error> {
-        // Flush first: our own unsent batch may hold the permits that we are about to wait for.
+        // Send first: our own unsent batch may hold the permits that we are about to wait for.
         self.inner.send();
         let WriterInner { entries, bytes, .. } = &*self.inner;
         let permits = (entries.acquire(1).await, bytes.acquire(entry.bytes()).await);
@@ -160,7 +160,7 @@ impl RawWriter {
             state.bytes.add(permits.1);
             true
         };
-        self.inner.take(&entry, acquire).map(drop)
+        self.inner.add(&entry, acquire).map(drop)
     }
 
     /// Buffers a write if it need not wait; returns its entry if it must.
@@ -196,7 +196,7 @@ impl RawWriter {
             }
             has_both
         };
-        let is_added = self.inner.take(entry, acquire)?;
+        let is_added = self.inner.add(entry, acquire)?;
         Ok((!is_added).then(|| Box::new(std::mem::take(entry))))
     }
 
@@ -383,11 +383,7 @@ impl WriterInner {
     /// # Errors
     /// When the client is closed, or no tokio runtime is running.
     #[inline]
-    fn take(
-        self: &Arc<Self>,
-        entry: &Entry,
-        acquire: impl FnOnce(&mut State) -> bool,
-    ) -> Result<bool, Error> {
+    fn add(self: &Arc<Self>, entry: &Entry, acquire: impl FnOnce(&mut State) -> bool) -> Result<bool, Error> {
         let mut locked = self.state();
         let state = &mut *locked;
         if self.begins_or_ends(state, entry) {
@@ -411,7 +407,7 @@ impl WriterInner {
             || self.client.inner.shutdown.is_closed()
     }
 
-    /// [`take`](Self::take) for a row that may begin a batch or end one.
+    /// [`add`](Self::add) for a row that may begin a batch or end one.
     #[inline(never)]
     fn add_first_or_last(
         self: &Arc<Self>,

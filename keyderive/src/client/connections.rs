@@ -273,7 +273,7 @@ impl Dialer {
     pub(super) fn emulator(host: &str) -> Result<Self, Error> {
         let address: Option<Authority> = host.parse().ok();
         address
-            .filter(|address| address.port_u16().is_some() && is_host_and_port(address))
+            .filter(|address| address.port_u16().is_some() && names_only_a_host(address))
             .and_then(|address| Self::plaintext(address).transpose())
             .unwrap_or_else(|| {
                 Err(Error::configuration(format!(
@@ -286,7 +286,7 @@ impl Dialer {
     pub(super) fn endpoint(uri: &str) -> Result<Self, Error> {
         let parts = uri.parse::<Uri>().ok().map(Uri::into_parts);
         let named = parts.filter(|parts| parts.path_and_query.as_ref().is_none_or(|path| path == "/"));
-        let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(is_host_and_port)));
+        let named = named.and_then(|parts| parts.scheme.zip(parts.authority.filter(names_only_a_host)));
         let dialer = match named {
             Some((scheme, authority)) if scheme == Scheme::HTTP => Self::plaintext(authority)?,
             Some((scheme, authority)) if scheme == Scheme::HTTPS => Self::tls(&authority)?,
@@ -435,7 +435,7 @@ impl Service<Uri> for Pipes {
 }
 
 /// Whether an address is only a host, with or without a port.
-fn is_host_and_port(address: &Authority) -> bool {
+fn names_only_a_host(address: &Authority) -> bool {
     !address.host().is_empty() && !address.as_str().contains('@')
 }
 

@@ -380,7 +380,9 @@ impl Error {
             Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
             Repr::Damaged { .. } => Some(Code::DataLoss),
             Repr::Unreachable { .. } => Some(Code::Unavailable),
-            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } => Some(Code::InvalidArgument),
+            Repr::Filter { .. } | Repr::Limit { .. } | Repr::Definition { .. } | Repr::NotPrefixes { .. } => {
+                Some(Code::InvalidArgument)
+            }
             Repr::Credentials { .. } => Some(Code::Unauthenticated),
             _ => None,
         }

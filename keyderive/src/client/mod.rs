@@ -126,7 +126,7 @@ pub struct Client {
 struct Inner {
     /// Connections to the data service.
     channels: Arc<Channels>,
-    /// Connections to the data service for scans with many streams at a time.
+    /// Connections to the data service with small flow-control windows, for scans with many streams at a time.
     small_windows: Option<LazyPool>,
     /// Connections to the admin service.
     admin: Arc<Channels>,
@@ -327,7 +327,7 @@ impl Client {
     /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of
     /// the rows before it.
     ///
-    /// No row needs to have these keys. The last one is empty and stands for the table's end.
+    /// No row needs to have these keys. The last may be empty, and then stands for the table's end.
     pub(crate) async fn sample_row_keys(&self, table: &str) -> Result<Vec<(Bytes, i64)>, Error> {
         let operation = self.data_operation(RpcMethod::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {

@@ -44,7 +44,7 @@ pub(crate) struct Operation {
     routing: AsciiMetadataValue,
 }
 
-/// Selects the settings of an operation.
+/// What an operation does, which selects its RPC and its settings. `ReadRow` is the RPC `ReadRows` for one row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RpcMethod {
     ReadRow,

@@ -28,7 +28,7 @@ const FEW_STREAMS: usize = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct StreamBudget {
     long: Arc<Semaphore>,
-    /// The long ones of scans with high fan-out.
+    /// The long streams of scans with high fan-out, on the connections with small windows.
     small_windows: Arc<Semaphore>,
     short: Arc<Semaphore>,
     /// The runtime of the connections.

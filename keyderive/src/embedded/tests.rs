@@ -179,7 +179,7 @@ async fn entries_of_a_bulk_write_succeed_or_fail_alone() {
 }
 
 #[tokio::test]
-async fn a_request_has_so_many_mutations() {
+async fn a_write_has_at_most_100_000_mutations() {
     let client = client_with_table().await;
     let row = |mutations: usize| vec![Mutation::delete_row(); mutations];
     let error = client.mutate_row(TABLE, "k".into(), row(100_001)).await.unwrap_err();
@@ -328,7 +328,7 @@ async fn clones_share_their_tables_and_other_clients_do_not() {
 }
 
 #[test]
-fn it_runs_without_a_runtime_and_in_any() {
+fn a_client_is_made_without_a_runtime_and_runs_in_any() {
     fn send<T: Send>(value: T) -> T {
         value
     }
@@ -358,7 +358,7 @@ async fn an_address_names_memory_or_a_file() {
 }
 
 #[tokio::test]
-async fn a_time_of_nothing_is_over_before_anything_is_done() {
+async fn a_timeout_of_zero_ends_before_anything_is_sent() {
     let client = embedded().await;
     client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
     let client = client.with(|settings| settings.each(|call| call.total_timeout = std::time::Duration::ZERO));
@@ -398,7 +398,7 @@ async fn rows_come_one_after_the_other() {
 
 /// As the reads document. Writes reject such keys.
 #[tokio::test]
-async fn under_a_key_that_no_row_has_is_nothing() {
+async fn a_key_that_no_row_can_have_reads_as_absent() {
     let client = embedded().await;
     client.create_table(TABLE, NewTable::with_family("f")).await.unwrap();
     let table = client.raw_table(TABLE);

@@ -64,7 +64,7 @@
 //!
 //! `#[reverse_ts]` on an integer or a time stores `i64::MAX - t` in 19 digits, so that the newest row sorts first.
 //! `#[reverse_ts(max = 9999999999999)]` stores `max - t` in as many digits as `max` has. Scan methods take the plain
-//! value, and ranges run forwards.
+//! value, and a range begins with its lesser value.
 //!
 //! ```
 //! # use keyderive::RowKey;
@@ -121,7 +121,8 @@
 //! # `tag` and `delimiter`
 //!
 //! `#[row_key(tag = "BATTERY")]` on the struct writes a constant before all other parts, so that key types can share a
-//! table. `#[row_key(delimiter = '-')]` sets the character between the parts: an ASCII character below `0`.
+//! table. `#[row_key(delimiter = '-')]` sets the character between the parts: an ASCII character,
+//! below `0` if the key has a delimited field or its tag has digits.
 //!
 //! ```
 //! # use keyderive::RowKey;

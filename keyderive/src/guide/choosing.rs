@@ -38,8 +38,9 @@
 //! # What to do about a hotspot
 //!
 //! A key that begins with a growing value sends every write to the end of the table. Such a key does not compile if its
-//! first field is a time, a date, a UUID other than `uuid(v4)`, or a number marked `#[row_key(sequential)]`, whether
-//! plain or reversed. A tag before it changes nothing, since every key has the same one. Take the first line that fits:
+//! first field is a time or a date, plain or reversed, a UUID other than `uuid(v4)`, or a number marked
+//! `#[row_key(sequential)]` or `#[reverse_ts]`. A tag before it changes nothing, since every key has the same one. Take
+//! the first line that fits:
 //!
 //! | situation | remedy | in keyderive | cost |
 //! |---|---|---|---|

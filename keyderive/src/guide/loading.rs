@@ -72,10 +72,10 @@
 //! [`on_checkpoint`](crate::load::Load::on_checkpoint) passes to your closure. After a crash, pass the last one to
 //! [`resume`](crate::load::Load::resume), with the same input in the same order.
 //!
-//! The load makes a checkpoint before the first row, and then whenever it has finished all of the first 10,000 rows of
-//! the input, all of the first 20,000, and so on. Rows are sent out of order within the look-ahead, so checkpoints come
-//! only once the input is well beyond it. A load of less than the look-ahead has one at its end. For earlier
-//! checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
+//! The load makes a checkpoint before the first row, then whenever it has finished all of the first 10,000 rows of the
+//! input, all of the first 20,000, and so on, and one at its end. Rows are sent out of order within the look-ahead, so
+//! those in between come only once the input is well beyond it; a load of less than the look-ahead has none of them.
+//! For earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
 //!
 //! A resumed load rewrites the rows that were written after the checkpoint: each cell gets one more version of the same
 //! value. This also overwrites what others have written to these rows since, unless the load is

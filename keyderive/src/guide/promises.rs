@@ -33,7 +33,7 @@
 //! | [`Writer::put`](crate::Writer::put), [`Writer::delete`](crate::Writer::delete) | as `put` and `delete`; unordered without a `flush` in between [^histories] [^flush] | the failed rows are retried [^again] | rows that the writer took are sent [^writer-dropped] [^dropped] | no effect [^server-time] [^any-time] | rows not yet sent are lost [^killed] | as `put` and `delete` [^older] |
 //! | [`load`](crate::Table::load), [`load_iter`](crate::Table::load_iter) | the last applied wins, whole [^histories] | the failed rows are retried [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it from the last checkpoint [^resumed] [^killed] | as `put` [^older] |
 //! | [`Load::new_rows`](crate::load::Load::new_rows) | columns mix [^mix] | retried: one more version of the same value [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | other columns stay [^older] |
-//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins, and a live row stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
+//! | [`Load::if_absent`](crate::load::Load::if_absent) | the first applied wins: a row that another program wrote during the load stays [^one-wins] [^live-row] | retried: the row counts as kept [^again] | some rows, each whole: resume it [^dropped] | no effect [^server-time] | some rows: resume it [^killed] | a row with any cell stays [^kept] |
 //!
 //! # Tables
 //!
@@ -82,21 +82,21 @@
 //! process and repeat it.
 //!
 //! [^histories]: `histories_of_the_embedded_bigtable_have_no_violation`, `histories_of_a_file_have_no_violation`, `histories_of_the_emulator_have_no_violation`, `what_put_sends`
-//! [^again]: `what_may_be_made_twice_is_made_again_after_a_lost_answer`
+//! [^again]: `idempotent_calls_are_retried_after_a_lost_response`
 //! [^dropped]: `a_dropped_call_leaves_its_row_whole`
 //! [^server-time]: `every_write_of_a_value_sets_its_cells_at_the_servers_time`
 //! [^killed]: `a_killed_program_leaves_each_row_whole`
 //! [^older]: `an_older_program_leaves_newer_columns`
 //! [^mix]: `inserts_of_one_row_mix_their_columns`
-//! [^columns]: `changes_beside_each_other_stay_column_by_column`
-//! [^one-wins]: `of_conditional_calls_beside_each_other_one_wins`, `a_state_machine_reaches_its_last_state`
-//! [^once]: `what_may_be_made_once_fails_after_a_lost_answer`
+//! [^columns]: `concurrent_changes_of_different_columns_all_stay`
+//! [^one-wins]: `one_of_several_concurrent_conditional_calls_wins`, `a_state_machine_reaches_its_last_state`
+//! [^once]: `other_calls_fail_as_unknown_after_a_lost_response`
 //! [^guarded]: `a_condition_guards_the_call_after_a_dropped_one`
 //! [^version]: `a_compared_version_is_superseded`, `no_update_by_version_is_lost`
 //! [^kept]: `an_older_program_keeps_a_row_that_is_there`
 //! [^any-time]: `a_deletion_takes_cells_of_any_time`
-//! [^counts]: `all_that_counts_beside_each_other_counts`
-//! [^rule-time]: `what_a_rule_makes_is_never_older_than_what_it_read`
+//! [^counts]: `concurrent_increments_and_appends_all_count`
+//! [^rule-time]: `a_cell_written_by_a_rule_is_never_older_than_the_cell_it_read`
 //! [^delete]: `a_delete_beside_a_put_leaves_the_row_whole_or_none`
 //! [^deletes]: `deletions_beside_each_other_all_succeed`
 //! [^tables-once]: `a_table_is_not_changed_again_after_a_lost_answer`
@@ -107,22 +107,22 @@
 //! [^flush]: `a_flush_ends_what_was_taken_before`
 //! [^writer-dropped]: `a_writer_that_is_dropped_sends_what_it_has`
 //! [^resumed]: `loads_that_are_killed_and_resumed_end_with_the_rows_of_the_input`
-//! [^live-row]: `a_live_row_is_kept_by_a_load_of_absent_rows`
+//! [^live-row]: `a_row_written_during_an_if_absent_load_is_kept`
 //! [^creates]: `of_several_that_create_a_table_one_does`
 //! [^created-once]: `a_table_is_created_once_and_compared_after_a_lost_answer`
 //! [^dropped-table]: `a_dropped_call_leaves_its_table_whole`
-//! [^no-time]: `requests_about_tables_have_no_time`
+//! [^no-time]: `requests_that_change_tables_carry_no_timestamp`
 //! [^older-families]: `an_older_program_leaves_newer_families`
 //! [^changes]: `of_several_that_change_a_table_one_does`
-//! [^older-table]: `a_table_goes_with_all_of_its_columns`
+//! [^older-table]: `deleting_a_table_deletes_columns_that_the_program_lacks`
 //! [^vouches]: `all_that_vouch_beside_each_other_succeed`
 //! [^vouches-again]: `a_voucher_is_found_after_a_lost_answer`
 //! [^vouches-dropped]: `a_dropped_call_leaves_a_voucher_or_none`
 //! [^vouches-older]: `an_older_program_vouches_for_the_same_layout`
-//! [^marker]: `markers_beside_each_other_are_one`
+//! [^marker]: `concurrent_calls_write_and_remove_one_marker`
 //! [^marker-again]: `a_marker_is_compared_after_a_lost_answer`
 //! [^marker-dropped]: `a_dropped_call_leaves_a_marker_or_none`
 //! [^raw]: `raw_writes_beside_each_other_are_applied_whole`
 //! [^raw-once]: `a_raw_write_of_the_servers_time_fails_after_a_lost_answer`
 //! [^raw-one-wins]: `of_raw_conditional_writes_beside_each_other_one_wins`
-//! [^old-write]: `the_write_of_former_releases_is_caught_within_1000_operations`
+//! [^old-write]: `writes_at_the_clients_time_tear_rows_within_1000_operations`

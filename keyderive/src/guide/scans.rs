@@ -58,7 +58,7 @@
 //!
 //! | to | write |
 //! |---|---|
-//! | fix a field to several values | `.user_id_any_of(["alice", "bob"])`, or `(&names)` of a `Vec<String>` |
+//! | fix a field to several values | `.user_id_any_of(["alice", "bob"])`, or `.user_id_any_of(&names)` if `names` is a `Vec<String>` |
 //! | read the last rows first | [`reversed`](crate::Scan::reversed) |
 //! | read rows as they arrive, in no order | [`unordered`](crate::Scan::unordered) |
 //! | limit the number of rows | [`limit`](crate::Scan::limit), which every request gets |

@@ -60,7 +60,7 @@
 //!
 //! A table records the layout of its keys in a *voucher*: an empty column family, added when the table is created. Its
 //! name is `keyderive.<fingerprint>`, or `keyderive.<hash of the tag>.<fingerprint>` for a key type with a tag. It
-//! never has a cell. Older releases and other programs see an empty family and ignore it.
+//! never has a cell. Programs without keyderive see an empty family and ignore it.
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
 //! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
@@ -111,4 +111,4 @@
 //! A *marker* is a row that a table can have instead of the schema. Ask for it with
 //! [`with_marker`](crate::CreateTable::with_marker) or [`write_marker`](crate::Table::write_marker). It stores the
 //! whole layout of the key, while a voucher has only its fingerprint, so `verify` can name the field that has changed.
-//! Scans of keyderive skip it; other programs see a row with the key `00`.
+//! Scans of keyderive skip it; other programs see a row whose key is one zero byte.

@@ -164,7 +164,7 @@ mod tests {
                 assert_eq!(parse(&digits), expected, "{}", digits.escape_ascii());
             }
         }
-        // All numbers of four digits, above and below the middle.
+        // All numbers of four digits, in the lower four digits, in the upper four, and in both.
         for value in (0..10_000_u64).flat_map(|four| [four, four * 10_000 + 9999, four * 10_001]) {
             let mut digits = [0; 8];
             fill(&mut digits, value);

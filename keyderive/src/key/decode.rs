@@ -47,7 +47,7 @@ impl<'a, K: RowKey, const N: usize> KeyReader<'a, K, N> {
     fn new(key: &'a [u8]) -> Result<Self, DecodeError> {
         let mut reader = Self {
             key,
-            masked: MaskedKey::without(key),
+            masked: MaskedKey::unmasked(key),
             bucket: None,
             spans: [Span::default(); N],
             at: 0,

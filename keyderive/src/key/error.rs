@@ -240,7 +240,9 @@ impl DecodeError {
                 write!(f, "the bytes of field `{name}` encode no value")
             }
             DecodeKind::Field { name, error } => write!(f, "field `{name}`: {error}"),
-            DecodeKind::Tag { expected } => write!(f, "it does not begin with the tag `{expected}`"),
+            DecodeKind::Tag { expected } => {
+                write!(f, "it does not have the tag `{expected}` before its fields")
+            }
             DecodeKind::Salt { schema } => write_missing_salt(schema, f),
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
@@ -268,7 +270,7 @@ fn write_missing_salt(schema: &Schema, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     };
     match salt.fields_before().checked_sub(1).and_then(|left| schema.fields().get(left)) {
         Some(field) => write!(f, "it has no salt after `{}`", field.name())?,
-        None => f.write_str("it does not begin with a salt")?,
+        None => f.write_str("it has no salt before its fields")?,
     }
     let padding = if salt.is_padded() { "zero padded" } else { "not padded" };
     write!(

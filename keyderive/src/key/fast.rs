@@ -189,7 +189,7 @@ pub(super) struct MaskedKey<'a> {
 impl<'a> MaskedKey<'a> {
     /// A key without masks, for key types whose fields all have a fixed width.
     #[inline(always)]
-    pub(super) fn without(key: &'a [u8]) -> Self {
+    pub(super) fn unmasked(key: &'a [u8]) -> Self {
         Self { key, masked_len: 0, forbidden: 0, not_ascii: 0 }
     }
 
@@ -340,7 +340,8 @@ mod portable {
     pub(super) fn masks(block: &[u8; BLOCK], delimiter: u8) -> (u32, u32) {
         block.as_chunks::<8>().0.iter().rev().fold((0, 0), |(forbidden, not_ascii), word| {
             let word = u64::from_le_bytes(*word);
-            // Sets the high bit of each byte above the delimiter. The sum has no high bits, so no byte carries.
+            // Sets the high bit of each byte above the delimiter. The summands have no high bits, so no byte
+            // carries.
             let above = ((word & !HIGH_BITS) + repeated(0x7f - delimiter)) | word;
             (forbidden << 8 | pack_high_bits(!above), not_ascii << 8 | pack_high_bits(word))
         })
@@ -525,7 +526,7 @@ mod tests {
             let marked = MaskedKey::new(&key, delimiter);
             let plain = (start..key.len()).find(|at| key[*at] <= delimiter).unwrap_or(key.len());
             prop_assert_eq!(marked.find_forbidden(start, delimiter), plain);
-            prop_assert_eq!(MaskedKey::without(&key).find_forbidden(start, delimiter), plain);
+            prop_assert_eq!(MaskedKey::unmasked(&key).find_forbidden(start, delimiter), plain);
             prop_assert_eq!(holds_forbidden(&key, delimiter), key.iter().any(|byte| *byte <= delimiter));
         }
 
@@ -535,7 +536,7 @@ mod tests {
             let plain = key.get(start..end).filter(|bytes| bytes.is_ascii());
             let expected = plain.filter(|_| end <= 64).map(|bytes| str::from_utf8(bytes).unwrap());
             prop_assert_eq!(marked.ascii(start, end), expected);
-            prop_assert_eq!(MaskedKey::without(&key).ascii(start, end), expected.filter(|_| end == 0));
+            prop_assert_eq!(MaskedKey::unmasked(&key).ascii(start, end), expected.filter(|_| end == 0));
         }
 
         #[test]

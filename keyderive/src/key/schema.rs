@@ -53,7 +53,7 @@ use super::{MAX_KEY_LEN, ordered};
 /// | `format_version` | [`Schema::FORMAT_VERSION`] |
 /// | `layout` | `"delimited"` or `"ordered_code"` |
 /// | `delimiter` | the character between the parts; `null` in the ordered layout, which separates them by `00 01` |
-/// | `tag` | the constant that keys begin with, or `null` |
+/// | `tag` | the constant before the fields, or `null` |
 /// | `salt` | `null`, or an object of the five below |
 /// | `salt.range` | the modulus of the hash |
 /// | `salt.hash` | `"farm"` or `"java"`, those of [`SaltHash`](super::SaltHash) |
@@ -173,7 +173,7 @@ impl Schema {
         }
     }
 
-    /// The constant that every key begins with.
+    /// The constant that stands before the fields of every key.
     #[must_use]
     pub const fn tag(&self) -> Option<&'static str> {
         self.tag

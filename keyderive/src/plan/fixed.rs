@@ -52,7 +52,7 @@ impl Buckets {
 
 impl RowSelection {
     /// The same rows without `left`, which all their keys begin with.
-    pub(super) fn after(self, left: &[u8]) -> Self {
+    pub(super) fn without_left(self, left: &[u8]) -> Self {
         let after = |key: Vec<u8>| key.strip_prefix(left).map(<[u8]>::to_vec);
         match self {
             rows if left.is_empty() => rows,

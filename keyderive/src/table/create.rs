@@ -75,7 +75,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    /// Creates the table if it does not exist, and returns whether it did. Short for `create().if_absent()`.
+    /// Creates the table if it does not exist, and returns whether it was created. Short for `create().if_absent()`.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};
@@ -322,7 +322,7 @@ impl<K: TableKey> CreateTable<K> {
         Self { has_marker: true, ..self }
     }
 
-    /// Creates the table if it does not exist, and returns whether it did.
+    /// Creates the table if it does not exist, and returns whether it was created.
     ///
     /// An existing table is compared as by [`verify`](Self::verify), except for rules that are not declared. The call
     /// adds the declared marker row, and the voucher of a key type with a tag, if the table lacks them.

@@ -277,7 +277,7 @@ impl fmt::Display for ExplainExport {
     }
 }
 
-/// The rows of an export, in no order: a [`Stream`], and [`next`](Self::next) without it.
+/// The rows of an export, in no order: a [`Stream`], and [`next`](Self::next) for callers without that trait.
 ///
 /// Memory is bounded, whatever the number of rows: a slow consumer holds the server back. Dropping the stream cancels its
 /// requests. An error ends the stream.

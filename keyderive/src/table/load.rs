@@ -129,8 +129,8 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// - A request holds rows of one partition, so one tablet serves it. They are in the order of their keys, each key once.
 /// - The buffered rows of each partition are split into as many requests as those of the fullest one, so all partitions run
-///   out together. In any window of 10 requests for each partition, none has more than 3 times an even share, as long as all
-///   partitions have buffered rows.
+///   out together. Among successive requests, ten times as many as there are partitions, no partition
+///   has more than 3 times an even share, as long as all partitions have buffered rows.
 /// - Successive requests of a partition are far apart too, so that sorted input is not written in its order to a table that
 ///   has not been split yet.
 ///

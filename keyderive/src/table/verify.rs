@@ -21,7 +21,7 @@ use crate::row::RowFilter;
 
 /// The prefix of the names of voucher families.
 const PREFIX: &str = "keyderive.";
-/// Reserved family names: of the marker row, and of the progress of a key migration.
+/// Reserved family names: that of the marker row, and one that is kept for later releases.
 const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
 /// At how many places of a table [`Table::vouch`] samples keys, and how many at each.
 const SAMPLED_PLACES: usize = 32;
@@ -333,11 +333,11 @@ impl<K: TableKey, R> Table<K, R> {
         if voucher_status::<K>(info)? == VoucherStatus::OtherTags {
             return Err(unvouched::<K>(info));
         }
-        let is_as_read = |(name, all_versions): (&str, bool)| {
+        let fits_row_type = |(name, all_versions): (&str, bool)| {
             let found = info.family(name);
             found.is_some_and(|found| found.is_of_bytes() && !(all_versions && found.gc_rule().keeps_one()))
         };
-        if self.family_names().all(is_as_read) {
+        if self.family_names().all(fits_row_type) {
             return Ok(());
         }
         let families = self.families();

@@ -145,7 +145,7 @@ unsafe fn copy_checked(bytes: &[u8], to: *mut u8) -> bool {
         unsafe {
             let word = words.as_ptr().add(at).cast::<u64>().read_unaligned();
             to.add(at).cast::<u64>().write_unaligned(word);
-            checked = checked.and(word);
+            checked = checked.with_word(word);
         }
     }
     // SAFETY: as the caller says.
@@ -249,7 +249,7 @@ mod sse2 {
         }
 
         #[inline(always)]
-        pub(super) fn and(self, word: u64) -> Self {
+        pub(super) fn with_word(self, word: u64) -> Self {
             // SAFETY: see the module.
             Self(unsafe { _mm_min_epu8(self.0, Self::new(word).0) })
         }
@@ -289,7 +289,7 @@ mod words {
         }
 
         #[inline(always)]
-        pub(super) fn and(self, word: u64) -> Self {
+        pub(super) fn with_word(self, word: u64) -> Self {
             Self(self.0 | Self::new(word).0)
         }
 

@@ -5,7 +5,7 @@
 //! - `cargo run --release -p keyderive-bench --bin scans` prints rows per second and memory for scans of the embedded
 //!   Bigtable over 1 to 64 buckets, and for the same rows unsalted.
 //! - `cargo run --release -p keyderive-bench --bin hot-paths` prints processor time and allocations per row of scans,
-//!   ordered merges and bulk writes over a connection, and per key, with their peers, floors and requirements
+//!   ordered merges and bulk writes over a connection, and per key, with their peers, floors and targets
 //!   ([`hot_paths`]).
 //! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows per second of the
 //!   embedded Bigtable and of Google's emulator, and the memory of 10,000,000 rows.

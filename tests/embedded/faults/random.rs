@@ -12,7 +12,7 @@ use keyderive::row::{Mutation, Row, RowFilter};
 use super::*;
 
 /// Faults of every kind that the client survives.
-fn passing(rng: &mut Rng) -> Faults {
+fn transient(rng: &mut Rng) -> Faults {
     let after = Duration::from_millis(rng.u64(1..60_000));
     let faults = Faults::seeded(rng.u64(..)).cut_streams(rng.f64() * 0.3).split_rows(rng.f64());
     [Method::ReadRows, Method::MutateRows, Method::MutateRow, Method::SampleRowKeys].into_iter().fold(
@@ -91,7 +91,7 @@ async fn what_is_written_and_read_through_faults_is_right() {
     for round in 0..30 {
         let (bigtable, _) = with_events(0).await;
         let (other, _) = with_events(0).await;
-        let faulty = bigtable.with_faults(passing(rng));
+        let faulty = bigtable.with_faults(transient(rng));
         let through = patient(&faulty).raw_table(TABLE);
         let (steady, expected) = (bigtable.client().raw_table(TABLE), other.client().raw_table(TABLE));
 
@@ -120,30 +120,30 @@ async fn scans_over_buckets_are_whole_and_in_order() {
     let rng = &mut Rng::with_seed(12);
     let (bigtable, _) = with_events(500).await;
     for _ in 0..10 {
-        let events = events(&patient(&bigtable.with_faults(passing(rng))));
+        let events = events(&patient(&bigtable.with_faults(transient(rng))));
         let rows = events.scan(EventKey::scan()).collect().await.unwrap();
         assert!(rows.into_iter().eq((0..500).map(event)));
     }
 }
 
-/// For each call of a fixed program, whether it met a fault.
-async fn met(bigtable: &Bigtable, seed: u64) -> Vec<bool> {
+/// For each call of a fixed program, whether it succeeded.
+async fn successes(bigtable: &Bigtable, seed: u64) -> Vec<bool> {
     let faults = Faults::seeded(seed).fail(Method::ReadRows, 0.3, Fault::permission_denied());
     let faulty = bigtable.with_faults(faults.cut_streams(0.3));
     let events = events(&faulty.client().with(|settings| settings.each(|call| call.max_attempts = 1)));
-    let mut met = Vec::new();
+    let mut successes = Vec::new();
     for _ in 0..50 {
-        met.push(events.get(&EventKey { id: 1 }).await.is_ok());
+        successes.push(events.get(&EventKey { id: 1 }).await.is_ok());
     }
-    met
+    successes
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_seed_repeats_its_faults() {
     let (bigtable, _) = with_events(5).await;
-    let first = met(&bigtable, 1).await;
-    assert_eq!(first, met(&bigtable, 1).await);
-    assert_ne!(first, met(&bigtable, 2).await);
+    let first = successes(&bigtable, 1).await;
+    assert_eq!(first, successes(&bigtable, 1).await);
+    assert_ne!(first, successes(&bigtable, 2).await);
     let failed = first.iter().filter(|right| !**right).count();
     assert!((10..45).contains(&failed), "{failed} of 50 calls failed");
 }

@@ -30,7 +30,7 @@ async fn only_the_call_with_the_number_fails() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_passes_is_tried_again() {
+async fn transient_failures_are_retried() {
     let (bigtable, _) = with_events(1).await;
     for fault in [Fault::unavailable(), Fault::aborted(), Fault::deadline_exceeded()] {
         let faults = Faults::seeded(0)
@@ -112,7 +112,7 @@ async fn administration_fails_too() {
 
 /// A probability that is not a number means never.
 #[tokio::test(start_paused = true)]
-async fn a_chance_that_is_none_never_comes() {
+async fn a_chance_that_is_not_a_number_never_hits() {
     let (bigtable, _) = with_events(10).await;
     let faults = Faults::seeded(0).fail(Method::ReadRows, f64::NAN, Fault::internal());
     let (_, events) = faulty(&bigtable, faults.cut_streams(f64::NAN).split_rows(f64::NAN));

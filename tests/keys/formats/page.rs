@@ -121,14 +121,14 @@ fn the_page_says_what_is_written() {
             page.replace_range(place, &table(layout));
             std::fs::write(Path::new(PAGE), &page).unwrap();
         } else {
-            similar(&page[place], &table(layout));
+            assert_same_lines(&page[place], &table(layout));
         }
     }
 }
 
 /// Fails at the first line that differs.
 #[track_caller]
-fn similar(page: &str, expected: &str) {
+fn assert_same_lines(page: &str, expected: &str) {
     for (page, expected) in page.lines().zip(expected.lines()) {
         assert_eq!(page, expected, "write the page anew with KEYDERIVE_BLESS=1");
     }

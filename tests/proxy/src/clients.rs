@@ -17,14 +17,14 @@ const EMULATOR: &str = "emulator";
 
 /// A client, and what its requests must match.
 #[derive(Clone, Debug)]
-pub(crate) struct Made {
+pub(crate) struct ConnectedClient {
     pub(crate) client: Client,
     /// `projects/…/instances/…`.
     instance: String,
     app_profile: String,
 }
 
-impl Made {
+impl ConnectedClient {
     pub(crate) async fn make(request: CreateClientRequest) -> Result<Self, Status> {
         let required = [
             ("client_id", &request.client_id),
@@ -77,16 +77,16 @@ impl Made {
 fn duration(duration: values::Duration) -> Result<Duration, Status> {
     match (u64::try_from(duration.seconds), u32::try_from(duration.nanos)) {
         (Ok(seconds), Ok(nanos)) => Ok(Duration::new(seconds, nanos)),
-        _ => Err(Status::invalid_argument("a timeout is not below zero")),
+        _ => Err(Status::invalid_argument("the timeout is below zero")),
     }
 }
 
 /// The clients by their ids.
 #[derive(Debug, Default)]
-pub(crate) struct Clients(Mutex<HashMap<String, Made>>);
+pub(crate) struct Clients(Mutex<HashMap<String, ConnectedClient>>);
 
 impl Clients {
-    pub(crate) fn insert(&self, id: String, made: Made) -> Result<(), Status> {
+    pub(crate) fn insert(&self, id: String, made: ConnectedClient) -> Result<(), Status> {
         match self.lock().entry(id) {
             Entry::Vacant(place) => {
                 place.insert(made);
@@ -98,7 +98,7 @@ impl Clients {
         }
     }
 
-    pub(crate) fn get(&self, id: &str) -> Result<Made, Status> {
+    pub(crate) fn get(&self, id: &str) -> Result<ConnectedClient, Status> {
         self.lock().get(id).cloned().ok_or_else(|| unknown(id))
     }
 
@@ -106,7 +106,7 @@ impl Clients {
         self.lock().remove(id).map(drop).ok_or_else(|| unknown(id))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Made>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, ConnectedClient>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -7,7 +7,7 @@ use keyderive_proto::data;
 use keyderive_proto::values;
 use tonic::{Request, Response, Status};
 
-use crate::clients::{Clients, Made};
+use crate::clients::{Clients, ConnectedClient};
 use crate::convert;
 use crate::proto::cloud_bigtable_v2_test_proxy_server::{
     CloudBigtableV2TestProxy, CloudBigtableV2TestProxyServer,
@@ -36,7 +36,7 @@ impl Proxy {
             .max_encoding_message_size(MAX_MESSAGE_BYTES)
     }
 
-    fn client(&self, id: &str) -> Result<Made, Status> {
+    fn client(&self, id: &str) -> Result<ConnectedClient, Status> {
         self.0.get(id)
     }
 }
@@ -48,7 +48,7 @@ impl CloudBigtableV2TestProxy for Proxy {
     async fn create_client(&self, request: Request<CreateClientRequest>) -> Reply<CreateClientResponse> {
         let request = request.into_inner();
         let id = request.client_id.clone();
-        let made = Made::make(request).await?;
+        let made = ConnectedClient::make(request).await?;
         self.0.insert(id, made)?;
         Ok(Response::new(CreateClientResponse {}))
     }

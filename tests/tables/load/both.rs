@@ -140,7 +140,7 @@ async fn a_second_table_that_refuses_is_named_with_both_keys() {
 
 /// After an outage, the same call writes both.
 #[tokio::test(start_paused = true)]
-async fn an_outage_is_told_and_repaired_by_the_same_call() {
+async fn an_outage_is_reported_and_repaired_by_the_same_call() {
     for (failing, fault, held) in [
         (0, Fault::unavailable(), [false, false]),
         (1, Fault::unavailable(), [true, false]),

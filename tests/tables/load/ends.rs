@@ -39,7 +39,7 @@ async fn items_have_several_forms() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_input_that_fails_ends_the_load_behind_its_rows() {
+async fn an_input_that_fails_ends_the_load_after_its_rows() {
     let (_, table) = empty().await;
     let input = |bad: Option<u32>| {
         (0..1_000)
@@ -173,7 +173,7 @@ async fn checkpoints_come_in_order_from_the_first_to_the_last() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn progress_is_told_at_a_bounded_rate() {
+async fn progress_is_reported_at_a_bounded_rate() {
     let bigtable = Bigtable::in_memory();
     readings(&bigtable.client()).create_if_absent().await.unwrap();
     let faults = Faults::seeded(0).delay(Method::MutateRows, 1.0, Duration::from_millis(30));

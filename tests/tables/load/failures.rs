@@ -96,7 +96,7 @@ async fn the_list_of_failed_rows_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rows_that_the_server_refuses_are_told_with_their_keys() {
+async fn rows_that_the_server_refuses_are_reported_with_their_keys() {
     let refused = |key: &[u8]| if key.ends_with(b"77") { Code::InvalidArgument } else { Code::Ok };
     let mock = written_by(Vec::new(), refused);
     let report = readings(&client_of(&mock)).load_iter((0..1000).map(reading)).await.unwrap();
@@ -218,7 +218,7 @@ async fn a_load_is_resumed_after_an_outage() {
 
 /// The load retries transient failures, and sends no written row again.
 #[tokio::test(start_paused = true)]
-async fn passing_failures_are_not_seen() {
+async fn transient_failures_are_not_reported() {
     let bigtable = Bigtable::in_memory();
     let steady = readings(&bigtable.client());
     steady.create_if_absent().await.unwrap();

@@ -62,7 +62,7 @@ async fn new_rows_mix_with_a_live_one() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_live_row_is_kept_by_a_load_of_absent_rows() {
+async fn a_row_written_during_an_if_absent_load_is_kept() {
     assert_eq!(loaded_beside_a_live_put(|load| load.if_absent()).await, (live(), 1));
 }
 

@@ -1,7 +1,7 @@
-//! Loads whose process is killed, and some of whose rows fail until the last one.
+//! Loads whose process is killed, and some of whose rows fail in every load but the last.
 //!
-//! `KEYDERIVE_LOAD_KILLS` is how many are killed, 20 by default; `KEYDERIVE_LOAD_SEED` repeats when, as far as
-//! possible.
+//! `KEYDERIVE_LOAD_KILLS` is how many are killed, 20 by default; `KEYDERIVE_LOAD_SEED` repeats the moments of the
+//! kills, as far as possible.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader};

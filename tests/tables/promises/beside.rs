@@ -9,9 +9,9 @@ use super::*;
 use crate::servers::on_every_bigtable;
 
 on_every_bigtable! {
-    of_conditional_calls_beside_each_other_one_wins
-    all_that_counts_beside_each_other_counts
-    changes_beside_each_other_stay_column_by_column
+    one_of_several_concurrent_conditional_calls_wins
+    concurrent_increments_and_appends_all_count
+    concurrent_changes_of_different_columns_all_stay
     inserts_of_one_row_mix_their_columns
     a_delete_beside_a_put_leaves_the_row_whole_or_none
     deletions_beside_each_other_all_succeed
@@ -21,7 +21,7 @@ on_every_bigtable! {
     a_deletion_takes_cells_of_any_time
     of_raw_conditional_writes_beside_each_other_one_wins
     raw_writes_beside_each_other_are_applied_whole
-    markers_beside_each_other_are_one
+    concurrent_calls_write_and_remove_one_marker
     all_that_vouch_beside_each_other_succeed
 }
 
@@ -34,7 +34,7 @@ fn account(id: i64) -> Account {
     Account { id, card, cash, visits: None, log: text }
 }
 
-async fn of_conditional_calls_beside_each_other_one_wins(client: Client) {
+async fn one_of_several_concurrent_conditional_calls_wins(client: Client) {
     let tables = Tables::<Account>::created(&client).await;
     for call in [PutIf, PutIfAbsent, DeleteIf, UpdateOnlyIf, LoadIfAbsent] {
         for _ in 0..10 {
@@ -48,7 +48,7 @@ async fn of_conditional_calls_beside_each_other_one_wins(client: Client) {
     }
 }
 
-async fn all_that_counts_beside_each_other_counts(client: Client) {
+async fn concurrent_increments_and_appends_all_count(client: Client) {
     let Tables { accounts, raw, .. } = Tables::<Account>::created(&client).await;
     accounts.put(&KEY, &before()).await.unwrap();
     let row = KEY.encode().unwrap();
@@ -72,7 +72,7 @@ async fn all_that_counts_beside_each_other_counts(client: Client) {
     );
 }
 
-async fn changes_beside_each_other_stay_column_by_column(client: Client) {
+async fn concurrent_changes_of_different_columns_all_stay(client: Client) {
     let Tables { accounts, .. } = Tables::<Account>::created(&client).await;
     accounts.put(&KEY, &before()).await.unwrap();
     let none = Account { id: 1, card: None, cash: None, visits: None, log: None };
@@ -241,7 +241,7 @@ async fn raw_writes_beside_each_other_are_applied_whole(client: Client) {
     assert_eq!(stored, account(stored.id));
 }
 
-async fn markers_beside_each_other_are_one(client: Client) {
+async fn concurrent_calls_write_and_remove_one_marker(client: Client) {
     let Tables { accounts, .. } = Tables::<Account>::of(&client);
     accounts.create().without_row_key_schema().await.unwrap();
     join_all((0..CALLERS).map(|_| accounts.write_marker())).await.into_iter().for_each(Result::unwrap);

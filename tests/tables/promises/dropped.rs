@@ -9,7 +9,7 @@ use keyderive::embedded::{Bigtable, Faults};
 
 use super::*;
 
-/// More polls than any call needs that waits for no other thread, so that each call is dropped at every await.
+/// More polls than any call needs, unless it waits for another thread: each call is dropped at every await.
 const POLLS: usize = 40;
 
 /// Polls a future `times` times, yields after each poll, and drops it; whether it completed. The last time, awaits it
@@ -50,7 +50,7 @@ async fn a_dropped_call_leaves_its_row_whole() {
                 assert!(copy.is_none() || stored == after, "the second row alone after {polls} polls");
             }
         }
-        assert!(before_seen && done, "{call:?} is dropped before it is done, and is done");
+        assert!(before_seen && done, "{call:?} must be dropped once before its effect, and complete once");
     }
 }
 

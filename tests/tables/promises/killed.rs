@@ -73,8 +73,8 @@ async fn a_killed_program_leaves_each_row_whole() {
     assert!(made > 100, "{made} calls of the last child were made");
 }
 
-/// Runs one test of this program as a child against the Bigtable at `host`, and kills it once `is_in_its_midst`.
-async fn kill(test: &str, host: &str, is_in_its_midst: impl AsyncFn() -> bool) {
+/// Runs one test of this program as a child against the Bigtable at `host`, and kills it once `is_in_progress`.
+async fn kill(test: &str, host: &str, is_in_progress: impl AsyncFn() -> bool) {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let test = format!("promises::killed::{test}");
     command.args(["--exact", &test, "--nocapture", "--test-threads=1"]);
@@ -82,7 +82,7 @@ async fn kill(test: &str, host: &str, is_in_its_midst: impl AsyncFn() -> bool) {
     for waited in 0.. {
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert!(waited < 10_000, "the child does nothing");
-        if is_in_its_midst().await {
+        if is_in_progress().await {
             break;
         }
     }
@@ -99,8 +99,8 @@ async fn a_killed_program_leaves_each_table_whole() {
     let client = bigtable.client();
     tasks.spawn(async move { bigtable.serve(listener, std::future::pending()).await.unwrap() });
     for killed in 1..=5 {
-        let is_in_its_midst = async || client.list_tables().await.unwrap().len() > 8 * killed;
-        kill("changes_tables_until_it_is_killed", &host, is_in_its_midst).await;
+        let is_in_progress = async || client.list_tables().await.unwrap().len() > 8 * killed;
+        kill("changes_tables_until_it_is_killed", &host, is_in_progress).await;
     }
     // The table's own family, one that vouches, and two more.
     let mut sizes = Vec::new();

@@ -37,12 +37,12 @@ async fn lose_each(calls: impl Iterator<Item = Call>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_be_made_twice_is_made_again_after_a_lost_answer() {
+async fn idempotent_calls_are_retried_after_a_lost_response() {
     lose_each(Call::ALL.into_iter().filter(|call| call.is_repeated())).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_may_be_made_once_fails_after_a_lost_answer() {
+async fn other_calls_fail_as_unknown_after_a_lost_response() {
     lose_each(Call::ALL.into_iter().filter(|call| !call.is_repeated())).await;
 }
 

@@ -9,7 +9,7 @@ on_every_bigtable! {
     an_older_program_leaves_newer_columns
     an_older_program_keeps_a_row_that_is_there
     an_older_program_leaves_newer_families
-    a_table_goes_with_all_of_its_columns
+    deleting_a_table_deletes_columns_that_the_program_lacks
     an_older_program_vouches_for_the_same_layout
 }
 
@@ -68,7 +68,7 @@ async fn an_older_program_leaves_newer_families(client: Client) {
     assert_eq!(newer.get(&key).await.unwrap(), Some(Tagged { id: 2, card: None, ..row }));
 }
 
-async fn a_table_goes_with_all_of_its_columns(client: Client) {
+async fn deleting_a_table_deletes_columns_that_the_program_lacks(client: Client) {
     let newer = client.table::<AccountKey, Tagged>("accounts");
     assert!(newer.create_if_absent().await.unwrap());
     client.table::<AccountKey, OlderAccount>("accounts").delete_table().await.unwrap();

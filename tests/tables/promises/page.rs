@@ -237,7 +237,7 @@ fn every_cell_names_a_test() {
 
 /// Requests that change tables carry no timestamp, so they do not depend on clocks.
 #[test]
-fn requests_about_tables_have_no_time() {
+fn requests_that_change_tables_carry_no_timestamp() {
     let proto = fs::read_to_string(root().join("keyderive-proto/proto/admin.proto")).unwrap();
     for message in
         ["CreateTableRequest", "DeleteTableRequest", "ModifyColumnFamiliesRequest", "DropRowRangeRequest"]

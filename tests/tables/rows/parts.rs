@@ -14,7 +14,7 @@ on_every_bigtable! {
     an_update_of_nothing_sends_nothing
     an_update_is_made_under_a_condition
     a_fault_of_an_update_is_raised_when_it_is_made
-    columns_of_families_count_and_grow
+    columns_of_families_are_incremented_and_appended_to
     conditions_name_columns_of_families
     versions_are_put_and_merged
     a_newer_version_does_not_hide_a_timestamped_one
@@ -106,7 +106,7 @@ async fn a_fault_of_an_update_is_raised_when_it_is_made(client: Client) {
     assert!(!pages.exists(&key("/")).await.unwrap());
 }
 
-async fn columns_of_families_count_and_grow(client: Client) {
+async fn columns_of_families_are_incremented_and_appended_to(client: Client) {
     let pages = pages(&client).await;
     pages.put(&key("/"), &page()).await.unwrap();
     assert_eq!(pages.increment(&key("/"), "daily:METER:0015", 41).await.unwrap(), 42);

@@ -13,8 +13,8 @@ use crate::servers::on_every_bigtable;
 on_every_bigtable! {
     the_bare_name_of_a_family_is_no_column
     a_column_has_a_family_and_a_name
-    a_family_is_set_to_columns_alone
-    a_condition_without_a_change_is_read
+    a_family_is_set_only_to_a_struct_or_a_map
+    a_condition_without_a_change_is_evaluated
     a_condition_on_a_timestamp_that_no_version_has_is_refused
     a_family_that_keeps_one_version_is_refused
     one_column_of_two_fields_is_refused
@@ -73,7 +73,7 @@ async fn a_column_has_a_family_and_a_name(client: Client) {
     refused(&pages.delete_if(&key, Condition::column_version("daily:", 1000)).await.unwrap_err(), text);
 }
 
-async fn a_family_is_set_to_columns_alone(client: Client) {
+async fn a_family_is_set_only_to_a_struct_or_a_map(client: Client) {
     let pages = pages(&client).await;
     let text = "column `cf:stats` is not a column: `stats` is a column family of the row type; set it to a struct or a map";
     refused(&pages.update(&key("/")).set("stats", "none").await.unwrap_err(), text);
@@ -84,7 +84,7 @@ async fn a_family_is_set_to_columns_alone(client: Client) {
     assert_eq!(pages.get(&key("/")).await.unwrap(), Some(Page { title: "t".into(), ..Page::default() }));
 }
 
-async fn a_condition_without_a_change_is_read(client: Client) {
+async fn a_condition_without_a_change_is_evaluated(client: Client) {
     let pages = pages(&client).await;
     let holds = async |condition| pages.update(&key("/")).only_if(condition).await.unwrap();
     assert!(!holds(Condition::row_exists()).await);

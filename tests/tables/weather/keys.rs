@@ -17,7 +17,7 @@ pub(super) trait Observed: Planned {
 }
 
 /// A station's days are spread over the buckets; within a day the newest observation comes first. Days are text,
-/// because prefixes of such dense text have neighbours.
+/// so that a prefix has other rows right beside its own.
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 8, over = "origin,date")]
 pub(super) struct ByStation {

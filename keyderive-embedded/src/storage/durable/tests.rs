@@ -24,8 +24,8 @@ struct TestFile {
     bytes: Arc<InMemoryBackend>,
     fault: Arc<AtomicU8>,
     syncs: Arc<AtomicUsize>,
-    disk: Arc<Mutex<()>>,
-    power: Arc<Mutex<Option<faults::Power>>>,
+    sync_gate: Arc<Mutex<()>>,
+    faulty_disk: Arc<Mutex<Option<faults::FaultyDisk>>>,
 }
 
 const NONE: u8 = 0;
@@ -38,8 +38,8 @@ impl TestFile {
             bytes: Arc::new(InMemoryBackend::new()),
             fault: Arc::new(AtomicU8::new(NONE)),
             syncs: Arc::default(),
-            disk: Arc::default(),
-            power: Arc::default(),
+            sync_gate: Arc::default(),
+            faulty_disk: Arc::default(),
         }
     }
 
@@ -50,7 +50,7 @@ impl TestFile {
 
     /// Blocks syncs until the guard is dropped.
     fn hold_syncs(&self) -> MutexGuard<'_, ()> {
-        self.disk.lock().unwrap()
+        self.sync_gate.lock().unwrap()
     }
 
     fn set_fault(&self, fault: u8) {
@@ -99,9 +99,9 @@ impl StorageBackend for TestFile {
 
     fn sync_data(&self) -> io::Result<()> {
         self.meet_fault()?;
-        drop(self.disk.lock());
-        if let Some(power) = &mut *self.power.lock().unwrap() {
-            power.sync(self.bytes.len()?)?;
+        drop(self.sync_gate.lock());
+        if let Some(disk) = &mut *self.faulty_disk.lock().unwrap() {
+            disk.sync(self.bytes.len()?)?;
         }
         self.syncs.fetch_add(1, Ordering::Relaxed);
         Ok(())
@@ -109,8 +109,8 @@ impl StorageBackend for TestFile {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.meet_fault()?;
-        if let Some(power) = &mut *self.power.lock().unwrap() {
-            power.write(offset, data)?;
+        if let Some(disk) = &mut *self.faulty_disk.lock().unwrap() {
+            disk.write(offset, data)?;
         }
         self.bytes.write(offset, data)
     }
@@ -240,7 +240,7 @@ fn a_page_of_large_rows_is_short() {
 }
 
 #[test]
-fn a_file_is_for_one() {
+fn a_file_can_be_open_only_once() {
     let path = TestPath::new("one");
     let durable = FileStorage::open(&path.0).unwrap();
     let error = FileStorage::open(&path.0).err().unwrap();
@@ -251,7 +251,7 @@ fn a_file_is_for_one() {
 }
 
 #[test]
-fn a_newer_format_is_refused_and_an_older_one_brought_up() {
+fn a_newer_format_is_refused_and_an_older_one_migrated() {
     let file = filled();
     downgrade(Arc::new(file.clone()), 7);
     let error = file.open().err().unwrap();
@@ -287,19 +287,19 @@ fn files_of_others_are_refused_and_left_alone() {
 }
 
 #[test]
-fn a_file_whose_making_was_cut_off_is_made_anew() {
+fn a_file_whose_creation_was_cut_off_is_created_again() {
     let whole = {
         let file = TestFile::new();
         drop(file.open().unwrap());
         file.contents()
     };
-    let mut without_head = whole.clone();
-    without_head.fill(0);
+    let mut without_header = whole.clone();
+    without_header.fill(0);
     let without_magic = TestFile::of(&whole);
-    let mut head = whole[..320].to_vec();
-    head[..9].fill(0);
-    ChecksummedFile::new(SharedFile::new(Arc::new(without_magic.clone()))).write(0, &head).unwrap();
-    for file in [TestFile::of(&without_head), without_magic] {
+    let mut header = whole[..320].to_vec();
+    header[..9].fill(0);
+    ChecksummedFile::new(SharedFile::new(Arc::new(without_magic.clone()))).write(0, &header).unwrap();
+    for file in [TestFile::of(&without_header), without_magic] {
         let durable = file.open().unwrap();
         durable.put_table(TABLE, definition()).unwrap();
         durable.commit(0).unwrap();
@@ -309,7 +309,7 @@ fn a_file_whose_making_was_cut_off_is_made_anew() {
 }
 
 #[test]
-fn a_flipped_bit_of_the_head_shows() {
+fn a_flipped_bit_of_the_header_is_detected() {
     let contents = filled().contents();
     for byte in 0..336 {
         let mut damaged = contents.clone();
@@ -360,7 +360,7 @@ fn damage_under_an_open_file_is_named_by_its_row() {
 }
 
 #[test]
-fn a_panic_of_redb_is_an_error_and_the_last() {
+fn after_a_panic_of_redb_every_call_fails() {
     let file = filled();
     let durable = file.open().unwrap();
     durable.put_rows(TABLE, encoded(vec![row("000", "lost")])).unwrap();

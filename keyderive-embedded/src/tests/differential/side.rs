@@ -27,7 +27,7 @@ use crate::{Bigtable, BoxFuture};
 /// Only `reverse_scans`, so that neither side reports scanned rows.
 const REVERSE_SCANS: &str = "CAE=";
 
-/// No limit on message sizes.
+/// The largest message, far above what the tests send.
 const MESSAGE_BYTES: usize = 256 << 20;
 
 #[derive(Clone)]

@@ -217,7 +217,7 @@ fn a_value_in_pieces_keeps_its_labels_and_its_neighbours() {
 }
 
 #[test]
-fn a_scan_marker_comes_between_rows_and_in_order() {
+fn a_scanned_key_comes_between_rows_and_in_order() {
     let row = |key| commit(cell(key, "1"));
     let merge = |reversed, messages: Vec<(Vec<CellChunk>, &'static str)>| {
         let messages = messages.into_iter().map(|(chunks, marker)| response(chunks, marker));
@@ -233,7 +233,7 @@ fn a_scan_marker_comes_between_rows_and_in_order() {
 }
 
 #[test]
-fn a_scan_marker_takes_its_place_among_the_chunks() {
+fn a_scanned_key_takes_its_place_among_the_chunks() {
     let row = |key| commit(cell(key, "1"));
     for (reversed, marker, next, goes_on) in [
         (false, "a", "c", true),

@@ -36,7 +36,7 @@ async fn connections_to_the_cloud_are_primed_before_the_client_is_returned() {
         );
     }
     use_each(&client).await;
-    assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 1, 2, 3]);
+    assert_eq!(fleet.take_connections("SampleRowKeys"), [0, 1, 2, 3]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -45,7 +45,7 @@ async fn priming_and_the_number_of_connections_can_be_set() {
     let client = fleet.cloud(Client::builder().prime(false).channels(2)).await;
     assert!(fleet.take_seen().is_empty());
     use_each(&client).await;
-    assert_eq!(fleet.take_lines("SampleRowKeys"), [0, 0, 1, 1]);
+    assert_eq!(fleet.take_connections("SampleRowKeys"), [0, 0, 1, 1]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -54,12 +54,12 @@ async fn a_connection_that_cannot_be_primed_is_used_all_the_same() {
     fleet.refuse(|seen| (seen.rpc == "PingAndWarm").then(|| Status::internal("not now")));
     let client = fleet.cloud(Client::builder()).await;
     // Pings are not retried.
-    assert_eq!(fleet.take_lines("PingAndWarm"), [0, 1, 2, 3]);
+    assert_eq!(fleet.take_connections("PingAndWarm"), [0, 1, 2, 3]);
     use_each(&client).await;
     sleep(50 * MINUTE).await;
-    assert_eq!(fleet.take_lines("PingAndWarm"), [4, 5, 6, 7]);
+    assert_eq!(fleet.take_connections("PingAndWarm"), [4, 5, 6, 7]);
     use_each(&client).await;
-    assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
+    assert_eq!(fleet.take_connections("SampleRowKeys"), [4, 5, 6, 7]);
 }
 
 #[tokio::test(start_paused = true)]
@@ -81,7 +81,7 @@ async fn connections_are_renewed_before_their_hour_and_not_all_at_once() {
     primed.retain(|seen| seen.rpc == "PingAndWarm");
     assert_eq!(primed.len(), 4);
     use_each(&client).await;
-    assert_eq!(fleet.take_lines("SampleRowKeys"), [4, 5, 6, 7]);
+    assert_eq!(fleet.take_connections("SampleRowKeys"), [4, 5, 6, 7]);
     // Renewed connections are renewed again.
     sleep(50 * MINUTE).await;
     assert_eq!(fleet.dialed(), 12);
@@ -111,7 +111,7 @@ async fn an_old_connection_ends_with_its_last_request() {
     let lease = client.inner.channels.lease(None).unwrap();
     sleep(50 * MINUTE).await;
     use_each(&client).await;
-    assert_eq!(fleet.take_lines("SampleRowKeys"), [1; 4]);
+    assert_eq!(fleet.take_connections("SampleRowKeys"), [1; 4]);
     assert!(fleet.is_open(0));
     drop(lease);
     assert!(!fleet.is_open(0) && fleet.is_open(1));
@@ -197,7 +197,7 @@ async fn scans_with_many_streams_have_connections_of_their_own() {
     for high_fan_out in [false, true, true, false] {
         let rows = client.read_rows("t", ReadRows { high_fan_out, ..ReadRows::all() });
         assert!(rows.try_collect::<Vec<_>>().await.unwrap().is_empty());
-        lines.extend(fleet.take_lines("ReadRows"));
+        lines.extend(fleet.take_connections("ReadRows"));
     }
     assert_eq!(lines, [lines[0], lines[1], lines[1], lines[0]]);
     assert_ne!(lines[0], lines[1]);
@@ -214,5 +214,5 @@ async fn messages_may_be_large_on_a_renewed_connection_too() {
     client.mutate_row("t", "k".into(), vec![Mutation::set("f", "q", 0, large.clone())]).await.unwrap();
     let row = client.read_row("t", "k".into(), None).await.unwrap().unwrap();
     assert!(row.cells().next().unwrap().value() == large);
-    assert_eq!(fleet.take_lines("ReadRows"), [1]);
+    assert_eq!(fleet.take_connections("ReadRows"), [1]);
 }

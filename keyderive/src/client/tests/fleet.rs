@@ -79,7 +79,7 @@ impl Fleet {
     }
 
     /// The numbers of the connections of the requests for `rpc` since the last call, in order.
-    pub(super) fn take_lines(&self, rpc: &str) -> Vec<usize> {
+    pub(super) fn take_connections(&self, rpc: &str) -> Vec<usize> {
         let mut lines: Vec<usize> =
             self.take_seen().into_iter().filter(|seen| seen.rpc == rpc).map(|seen| seen.line).collect();
         lines.sort_unstable();

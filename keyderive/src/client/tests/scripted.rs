@@ -28,7 +28,7 @@ async fn write_three(answer: Answer) -> Vec<Result<(), Error>> {
 }
 
 #[tokio::test]
-async fn data_rpcs_are_routed_and_say_what_the_client_can() {
+async fn data_rpcs_are_routed_and_name_the_features_of_the_client() {
     let mock = Mock::new()
         .on(Rpc::MutateRow, Answer::written())
         .on(Rpc::ReadRows, Answer::new())

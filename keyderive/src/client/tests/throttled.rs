@@ -95,6 +95,6 @@ async fn only_a_throttled_client_says_that_it_is() {
     let requests = mock.requests();
     let features: Vec<_> =
         requests.iter().map(|request| request.header("bigtable-features").unwrap()).collect();
-    // Bits 3 and 5 between those of every client.
+    // The fields 3 and 5 of `FeatureFlags`, between those that every client sets.
     assert_eq!(features, ["CAEgATABOAE=", "CAEYASABKAEwATgB"]);
 }

@@ -58,7 +58,7 @@ fn sent(fleet: &Fleet) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_attempt_has_a_token_of_its_own() {
+async fn each_operation_has_a_token_of_its_own() {
     let fleet = Fleet::new();
     let client = client(&fleet, Tokens::new(numbered)).await;
     let mut left = 2;

@@ -205,7 +205,7 @@ fn successive_rows_are_those_of_the_generated_messages() {
 }
 
 #[test]
-fn mutations_that_add_are_applied_once() {
+fn mutations_that_add_are_not_idempotent() {
     let replay = |mutation| Mutations::from(vec![mutation]).idempotency();
     assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Idempotency::NotIdempotent);
     assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Idempotency::NotIdempotent);

@@ -12,7 +12,7 @@ use super::super::ordered::{read_int, write_int};
 use super::super::show::{Hex, Readable};
 use super::{BitReverse, Desc, Ordered, Pad, ReverseTs, Text};
 
-/// The first integer after a bound, if the type has one.
+/// The first integer after the cut on `$side` of `$bound`, if the type has one.
 ///
 /// Using the next integer gives one cut between two neighbours, so an empty range is recognized as empty.
 macro_rules! first_after {
@@ -24,7 +24,8 @@ macro_rules! first_after {
     };
 }
 
-/// The last integer before a bound, if the type has one: in reversed bytes the cut is just before this one.
+/// The last integer before the cut on `$side` of `$bound`, if the type has one. In reversed bytes, the
+/// cut is just before it.
 macro_rules! last_before {
     ($bound:ident, $side:ident) => {
         match $side {

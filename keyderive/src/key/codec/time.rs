@@ -453,7 +453,7 @@ impl Scale {
     fn cut(self, at: UnixInstant, side: Side) -> Cut {
         let step = at.nanos.div_euclid(self.step);
         let on_step = step * self.step == at.nanos && !at.in_leap_second;
-        // The cut is just before the bytes of the next step, or in reversed bytes of the step before that.
+        // The cut is just before the bytes of the next step; if bytes are reversed, before those of the previous one.
         let next = if on_step && side == Side::Before { step } else { step + 1 };
         let reversed = self.order.is_reversed();
         match self.number(if reversed { next - 1 } else { next }) {

@@ -49,8 +49,8 @@ struct Partition {
     in_flight: InFlightRows,
 }
 
-/// The key where a partition begins, and before it the key's first eight bytes as a number, which distinguish most keys.
-/// The first start is empty.
+/// The first eight bytes of a key as a number, which distinguish most keys, and the key: where a partition begins, or
+/// that of a row, to find its partition. The first partition begins at the empty key.
 struct Start<T = Bytes>(u64, T);
 
 impl<T: AsRef<[u8]>> Start<T> {

@@ -61,7 +61,7 @@ pub struct FailedRow {
     pub(super) error: Error,
 }
 
-/// A load that ended before its input did, or that failed rows by [`LoadReport::all_written`].
+/// A load that ended before its input did; or, from [`LoadReport::all_written`], one in which rows failed.
 ///
 /// [`report`](Self::report) says what was done, and its [checkpoint](LoadReport::checkpoint) is where to resume the load.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub struct LoadError {
     pub(super) reason: Reason,
 }
 
-/// Why a load ended before its input did.
+/// Why a load is an error.
 #[derive(Debug)]
 pub(super) enum Reason {
     /// The table or the checkpoint failed before the first row.
@@ -537,7 +537,7 @@ impl LowWater {
         index
     }
 
-    /// Marks an item as written, or as superseded.
+    /// Marks an item as done: its row is written, or existed and was kept, or gave way to a later row with its key.
     pub(super) fn settle(&mut self, index: u64) {
         self.clear(index);
         self.failed.remove(&index);

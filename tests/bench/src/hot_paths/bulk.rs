@@ -8,7 +8,7 @@ use tonic::transport::Channel;
 
 use super::data::{FAMILY, Outcome, Reading, cell_written, varied};
 use super::report::{Comparison, Line, Table, Targets};
-use super::server::{Server, Taking, Written};
+use super::server::{AcceptWrites, Server, Written};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, raw, write_floor};
 use crate::EventKey;
@@ -23,7 +23,7 @@ const LOOK_AHEAD: usize = 64 * 1024 * 1024;
 pub(super) fn measure(size: Size) -> Result<Table, Failure> {
     let rows = varied(size.rows);
     let written = Arc::new(Written::default());
-    let server = Server::start(Taking::new(Arc::clone(&written)));
+    let server = Server::start(AcceptWrites::new(Arc::clone(&written)));
     let runtime = turns::runtime()?;
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;

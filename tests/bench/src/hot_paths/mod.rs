@@ -1,5 +1,5 @@
-//! The paths that carry most traffic, each compared with its peer and its floor: scans, ordered merges, bulk writes,
-//! keys.
+//! The paths that carry most traffic: scans, ordered merges, bulk writes, keys. Each is compared with its peer, another
+//! client or encoder, and its floor, code written by hand for one key type and row type.
 //!
 //! Clients run on one thread, pinned to one core, against a scripted server on another core with prepared answers:
 //! messages of 999 chunks, rows of 3 small cells. The measure is the processor time of the client's thread, user and
@@ -62,7 +62,7 @@ impl fmt::Display for Section {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// The rows of each scan and each merge; a bulk write takes a quarter of them, and keys a tenth, up to 10,000.
+    /// The rows of each scan, merge and bulk write; keys take a tenth of them, up to 10,000.
     pub rows: u32,
     /// How many times each path is timed.
     pub runs: usize,

@@ -32,7 +32,7 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
         Path::new("transport only, nothing parsed", bytes, || transport_only(&channel)),
         Path::new("by hand, borrowed typed rows", read, || by_hand_borrowed(&channel)),
         Path::new("by hand, owned typed rows", read, || by_hand_owned(&channel)),
-        Path::new("generated messages, chunks counted", count, || generated(&channel)),
+        Path::new("decoded into generated messages, chunks only counted", count, || generated(&channel)),
         Path::new("keyderive, owned typed rows", read, || owned(&client)),
         Path::new("keyderive, borrowed typed rows", read, || borrowed(&client)),
     ];

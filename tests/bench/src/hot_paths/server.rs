@@ -178,14 +178,14 @@ fn count_entries(mut request: &[u8]) -> usize {
 }
 
 /// Answers every write with success.
-pub(super) struct Taking {
+pub(super) struct AcceptWrites {
     written: Arc<Written>,
     /// The encoded outcomes of `MAX_ENTRIES` entries, and where each of them ends.
     outcomes: Bytes,
     ends: Vec<usize>,
 }
 
-impl Taking {
+impl AcceptWrites {
     pub(super) fn new(written: Arc<Written>) -> Self {
         let mut outcomes = Vec::new();
         let mut ends = vec![0];
@@ -200,7 +200,7 @@ impl Taking {
     }
 }
 
-impl Script for Taking {
+impl Script for AcceptWrites {
     fn answer(&self, request: &Request) -> Answer {
         let entries = self.written.add(&request.message);
         Answer::stream(std::iter::once(self.outcomes.slice(..self.ends[entries])))

@@ -1,5 +1,5 @@
-//! `MutateRows` requests by hand, for this key and this row and no others: in input order, each in one buffer whose
-//! size is computed before a byte is written; and read ahead, sorted, and spread over the buckets.
+//! `MutateRows` requests by hand, for this key and this row and no others: in input order; and
+//! read ahead, sorted, and spread over the buckets.
 
 use std::ops::Range;
 
@@ -140,14 +140,14 @@ impl Held {
 #[inline]
 fn entry(key: &[u8], row: &Reading, micros: u64, out: &mut Vec<u8>) {
     let time = varint_len(micros);
-    let number = set_cell_len(b"celsius", 8, time);
+    let celsius = set_cell_len(b"celsius", 8, time);
     let humidity = set_cell_len(b"humidity", 8, time);
     let station = set_cell_len(b"station", row.station.len(), time);
-    let mutations = [number, humidity, station].map(|len| field_len(field_len(len))).iter().sum::<usize>();
+    let mutations = [celsius, humidity, station].map(|len| field_len(field_len(len))).iter().sum::<usize>();
     out.push(ENTRIES);
     varint((field_len(key.len()) + mutations) as u64, out);
     field(ROW_KEY, key, out);
-    set_cell(number, b"celsius", &row.celsius.to_be_bytes(), micros, out);
+    set_cell(celsius, b"celsius", &row.celsius.to_be_bytes(), micros, out);
     set_cell(humidity, b"humidity", &row.humidity.to_be_bytes(), micros, out);
     set_cell(station, b"station", row.station.as_bytes(), micros, out);
 }

@@ -51,7 +51,7 @@ fn at_depth(message: data::RowFilter, depth: u8) -> Result<RowFilter, Status> {
 /// The filters of a chain or an interleave; the service requires at least two.
 fn parts(filters: Vec<data::RowFilter>, depth: u8) -> Result<Vec<RowFilter>, Status> {
     if filters.len() < 2 {
-        return Err(refused("a chain and an interleave have two filters at least"));
+        return Err(refused("a chain and an interleave need at least two filters"));
     }
     filters.into_iter().map(|filter| at_depth(filter, depth)).collect()
 }
@@ -62,7 +62,7 @@ fn conditional(condition: Condition, depth: u8) -> Result<RowFilter, Status> {
         filter.map_or_else(|| Ok(RowFilter::block_all()), |filter| at_depth(*filter, depth))
     };
     let Some(predicate) = condition.predicate_filter else {
-        return Err(refused("a condition has a predicate"));
+        return Err(refused("a condition has no predicate"));
     };
     Ok(RowFilter::condition(
         at_depth(*predicate, depth)?,
@@ -132,11 +132,14 @@ pub(super) fn micros(range: data::TimestampRange) -> Result<(i64, i64), Status> 
     if is_whole && (end == 0 || start < end) {
         return Ok((start, end));
     }
-    Err(refused("a range of timestamps is one of whole milliseconds, and not empty"))
+    Err(refused("a range of timestamps must be of whole milliseconds, and not empty"))
 }
 
 fn count(cells: i32) -> Result<u32, Status> {
-    u32::try_from(cells).ok().filter(|cells| *cells > 0).ok_or_else(|| refused("a count of cells is above 0"))
+    u32::try_from(cells)
+        .ok()
+        .filter(|cells| *cells > 0)
+        .ok_or_else(|| refused("a count of cells must be above 0"))
 }
 
 fn refused(reason: &str) -> Status {

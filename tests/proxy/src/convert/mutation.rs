@@ -26,7 +26,7 @@ fn mutation(message: data::Mutation) -> Result<Mutation, Status> {
                 Some(Kind::IntValue(amount)) => {
                     Ok(Mutation::add_to_cell(add.family_name, qualifier, timestamp, amount))
                 }
-                _ => Err(refused("what is added to a cell is an integer")),
+                _ => Err(refused("what is added to a cell must be an integer")),
             }
         }
         Some(mutation::Mutation::MergeToCell(merge)) => {
@@ -35,7 +35,7 @@ fn mutation(message: data::Mutation) -> Result<Mutation, Status> {
                 Some(Kind::RawValue(state)) => {
                     Ok(Mutation::merge_to_cell(merge.family_name, qualifier, timestamp, state))
                 }
-                _ => Err(refused("what is merged into a cell is a raw value")),
+                _ => Err(refused("what is merged into a cell must be a raw value")),
             }
         }
         Some(mutation::Mutation::DeleteFromColumn(delete)) => delete_from_column(delete),
@@ -66,7 +66,7 @@ fn delete_from_column(delete: DeleteFromColumn) -> Result<Mutation, Status> {
 fn aggregate(column: Option<data::Value>, time: Option<data::Value>) -> Result<(Bytes, i64), Status> {
     match (kind(column), kind(time)) {
         (Some(Kind::RawValue(column)), Some(Kind::RawTimestampMicros(time))) => Ok((column, time)),
-        _ => Err(refused("an aggregate's cell has a raw qualifier and a raw timestamp")),
+        _ => Err(refused("an aggregate's cell must have a raw qualifier and a raw timestamp")),
     }
 }
 

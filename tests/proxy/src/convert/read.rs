@@ -11,7 +11,7 @@ use super::optional_filter;
 /// The rows of a request: all rows if it names none.
 pub(crate) fn read_rows(request: data::ReadRowsRequest) -> Result<ReadRows, Status> {
     let limit = u64::try_from(request.rows_limit)
-        .map_err(|_| Status::invalid_argument("a limit is not below zero"))?;
+        .map_err(|_| Status::invalid_argument("the row limit is below zero"))?;
     let rows = request.rows.unwrap_or_default();
     let mut read = match (rows.row_keys.is_empty(), rows.row_ranges.is_empty()) {
         (true, true) => ReadRows::all(),

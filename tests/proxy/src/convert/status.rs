@@ -10,7 +10,7 @@ pub(crate) fn ok() -> Status {
     Status::default()
 }
 
-/// An operation failed.
+/// The status of a failed operation.
 pub(crate) fn of_error(error: &Error) -> Status {
     let code = error.grpc_code().unwrap_or(Code::Unknown.into());
     Status { code, message: error.to_string(), details: Vec::new() }

@@ -4,7 +4,7 @@ use super::*;
 
 /// A disk that may fail or lose power.
 #[derive(Debug)]
-pub(super) struct Power {
+pub(super) struct FaultyDisk {
     kept: Vec<u8>,
     /// What was written since the last sync. After a failed sync, reads return it, but it is never written to the disk.
     unsynced: Vec<(u64, Vec<u8>)>,
@@ -15,7 +15,7 @@ pub(super) struct Power {
     has_failed: bool,
 }
 
-impl Power {
+impl FaultyDisk {
     fn meet_fault(&mut self) -> io::Result<()> {
         if self.succeeding > 0 {
             self.succeeding -= 1;
@@ -49,21 +49,21 @@ impl TestFile {
     /// Makes `failing` writes and syncs fail after the next `succeeding` ones.
     fn fail_after(&self, succeeding: usize, failing: usize) {
         let kept = self.contents();
-        let power = Power { kept, unsynced: Vec::new(), succeeding, failing, has_failed: false };
-        *self.power.lock().unwrap() = Some(power);
+        let disk = FaultyDisk { kept, unsynced: Vec::new(), succeeding, failing, has_failed: false };
+        *self.faulty_disk.lock().unwrap() = Some(disk);
     }
 
     fn works(&self) {
-        self.power.lock().unwrap().as_mut().unwrap().failing = 0;
+        self.faulty_disk.lock().unwrap().as_mut().unwrap().failing = 0;
     }
 
     fn has_failed(&self) -> bool {
-        self.power.lock().unwrap().as_ref().unwrap().has_failed
+        self.faulty_disk.lock().unwrap().as_ref().unwrap().has_failed
     }
 
     /// The rows after a power failure.
     fn after_a_power_failure(&self) -> RowPage {
-        let kept = self.power.lock().unwrap().as_ref().unwrap().kept.clone();
+        let kept = self.faulty_disk.lock().unwrap().as_ref().unwrap().kept.clone();
         all(&TestFile::of(&kept).open().unwrap()).unwrap()
     }
 }
@@ -98,7 +98,7 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
             rows()
         }
     };
-    let place = format!("{failing} faults after {succeeding} writes and waits");
+    let place = format!("{failing} faults after {succeeding} writes and syncs");
     if written.is_ok() || failing == 1 {
         assert_eq!(all(&durable).unwrap(), rows, "{place}");
         assert_eq!(file.after_a_power_failure(), rows, "{place}");
@@ -121,7 +121,7 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
 #[test]
 fn a_disk_that_fails_once_loses_nothing_that_was_acknowledged() {
     let failed = (0..100).take_while(|succeeding| fails_and_works_again(*succeeding, 1)).count();
-    // At least a page, a head and a sync, twice.
+    // At least a page, a header and a sync, twice.
     assert!((6..100).contains(&failed), "{failed} places");
 }
 
@@ -135,7 +135,7 @@ fn a_disk_that_is_full_for_a_while_is_used_again() {
 fn a_full_disk_allows_reads_and_no_writes() {
     let file = filled();
     let durable = file.open().unwrap();
-    // The head, and then a page.
+    // The header, and then a page.
     file.fail_after(1, 1);
     let large = "v".repeat(100_000);
     durable.put_rows(TABLE, encoded(vec![row("large", &large)])).unwrap();

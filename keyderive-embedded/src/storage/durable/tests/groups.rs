@@ -47,10 +47,10 @@ async fn what_waits_for_the_disk_shares_a_commit() {
     drop(slow);
     assert!(join_all(writes).await.iter().all(Result::is_ok));
     let elapsed = begun.elapsed();
-    // One of the first write, the blocked one, and one for the rest; a further one only after the time of a group.
+    // Three commits: of the first write, the blocked one, and one of the rest. Others only after the time of a group.
     let most = 3 + (elapsed.as_nanos() / GROUP_TIME.as_nanos()) as usize;
-    let waits = file.syncs() - before;
-    assert!(waits <= most * of_one, "{waits} waits for the disk in {elapsed:?}");
+    let syncs = file.syncs() - before;
+    assert!(syncs <= most * of_one, "{syncs} syncs in {elapsed:?}");
     drop(worker);
     assert_eq!(all(&file.open().unwrap()).unwrap().len(), 300 + 1 + 200);
 }
@@ -97,9 +97,9 @@ async fn a_write_that_panics_is_an_error_of_its_own() {
 }
 
 /// A machine's clock, which can be wrong.
-struct Told(i64);
+struct FixedClock(i64);
 
-impl Clock for Told {
+impl Clock for FixedClock {
     fn now_micros(&self) -> i64 {
         self.0
     }
@@ -109,17 +109,17 @@ impl Clock for Told {
 fn the_clock_does_not_step_back_when_a_file_is_opened_again() {
     let file = filled();
     let later = {
-        let store = Store::new(file.open().unwrap(), Told(5_000_000));
+        let store = Store::new(file.open().unwrap(), FixedClock(5_000_000));
         let later = store.now_micros();
         store.change(&change("k")).unwrap();
         store.commit().unwrap();
         later
     };
-    let store = Store::new(file.open().unwrap(), Told(1_000_000));
+    let store = Store::new(file.open().unwrap(), FixedClock(1_000_000));
     assert_eq!(store.now_micros(), later);
     drop(store);
     // A file of a release that did not store the time.
     downgrade(Arc::new(file.clone()), 1);
-    let store = Store::new(file.open().unwrap(), Told(1_000_000));
+    let store = Store::new(file.open().unwrap(), FixedClock(1_000_000));
     assert_eq!(store.now_micros(), 1_000_000);
 }

@@ -88,19 +88,25 @@ async fn what_reads_is_sent_again_and_what_changes_is_not() {
     let error = client(&failing(&[Code::AlreadyExists])).create_table("t", NewTable::default()).await;
     assert!(!error.unwrap_err().is_outcome_unknown());
 
-    fn open(error: &Error, mock: &Mock) {
+    fn assert_outcome_is_unknown(error: &Error, mock: &Mock) {
         assert!(error.is_unavailable() && calls(mock) == 1, "{error}");
         assert!(error.is_outcome_unknown() && !error.is_retryable(), "{error}");
     }
     let once = || failing(&[Code::Unavailable]);
     let mock = once();
-    open(&client(&mock).create_table("t", NewTable::default()).await.unwrap_err(), &mock);
+    assert_outcome_is_unknown(
+        &client(&mock).create_table("t", NewTable::default()).await.unwrap_err(),
+        &mock,
+    );
     let mock = once();
-    open(&client(&mock).delete_table("t").await.unwrap_err(), &mock);
+    assert_outcome_is_unknown(&client(&mock).delete_table("t").await.unwrap_err(), &mock);
     let mock = once();
-    open(&client(&mock).modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err(), &mock);
+    assert_outcome_is_unknown(
+        &client(&mock).modify_families("t", vec![FamilyChange::drop("f")]).await.unwrap_err(),
+        &mock,
+    );
     let mock = once();
-    open(&client(&mock).drop_row_range("t", "a".into()).await.unwrap_err(), &mock);
+    assert_outcome_is_unknown(&client(&mock).drop_row_range("t", "a".into()).await.unwrap_err(), &mock);
 }
 
 #[tokio::test]
@@ -203,7 +209,7 @@ async fn a_change_of_a_rule_names_what_it_changes() {
 }
 
 #[tokio::test]
-async fn what_no_table_can_be_is_not_sent() {
+async fn an_invalid_declaration_is_not_sent() {
     let mock = succeeding();
     let client = client(&mock);
     let bad = Family::new("cf", GcRule::max_versions(0));

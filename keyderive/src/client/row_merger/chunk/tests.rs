@@ -63,7 +63,7 @@ fn assert_same(cell: WholeCell, chunk: &Chunk, message: &[u8]) {
     assert!(chunk.labels.is_empty() && chunk.value_size == 0, "{message:02x?}");
 }
 
-/// The same by the generated messages, where a status that does not hold is none.
+/// What the generated messages read, without statuses that are false, such as `commit_row: false`.
 fn generated(message: &[u8]) -> Option<ReadRowsResponse> {
     let mut response = ReadRowsResponse::decode(message).ok()?;
     for chunk in &mut response.chunks {

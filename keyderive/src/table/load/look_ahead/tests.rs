@@ -38,7 +38,7 @@ fn requests(count: usize, rows: impl Iterator<Item = usize>, look_ahead: usize) 
     }
 }
 
-/// The most requests of one partition in any window of 10 for each partition.
+/// The most requests of one partition among successive ones, ten times as many as there are partitions.
 fn most(count: usize, requests: &[(usize, usize)]) -> usize {
     let most_of = |window: &[(usize, usize)]| {
         let of = |partition| window.iter().filter(|request| request.0 == partition).count();
@@ -329,7 +329,7 @@ fn rows_are_what_was_pushed() {
     let all = || arena_of_keys(keys.iter().map(|key| &key[..]));
     let taken = all();
     let encoded: Vec<&[u8]> = (0..keys.len()).map(|position| taken.row(position).encoded).collect();
-    // Kept in position, and copied.
+    // Kept where they lie in memory, and copied.
     for step in [1, 3] {
         let positions: Vec<usize> = (0..keys.len()).rev().step_by(step).collect();
         let kept = all().retain(positions.clone());
