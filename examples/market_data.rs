@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::row::Row;
+use keyderive::row::RawRow;
 use keyderive::{Client, RowKey};
 use serde::{Deserialize, Serialize};
 
@@ -109,8 +109,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// Prints the names of the stored columns. Names are short, because every cell stores its name. Each prints once,
 /// although a replaced cell stays until the service collects it.
-fn print_columns(row: Option<&Row>) {
-    let cells = row.into_iter().flat_map(Row::cells);
+fn print_columns(row: Option<&RawRow>) {
+    let cells = row.into_iter().flat_map(RawRow::cells);
     let columns: BTreeSet<_> =
         cells.map(|cell| (cell.family(), String::from_utf8_lossy(cell.qualifier()))).collect();
     columns.iter().for_each(|(family, qualifier)| println!("  {family}:{qualifier}"));

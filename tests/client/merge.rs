@@ -1,7 +1,7 @@
 //! Merging chunks into rows, and answers that break the rules of chunks.
 
 use keyderive::client::ReadRows;
-use keyderive::row::Row;
+use keyderive::row::RawRow;
 use keyderive_scripted::{Answer, Chunk, Mock, Rpc, cell, row};
 use tonic::Code;
 
@@ -13,13 +13,13 @@ fn more() -> Chunk {
 }
 
 /// The only row of an answer.
-async fn only_row(answer: Answer) -> Row {
+async fn only_row(answer: Answer) -> RawRow {
     let mock = Mock::new().on(Rpc::ReadRows, answer);
     table(&mock).read_row("k", None).await.unwrap().unwrap()
 }
 
 /// The cells of a row as `family:qualifier@timestamp=value`, then their labels.
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &RawRow) -> Vec<String> {
     let shown = row.cells().map(|cell| {
         let (qualifier, value) = (text(cell.qualifier()), text(cell.value()));
         let column = format!("{}:{qualifier}@{}={value}", cell.family(), cell.timestamp_micros());

@@ -10,7 +10,7 @@ use super::{
     WriterSettings,
 };
 use crate::key::MAX_KEY_LEN;
-use crate::row::{Mutation, ReadModifyWrite, Row, RowFilter};
+use crate::row::{Mutation, RawRow, ReadModifyWrite, RowFilter};
 
 /// A table whose keys are bytes and whose rows are cells, as Bigtable stores them.
 ///
@@ -164,7 +164,7 @@ impl RawTable {
         &self,
         key: impl Into<Bytes>,
         filter: Option<RowFilter>,
-    ) -> Result<Option<Row>, Error> {
+    ) -> Result<Option<RawRow>, Error> {
         let key = key.into();
         match key.len() {
             1..=MAX_KEY_LEN => self.client.read_row(&self.name, key, filter).await,
@@ -298,7 +298,7 @@ impl RawTable {
         &self,
         key: impl Into<Bytes>,
         rules: Vec<ReadModifyWrite>,
-    ) -> Result<Row, Error> {
+    ) -> Result<RawRow, Error> {
         self.client.read_modify_write_row(&self.name, key.into(), rules).await
     }
 

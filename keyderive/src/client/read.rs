@@ -12,7 +12,7 @@ use super::error::Error;
 use super::operation::RpcMethod;
 use super::{Client, StreamGuard, filter};
 use crate::plan::{KeyRange, RequestSize};
-use crate::row::{FilterError, Row, RowFilter};
+use crate::row::{FilterError, RawRow, RowFilter};
 
 pub(crate) use stream::RowCursor;
 pub use stream::RowStream;
@@ -207,11 +207,11 @@ impl Client {
         table: &str,
         key: Bytes,
         filter: Option<RowFilter>,
-    ) -> Result<Option<Row>, Error> {
+    ) -> Result<Option<RawRow>, Error> {
         let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
         let rows = RowStream::new(self.clone(), StreamGuard::default(), RpcMethod::ReadRow, table, request);
         // Read to the end, since an error may follow the row.
-        let rows = rows.try_collect::<Vec<Row>>().await.map_err(|error| error.with_row_key(&key))?;
+        let rows = rows.try_collect::<Vec<RawRow>>().await.map_err(|error| error.with_row_key(&key))?;
         Ok(rows.into_iter().next())
     }
 }

@@ -16,7 +16,7 @@ use bytes::Bytes;
 use self::chunk::{Chunk, Part, Status};
 use self::fast_path::LastNumber;
 use super::read::RequestedRows;
-use crate::row::{CellSpans, Row, RowBuilder, Shown, Span, TooLarge, now_micros};
+use crate::row::{CellSpans, RawRow, RowBuilder, Shown, Span, TooLarge, now_micros};
 
 /// A minute in microseconds, the unit of cell timestamps. Clocks differ by less.
 const MINUTE: i64 = 60_000_000;
@@ -44,7 +44,7 @@ pub(super) struct RowMerger {
     /// The key that the message reports as scanned; empty if it has reported none yet.
     scanned_key: Span,
     /// The current row, complete or not.
-    row: Row,
+    row: RawRow,
     open: Open,
 }
 
@@ -80,7 +80,7 @@ impl RowMerger {
             latest: i64::MAX,
             future_cells: 0,
             scanned_key: Span::default(),
-            row: Row::default(),
+            row: RawRow::default(),
             open: Open::None,
         }
     }
@@ -157,7 +157,7 @@ impl RowMerger {
     /// Calls `f` on the current row and the rows already buffered, at most `max`, until `f` returns false. Returns how
     /// many rows it advanced by.
     #[inline]
-    pub(super) fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) -> u64 {
+    pub(super) fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) -> u64 {
         let mut advanced = 0;
         while f(&self.row) && advanced + 1 < max && self.try_fast_path() {
             advanced += 1;
@@ -167,7 +167,7 @@ impl RowMerger {
 
     /// The current row.
     #[inline]
-    pub(super) fn row(&self) -> &Row {
+    pub(super) fn row(&self) -> &RawRow {
         &self.row
     }
 

@@ -31,7 +31,7 @@ use super::operation::{Idempotency, RpcMethod};
 use super::retry::{self, Payload};
 use super::{Client, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
-use crate::row::{Mutation, ReadModifyWrite, Row, RowBuilder, RowFilter, Rule, TooLarge};
+use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, Rule, TooLarge};
 
 impl Client {
     /// Changes one row: applies all mutations or none.
@@ -165,7 +165,7 @@ impl Client {
         table: &str,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
-    ) -> Result<Row, Error> {
+    ) -> Result<RawRow, Error> {
         check_key(table, &key)?;
         if rules.is_empty() {
             return Err(Error::limit(table, &key, "the write has no increment and no append".to_owned()));
@@ -215,7 +215,7 @@ fn incremented_column(rule: &ReadModifyWrite) -> Option<String> {
     matches!(rule, Rule::Increment(_)).then(|| format!("`{family}:{}`", qualifier.escape_debug()))
 }
 
-fn changed_cells(row: data::Row, key: &[u8]) -> Result<Row, TooLarge> {
+fn changed_cells(row: data::Row, key: &[u8]) -> Result<RawRow, TooLarge> {
     let mut built = RowBuilder::new(key)?;
     for family in row.families {
         for column in family.columns {

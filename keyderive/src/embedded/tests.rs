@@ -10,7 +10,7 @@ use futures_util::TryStreamExt as _;
 
 use crate::client::{Client, Family, GcRule, NewTable, ReadRows};
 use crate::plan::KeyRange;
-use crate::row::{Cell, Mutation, Row, RowFilter};
+use crate::row::{Mutation, RawCell, RawRow, RowFilter};
 
 const TABLE: &str = "events";
 
@@ -81,7 +81,7 @@ fn whole() -> ReadRows {
 }
 
 async fn keys(client: &Client, request: ReadRows) -> Vec<String> {
-    let rows: Vec<Row> = client.read_rows(TABLE, request).try_collect().await.unwrap();
+    let rows: Vec<RawRow> = client.read_rows(TABLE, request).try_collect().await.unwrap();
     rows.iter().map(|row| String::from_utf8(row.key().to_vec()).unwrap()).collect()
 }
 
@@ -110,7 +110,7 @@ async fn what_is_written_is_read() {
     assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
 }
 
-fn shown(cell: Cell<'_>) -> String {
+fn shown(cell: RawCell<'_>) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     format!("{}:{}:{}={}", cell.family(), text(cell.qualifier()), cell.timestamp_micros(), text(cell.value()))
 }
@@ -252,7 +252,7 @@ async fn a_scan_sees_each_row_whole_while_rows_change() {
         .mutate_row(TABLE, key(9_999), vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")])
         .await
         .unwrap();
-    let rest: Vec<Row> = rows.try_collect().await.unwrap();
+    let rest: Vec<RawRow> = rows.try_collect().await.unwrap();
     assert_eq!(first.key(), &key(0));
     assert_eq!(rest.last().unwrap().cells().len(), 2);
 }

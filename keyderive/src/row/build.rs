@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use super::cell::{CellSpans, Row};
+use super::raw::{CellSpans, RawRow};
 use super::span::Span;
 
 /// A row whose parts are copied into one piece of memory.
@@ -64,9 +64,9 @@ impl RowBuilder {
         Ok(())
     }
 
-    pub(crate) fn build(self) -> Row {
+    pub(crate) fn build(self) -> RawRow {
         let Self { bytes, key, cells, labels } = self;
-        Row { bytes: Bytes::from(bytes), key, cells, labels }
+        RawRow { bytes: Bytes::from(bytes), key, cells, labels }
     }
 
     fn name(&mut self, name: Option<&[u8]>, last: Option<Span>) -> Result<Span, TooLarge> {

@@ -15,14 +15,14 @@ use self::row::RowDeserializer;
 use self::untyped::Untyped;
 use super::error::{Fault, RowError};
 use super::shape::{Field, Options, Shape};
-use super::{Cell, CellSlice, Column, Row, Span, is_same_name};
+use super::{CellSlice, Column, RawCell, RawRow, Span, is_same_name};
 
 /// Reads the columns of `family`, the newest version of each, and the families that the row type, which is of this
 /// shape, has beside it.
 ///
 /// The marker of a row without columns is not a column; columns that the value does not know are ignored.
 pub(crate) fn from_row<'de, R: Deserialize<'de>>(
-    row: &'de Row,
+    row: &'de RawRow,
     family: &str,
     shape: &Shape,
 ) -> Result<R, RowError> {
@@ -97,7 +97,7 @@ struct Again<'de> {
 /// Where the first cell has the name of this family, where all cells are of it: they come in the order of their families.
 #[inline(always)]
 fn own_family(cells: CellSlice<'_>, family: &str) -> Option<Span> {
-    let is_own = |cell: &Cell<'_>| is_same_name(cell.family_bytes(), family.as_bytes());
+    let is_own = |cell: &RawCell<'_>| is_same_name(cell.family_bytes(), family.as_bytes());
     let (own, _) = cells.first().filter(is_own)?.column();
     let last = cells.iter().next_back()?;
     (last.column().0 == own || is_own(&last)).then_some(own)

@@ -156,7 +156,6 @@
 //! [`write_only_table`](crate::Client::write_only_table) does not know how its rows are read, and accepts them.
 
 mod build;
-mod cell;
 mod condition;
 mod de;
 mod error;
@@ -165,6 +164,7 @@ pub mod flattened;
 pub mod json;
 mod mutation;
 mod path;
+mod raw;
 mod ser;
 mod shape;
 mod sink;
@@ -176,8 +176,6 @@ mod value;
 mod versions;
 
 pub(crate) use build::{RowBuilder, TooLarge};
-pub use cell::{Cell, Cells, Row};
-pub(crate) use cell::{CellSlice, CellSpans, Column, Columns, Shown};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;
@@ -186,6 +184,8 @@ pub use filter::{FilterError, RowFilter};
 pub(crate) use mutation::{Change, Rule, SERVER_TIME};
 pub use mutation::{Mutation, ReadModifyWrite};
 pub(crate) use path::{Path, filter_of};
+pub(crate) use raw::{CellSlice, CellSpans, Column, Columns, Shown};
+pub use raw::{RawCell, RawCells, RawRow};
 pub(crate) use ser::{Write, write_column, write_field, write_row};
 pub(crate) use shape::{Kind as FieldKind, Shape};
 pub(crate) use sink::{ComparedVersion, MutationList, Sink};

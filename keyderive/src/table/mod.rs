@@ -214,7 +214,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    fn read(&self, stored: &row::Row) -> Result<R, Error>
+    fn read(&self, stored: &row::RawRow) -> Result<R, Error>
     where
         R: DeserializeOwned,
     {

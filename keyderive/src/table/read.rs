@@ -14,7 +14,7 @@ use super::{DEFAULT_VERSIONS, Scan, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, KeyRange, Plan};
-use crate::row::{self, FieldKind, Path, Row, RowFilter, Shape};
+use crate::row::{self, FieldKind, Path, RawRow, RowFilter, Shape};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Reads the row with this key, if it exists: one point read.
@@ -89,7 +89,7 @@ impl<K: TableKey, R> Table<K, R> {
         }
         let stored = self.stored(&encoded).await?;
         let log = LogSkipped::new(&self.name);
-        let read = |row: &Row| match (self.read(row), &self.skipped) {
+        let read = |row: &RawRow| match (self.read(row), &self.skipped) {
             (Err(error), Some(skipped)) if error.is_unreadable_row() => {
                 log.skipped.add_unreadable(row.key(), error.clone());
                 skipped.add_unreadable(row.key(), error);
@@ -134,7 +134,7 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// The stored rows of these keys.
-    async fn stored(&self, keys: &[Bytes]) -> Result<HashMap<Bytes, Row>, Error> {
+    async fn stored(&self, keys: &[Bytes]) -> Result<HashMap<Bytes, RawRow>, Error> {
         let mut distinct = keys.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
@@ -191,7 +191,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// A column that was written several times has each version that garbage collection has not removed yet;
-    /// [`Row::newest`] is what other reads return. [`Scan::raw`](super::Scan::raw) is the same for many rows, and
+    /// [`RawRow::newest`] is what other reads return. [`Scan::raw`](super::Scan::raw) is the same for many rows, and
     /// [`Client::raw_table`](crate::Client::raw_table) has no key type either.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// A dropped future cancels the read.
-    pub async fn get_raw(&self, key: &K) -> Result<Option<Row>, Error> {
+    pub async fn get_raw(&self, key: &K) -> Result<Option<RawRow>, Error> {
         self.ensure_checked().await?;
         self.client.read_row(&self.name, self.encode(key)?, None).await
     }

@@ -19,7 +19,7 @@ use super::{DEFAULT_VERSIONS, Next, Table};
 use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
-use crate::row::{self, Cell, Cells, Path, Row, RowFilter, Shape, filter_of};
+use crate::row::{self, Path, RawCell, RawCells, RawRow, RowFilter, Shape, filter_of};
 
 /// How many rows are visited before other tasks have a turn.
 const ROWS_PER_TURN: u64 = 1024;
@@ -171,7 +171,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn raw(self) -> Scan<K, Row> {
+    pub fn raw(self) -> Scan<K, RawRow> {
         let mut raw = Scan { every_version: true, keys_only: false, ..self.with_rows() };
         raw.table.projection = Projection::Everything;
         raw
@@ -542,7 +542,7 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// What a scan makes of a row: its key and an `R` by serde, its key and the [`Row`] as stored, or the key alone.
+/// What a scan makes of a row: its key and an `R` by serde, its key and the [`RawRow`] as stored, or the key alone.
 pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
@@ -556,7 +556,7 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// # Errors
     /// If the stored columns are not such a row.
     #[doc(hidden)]
-    fn read(table: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error>;
+    fn read(table: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error>;
 }
 
 mod sealed {
@@ -564,7 +564,7 @@ mod sealed {
 
     impl<R: serde::de::DeserializeOwned> Sealed for R {}
     impl Sealed for super::KeyOnly {}
-    impl Sealed for super::Row {}
+    impl Sealed for super::RawRow {}
 }
 
 impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
@@ -574,7 +574,7 @@ impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
         read_filter
     }
 
-    fn read(table: &Table<K, R>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+    fn read(table: &Table<K, R>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, table.read(row)?))
     }
 }
@@ -590,19 +590,19 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
         RowFilter::chain([read_filter, RowFilter::cells_per_row(1), RowFilter::strip_value()])
     }
 
-    fn read(_: &Table<K, Self>, key: K::Stored, _: &Row) -> Result<K::Stored, Error> {
+    fn read(_: &Table<K, Self>, key: K::Stored, _: &RawRow) -> Result<K::Stored, Error> {
         Ok(key)
     }
 }
 
-impl<K: TableKey> ReadRow<K> for Row {
-    type Item = (K::Stored, Row);
+impl<K: TableKey> ReadRow<K> for RawRow {
+    type Item = (K::Stored, RawRow);
 
     fn filter(read_filter: RowFilter) -> RowFilter {
         read_filter
     }
 
-    fn read(_: &Table<K, Self>, key: K::Stored, row: &Row) -> Result<Self::Item, Error> {
+    fn read(_: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, row.clone()))
     }
 }
@@ -782,7 +782,7 @@ impl<K: TableKey, R> fmt::Debug for Rows<K, R> {
 /// It borrows from the server's message and lives as long as the closure's call.
 #[derive(Clone, Copy)]
 pub struct RowRef<'a> {
-    row: &'a Row,
+    row: &'a RawRow,
     table: &'a str,
     family: &'a str,
     shape: &'a Shape,
@@ -791,7 +791,7 @@ pub struct RowRef<'a> {
 }
 
 impl<'a> RowRef<'a> {
-    fn new<K, R>(row: &'a Row, table: &'a Table<K, R>, last_read: Option<&'a LastRead>) -> Self {
+    fn new<K, R>(row: &'a RawRow, table: &'a Table<K, R>, last_read: Option<&'a LastRead>) -> Self {
         Self { row, table: &table.name, family: &table.family, shape: &table.shape, last_read }
     }
 
@@ -824,19 +824,19 @@ impl<'a> RowRef<'a> {
 
     /// The cells that were read, in the table's order.
     #[must_use]
-    pub fn cells(self) -> Cells<'a> {
+    pub fn cells(self) -> RawCells<'a> {
         self.row.cells()
     }
 
     /// The newest cell of one column that was read.
     #[must_use]
-    pub fn newest(self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<Cell<'a>> {
+    pub fn newest(self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<RawCell<'a>> {
         self.row.newest(family, qualifier)
     }
 
     /// The row as an owned value. It shares the memory of the server's message.
     #[must_use]
-    pub fn to_row(self) -> Row {
+    pub fn to_row(self) -> RawRow {
         self.row.clone()
     }
 }

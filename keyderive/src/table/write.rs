@@ -21,7 +21,7 @@ use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Mutations, R
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
-    self, Condition, Mutation, MutationList, Path, ReadModifyWrite, Row, RowError, RowFilter, Sink, Write,
+    self, Condition, Mutation, MutationList, Path, RawRow, ReadModifyWrite, RowError, RowFilter, Sink, Write,
 };
 
 /// How many rows a request deletes.
@@ -925,7 +925,7 @@ impl<K: TableKey, R> Modify<K, R> {
     }
 
     /// Sends it; returns the row's key and the changed cells.
-    async fn send(self) -> Result<(Bytes, Row), Error> {
+    async fn send(self) -> Result<(Bytes, RawRow), Error> {
         self.table.ensure_checked().await?;
         let Self { table, key, rules, fault } = self;
         let key = key?;
@@ -938,7 +938,7 @@ impl<K: TableKey, R> Modify<K, R> {
 }
 
 impl<K: TableKey + 'static, R: 'static> IntoFuture for Modify<K, R> {
-    type Output = Result<Row, Error>;
+    type Output = Result<RawRow, Error>;
     type IntoFuture = Pin<Box<dyn Future<Output = Self::Output> + Send>>;
 
     fn into_future(self) -> Self::IntoFuture {

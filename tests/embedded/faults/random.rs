@@ -7,7 +7,7 @@ use fastrand::Rng;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::plan::KeyRange;
-use keyderive::row::{Mutation, Row, RowFilter};
+use keyderive::row::{Mutation, RawRow, RowFilter};
 
 use super::*;
 
@@ -74,7 +74,7 @@ fn request(rng: &mut Rng) -> ReadRows {
     }
 }
 
-async fn read(table: &RawTable, request: ReadRows) -> Result<Vec<Row>, keyderive::Error> {
+async fn read(table: &RawTable, request: ReadRows) -> Result<Vec<RawRow>, keyderive::Error> {
     let mut rows = table.read_rows(request);
     let mut read = Vec::new();
     while let Some(row) = rows.next().await {

@@ -4,7 +4,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::RangeBounds as _;
 
 use keyderive::Client;
-use keyderive::row::{Cell, Condition, Mutation, Timestamped, Versions};
+use keyderive::row::{Condition, Mutation, RawCell, Timestamped, Versions};
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -226,7 +226,7 @@ async fn versions_in_a_range_are_deleted(client: Client) {
         raw.mutate_row("/", [deletion, Mutation::set("cf", "r", 0, "v")]).await.unwrap();
         let row = raw.read_row("/", None).await.unwrap().unwrap();
         let mut left: Vec<_> =
-            row.cells().filter(|cell| cell.qualifier() == b"q").map(Cell::timestamp_micros).collect();
+            row.cells().filter(|cell| cell.qualifier() == b"q").map(RawCell::timestamp_micros).collect();
         left.reverse();
         let expected: Vec<_> = stored.into_iter().filter(|at| !range.contains(at)).collect();
         assert_eq!(left, expected, "{range:?}");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use keyderive::row::{Mutation, Row, Timestamped, Versions};
+use keyderive::row::{Mutation, RawRow, Timestamped, Versions};
 use keyderive::{Client, GcRule, RowKey as _, Table};
 use serde::{Deserialize, Serialize};
 
@@ -92,8 +92,8 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
 }
 
 /// The columns of a raw row, with timestamps if asked for.
-fn shown(row: &Row, timestamps: bool) -> Vec<String> {
-    let cell = |cell: keyderive::row::Cell<'_>| {
+fn shown(row: &RawRow, timestamps: bool) -> Vec<String> {
+    let cell = |cell: keyderive::row::RawCell<'_>| {
         let at = if timestamps { format!("@{}", cell.timestamp_micros()) } else { String::new() };
         format!("{}:{}{at}={}", cell.family(), cell.qualifier().escape_ascii(), cell.value().escape_ascii())
     };
@@ -138,7 +138,8 @@ async fn bytes_are_as_documented(client: Client) {
     ];
     assert_eq!(cells, expected);
     assert_eq!(row.newest("cf", "l").unwrap().timestamp_micros(), 5000);
-    let history: Vec<_> = row.versions("cf", "history").map(keyderive::row::Cell::timestamp_micros).collect();
+    let history: Vec<_> =
+        row.versions("cf", "history").map(keyderive::row::RawCell::timestamp_micros).collect();
     assert_eq!(history, [2000, 1000]);
 
     // The next put replaces all of it.

@@ -19,7 +19,7 @@ use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts};
 use crate::client::row_merger::RowMerger;
 use crate::client::{Client, Error, StreamGuard, retry};
-use crate::row::Row;
+use crate::row::RawRow;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
 pub(crate) trait RowCursor {
@@ -27,10 +27,10 @@ pub(crate) trait RowCursor {
     fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>>;
 
     /// The current row; none before the first row and after the last.
-    fn current(&self) -> Option<&Row>;
+    fn current(&self) -> Option<&RawRow>;
 
     /// Calls `f` on the current row and the rows already buffered, at most `max`, until `f` returns false.
-    fn buffered(&mut self, max: u64, f: impl FnMut(&Row) -> bool);
+    fn buffered(&mut self, max: u64, f: impl FnMut(&RawRow) -> bool);
 }
 
 /// The stored rows of a table, one after the other.
@@ -174,7 +174,7 @@ impl RowStream {
     ///
     /// # Cancel safety
     /// A future that is dropped loses no row.
-    pub async fn next(&mut self) -> Option<Result<Row, Error>> {
+    pub async fn next(&mut self) -> Option<Result<RawRow, Error>> {
         futures_util::StreamExt::next(self).await
     }
 }
@@ -195,7 +195,7 @@ impl RowCursor for RowStream {
     }
 
     #[inline]
-    fn current(&self) -> Option<&Row> {
+    fn current(&self) -> Option<&RawRow> {
         match &self.phase {
             Phase::Reading(reading) => Some(reading.merger.row()),
             _ => None,
@@ -203,7 +203,7 @@ impl RowCursor for RowStream {
     }
 
     #[inline]
-    fn buffered(&mut self, max: u64, f: impl FnMut(&Row) -> bool) {
+    fn buffered(&mut self, max: u64, f: impl FnMut(&RawRow) -> bool) {
         let Phase::Reading(reading) = &mut self.phase else { return };
         let Reading { merger, read, rows, .. } = &mut **reading;
         // A limit is checked row by row.
@@ -254,7 +254,7 @@ impl RowStream {
 }
 
 impl Stream for RowStream {
-    type Item = Result<Row, Error>;
+    type Item = Result<RawRow, Error>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();

@@ -71,7 +71,7 @@ fn merge(responses: Vec<ReadRowsResponse>) -> (Vec<Expected>, Option<String>) {
     (cells, error)
 }
 
-fn shown(row: &Row, cell: crate::row::Cell<'_>) -> Expected {
+fn shown(row: &RawRow, cell: crate::row::RawCell<'_>) -> Expected {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     (
         text(row.key()),

@@ -31,7 +31,7 @@ fn reset(chunk: CellChunk) -> CellChunk {
 }
 
 /// The rows of a stream, or the text of the error.
-fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<Vec<Row>, String> {
+fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<Vec<RawRow>, String> {
     let chunks: Vec<CellChunk> = chunks.into_iter().collect();
     let merged = merge_messages(reversed, [response(chunks.clone(), "")]);
     // What lies in one message is shared, and what goes over the end of one is copied: the outcome is the same.
@@ -47,7 +47,7 @@ fn response(chunks: Vec<CellChunk>, marker: &'static str) -> ReadRowsResponse {
 fn merge_messages(
     reversed: bool,
     messages: impl IntoIterator<Item = ReadRowsResponse>,
-) -> Result<Vec<Row>, String> {
+) -> Result<Vec<RawRow>, String> {
     let mut merger = RowMerger::new(RequestedRows::all(reversed), None);
     let mut rows = Vec::new();
     for message in messages {
@@ -60,12 +60,12 @@ fn merge_messages(
     Ok(rows)
 }
 
-fn cells(rows: &[Row]) -> Vec<crate::row::Cell<'_>> {
-    rows.iter().flat_map(Row::cells).collect()
+fn cells(rows: &[RawRow]) -> Vec<crate::row::RawCell<'_>> {
+    rows.iter().flat_map(RawRow::cells).collect()
 }
 
-fn keys(rows: &[Row]) -> Vec<&[u8]> {
-    rows.iter().map(Row::key).collect()
+fn keys(rows: &[RawRow]) -> Vec<&[u8]> {
+    rows.iter().map(RawRow::key).collect()
 }
 
 #[track_caller]

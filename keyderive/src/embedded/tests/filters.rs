@@ -31,8 +31,8 @@ async fn filled(client: Client) -> Client {
 /// The rows that a filter keeps. Sorts their cells, since the emulator's order of families is undefined.
 async fn left(client: &Client, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> {
     let request = ReadRows { filter: Some(filter.clone()), ..whole() };
-    let rows: Vec<Row> = client.read_rows(TABLE, request).try_collect().await.unwrap();
-    let cells = |row: &Row| {
+    let rows: Vec<RawRow> = client.read_rows(TABLE, request).try_collect().await.unwrap();
+    let cells = |row: &RawRow| {
         let mut cells: Vec<_> = row
             .cells()
             .map(|cell| format!("{} {:?}", shown(cell), cell.labels().collect::<Vec<_>>()))

@@ -9,7 +9,7 @@ use crate::row::error::Fault;
 use crate::row::flattened::NUMBER;
 use crate::row::value;
 use crate::row::versions::{TIMESTAMPED, VERSIONS};
-use crate::row::{Cell, Column};
+use crate::row::{Column, RawCell};
 
 /// Gives the value of one column, as the type that its field asks for: the newest version, unless it asks for all.
 #[derive(Clone, Copy)]
@@ -23,7 +23,7 @@ type JsonDeserializer<'de> = serde_json::Deserializer<SliceRead<'de>>;
 
 impl<'de> ColumnDeserializer<'_, 'de> {
     #[inline]
-    fn newest(self) -> Cell<'de> {
+    fn newest(self) -> RawCell<'de> {
         self.column.newest()
     }
 

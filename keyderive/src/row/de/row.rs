@@ -11,7 +11,7 @@ use super::untyped::Untyped;
 use super::{Source, column};
 use crate::row::error::Fault;
 use crate::row::shape::{Field, Shape};
-use crate::row::{Cell, Column, Columns, Span, is_same_name};
+use crate::row::{Column, Columns, RawCell, Span, is_same_name};
 
 /// Gives the row as the struct, map or unit that is asked for.
 pub(super) struct RowDeserializer<'s, 'de> {
@@ -171,7 +171,7 @@ impl<'s, 'de> Fields<'s, 'de> {
 
     /// Whether a cell is of the row's own family.
     #[inline(never)]
-    fn is_own(&mut self, cell: Cell<'de>) -> bool {
+    fn is_own(&mut self, cell: RawCell<'de>) -> bool {
         let is_own = is_same_name(cell.family_bytes(), self.source.family.as_bytes());
         if is_own {
             (self.own, _) = cell.column();

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use crate::row::Cell;
+use crate::row::RawCell;
 use crate::row::error::Fault;
 
 /// The columns that were read without a type.
@@ -10,11 +10,11 @@ use crate::row::error::Fault;
 /// Serde gathers them and gives them to the flattened field, which fails, where it does, without a word on the column.
 /// The value that it fails for tells.
 #[derive(Debug, Default)]
-pub(super) struct Untyped<'de>(RefCell<Vec<Cell<'de>>>);
+pub(super) struct Untyped<'de>(RefCell<Vec<RawCell<'de>>>);
 
 impl<'de> Untyped<'de> {
     /// Notes a column.
-    pub(super) fn read(&self, cell: Cell<'de>) {
+    pub(super) fn read(&self, cell: RawCell<'de>) {
         self.0.borrow_mut().push(cell);
     }
 

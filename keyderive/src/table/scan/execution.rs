@@ -18,7 +18,7 @@ use crate::client::{
 };
 use crate::key::TableKey;
 use crate::plan::{Request, RequestBatches};
-use crate::row::{Row, RowFilter, Span};
+use crate::row::{RawRow, RowFilter, Span};
 use crate::table::marker;
 use crate::table::read::Skipped;
 
@@ -81,7 +81,7 @@ struct LastKey {
 
 impl LastKey {
     #[inline]
-    fn set(&mut self, row: &Row) {
+    fn set(&mut self, row: &RawRow) {
         if self.message.as_ptr() != row.bytes.as_ptr() || self.message.len() != row.bytes.len() {
             self.message = row.bytes.clone();
         }
@@ -240,14 +240,14 @@ impl<K: TableKey> ScanExecution<K> {
     }
 
     #[inline]
-    pub(super) fn current(&self) -> Option<&Row> {
+    pub(super) fn current(&self) -> Option<&RawRow> {
         self.merge.as_ref().and_then(Merge::current)
     }
 
     /// Calls `visit` on the current row and the rows already buffered, at most `max`, until it refuses one. Rows that it takes
     /// count as delivered, but not against a limit: see [`count`](Self::count).
     #[inline]
-    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&Row) -> Visited) {
+    pub(super) fn visit_buffered(&mut self, max: u64, mut visit: impl FnMut(&RawRow) -> Visited) {
         let Self { merge: Some(merge), last, remaining, .. } = self else { return };
         // A limit is checked row by row.
         let max = if *remaining < u64::MAX { 1 } else { max };
@@ -287,8 +287,8 @@ enum BucketRows {
     Reading(PageTask),
     /// A page that was read, and the stream to resume.
     Page {
-        rows: vec::IntoIter<Row>,
-        current: Option<Row>,
+        rows: vec::IntoIter<RawRow>,
+        current: Option<RawRow>,
         stream: RowStream,
     },
     Ended,
@@ -415,7 +415,7 @@ impl<K: TableKey> RowCursor for BucketScan<K> {
     }
 
     #[inline]
-    fn current(&self) -> Option<&Row> {
+    fn current(&self) -> Option<&RawRow> {
         match &self.rows {
             BucketRows::Stream(stream) => stream.current(),
             BucketRows::Page { current, .. } => current.as_ref(),
@@ -424,7 +424,7 @@ impl<K: TableKey> RowCursor for BucketScan<K> {
     }
 
     #[inline]
-    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) {
         // Rows that may be skipped are checked one by one.
         let keeps_all = self.options.key_filter.is_none() && !self.options.skip_foreign;
         match &mut self.rows {
@@ -458,10 +458,10 @@ impl ReadMode {
 }
 
 /// A task that reads a page. Dropping it cancels the request.
-struct PageTask(JoinHandle<Result<(Vec<Row>, RowStream), Error>>);
+struct PageTask(JoinHandle<Result<(Vec<RawRow>, RowStream), Error>>);
 
 impl PageTask {
-    fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<Row>, RowStream), Error>> {
+    fn poll_rows(&mut self, cx: &mut Context<'_>) -> Poll<Result<(Vec<RawRow>, RowStream), Error>> {
         Poll::Ready(ready!(Pin::new(&mut self.0).poll(cx)).unwrap_or_else(|failed| match failed.try_into_panic() {
             Ok(panic) => resume_unwind(panic),
             Err(_) => Err(Error::configuration(

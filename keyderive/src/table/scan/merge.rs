@@ -5,7 +5,7 @@ use std::task::{Context, Poll, ready};
 use super::execution::BucketScan;
 use crate::client::{Error, RowCursor};
 use crate::key::{SaltPlace, Schema, TableKey};
-use crate::row::Row;
+use crate::row::RawRow;
 
 /// Buckets that are read side by side.
 pub(super) struct Merge<K: TableKey> {
@@ -138,13 +138,13 @@ impl<K: TableKey> RowCursor for Merge<K> {
     }
 
     #[inline]
-    fn current(&self) -> Option<&Row> {
+    fn current(&self) -> Option<&RawRow> {
         self.bucket_scans.get(self.current?)?.current()
     }
 
     /// When merging by key, stops before the first row that comes after another bucket's row.
     #[inline]
-    fn buffered(&mut self, max: u64, mut f: impl FnMut(&Row) -> bool) {
+    fn buffered(&mut self, max: u64, mut f: impl FnMut(&RawRow) -> bool) {
         let Self { bucket_scans, current, order } = self;
         let Some(top) = *current else { return };
         let second = match order {

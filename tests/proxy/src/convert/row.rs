@@ -1,11 +1,11 @@
 //! Rows.
 
 use bytes::Bytes;
-use keyderive::row::Row;
+use keyderive::row::RawRow;
 use keyderive_proto::data;
 
 /// The row as a message, with families and columns in the order of their cells.
-pub(crate) fn row(row: &Row) -> data::Row {
+pub(crate) fn row(row: &RawRow) -> data::Row {
     let mut families: Vec<data::Family> = Vec::new();
     for cell in row.cells() {
         if families.last().is_none_or(|family| family.name != cell.family()) {

@@ -11,10 +11,10 @@ use super::span::Span;
 ///
 /// Cells come in the table's order: by family, then by qualifier, then newest first.
 ///
-/// A `Row` borrows from its response, some hundred KiB with other rows, and keeps it in memory. To keep a few rows for long,
+/// A `RawRow` borrows from its response, some hundred KiB with other rows, and keeps it in memory. To keep a few rows for long,
 /// copy their values.
 #[derive(Clone, Default)]
-pub struct Row {
+pub struct RawRow {
     /// What all spans are of.
     pub(crate) bytes: Bytes,
     pub(crate) key: Span,
@@ -40,7 +40,7 @@ impl CellSpans {
     }
 }
 
-impl Row {
+impl RawRow {
     /// The row key, as stored.
     #[inline]
     #[must_use]
@@ -51,13 +51,13 @@ impl Row {
     /// The cells that were read, in the table's order.
     #[inline]
     #[must_use]
-    pub fn cells(&self) -> Cells<'_> {
+    pub fn cells(&self) -> RawCells<'_> {
         self.cell_slice().iter()
     }
 
     /// The cells of one column that were read, the newest first.
-    pub fn versions(&self, family: &str, qualifier: impl AsRef<[u8]>) -> impl Iterator<Item = Cell<'_>> {
-        let is_of = move |cell: &Cell<'_>| {
+    pub fn versions(&self, family: &str, qualifier: impl AsRef<[u8]>) -> impl Iterator<Item = RawCell<'_>> {
+        let is_of = move |cell: &RawCell<'_>| {
             cell.family_bytes() == family.as_bytes() && cell.qualifier() == qualifier.as_ref()
         };
         self.cells().filter(is_of)
@@ -65,7 +65,7 @@ impl Row {
 
     /// The newest cell of one column that was read.
     #[must_use]
-    pub fn newest(&self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<Cell<'_>> {
+    pub fn newest(&self, family: &str, qualifier: impl AsRef<[u8]>) -> Option<RawCell<'_>> {
         self.versions(family, qualifier).next()
     }
 
@@ -82,15 +82,15 @@ impl Row {
     }
 }
 
-impl PartialEq for Row {
+impl PartialEq for RawRow {
     fn eq(&self, other: &Self) -> bool {
         self.key() == other.key() && self.cells().eq(other.cells())
     }
 }
 
-impl Eq for Row {}
+impl Eq for RawRow {}
 
-impl fmt::Debug for Row {
+impl fmt::Debug for RawRow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Row").field("key", &Shown(self.key())).field("cells", &self.cells()).finish()
     }
@@ -99,20 +99,20 @@ impl fmt::Debug for Row {
 /// Some cells of a row, side by side.
 #[derive(Clone, Copy)]
 pub(crate) struct CellSlice<'a> {
-    row: &'a Row,
+    row: &'a RawRow,
     cells: &'a [CellSpans],
 }
 
 impl<'a> CellSlice<'a> {
     #[inline]
-    pub(crate) fn iter(self) -> Cells<'a> {
-        Cells(self)
+    pub(crate) fn iter(self) -> RawCells<'a> {
+        RawCells(self)
     }
 
     #[inline]
-    pub(crate) fn first(self) -> Option<Cell<'a>> {
+    pub(crate) fn first(self) -> Option<RawCell<'a>> {
         let Self { row, cells } = self;
-        Some(Cell { row, spans: cells.first()? })
+        Some(RawCell { row, spans: cells.first()? })
     }
 
     /// Those after the first ones, of which there are so many.
@@ -121,7 +121,7 @@ impl<'a> CellSlice<'a> {
     }
 
     /// The first ones, as long as they are as `is_one` says.
-    pub(crate) fn front_where(self, is_one: impl FnMut(Cell<'a>) -> bool) -> Self {
+    pub(crate) fn front_where(self, is_one: impl FnMut(RawCell<'a>) -> bool) -> Self {
         let count = self.iter().map(is_one).take_while(|is_one| *is_one).count();
         Self { cells: &self.cells[..count], ..self }
     }
@@ -145,7 +145,7 @@ impl<'a> Columns<'a> {
     /// The column that was given last.
     #[inline]
     pub(crate) fn given(&self) -> Option<Column<'a>> {
-        let newest = Cell { row: self.left.row, spans: self.last? };
+        let newest = RawCell { row: self.left.row, spans: self.last? };
         Some(Column { newest, is_alone: false })
     }
 }
@@ -161,7 +161,7 @@ impl<'a> Iterator for Columns<'a> {
             self.left.cells = rest;
             if !self.last.is_some_and(|last| spans.is_of_column_of(last, &row.bytes)) {
                 self.last = Some(spans);
-                return Some(Column { newest: Cell { row, spans }, is_alone: false });
+                return Some(Column { newest: RawCell { row, spans }, is_alone: false });
             }
         }
     }
@@ -170,40 +170,40 @@ impl<'a> Iterator for Columns<'a> {
 /// The cells of one column, one at least, the newest first.
 #[derive(Clone, Copy)]
 pub(crate) struct Column<'a> {
-    newest: Cell<'a>,
+    newest: RawCell<'a>,
     /// Whether it stands for its newest cell alone.
     is_alone: bool,
 }
 
 impl<'a> Column<'a> {
     #[inline]
-    pub(crate) fn newest(self) -> Cell<'a> {
+    pub(crate) fn newest(self) -> RawCell<'a> {
         self.newest
     }
 
     /// Each version by itself.
     pub(crate) fn singly(self) -> impl Iterator<Item = Self> {
-        let Cell { row, spans } = self.newest;
+        let RawCell { row, spans } = self.newest;
         let cells = row.cells.get(self.newest.number()..).unwrap_or_default();
         let versions = cells.iter().take_while(|cell| cell.is_of_column_of(spans, &row.bytes));
         let versions = versions.take(if self.is_alone { 1 } else { usize::MAX });
-        versions.map(|spans| Self { newest: Cell { row, spans }, is_alone: true })
+        versions.map(|spans| Self { newest: RawCell { row, spans }, is_alone: true })
     }
 }
 
-/// The cells of a row: [`Row::cells`].
+/// The cells of a row: [`RawRow::cells`].
 #[derive(Clone)]
-pub struct Cells<'a>(CellSlice<'a>);
+pub struct RawCells<'a>(CellSlice<'a>);
 
-impl<'a> Iterator for Cells<'a> {
-    type Item = Cell<'a>;
+impl<'a> Iterator for RawCells<'a> {
+    type Item = RawCell<'a>;
 
     #[inline]
-    fn next(&mut self) -> Option<Cell<'a>> {
+    fn next(&mut self) -> Option<RawCell<'a>> {
         let CellSlice { row, cells } = self.0;
         let (spans, rest) = cells.split_first()?;
         self.0.cells = rest;
-        Some(Cell { row, spans })
+        Some(RawCell { row, spans })
     }
 
     fn size_hint(&self) -> (usize, Option<usize>) {
@@ -212,32 +212,32 @@ impl<'a> Iterator for Cells<'a> {
     }
 }
 
-impl DoubleEndedIterator for Cells<'_> {
+impl DoubleEndedIterator for RawCells<'_> {
     fn next_back(&mut self) -> Option<Self::Item> {
         let CellSlice { row, cells } = self.0;
         let (spans, rest) = cells.split_last()?;
         self.0.cells = rest;
-        Some(Cell { row, spans })
+        Some(RawCell { row, spans })
     }
 }
 
-impl ExactSizeIterator for Cells<'_> {}
+impl ExactSizeIterator for RawCells<'_> {}
 
-impl fmt::Debug for Cells<'_> {
+impl fmt::Debug for RawCells<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.clone()).finish()
     }
 }
 
-/// One version of one column's value, borrowed from its [`Row`].
+/// One version of one column's value, borrowed from its [`RawRow`].
 #[derive(Clone, Copy)]
-pub struct Cell<'a> {
-    row: &'a Row,
+pub struct RawCell<'a> {
+    row: &'a RawRow,
     /// Where its parts are: one of the row's own.
     spans: &'a CellSpans,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> RawCell<'a> {
     /// The column family's name.
     #[must_use]
     pub fn family(self) -> &'a str {
@@ -290,7 +290,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-impl PartialEq for Cell<'_> {
+impl PartialEq for RawCell<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.family() == other.family()
             && self.qualifier() == other.qualifier()
@@ -300,9 +300,9 @@ impl PartialEq for Cell<'_> {
     }
 }
 
-impl Eq for Cell<'_> {}
+impl Eq for RawCell<'_> {}
 
-impl fmt::Debug for Cell<'_> {
+impl fmt::Debug for RawCell<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Cell")
             .field("family", &self.family())
