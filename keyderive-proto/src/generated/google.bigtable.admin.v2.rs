@@ -480,7 +480,7 @@ pub mod r#type {
     pub struct Aggregate {
         #[prost(message, optional, boxed, tag = "1")]
         pub input_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
-        /// Said by the service alone: the type of what is stored.
+        /// Set by the service only: the type of what is stored.
         #[prost(message, optional, boxed, tag = "2")]
         pub state_type: ::core::option::Option<::prost::alloc::boxed::Box<super::Type>>,
         #[prost(oneof = "aggregate::Aggregator", tags = "4, 5, 6, 7")]

@@ -20,7 +20,7 @@ pub struct ReadRowsRequest {
 pub struct ReadRowsResponse {
     #[prost(message, repeated, tag = "1")]
     pub chunks: ::prost::alloc::vec::Vec<read_rows_response::CellChunk>,
-    /// How far the server has come, where that is past the last row it sent.
+    /// The last row that the server has scanned, if that is after the last row it sent.
     #[prost(bytes = "bytes", tag = "2")]
     pub last_scanned_row_key: ::prost::bytes::Bytes,
 }
@@ -337,7 +337,7 @@ pub mod row_filter {
         #[prost(message, repeated, tag = "1")]
         pub filters: ::prost::alloc::vec::Vec<super::RowFilter>,
     }
-    /// One of two filters, by whether a third leaves any cell.
+    /// Applies one of two filters, depending on whether a third one leaves any cell.
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub struct Condition {
         #[prost(message, optional, boxed, tag = "1")]
@@ -624,7 +624,7 @@ pub mod bigtable_client {
             self
         }
         /// Streams rows in key order.
-        /// Its answers are ReadRowsResponses, which `rows.rs` keeps in their encoded form.
+        /// The responses are ReadRowsResponse messages; RowsMessage stands for them, and `src/rows.rs` keeps them encoded.
         pub async fn read_rows(
             &mut self,
             request: impl tonic::IntoRequest<super::ReadRowsRequest>,
@@ -724,7 +724,7 @@ pub mod bigtable_client {
                 .insert(GrpcMethod::new("google.bigtable.v2.Bigtable", "MutateRows"));
             self.inner.server_streaming(req, path, codec).await
         }
-        /// Changes one row by what a filter finds in it.
+        /// Changes one row, depending on what a filter finds in it.
         pub async fn check_and_mutate_row(
             &mut self,
             request: impl tonic::IntoRequest<super::CheckAndMutateRowRequest>,
@@ -826,7 +826,7 @@ pub mod bigtable_server {
             + std::marker::Send
             + 'static;
         /// Streams rows in key order.
-        /// Its answers are ReadRowsResponses, which `rows.rs` keeps in their encoded form.
+        /// The responses are ReadRowsResponse messages; RowsMessage stands for them, and `src/rows.rs` keeps them encoded.
         async fn read_rows(
             &self,
             request: tonic::Request<super::ReadRowsRequest>,
@@ -864,7 +864,7 @@ pub mod bigtable_server {
             &self,
             request: tonic::Request<super::MutateRowsRequest>,
         ) -> std::result::Result<tonic::Response<Self::MutateRowsStream>, tonic::Status>;
-        /// Changes one row by what a filter finds in it.
+        /// Changes one row, depending on what a filter finds in it.
         async fn check_and_mutate_row(
             &self,
             request: tonic::Request<super::CheckAndMutateRowRequest>,

@@ -161,7 +161,7 @@ pub struct ReadModifyWriteRowRequest {
         ::keyderive_proto::data::ReadModifyWriteRowRequest,
     >,
 }
-/// SQL is not among what the library does, so its messages have no more than the client's id.
+/// The library has no SQL, so its messages have only the client's id.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ExecuteQueryRequest {
     #[prost(string, tag = "1")]
