@@ -314,7 +314,7 @@ impl<T> Attr<T> {
         Self { name, value: None }
     }
 
-    fn set(&mut self, cx: &Ctxt, tokens: impl ToTokens, value: T) {
+    pub(crate) fn set(&mut self, cx: &Ctxt, tokens: impl ToTokens, value: T) {
         let tokens = tokens.into_token_stream();
         match self.value {
             Some(_) => cx.error(tokens, format_args!("`{}` is given twice; remove one", self.name)),
@@ -785,7 +785,7 @@ pub(crate) fn each_meta<'a>(
 }
 
 /// Sets an option that takes no value.
-fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, attr: &mut Attr<()>) -> syn::Result<()> {
+pub(crate) fn flag(cx: &Ctxt, meta: &ParseNestedMeta<'_>, attr: &mut Attr<()>) -> syn::Result<()> {
     no_value(cx, meta)?;
     attr.set(cx, &meta.path, ());
     Ok(())
@@ -804,7 +804,7 @@ fn no_value(cx: &Ctxt, meta: &ParseNestedMeta<'_>) -> syn::Result<()> {
 }
 
 /// The literal after `name =`. Reports anything else, and returns `None`.
-fn value<T: syn::parse::Parse>(
+pub(crate) fn value<T: syn::parse::Parse>(
     cx: &Ctxt,
     meta: &ParseNestedMeta<'_>,
     expected: &str,

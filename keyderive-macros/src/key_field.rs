@@ -158,7 +158,7 @@ fn is_allowed(cx: &Ctxt, inner: &Type) -> bool {
 }
 
 /// The variants of an enum with their codes, in ascending order.
-fn codes<'a>(
+pub(crate) fn codes<'a>(
     cx: &Ctxt,
     input: &DeriveInput,
     variants: &'a Punctuated<syn::Variant, Token![,]>,
@@ -172,7 +172,7 @@ fn codes<'a>(
             cx.error(
                 &variant.fields,
                 format_args!(
-                    "`{}` has fields, but a row key stores only its code; keep the fields in the row key or in columns",
+                    "`{}` has fields, but only its code is stored; keep the fields in the row key or in columns",
                     variant.ident,
                 ),
             );
@@ -214,7 +214,7 @@ fn missing_codes(cx: &Ctxt, greatest: Option<u64>, uncoded: &[&Ident]) {
             ident,
             format_args!(
                 "`{ident}` has no explicit discriminant; an implicit one would change when variants are added or \
-                 removed, but stored keys contain it; write `{ident} = {free}`",
+                 removed, but it is stored; write `{ident} = {free}`",
             ),
         );
     }
@@ -238,7 +238,7 @@ fn read_code(cx: &Ctxt, ident: &Ident, code: &Expr) -> Option<u64> {
             cx.error(
                 code,
                 format_args!(
-                    "the code of `{}` is stored in keys, so write it here as a literal number, such as `{ident} = 1`",
+                    "the code of `{}` is stored, so write it here as a literal number, such as `{ident} = 1`",
                     unraw(ident),
                 ),
             );

@@ -6,6 +6,7 @@
 //! compiler does not report the same mistake at every use.
 
 mod attr;
+mod cell;
 mod check;
 mod ctxt;
 mod expand;
@@ -180,6 +181,54 @@ pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream
 pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
         Ok(input) => key_field::key_field(&input),
+        Err(error) => error.into_compile_error(),
+    }
+    .into()
+}
+
+/// Derives [`Cell`](https://docs.rs/keyderive/latest/keyderive/trait.Cell.html), so that a type of your own can be the value
+/// of a column: a newtype, a unit struct, or an enum without fields.
+///
+/// ```
+/// use keyderive::Cell;
+///
+/// /// Stored as its text.
+/// #[derive(Cell, Debug, PartialEq)]
+/// struct UserId(String);
+///
+/// /// Stored as the name of the variant.
+/// #[derive(Cell, Debug, PartialEq)]
+/// enum Kind {
+///     Login,
+///     #[row(name = "lo")]
+///     Logout,
+/// }
+///
+/// /// Stored as the integer of the variant.
+/// #[derive(Cell, Debug, PartialEq)]
+/// #[row(code)]
+/// enum Level {
+///     Low = 1,
+///     High = 20,
+/// }
+///
+/// assert_eq!(UserId("alice".into()).to_stored()?, b"alice");
+/// assert_eq!(Kind::decode(b"lo")?, Kind::Logout);
+/// assert_eq!(Level::High.to_stored()?, 20_i64.to_be_bytes());
+/// # Ok::<(), keyderive::row::CellError>(())
+/// ```
+///
+/// Variants may be moved and added, and with a stored name also renamed: never change a stored name or a code. A value that
+/// no variant has is an error of the read.
+///
+/// # Attributes
+/// - `#[row(code)]` on the enum: stores the explicit discriminant, from 0 to `i64::MAX`, in 8 bytes, big-endian.
+/// - `#[row(name = "lo")]` on a variant: its stored name.
+/// - `#[row(crate = "path")]` on the type: the path of `keyderive`, for a renamed or re-exported crate.
+#[proc_macro_derive(Cell, attributes(row))]
+pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(input) {
+        Ok(input) => cell::cell(&input),
         Err(error) => error.into_compile_error(),
     }
     .into()

@@ -22,6 +22,10 @@ pub(crate) const ON_FIELD: &[&str] = &[
 ];
 /// The options of `#[row_key(…)]` on a type that derives `KeyField`.
 pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
+/// The options of `#[row(…)]` on a type that derives `Cell`.
+pub(crate) const ON_CELL: &[&str] = &["code", "crate"];
+/// The options of `#[row(…)]` on a variant of such a type.
+pub(crate) const ON_VARIANT: &[&str] = &["name"];
 /// The names in `allow(…)`.
 pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// The options of `#[salt(…)]`.

@@ -257,7 +257,12 @@ mod table;
 pub use client::{Client, Error, ErrorKind, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
+#[cfg(feature = "client")]
+pub use keyderive_macros::Cell;
 pub use keyderive_macros::{KeyField, RowKey};
+#[cfg(feature = "client")]
+#[doc(inline)]
+pub use row::Cell;
 #[cfg(feature = "client")]
 pub use table::{
     CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign, OnUnreadable,
@@ -270,6 +275,8 @@ pub use table::{
 pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::client::connected_by;
+    #[cfg(feature = "client")]
+    pub use crate::row::{Cell, CellError, CellType, CellWriter, OwnedCell};
     pub use std::borrow::Cow;
     pub use std::vec::Vec;
 

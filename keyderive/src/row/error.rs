@@ -330,7 +330,7 @@ impl de::Error for Fault {
 }
 
 /// Names in backticks, with commas.
-struct Names(&'static [&'static str]);
+pub(super) struct Names(pub(super) &'static [&'static str]);
 
 impl Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -156,6 +156,7 @@
 //! [`write_only_table`](crate::Client::write_only_table) does not know how its rows are read, and accepts them.
 
 mod build;
+mod cell;
 mod condition;
 mod de;
 mod error;
@@ -176,6 +177,7 @@ mod value;
 mod versions;
 
 pub(crate) use build::{RowBuilder, TooLarge};
+pub use cell::{Cell, CellError, CellType, CellWriter, OwnedCell};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;

@@ -1,0 +1,159 @@
+//! Generates the impl of a value of a cell.
+
+use proc_macro2::{Literal, TokenStream};
+use quote::{quote, quote_spanned};
+use syn::{Ident, Type};
+
+use super::{CellType, Shape};
+use crate::attr::unraw;
+use crate::expand::{Runtime, on_span_of};
+
+/// The code for a type without faults.
+pub(super) fn cell(cell: &CellType<'_>, shape: &Shape<'_>) -> TokenStream {
+    let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), &cell.input.ident);
+    let ident = &cell.input.ident;
+    let Parts { bound, ty, encode, decode } = match shape {
+        Shape::Newtype(inner) => newtype(inner, &private),
+        Shape::Unit => unit(&private),
+        Shape::Names(variants) => names(variants, &private),
+        Shape::Codes(codes) => enum_codes(ident, codes, &private),
+    };
+    let bound = bound.map(|bound| quote!(where #bound));
+    implementation(ident, import.as_ref(), &private, bound.as_ref(), [&ty, &encode, &decode])
+}
+
+/// What the impl of one shape has.
+struct Parts {
+    bound: Option<TokenStream>,
+    ty: TokenStream,
+    encode: TokenStream,
+    decode: TokenStream,
+}
+
+fn implementation(
+    ident: &Ident,
+    import: Option<&TokenStream>,
+    private: &TokenStream,
+    bound: Option<&TokenStream>,
+    [ty, encode, decode]: [&TokenStream; 3],
+) -> TokenStream {
+    // With the type's own span, a deprecated type is not reported in our impl.
+    let name = quote_spanned!(ident.span()=> #ident);
+    quote! {
+        #[doc(hidden)]
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            deprecated,
+            unused_qualifications,
+        )]
+        const _: () = {
+            #import
+
+            #[automatically_derived]
+            impl #private::Cell for #name #bound {
+                type Owned = Self;
+                type Decoded<'__keyderive> = Self;
+                const TYPE: #private::CellType = #ty;
+
+                #[inline]
+                fn encode(
+                    &self,
+                    __out: &mut #private::CellWriter<'_>,
+                ) -> #private::core::result::Result<(), #private::CellError> {
+                    #encode
+                }
+
+                #[inline]
+                fn decode(
+                    __value: &[#private::core::primitive::u8],
+                ) -> #private::core::result::Result<Self, #private::CellError> {
+                    #decode
+                }
+            }
+        };
+    }
+}
+
+/// A newtype is stored as what is inside.
+fn newtype(inner: &Type, private: &TokenStream) -> Parts {
+    let inner_as = quote!(<#inner as #private::Cell>);
+    Parts {
+        // Reports an inner type without a stored form once, not at every use.
+        bound: Some(on_span_of(inner, quote!(), &quote!(#inner), quote!(: #private::OwnedCell))),
+        ty: quote!(#inner_as::TYPE),
+        encode: quote!(#inner_as::encode(&self.0, __out)),
+        decode: quote!(#private::core::result::Result::map(#inner_as::decode(__value), Self)),
+    }
+}
+
+fn unit(private: &TokenStream) -> Parts {
+    Parts {
+        bound: None,
+        ty: quote!(#private::CellType::Unit),
+        encode: quote!(#private::Cell::encode(&(), __out)),
+        decode: quote! {
+            #private::core::result::Result::map(<() as #private::Cell>::decode(__value), |()| Self)
+        },
+    }
+}
+
+/// An enum is stored as the name of its variant.
+fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
+    let names: Vec<_> = variants.iter().map(|(name, _)| name).collect();
+    let bytes: Vec<_> = names.iter().map(|name| Literal::byte_string(name.as_bytes())).collect();
+    let idents: Vec<_> = variants.iter().map(|(_, ident)| ident).collect();
+    Parts {
+        bound: None,
+        ty: quote!(#private::CellType::Enum(&[#(#names),*])),
+        encode: quote! {
+            __out.write(match self { #(Self::#idents => #bytes),* });
+            #private::core::result::Result::Ok(())
+        },
+        decode: quote! {
+            match __value {
+                #(#bytes => #private::core::result::Result::Ok(Self::#idents),)*
+                _ => #private::core::result::Result::Err(
+                    #private::CellError::unknown_variant(__value, &[#(#names),*]),
+                ),
+            }
+        },
+    }
+}
+
+/// An enum with `code` is stored as the code of its variant.
+fn enum_codes(ident: &Ident, codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
+    let type_name = unraw(ident);
+    let numbers: Vec<_> = codes.iter().map(|(code, _)| Literal::u64_unsuffixed(*code)).collect();
+    let idents: Vec<_> = codes.iter().map(|(_, ident)| ident).collect();
+    let i64 = quote!(#private::core::primitive::i64);
+    Parts {
+        bound: None,
+        ty: quote!(#private::CellType::Code(&[#(#numbers),*])),
+        encode: quote! {
+            let __code: #i64 = match self { #(Self::#idents => #numbers),* };
+            #private::Cell::encode(&__code, __out)
+        },
+        decode: quote! {
+            match <#i64 as #private::Cell>::decode(__value)? {
+                #(#numbers => #private::core::result::Result::Ok(Self::#idents),)*
+                __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, #type_name)),
+            }
+        },
+    }
+}
+
+/// A stub impl of a type with faults, so that every use of it compiles.
+pub(super) fn stub(cell: &CellType<'_>) -> TokenStream {
+    let ident = &cell.input.ident;
+    // A stub for a type with parameters would need bounds that the user did not write.
+    if !cell.input.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), ident);
+    let unreachable = quote!(#private::core::unreachable!());
+    let ty = quote!(#private::CellType::Unit);
+    implementation(ident, import.as_ref(), &private, None, [&ty, &unreachable, &unreachable])
+}

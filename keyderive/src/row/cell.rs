@@ -1,0 +1,283 @@
+//! Values of cells: the bytes in which a Rust type is stored.
+//!
+//! [`Cell`] is implemented here for the types of the standard library and of crates behind features, and by
+//! `#[derive(Cell)]` for enums and newtypes.
+
+mod binary;
+#[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
+mod calendar;
+mod number;
+#[cfg(test)]
+mod tests;
+mod text;
+
+use std::error::Error;
+use std::fmt::{self, Display};
+
+use super::error::{Excerpt, Hex, Names};
+
+/// A value that one cell holds.
+///
+/// ```
+/// use keyderive::Cell;
+///
+/// #[derive(Cell, Clone, Copy, Debug, PartialEq)]
+/// enum Kind {
+///     Login,
+///     #[row(name = "lo")]
+///     Logout,
+/// }
+///
+/// assert_eq!(Kind::Logout.to_stored()?, b"lo");
+/// assert_eq!(42_u32.to_stored()?, 42_i64.to_be_bytes());
+/// # Ok::<(), keyderive::row::CellError>(())
+/// ```
+///
+/// [`CellType`] lists the stored forms. A type of your own is a value by `#[derive(Cell)]`, or by an
+/// implementation of this trait.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` has no stored form, so it cannot be the value of a column",
+    label = "not the value of a column",
+    note = "an enum or a newtype is a value by `#[derive(Cell)]`"
+)]
+pub trait Cell {
+    /// The type without borrows, which names the type of a column: `String` for `&str`.
+    type Owned: OwnedCell;
+    /// The type that is read, which may borrow from the row.
+    type Decoded<'r>;
+    /// How it is stored.
+    const TYPE: CellType;
+
+    /// Appends the stored bytes.
+    ///
+    /// # Errors
+    /// When the value has no stored form, such as a `u64` above `i64::MAX`.
+    fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError>;
+
+    /// Reads the value from its stored bytes.
+    ///
+    /// # Errors
+    /// When no value of this type has these bytes.
+    fn decode(value: &[u8]) -> Result<Self::Decoded<'_>, CellError>;
+
+    /// The stored bytes.
+    ///
+    /// # Errors
+    /// Those of [`encode`](Self::encode).
+    fn to_stored(&self) -> Result<Vec<u8>, CellError> {
+        let mut bytes = Vec::new();
+        self.encode(&mut CellWriter::new(&mut bytes))?;
+        Ok(bytes)
+    }
+}
+
+/// A value that borrows nothing.
+pub trait OwnedCell: Cell<Owned = Self> + for<'r> Cell<Decoded<'r> = Self> {}
+
+impl<C: Cell<Owned = C> + for<'r> Cell<Decoded<'r> = C>> OwnedCell for C {}
+
+/// Takes the stored bytes of a value.
+#[derive(Debug)]
+pub struct CellWriter<'w>(&'w mut Vec<u8>);
+
+impl<'w> CellWriter<'w> {
+    pub(crate) fn new(bytes: &'w mut Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Appends bytes.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// Never fails.
+impl fmt::Write for CellWriter<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.write(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Never fails.
+impl std::io::Write for CellWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// How the values of a column are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CellType {
+    /// 8 bytes, two's complement, big-endian, of a type with these bounds.
+    Integer {
+        /// The least value.
+        min: i64,
+        /// The greatest value.
+        max: i64,
+    },
+    /// The integer 0 or 1.
+    Bool,
+    /// The integer code of a variant.
+    Code(&'static [i64]),
+    /// 4 bytes, IEEE 754, big-endian.
+    F32,
+    /// 8 bytes, IEEE 754, big-endian.
+    F64,
+    /// UTF-8.
+    Text,
+    /// One character in UTF-8.
+    Char,
+    /// The name of a variant.
+    Enum(&'static [&'static str]),
+    /// As they are.
+    Bytes,
+    /// As they are, so many.
+    Array(usize),
+    /// No bytes.
+    Unit,
+    /// Hyphenated, in lower case.
+    Uuid,
+    /// As `Display` writes an address.
+    IpAddress,
+    /// RFC 3339, in UTC.
+    Time,
+    /// `2015-03-16`.
+    Date,
+    /// A form of the user's own, by its name.
+    Custom(&'static str),
+}
+
+/// As errors name it: "a whole number", "text".
+impl Display for CellType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer { min: i64::MIN, max: i64::MAX } => f.write_str("an integer"),
+            Self::Integer { min, max } => write!(f, "an integer from {min} to {max}"),
+            Self::Bool => f.write_str("a `bool`"),
+            Self::Code(_) => f.write_str("the code of a variant"),
+            Self::F32 => f.write_str("an `f32`"),
+            Self::F64 => f.write_str("an `f64`"),
+            Self::Text => f.write_str("text"),
+            Self::Char => f.write_str("a `char`"),
+            Self::Enum(_) => f.write_str("the name of a variant"),
+            Self::Bytes => f.write_str("bytes"),
+            Self::Array(length) => write!(f, "{length} bytes"),
+            Self::Unit => f.write_str("a unit"),
+            Self::Uuid => f.write_str("a UUID"),
+            Self::IpAddress => f.write_str("an IP address"),
+            Self::Time => f.write_str("a time as text"),
+            Self::Date => f.write_str("a date"),
+            Self::Custom(name) => write!(f, "the form of `{name}`"),
+        }
+    }
+}
+
+/// Why a value has no stored form, or stored bytes are no value of a type. It does not know the column.
+#[derive(Debug)]
+pub struct CellError(Box<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    kind: Kind,
+    message: String,
+    source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Malformed,
+    Unsupported,
+}
+
+impl CellError {
+    /// An error of [`Cell::decode`]: what the column holds, and what it should hold. The text follows the column's name.
+    ///
+    /// ```
+    /// use keyderive::row::CellError;
+    ///
+    /// let error = CellError::malformed("holds `blue`; a color has 6 hexadecimal digits");
+    /// assert!(error.is_malformed());
+    /// ```
+    #[cold]
+    pub fn malformed(message: impl Display) -> Self {
+        Self::of(Kind::Malformed, message)
+    }
+
+    /// An error of [`Cell::encode`]: why the value cannot be stored, and what to do. The text follows the column's name.
+    ///
+    /// ```
+    /// use keyderive::row::CellError;
+    ///
+    /// let error = CellError::unsupported("is 3; a level is 0, 1 or 2");
+    /// assert!(!error.is_malformed());
+    /// ```
+    #[cold]
+    pub fn unsupported(message: impl Display) -> Self {
+        Self::of(Kind::Unsupported, message)
+    }
+
+    fn of(kind: Kind, message: impl Display) -> Self {
+        Self(Box::new(Inner { kind, message: message.to_string(), source: None }))
+    }
+
+    /// The same error with its cause.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Error + Send + Sync + 'static) -> Self {
+        self.0.source = Some(Box::new(source));
+        self
+    }
+
+    /// Whether stored bytes are no value of the type; otherwise a value cannot be stored.
+    #[must_use]
+    pub fn is_malformed(&self) -> bool {
+        self.0.kind == Kind::Malformed
+    }
+
+    /// No variant of an enum is stored as these bytes.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn unknown_variant(value: &[u8], names: &'static [&'static str]) -> Self {
+        Self::not_this_text(value, format_args!("the variants are {}", Names(names)))
+    }
+
+    /// No variant of an enum has this code.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn unknown_code(code: i64, type_name: &str) -> Self {
+        Self::malformed(format_args!("holds the integer {code}, which is no code of `{type_name}`"))
+    }
+
+    /// The bytes are not those of a value.
+    #[cold]
+    fn not_these_bytes(value: &[u8], expected: impl Display) -> Self {
+        Self::malformed(format_args!("holds {}; {expected}", Hex(value)))
+    }
+
+    /// The text is not that of a value.
+    #[cold]
+    fn not_this_text(value: &[u8], expected: impl Display) -> Self {
+        Self::malformed(format_args!("holds {}; {expected}", Excerpt(value)))
+    }
+}
+
+impl Display for CellError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl Error for CellError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.0.source.as_ref().map(|source| &**source as _)
+    }
+}

@@ -1,0 +1,100 @@
+//! Text, and types that are stored as the text of their `Display`.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+use super::{Cell, CellError, CellType, CellWriter};
+use crate::key::as_text;
+
+#[inline]
+pub(super) fn read_text(value: &[u8]) -> Result<&str, CellError> {
+    as_text(value).ok_or_else(|| not_text(value))
+}
+
+#[cold]
+fn not_text(value: &[u8]) -> CellError {
+    match str::from_utf8(value) {
+        Ok(_) => CellError::not_these_bytes(value, "text is stored as UTF-8"),
+        Err(error) => CellError::not_these_bytes(value, format_args!("text is stored as UTF-8: {error}")),
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty, $owned:ty, $decoded:ty;)*) => {$(
+        impl Cell for $type {
+            type Owned = $owned;
+            type Decoded<'r> = $decoded;
+            const TYPE: CellType = CellType::Text;
+
+            #[inline]
+            fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+                out.write(self.as_bytes());
+                Ok(())
+            }
+
+            #[inline]
+            fn decode(value: &[u8]) -> Result<Self::Decoded<'_>, CellError> {
+                read_text(value).map(Into::into)
+            }
+        }
+    )*};
+}
+
+texts! {
+    String, String, String;
+    &str, String, &'r str;
+    Cow<'_, str>, String, Cow<'r, str>;
+    Box<str>, Box<str>, Box<str>;
+    Arc<str>, Arc<str>, Arc<str>;
+}
+
+impl Cell for char {
+    type Owned = Self;
+    type Decoded<'r> = Self;
+    const TYPE: CellType = CellType::Char;
+
+    fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        out.write(self.encode_utf8(&mut [0; 4]).as_bytes());
+        Ok(())
+    }
+
+    fn decode(value: &[u8]) -> Result<Self, CellError> {
+        let mut chars = read_text(value)?.chars();
+        match (chars.next(), chars.next()) {
+            (Some(char), None) => Ok(char),
+            _ => Err(CellError::not_this_text(value, "`char` is stored as one character in UTF-8")),
+        }
+    }
+}
+
+/// Types that are stored as their `Display` and read by their `FromStr`.
+macro_rules! displayed {
+    ($($type:ty, $cell:ident, $expected:literal;)*) => {$(
+        impl Cell for $type {
+            type Owned = Self;
+            type Decoded<'r> = Self;
+            const TYPE: CellType = CellType::$cell;
+
+            fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+                write!(out, "{self}").map_err(CellError::unsupported)
+            }
+
+            fn decode(value: &[u8]) -> Result<Self, CellError> {
+                read_text(value)?.parse().map_err(|_| CellError::not_this_text(value, $expected))
+            }
+        }
+    )*};
+}
+
+displayed! {
+    IpAddr, IpAddress, "an address is stored as text, such as `127.0.0.1` or `::1`";
+    Ipv4Addr, IpAddress, "an address is stored as text, such as `127.0.0.1`";
+    Ipv6Addr, IpAddress, "an address is stored as text, such as `::1`";
+}
+
+#[cfg(feature = "uuid")]
+displayed! {
+    uuid::Uuid, Uuid, "a UUID is stored as text, such as `67e55044-10b1-426f-9247-bb680e5fe0c8`";
+}

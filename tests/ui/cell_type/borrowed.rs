@@ -1,0 +1,6 @@
+use keyderive::Cell;
+
+#[derive(Cell)]
+struct Name(&'static str);
+
+fn main() {}
