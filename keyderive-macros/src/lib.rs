@@ -43,9 +43,9 @@ use syn::DeriveInput;
 ///   `position = "front"` puts it before the tag, `after = "user_id"` after that field.
 ///   `hash = "java"` reads and writes tables made with Google's published salting sample: the bucket is the signed
 ///   remainder of `String.hashCode` of the whole key, in `-(range - 1)..range`, and stands first, before a tag too.
-/// - `#[row_key(tag = "BATTERY")]` a constant that every key begins with, before the salt.
+/// - `#[row_key(tag = "BATTERY")]` a constant before the fields; also before the salt, unless that is at the front.
 /// - `#[row_key(delimiter = '-')]` the character between the parts; the default is `#`. It must be below `0` in a key
-///   with delimited strings or a tag of letters and digits, and below `%` in a key with `escape`.
+///   with a delimited field or a tag with digits, and below `%` in a key with `escape`.
 /// - `#[row_key(allow(hotspot))]` allows a key that begins with a value which only grows. `allow` also silences two
 ///   warnings: `point_reads`, a field after a hashed one, and `few_buckets`, a salt over fewer values than it has
 ///   buckets. An `allow` without effect is a warning too.

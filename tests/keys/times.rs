@@ -98,7 +98,7 @@ fn what_is_finer_or_not_random_is_refused() {
     assert_eq!(
         key.encode().unwrap_err().to_string(),
         "field `at` of `Exact`: 1970-01-01T00:00:01.001Z is finer than the seconds that the field stores; \
-         store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or leave out `exact`, which rounds down"
+         store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or leave out `exact` to round down"
     );
     assert_eq!(
         Exact::scan().user_id(7).at(key.at).into_plan().unwrap_err().to_string(),

@@ -176,7 +176,7 @@ fn field(key: &Key<'_>, at: usize, private: &TokenStream) -> TokenStream {
 /// A type for each field, whose name stands for the field in the compiler's error about a call out of order.
 ///
 /// They are in a module of their own, since a field may have the name of a crate or module that another field's type
-/// uses. If a name is not unique in the crate, the compiler prints it with that module's.
+/// uses. If a name is not unique in the crate, the compiler prints the module's name before it.
 fn names(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     let module = names_ident(key);
     let declared = key.fields.iter().map(ident);
@@ -235,7 +235,7 @@ fn docs(key: &Key<'_>, field: &Field<'_>, next: usize) -> [String; 4] {
     let name = &field.name;
     let then = match key.fields.get(next) {
         Some(next) => format!("`{}` can be constrained next.", next.name),
-        None => "This is the last field: the plan is a point read.".into(),
+        None => "This is the last field: the plan reads whole keys, not ranges.".into(),
     };
     [
         format!("Fixes `{name}` to one value. {then}"),

@@ -120,7 +120,7 @@
 //!
 //! # `tag` and `delimiter`
 //!
-//! `#[row_key(tag = "BATTERY")]` on the struct writes a constant before all other parts, so that key types can share a
+//! `#[row_key(tag = "BATTERY")]` on the struct writes a constant before the fields, so that key types can share a
 //! table. `#[row_key(delimiter = '-')]` sets the character between the parts: an ASCII character,
 //! below `0` if the key has a delimited field or its tag has digits.
 //!
@@ -255,8 +255,8 @@
 //!
 //! # `sequential`
 //!
-//! Stores nothing. It declares that the values of a field only grow, such as a number from a counter or a date as a
-//! number, so that a key that begins with it does not compile.
+//! Does not change what is stored. It declares that the values of a field only grow, such as a number from a counter or
+//! a date as a number, so that a key that begins with the field does not compile.
 //!
 //! ```compile_fail
 //! # use keyderive::RowKey;

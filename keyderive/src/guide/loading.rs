@@ -74,7 +74,8 @@
 //!
 //! The load makes a checkpoint before the first row, then whenever it has finished all of the first 10,000 rows of the
 //! input, all of the first 20,000, and so on, and one at its end. Rows are sent out of order within the look-ahead, so
-//! those in between come only once the input is well beyond it; a load of less than the look-ahead has none of them.
+//! a checkpoint between the first and the last one comes only once the input is well beyond the rows that it counts;
+//! a load of less than the look-ahead has none of them.
 //! For earlier checkpoints, set a smaller [`look_ahead`](crate::load::Load::look_ahead).
 //!
 //! A resumed load rewrites the rows that were written after the checkpoint: each cell gets one more version of the same

@@ -44,7 +44,7 @@
 //! | [`modify_families`](crate::Table::modify_families), [`RawTable::modify_families`](crate::client::RawTable::modify_families) | one adds a family, the others fail [^changes] | not retried: check the table [^tables-once] | all changes or none [^dropped-table] | no effect [^no-time] | all changes or none [^killed-table] | changes only what it names [^changes] |
 //! | [`delete_table`](crate::Table::delete_table), [`Client::delete_table`](crate::Client::delete_table) | one deletes, the others fail [^changes] | not retried; a second call fails, since it is gone [^tables-once] | deleted or unchanged [^dropped-table] | no effect [^no-time] | deleted or unchanged [^killed-table] | deletes all columns [^older-table] |
 //! | [`vouch`](crate::Table::vouch) | all succeed [^vouches] | not retried; a second call finds the voucher [^vouches-again] | voucher added or not: call it again [^vouches-dropped] | no effect [^no-time] | voucher added or not: call it again [^vouches-dropped] [^vouches-again] | adds the same voucher [^vouches-older] |
-//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call compares, or removes again [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | as dropped [^marker-dropped] [^marker-again] | a marker has no columns [^marker] |
+//! | [`write_marker`](crate::Table::write_marker), [`remove_marker`](crate::Table::remove_marker) | all succeed [^marker] | a second call compares, or removes again [^marker-again] | written or not: call it again [^marker-dropped] | no effect [^marker] | as dropped [^marker-dropped] [^marker-again] | the row type has no effect [^marker] |
 //!
 //! # Without a key type
 //!

@@ -247,7 +247,7 @@ impl DecodeError {
             DecodeKind::Bucket { stored, expected } => write!(
                 f,
                 "its salt is bucket {stored}, but its fields hash to bucket {expected}; \
-                 another program wrote it, or wrote it with another salt range",
+                 another program wrote it, or this one with another salt range",
             ),
             DecodeKind::Trailing => f.write_str("there are bytes after the last field"),
             DecodeKind::Length => {

@@ -71,7 +71,7 @@ use super::show::Readable;
 ///         match (Self::write(bound, &mut encoding), side) {
 ///             (Ok(()), Side::Before) => Cut::Before(encoding),
 ///             (Ok(()), Side::After) => Cut::After(encoding),
-///             // A bound need not fit: one that no key can hold is after those that a key can.
+///             // A bound need not fit: one that does not is after every key, or after all keys of its `major`.
 ///             (Err(_), _) if bound.major > 999 => Cut::Last,
 ///             (Err(_), _) => Cut::AfterPrefix(format!("{:03}.", bound.major).into_bytes()),
 ///         }

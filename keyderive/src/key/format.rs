@@ -263,8 +263,9 @@ impl TimeUnit {
 pub enum FieldOrder {
     /// Least first.
     Ascending,
-    /// Greatest first. The value `v` is written as `1 - v` for a `bool` in text, as `10^w - 1 - v` for a time or a date of
-    /// `w` digits in text, and as `-1 - v` for a signed number and for every Int64 of the ordered layout.
+    /// Greatest first. The value `v` is written as `1 - v` for a `bool` in text, as `10^w - 1 - v` for a time, a date
+    /// or a number padded to more than 38 digits, of `w` digits in text, and as `-1 - v` for a signed number and for
+    /// every Int64 of the ordered layout.
     Descending,
     /// Least first after reversing the bits of each number, so neighbouring values are far apart.
     BitReversed,

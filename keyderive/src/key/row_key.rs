@@ -56,7 +56,7 @@ pub trait RowKey {
     /// When a field cannot hold its value, or the key is empty or over 4096 bytes.
     fn encode_into(&self, out: &mut Vec<u8>) -> Result<(), EncodeError>;
 
-    /// Encodes the row key. In the text layout, this makes a single allocation, of the key's length.
+    /// Encodes the row key. In the text layout, this usually makes a single allocation, of the key's length.
     ///
     /// # Errors
     /// Those of [`encode_into`](Self::encode_into).

@@ -229,7 +229,7 @@ impl Schema {
     }
 
     /// Writes the head of a bucket's keys: the tag, the salt and `left`, the fields left of the salt, each with its
-    /// delimiter. Without a bucket, the head leaves out the salt.
+    /// delimiter. Without a bucket, the text layout leaves out the salt, and the ordered layout writes bucket 0.
     ///
     /// In the text layout the head ends with a separator. In the ordered layout it does not, since a key whose fields are
     /// all empty ends there.

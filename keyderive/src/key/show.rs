@@ -17,7 +17,8 @@ pub fn display_key<K: RowKey>(key: &K, f: &mut fmt::Formatter<'_>) -> fmt::Resul
     }
 }
 
-/// Bytes as text; bytes that are not UTF-8 and control characters are escaped as `\xNN`.
+/// Bytes as text; bytes that are not UTF-8 and ASCII control characters are escaped as `\xNN`, other control characters
+/// as `\u{NN}`.
 ///
 /// A backslash is doubled, so that each text stands for one sequence of bytes.
 #[derive(Clone, Copy)]

@@ -566,11 +566,11 @@ fn subtracted_digits(max: u128, name: &str, width: usize) -> String {
     )
 }
 
-/// The number of a signed field in text: its digits, minus a power of ten after a `-`.
+/// The number of a signed field in text: its digits, less a power of ten if they follow a `-`.
 fn signed(name: &str, digits: usize) -> String {
     let negative = match digits {
         ..=18 => format!("CAST(SUBSTR({name}, 2) AS INT64) - 1{}", "0".repeat(digits)),
-        // The subtrahend of the high part is one less, so that it is an `INT64`, and the low part is negative.
+        // The high part is one greater and the low part negative, so that the product is an `INT64` for every number.
         _ => format!(
             "(CAST(SUBSTR({name}, 2, {}) AS INT64) - {}) * {LOW_POWER} + (CAST(SUBSTR({name}, {}) AS INT64) - {LOW_POWER})",
             digits - LOW_DIGITS,

@@ -544,10 +544,10 @@ impl Scale {
     fn too_fine(self, nanos: i128) -> FieldError {
         let remedy = match self.format {
             Format::UnixTime(_) => {
-                "store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or leave out `exact`, which rounds down"
+                "store a finer unit, such as `row_key(ts(unit = \"nanos\"))`, or leave out `exact` to round down"
             }
             _ => {
-                "leave out `exact`, which rounds down, or store a finer unit, such as `row_key(ts(unit = \"micros\"))`"
+                "leave out `exact` to round down, or store a finer unit, such as `row_key(ts(unit = \"micros\"))`"
             }
         };
         FieldError::new(format_args!(
