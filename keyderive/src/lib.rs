@@ -276,7 +276,9 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::client::connected_by;
     #[cfg(feature = "client")]
-    pub use crate::row::{Cell, CellError, CellType, CellWriter, OwnedCell};
+    pub use crate::row::{
+        Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredOrder,
+    };
     pub use std::borrow::Cow;
     pub use std::vec::Vec;
 

@@ -19,7 +19,8 @@ pub(super) fn cell(cell: &CellType<'_>, shape: &Shape<'_>) -> TokenStream {
         Shape::Codes(codes) => enum_codes(ident, codes, &private),
     };
     let bound = bound.map(|bound| quote!(where #bound));
-    implementation(ident, import.as_ref(), &private, bound.as_ref(), [&ty, &encode, &decode])
+    let order = order(shape, ident, &private);
+    implementation(ident, import.as_ref(), &private, bound.as_ref(), [&ty, &encode, &decode, &order])
 }
 
 /// What the impl of one shape has.
@@ -35,7 +36,7 @@ fn implementation(
     import: Option<&TokenStream>,
     private: &TokenStream,
     bound: Option<&TokenStream>,
-    [ty, encode, decode]: [&TokenStream; 3],
+    [ty, encode, decode, order]: [&TokenStream; 4],
 ) -> TokenStream {
     // With the type's own span, a deprecated type is not reported in our impl.
     let name = quote_spanned!(ident.span()=> #ident);
@@ -73,6 +74,8 @@ fn implementation(
                     #decode
                 }
             }
+
+            #order
         };
     }
 }
@@ -86,6 +89,26 @@ fn newtype(inner: &Type, private: &TokenStream) -> Parts {
         ty: quote!(#inner_as::TYPE),
         encode: quote!(#inner_as::encode(&self.0, __out)),
         decode: quote!(#private::core::result::Result::map(#inner_as::decode(__value), Self)),
+    }
+}
+
+/// The impls by which the server compares values: a newtype as what is inside, others for equality.
+fn order(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> TokenStream {
+    let Shape::Newtype(inner) = shape else {
+        return quote!(#[automatically_derived] impl #private::ComparableCell for #ident {});
+    };
+    // The lifetime lets the impls stand whose bound does not hold.
+    quote! {
+        #[automatically_derived]
+        impl #private::ComparableCell for #ident
+        where
+            for<'__keyderive> #inner: #private::ComparableCell,
+        {
+            const ORDER: #private::StoredOrder = <#inner as #private::ComparableCell>::ORDER;
+        }
+
+        #[automatically_derived]
+        impl #private::OrderedCell for #ident where for<'__keyderive> #inner: #private::OrderedCell {}
     }
 }
 
@@ -155,5 +178,9 @@ pub(super) fn stub(cell: &CellType<'_>) -> TokenStream {
     let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), ident);
     let unreachable = quote!(#private::core::unreachable!());
     let ty = quote!(#private::CellType::Unit);
-    implementation(ident, import.as_ref(), &private, None, [&ty, &unreachable, &unreachable])
+    let order = quote! {
+        impl #private::ComparableCell for #ident {}
+        impl #private::OrderedCell for #ident {}
+    };
+    implementation(ident, import.as_ref(), &private, None, [&ty, &unreachable, &unreachable, &order])
 }

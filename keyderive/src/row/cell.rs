@@ -7,6 +7,7 @@ mod binary;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
 mod calendar;
 mod number;
+mod order;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -14,6 +15,7 @@ mod text;
 use std::error::Error;
 use std::fmt::{self, Display};
 
+pub use self::order::{ComparableCell, OrderedCell, StoredOrder};
 use super::error::{Excerpt, Hex, Names};
 
 /// A value that one cell holds.

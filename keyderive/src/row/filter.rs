@@ -6,11 +6,11 @@ mod range;
 mod tests;
 mod words;
 
-use std::ops::RangeBounds;
+use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
-use super::RowError;
+use super::{Cell, ComparableCell, OrderedCell, RowError};
 
 pub(crate) use self::error::Fault;
 pub use self::error::FilterError;
@@ -308,13 +308,54 @@ impl RowFilter {
         ByteRange::new(&range).map_or_else(Self::block_all, |range| Kind::Values(range).into())
     }
 
+    /// The cells whose value is in a range of values of a type, as [`Cell`](super::Cell) stores them.
+    ///
+    /// ```
+    /// # use keyderive::row::RowFilter;
+    /// let cold = RowFilter::value_in(..0.0_f64);
+    /// let hundreds = RowFilter::value_in(-999..=-100_i64);
+    /// ```
+    ///
+    /// The range is exact for cells that hold a value of this type, negative numbers and floats too. NaN is in no range, and
+    /// both zeros are equal. A value that cannot be stored, such as a `u64` above `i64::MAX`, makes the filter an error.
+    #[must_use]
+    pub fn value_in<V: Cell + OrderedCell>(range: impl RangeBounds<V>) -> Self {
+        let stored = |bound: Bound<&V>| match bound {
+            Bound::Included(value) => value.to_stored().map(Bound::Included),
+            Bound::Excluded(value) => value.to_stored().map(Bound::Excluded),
+            Bound::Unbounded => Ok(Bound::Unbounded),
+        };
+        match (stored(range.start_bound()), stored(range.end_bound())) {
+            (Ok(start), Ok(end)) => {
+                V::ORDER.filter(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
+            }
+            (Err(error), _) | (_, Err(error)) => refused(Fault::Value(error.to_string())),
+        }
+    }
+
+    /// The cells whose value is equal to this one, as [`Cell`](super::Cell) stores it.
+    ///
+    /// ```
+    /// # use keyderive::row::RowFilter;
+    /// let alice = RowFilter::chain([RowFilter::exact_column("cf", "owner"), RowFilter::value_is(&"alice")]);
+    /// ```
+    ///
+    /// NaN is equal to nothing, and both zeros are equal. A value that cannot be stored makes the filter an error.
+    #[must_use]
+    pub fn value_is<V: Cell + ComparableCell>(value: &V) -> Self {
+        match value.to_stored() {
+            Ok(value) => V::ORDER.filter(Bound::Included(&value), Bound::Included(&value)),
+            Err(error) => refused(Fault::Value(error.to_string())),
+        }
+    }
+
     /// Every cell, with an empty value instead of its own.
     #[must_use]
     pub fn strip_value() -> Self {
         Kind::StripValue.into()
     }
 
-    /// Every cell, with this label, which [`Cell::labels`](super::Cell::labels) returns.
+    /// Every cell, with this label, which [`RawCell::labels`](super::RawCell::labels) returns.
     ///
     /// A label is 1 to 15 characters of `a` to `z`, `0` to `9` and `-`. A cell has at most one.
     #[must_use]

@@ -177,7 +177,7 @@ mod value;
 mod versions;
 
 pub(crate) use build::{RowBuilder, TooLarge};
-pub use cell::{Cell, CellError, CellType, CellWriter, OwnedCell};
+pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredOrder};
 pub use condition::Condition;
 pub(crate) use de::from_row;
 pub use error::RowError;

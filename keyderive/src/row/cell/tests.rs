@@ -220,6 +220,20 @@ fn types_derive_their_stored_form() {
     malformed::<UserId>([0xff], &String::decode(&[0xff]).unwrap_err().to_string());
 }
 
+#[test]
+fn a_newtype_compares_as_what_is_inside() {
+    #[derive(crate::Cell)]
+    struct Celsius(f64);
+    fn ordered<C: OrderedCell>() -> StoredOrder {
+        C::ORDER
+    }
+    fn comparable<C: ComparableCell>() {}
+    assert_eq!(ordered::<Celsius>(), StoredOrder::F64);
+    assert_eq!(ordered::<UserId>(), StoredOrder::Bytes);
+    comparable::<Kind>();
+    comparable::<Level>();
+}
+
 /// No bytes make a type panic, and a type that reads them writes them back, unless its text has several forms.
 #[test]
 fn any_bytes_are_read_or_refused() {

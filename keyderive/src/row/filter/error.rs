@@ -21,6 +21,8 @@ pub(crate) enum Fault {
     Family(String),
     /// A name that is not that of a column, as the error of the row says.
     Column(String),
+    /// A value that no cell can hold, as its error says.
+    Value(String),
     SinkInCondition,
     Depth,
     /// More bytes, as a message, than the service takes.
@@ -70,6 +72,7 @@ impl fmt::Display for FilterError {
                 family.escape_debug()
             ),
             Fault::Column(fault) => f.write_str(fault),
+            Fault::Value(fault) => write!(f, "the value of a filter {fault}"),
             Fault::SinkInCondition => {
                 f.write_str("a sink is in a condition, where the service takes none; put it into an interleave")
             }
