@@ -170,8 +170,8 @@ impl Bigtable for Data {
         check::number_of_mutations(true_mutations.len())?;
         check::number_of_mutations(false_mutations.len())?;
         let predicate = parse_filter(predicate_filter).await?;
-        let inline_bytes = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
-        let inline_bytes = inline_bytes.then_some(LARGE_BYTES / predicate.work());
+        let is_short = work(true_mutations.iter().chain(&false_mutations)) <= SHORT_WORK;
+        let inline_bytes = is_short.then_some(LARGE_BYTES / predicate.work());
         let key = row_key.clone();
         // Validate both lists, so that an invalid mutation is an error whichever list the predicate selects.
         let apply = move |families: &Families, cells: &mut Cells, now| {
@@ -197,8 +197,8 @@ impl Bigtable for Data {
             Some(Rule::AppendValue(value)) => 1 + value.len() / WORK_BYTES,
             _ => 1,
         });
-        let inline_bytes = work.sum::<usize>() <= SHORT_WORK;
-        let inline_bytes = inline_bytes.then_some(LARGE_BYTES);
+        let is_short = work.sum::<usize>() <= SHORT_WORK;
+        let inline_bytes = is_short.then_some(LARGE_BYTES);
         let key = row_key.clone();
         let apply = move |families: &Families, cells: &mut Cells, now| {
             read_modify_write(families, &row_key, cells, &rules, now)

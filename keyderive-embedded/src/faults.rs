@@ -550,8 +550,8 @@ impl Messages {
     }
 }
 
-/// Splits a cell's value. The first part names the cell, all but the last state the size of the whole value, and the last
-/// has the row status.
+/// Splits a cell's value. The first part names the cell, the last has the row status, and each part but the last states
+/// the size of the whole value.
 fn split_cell(rng: &mut Rng, cell: &CellChunk) -> Vec<CellChunk> {
     let length = cell.value.len();
     let Some(value_size) = i32::try_from(length).ok().filter(|_| length > 1 && rng.bool()) else {

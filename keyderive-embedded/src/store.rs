@@ -36,8 +36,8 @@ type Sweeps = BTreeMap<String, Interval>;
 
 /// Tables over a storage.
 ///
-/// A change reads and writes a row under the one lock of all writers, so that it is atomic; readers take no lock. A slow
-/// change is [prepared](Self::prepare) without the lock, and applied if the row has not changed meanwhile.
+/// A change reads and writes a row under the one lock of all writers, so that it is atomic; readers do not take it. A
+/// slow change is [prepared](Self::prepare) without the lock, and applied if the row has not changed meanwhile.
 ///
 /// A change takes its server time under the lock, so that the change applied last has the latest time.
 pub(super) struct Store {

@@ -7,7 +7,7 @@ use tonic::Code;
 
 use crate::support::{asked, keys, keys_and_error, table, text};
 
-/// A further cell in the column of the one before.
+/// A further chunk: as it is, a cell in the column of the one before.
 fn more() -> Chunk {
     Chunk::new()
 }
@@ -28,7 +28,7 @@ fn cells(row: &RawRow) -> Vec<String> {
     shown.collect()
 }
 
-/// The keys of an answer's rows, in reverse where the request says so.
+/// The keys that a scan with this request reads from an answer.
 async fn scan(answer: Answer, request: ReadRows) -> Vec<String> {
     let mock = Mock::new().on(Rpc::ReadRows, answer);
     keys(table(&mock).read_rows(request)).await.unwrap()

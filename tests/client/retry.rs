@@ -245,7 +245,7 @@ async fn a_scan_goes_on_when_the_server_says() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pauses_begin_anew_when_the_server_stops_saying() {
+async fn pauses_begin_anew_after_a_delay_that_the_server_named() {
     let plain = || Failure::from(Code::Unavailable);
     let said = plain().retry_after(3 * SECOND);
     let mock = failing([plain(), plain(), plain(), said, plain(), plain()]);

@@ -284,7 +284,7 @@ async fn a_scan_that_waits_for_a_slow_server_is_waited_for() {
     assert_eq!(read.await.unwrap(), (2, Instant::now()));
 }
 
-/// Nobody polls the stream again, although its last poll returned no row.
+/// The last poll of the stream was pending, and nobody polls it again.
 #[tokio::test(start_paused = true)]
 async fn a_scan_whose_reader_went_away_is_given_up() {
     #[derive(RowKey, Debug)]

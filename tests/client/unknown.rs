@@ -59,7 +59,7 @@ async fn writes(table: &RawTable) -> ([Error; 2], [Error; 4]) {
     (repeatable, others)
 }
 
-/// Fails unless every write fails with its outcome unknown, or every one with it known.
+/// Fails unless every write fails, with an unknown outcome if `is_open`, and with a known one otherwise.
 async fn end_open(mock: &Mock, is_open: bool) {
     let table = once(mock);
     let (repeatable, others) = writes(&table).await;
@@ -205,7 +205,7 @@ struct Counts {
 }
 
 #[tokio::test(start_paused = true)]
-async fn rows_of_a_table_say_that_they_may_be_written() {
+async fn errors_of_a_table_say_that_a_row_may_be_written() {
     let mock = Mock::new().by(|_| Answer::new().drop_connection());
     let client = client(&mock).with(|settings| settings.each(|call| call.max_attempts = 1));
     let counts = client.table::<Key, Counts>("counts");
@@ -232,7 +232,7 @@ async fn rows_of_a_table_say_that_they_may_be_written() {
     assert!(text.starts_with(begin), "{text}");
 }
 
-/// One attempt, which the server certainly did not apply.
+/// Two attempts, neither of which the server applied.
 #[tokio::test(start_paused = true)]
 async fn a_row_of_two_that_was_refused_is_not_written() {
     let busy = Failure::new(Code::ResourceExhausted, "busy").retry_after(MILLISECOND);

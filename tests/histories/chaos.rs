@@ -126,7 +126,7 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
     assert!(proxy.broken() > u64::from(rounds), "only {} connections were broken", proxy.broken());
 }
 
-/// A TCP proxy that breaks connections at random, in the same way for the same seed. It ends with this value.
+/// A TCP proxy that breaks connections at random, in the same way for the same seed. It ends when dropped.
 struct Proxy {
     address: SocketAddr,
     broken: Arc<AtomicU64>,

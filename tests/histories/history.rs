@@ -17,8 +17,8 @@
 //!   another value was applied, or read, entirely after it and entirely before the read.
 //! - **One order.** The writes and reads of a row have an order in which each read finds the last write. For values that
 //!   were applied once this is decided exactly, by the zones of Gibbons and Korach ("Testing Shared Memories", 1997): the
-//!   time during which a value must have been there overlaps no such time of another value, and contains no whole span
-//!   at some moment of which another value was there.
+//!   zone of a value is the time during which it must have been there. No two zones overlap, and no zone contains a
+//!   whole span of time in which another value was there for a moment.
 //! - **One wins.** Of conditional writes over one value that was applied once, only one is true.
 //! - **The last given wins.** Where `put_all` or `load` is given a row twice, the later value is sent after the earlier
 //!   one was answered, and never in the same request: the entries of a request have no order. A `writer` does not
@@ -83,7 +83,7 @@ pub(crate) struct History {
     pub(crate) reads: Vec<Read>,
 }
 
-/// A span at some moment of which the row had a value.
+/// A span of time; at some moment of it, the row had this value.
 #[derive(Clone, Copy, Debug)]
 struct Event {
     value: u64,
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn a_late_request_may_bring_its_value_back_and_not_otherwise() {
+    fn only_a_late_request_may_bring_its_value_back() {
         let writes = [put(1, 1, 4), put(2, 10, 13)];
         let reads = [read(2, 14, 15), read(1, 30, 31)];
         let applications = [applied(1, 2, 3), applied(2, 11, 12)];

@@ -376,7 +376,7 @@ fn shift(mutation: &mut Mutation, micros: i64) {
     }
 }
 
-/// What a request meets. Draws equally often each time, so that a seed repeats.
+/// What a request meets. Draws as many random numbers whatever it is, so that the same seed gives the same faults.
 fn fault(rng: &mut Rng) -> Option<Fault> {
     let mut drawn = rng.u16(..1000);
     FAULTS.into_iter().find_map(|(fault, share)| {

@@ -3,7 +3,7 @@
 //! The model computes which rows a plan selects, and their order, from values: in each field's own order, reversed if it
 //! is declared so. It uses the library's encoder only where rows come in the order of stored keys.
 //!
-//! Each key type of `keys.rs` has a test. They are short by default; two variables make them long, in release:
+//! Each key type of `model/keys.rs` has a test. They are short by default; two variables make them long, in release:
 //!
 //! ```sh
 //! KEYDERIVE_MODEL_PAIRS=10000 cargo test --release -p keyderive-tests --test keys model::embedded

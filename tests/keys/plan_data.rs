@@ -114,7 +114,7 @@ fn plans_of_other_key_types_are_refused() {
 }
 
 #[test]
-fn plans_of_more_fields_than_there_are_are_refused() {
+fn plans_of_too_many_fields_are_refused() {
     let full = Names::scan().into_plan().unwrap();
     let more = "the plan has more constraints than `Names` has fields";
     assert_refused::<Names>(data_with(&full, "fixed", json!([["61"], ["61"], ["61"], ["61"]])), more);

@@ -450,7 +450,7 @@ fn inverted_and_empty_ranges_send_nothing() {
         scan().at_range(u64::MAX..).into_plan(),
         Event::scan().user_id_range("b".."a").into_plan(),
         Event::scan().user_id_prefix("a#").into_plan(),
-        // Both bounds hold bytes that no user can, after the same text.
+        // After the same text, each bound has a byte that no `user_id` can hold.
         Event::scan().user_id_range("a ".."a#").into_plan(),
     ] {
         let plan = plan.unwrap();
@@ -459,7 +459,7 @@ fn inverted_and_empty_ranges_send_nothing() {
     }
 }
 
-/// The last bucket has an end too: a key type with one digit of buckets ends at `3#`, `3$`.
+/// The last bucket has an end too: the range in `3#` ends at `3$`.
 #[test]
 fn open_ends_are_in_every_bucket() {
     let plan = Event::scan().user_id_range("alice"..).into_plan().unwrap();

@@ -113,7 +113,7 @@ fn signed_numbers() {
     assert_stored(&SignedKey { value: i32::MAX }, "02147483647");
 }
 
-/// Randomization: the time is hashed, so the key encodes and does not decode.
+/// Randomization: the time is hashed, so decoding does not give it back.
 #[test]
 fn battery_levels_by_hashed_time() {
     #[derive(RowKey)]

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn an_emulator_ends_with_its_value() {
+    fn an_emulator_ends_when_dropped() {
         let Some(emulator) = Emulator::start() else { return };
         let address = emulator.address;
         assert!(std::net::TcpStream::connect(address).is_ok());

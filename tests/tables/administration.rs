@@ -71,7 +71,7 @@ on_every_bigtable! {
     a_marker_is_in_nobodys_way
     a_marker_is_written_once_and_removed
     key_types_with_tags_have_a_marker_each
-    if_absent_completes_a_marker
+    if_absent_writes_a_missing_marker
 }
 
 fn table<K: keyderive::key::TableKey>(client: &Client) -> Table<K, Row> {
@@ -344,7 +344,7 @@ async fn key_types_with_tags_have_a_marker_each(client: Client) {
     assert!(a.verify().await.unwrap().marker && !b.verify().await.unwrap().marker);
 }
 
-async fn if_absent_completes_a_marker(client: Client) {
+async fn if_absent_writes_a_missing_marker(client: Client) {
     let events = table::<Plain>(&client);
     events.create().without_row_key_schema().await.unwrap();
     assert!(!events.create().with_marker().if_absent().await.unwrap());

@@ -19,7 +19,7 @@ fn misuse_does_not_compile() {
 }
 
 #[test]
-fn hygienic_code_compiles() {
+fn correct_uses_compile() {
     trybuild::TestCases::new().pass("../compiles/*.rs");
 }
 

@@ -141,7 +141,7 @@ fn what_put_sends() {
         check(three(AbsentServer, [0, -2, 2]), &[StaysReplaced]),
     );
     group.run(
-        "put: the same, late requests",
+        "put: what was replaced stays so, late requests",
         Limit,
         Check { late: true, ..check(two(AbsentServer, 0), &[StaysReplaced]) },
     );
@@ -294,7 +294,7 @@ fn what_an_exclusive_family_is_sent() {
         check(three(Whole, [0, -2, 2]), &[StaysReplaced]),
     );
     group.run(
-        "exclusive put: the same, late requests",
+        "exclusive put: what was replaced stays so, late requests",
         Limit,
         Check { late: true, ..check(two(Whole, 0), &[StaysReplaced]) },
     );

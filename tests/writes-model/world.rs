@@ -121,6 +121,7 @@ pub(crate) enum Law {
     WholeOfOwn,
     /// What is reported as done is what a read then returns.
     DoneIsRead,
+    /// No applied write stores a cell that is already older than the maximum age.
     NotDroppedOnArrival,
     /// A put that returned before another one began does not come back.
     StaysReplaced,

@@ -12,7 +12,7 @@ struct UserKey {
 type User = std::collections::BTreeMap<String, u64>;
 
 #[test]
-fn help_names_every_option() {
+fn help_goes_to_standard_output() {
     let output = command(&["--help"]).output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && output.stderr.is_empty());

@@ -135,7 +135,7 @@ async fn invalid_changes_of_aggregates_are_rejected() {
 }
 
 #[tokio::test]
-async fn the_type_of_a_family_is_checked_and_described() {
+async fn the_type_of_a_family_is_checked_and_completed() {
     let servers = servers().await;
     let create = async |family| servers.modify_families([("new", Mod::Create(family))]).await;
     let sum = || Some(Aggregator::Sum(Sum {}));

@@ -43,7 +43,7 @@ impl Clock for Slow {
         let now = self.micros.fetch_add(1000, Ordering::Relaxed);
         if std::thread::current().name() == Some("slow") && !self.held.swap(true, Ordering::Relaxed) {
             self.began.send(()).unwrap();
-            // A write that waits for this one never finishes.
+            // With a timeout: a write that waits for this one cannot finish before it.
             let _ = self.go_on.lock().unwrap().recv_timeout(Duration::from_millis(300));
         }
         now

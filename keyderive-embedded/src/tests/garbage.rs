@@ -79,7 +79,7 @@ async fn a_cell_is_kept_to_the_end_of_its_age() {
 }
 
 #[tokio::test]
-async fn filters_conditions_and_rules_do_not_see_garbage() {
+async fn filters_conditions_and_read_modify_writes_do_not_see_garbage() {
     let servers = Servers::with([("f", family(age(10)))]).await;
     servers.set("a", "f", "q", -1, 7_i64.to_be_bytes().to_vec()).await.unwrap();
     servers.clock.set(START + 11 * SECOND);
@@ -145,7 +145,7 @@ async fn a_new_rule_sweeps_at_once() {
 }
 
 #[tokio::test]
-async fn a_rule_that_keeps_nothing_is_refused() {
+async fn an_invalid_rule_is_refused() {
     let servers = Servers::new().await;
     let create = async |rule| servers.modify_families([("g", Mod::Create(family(rule)))]).await;
     let max_age = |nanos| GcRule { rule: Some(Rule::MaxAge(Duration { seconds: 0, nanos })) };

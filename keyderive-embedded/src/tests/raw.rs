@@ -202,7 +202,7 @@ impl Servers {
     }
 }
 
-/// `f:q@START=v` for a cell; eight bytes are shown as a number.
+/// `f:q@START+0=v` for a cell, or the timestamp itself if it is before `START`. Eight bytes are shown as a number.
 fn show(family: &str, qualifier: &Bytes, timestamp_micros: i64, value: &Bytes) -> String {
     let value = match value[..].try_into() {
         Ok(bytes) => i64::from_be_bytes(bytes).to_string(),

@@ -374,7 +374,7 @@ pub mod r#type {
             /// Two's complement in 8 bytes.
             #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
             pub struct BigEndianBytes {}
-            /// As few bytes as the number needs, in the order of the numbers.
+            /// As few bytes as the number needs; the bytes sort as the numbers do.
             #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
             pub struct OrderedCodeBytes {}
             #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]

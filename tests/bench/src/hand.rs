@@ -15,7 +15,7 @@ const TAIL: usize = 27;
 const DELIMITER: u8 = b'#';
 /// Names of 4 to this many bytes are copied without a branch that depends on their length.
 const COPIED: usize = 48;
-/// Half of the bytes that are searched for the ends of the names, without a branch on their values.
+/// The ends of the names are searched for in two blocks of this many bytes, without a branch on the bytes' values.
 const BLOCK: usize = 32;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
@@ -300,7 +300,7 @@ mod words {
     }
 }
 
-/// The digits of a number below 10^8, each in a lane of its own: 2 of 4 digits, 4 of 2, 8 of 1.
+/// The digits of a number below 10^8. It is split into 2 lanes of 4 digits, these into 4 of 2, and these into 8 of 1.
 #[inline]
 fn eight_digits(value: u64) -> [u8; 8] {
     let fours = ((value / 10_000) << 32) | (value % 10_000);

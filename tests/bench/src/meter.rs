@@ -6,7 +6,7 @@ use nix::time::{ClockId, clock_gettime};
 
 /// The processor time of this thread so far, user and system; other load on the machine does not count.
 ///
-/// Linux updates `getrusage` of a thread at its ticks only, every 4 ms for a thread that does not pause.
+/// Not from `getrusage`, which Linux updates at its ticks only, every 4 ms for a thread that does not pause.
 ///
 /// # Errors
 /// When the system does not tell.

@@ -87,7 +87,7 @@ fn values_come_back_or_are_refused_by_name() {
 
 /// Without this, a format that rejects all values would keep every law.
 #[test]
-fn every_format_holds_a_good_part_of_the_values() {
+fn every_format_holds_some_of_the_values() {
     for case in cases() {
         let mut runner = TestRunner::deterministic();
         let held = (0..200).filter(|_| {

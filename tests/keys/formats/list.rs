@@ -88,9 +88,9 @@ fn no_codec_is_missing_from_the_list() {
     assert_eq!(missing, Vec::<&str>::new());
 }
 
-/// The derive chooses the codec of the row.
+/// For each format of the list, the derive chooses the codec that the list gives.
 #[test]
-fn the_derive_chooses_the_codec_of_the_row() {
+fn the_derive_chooses_the_codec_of_the_list() {
     for case in cases() {
         let field = &case.schema.fields()[1];
         assert_eq!(

@@ -144,7 +144,7 @@ impl<K: ModelKey> Case<K> {
     }
 }
 
-/// Prints the fault and the input of a regression test.
+/// Prints the input of a regression test.
 impl<K: ModelKey> fmt::Display for Case<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "constraints: {:?}", self.constraints)?;

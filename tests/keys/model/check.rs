@@ -206,7 +206,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
 
     /// Whether a scan may fail after these rows, at the foreign row that the error names.
     fn fails_in_turn(&self, rows: &[Seen<K>], limit: usize, error: &Error) -> Result<(), String> {
-        let named = self.is_foreign(error)?;
+        let named = self.foreign_row(error)?;
         if rows.len() >= limit {
             return Err(format!("it fails after its limit: {error}"));
         }
@@ -231,7 +231,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
     }
 
     /// The foreign row that the error names.
-    fn is_foreign<'e>(&self, error: &'e Error) -> Result<&'e [u8], String> {
+    fn foreign_row<'e>(&self, error: &'e Error) -> Result<&'e [u8], String> {
         match error.row_key() {
             _ if self.execution.skip_foreign => {
                 Err(format!("foreign rows are skipped, and it fails: {error}"))
@@ -253,7 +253,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
             let (page, next) = match self.page(scan, size).await {
                 Ok(page) => page,
                 Err(error) => {
-                    self.is_foreign(&error)?;
+                    self.foreign_row(&error)?;
                     return equal("rows before the error", &&rows[..], &&expected[..rows.len()]);
                 }
             };
@@ -305,7 +305,7 @@ impl<'a, K: ModelKey> Comparison<'a, K> {
             let plan = if self.execution.sent { sent(&plan)? } else { plan };
             let outcome = self.run(self.scan(&plan)).await;
             if let Some(error) = outcome.error {
-                return self.is_foreign(&error).map(|_| ());
+                return self.foreign_row(&error).map(|_| ());
             }
             let here = |row: &&Seen<K>| (row.0.encode().unwrap() >= between) == (at == 1);
             let expected: Vec<_> = expected.iter().filter(here).cloned().collect();

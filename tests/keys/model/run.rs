@@ -13,7 +13,7 @@ use super::keys::ModelKey;
 /// How many plans are run on one table.
 const PLANS: u64 = 40;
 
-/// How often a failing case is shrunk, at most.
+/// How many simpler cases are tried for a failing one, at most.
 const SHRINKS: usize = 500;
 
 /// The seed to start with: a failure prints its own.

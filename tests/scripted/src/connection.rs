@@ -19,7 +19,7 @@ use super::answer::{Answer, Step};
 use super::{Inner, Request, Rpc};
 use crate::MAX_CONCURRENT_STREAMS;
 
-/// How long sent data may take to the client before a break of the connection overtakes it.
+/// How long a break of the connection waits, so that it does not overtake data sent before it.
 const FLUSH: Duration = Duration::from_millis(2);
 
 /// A window for requests: what hyper's servers have.

@@ -133,7 +133,7 @@ impl Inner {
 /// The script.
 impl Mock {
     #[must_use]
-    #[expect(clippy::new_without_default, reason = "a server is started, and not a default")]
+    #[expect(clippy::new_without_default, reason = "a mock without answers is no useful default")]
     pub fn new() -> Self {
         Self { inner: Arc::default(), tasks: Arc::default() }
     }

@@ -67,7 +67,7 @@ fn bad(id: u32) -> (ReadingKey, Reading) {
     (key, Reading { value, ..reading })
 }
 
-/// Loads the whole input, from its first row.
+/// Loads the input, which begins with its first row; a stored checkpoint makes the load resume.
 async fn load(
     folder: &Path,
     row: fn(u32) -> (ReadingKey, Reading),

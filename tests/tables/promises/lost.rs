@@ -46,7 +46,7 @@ async fn other_calls_fail_as_unknown_after_a_lost_response() {
     lose_each(Call::ALL.into_iter().filter(|call| !call.is_repeated())).await;
 }
 
-/// Each attempt has another server time, and would increment once more.
+/// Each attempt would have another server time, and add one more version.
 #[tokio::test(start_paused = true)]
 async fn a_raw_write_of_the_servers_time_fails_after_a_lost_answer() {
     let bigtable = Bigtable::in_memory();

@@ -84,7 +84,7 @@ async fn a_row_of_a_late_increment_ends_a_scan(client: Client) {
     let error = pages.scan(PageKey::scan()).on_foreign(OnForeign::Skip).collect().await.unwrap_err();
     let text = error.to_string();
     assert!(error.is_invalid_row() && text.contains("`.on_unreadable(OnUnreadable::Skip)`"), "{text}");
-    // The error holds the last key, as errors of other rows do.
+    // The error names the last row that was read, as other errors of a scan do.
     let mut rows = pages.scan(PageKey::scan()).stream();
     let mut last = None;
     let error = loop {

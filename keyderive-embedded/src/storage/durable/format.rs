@@ -94,13 +94,15 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::InUse => f.write_str(
-                "is in use by another process, or by another Bigtable of this one; close that one, or share it",
+                "is in use by another process or another `Bigtable` of this process; close that, or share it",
             ),
             Self::Newer(version) => write!(
                 f,
                 "has version {version} of the format, and this release of keyderive reads versions up to {VERSION}; use the release that wrote it, or a later one"
             ),
-            Self::Foreign(what) => write!(f, "cannot be used: {what}; name another file, or one that does not exist"),
+            Self::Foreign(what) => {
+                write!(f, "cannot be used: {what}; name another file, or one that does not exist")
+            }
             Self::Damaged(what) => {
                 write!(f, "is damaged and was not opened: {what}; restore it from a backup")
             }

@@ -106,7 +106,7 @@ pub(super) struct ChecksummedFile {
     /// Whether a process ended while it created the file.
     unfinished: OnceLock<bool>,
     /// Whether redb has set the length of the file; from then on `len` returns the real length.
-    recreated: AtomicBool,
+    has_set_len: AtomicBool,
 }
 
 /// Why a header is rejected.
@@ -137,7 +137,7 @@ impl From<InvalidHeader> for io::Error {
 impl ChecksummedFile {
     pub(super) fn new(shared: Arc<SharedFile>) -> Self {
         let file = Arc::clone(&shared.file);
-        Self { shared, file, unfinished: OnceLock::new(), recreated: AtomicBool::new(false) }
+        Self { shared, file, unfinished: OnceLock::new(), has_set_len: AtomicBool::new(false) }
     }
 
     /// Reads the header and verifies its seal.
@@ -209,7 +209,7 @@ impl StorageBackend for ChecksummedFile {
         if (1..SEALED_BYTES as u64).contains(&bytes) {
             return Err(InvalidHeader::Foreign.into());
         }
-        if self.recreated.load(Ordering::Relaxed) {
+        if self.has_set_len.load(Ordering::Relaxed) {
             return Ok(bytes);
         }
         let unfinished = match self.unfinished.get() {
@@ -233,7 +233,7 @@ impl StorageBackend for ChecksummedFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        self.recreated.store(true, Ordering::Relaxed);
+        self.has_set_len.store(true, Ordering::Relaxed);
         self.file.set_len(len)
     }
 

@@ -26,7 +26,7 @@ const REQUEST_ROWS: u64 = 10_000;
 const TIME: Duration = Duration::from_secs(3);
 const WRITERS: usize = 64;
 
-/// The key type of the table; rows are written by their stored keys.
+/// The table is created with this key type; its rows are written raw, by keys of another form.
 #[derive(RowKey)]
 struct ReadingKey {
     #[allow(dead_code)]

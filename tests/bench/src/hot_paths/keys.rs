@@ -13,7 +13,7 @@ use crate::meter::processor_time;
 use crate::peers::{LentStoreKey, StoreKey};
 use crate::{EventKey, LentKey, hand, keys};
 
-/// The number of keys, unless there are fewer rows.
+/// The most keys; there are a tenth as many as rows, if that is less.
 const KEYS: u32 = 10_000;
 /// How often one measurement goes over all keys, and how many measurements replace one run of the other sections.
 const PASSES: u32 = 10;
@@ -54,26 +54,26 @@ pub(super) fn measure(Size { rows, runs }: Size) -> Result<Table, Failure> {
             each_into(&events, |key, out| key.encode_into(out).is_ok())
         }),
         path("encode into an owned key, keyderive", one_allocation, || {
-            each(&events, |key| key.encode().is_ok_and(|key| is_there(&key)))
+            each(&events, |key| key.encode().is_ok_and(|key| use_key(&key)))
         }),
         path("borrowed decode, storekey", Comparison::default(), || {
             each(&stored, |key| {
-                storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| is_there(&key))
+                storekey::decode_borrow::<LentStoreKey<'_>>(key).is_ok_and(|key| use_key(&key))
             })
         }),
         path("borrowed decode, by hand", Comparison::default(), || {
-            each(&encoded, |key| hand::decode(key).is_ok_and(|key| is_there(&key)))
+            each(&encoded, |key| hand::decode(key).is_ok_and(|key| use_key(&key)))
         }),
         path("borrowed decode, keyderive", beside(4, Some(5), 2.0), || {
-            each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| is_there(&key)))
+            each(&encoded, |key| LentKey::decode(key).is_ok_and(|key| use_key(&key)))
         }),
         path("owned decode, storekey", Comparison::default(), || {
             each(&stored, |key| {
-                storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| is_there(&key))
+                storekey::decode::<_, StoreKey>(key.as_slice()).is_ok_and(|key| use_key(&key))
             })
         }),
         path("owned decode, keyderive", beside(7, None, 2.0), || {
-            each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| is_there(&key)))
+            each(&encoded, |key| EventKey::decode(key).is_ok_and(|key| use_key(&key)))
         }),
     ];
     Ok(Table {
@@ -140,7 +140,7 @@ fn each_into<T>(inputs: &[T], mut run: impl FnMut(&T, &mut Vec<u8>) -> bool) -> 
 
 /// Makes a key count as used.
 #[inline]
-fn is_there<K>(key: &K) -> bool {
+fn use_key<K>(key: &K) -> bool {
     black_box(key);
     true
 }

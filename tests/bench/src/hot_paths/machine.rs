@@ -21,6 +21,7 @@ pub(super) fn pin_server() {
 
 /// With one core alone, or if the system refuses, threads stay where they are.
 fn pin_to(core: usize) {
+    // Once the client is pinned, a thread that it starts, as the server's, sees one core only.
     if available_parallelism().is_ok_and(|cores| cores.get() > 1) || core > 0 {
         let mut cores = CpuSet::new();
         let _ = cores.set(core).and_then(|()| sched_setaffinity(Pid::from_raw(0), &cores));

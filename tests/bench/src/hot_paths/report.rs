@@ -9,7 +9,7 @@ pub(super) struct Table {
     pub(super) title: String,
     /// What the table compares, in sentences.
     pub(super) about: String,
-    /// The unit of a cost, as in "CPU a row".
+    /// The unit of a cost, as in "CPU per row".
     pub(super) unit: &'static str,
     /// How many units a path's cost covers.
     pub(super) units: u64,

@@ -157,7 +157,7 @@ fn sum(request: &MutateRowsRequest) -> u64 {
                     let family = cell.family_name.as_bytes();
                     cell_written(&entry.row_key, family, &cell.column_qualifier, &cell.value)
                 }
-                // A deletion: rows that have all columns contain none.
+                // A deletion: makes the sum wrong, since rows with all columns need none.
                 _ => 1,
             };
             sum = sum.wrapping_add(cell);

@@ -61,7 +61,8 @@ pub(super) fn runtime() -> Result<Runtime, Failure> {
     Ok(Builder::new_current_thread().enable_all().build()?)
 }
 
-/// The least cost of each path, over `runs` runs in turn. A run before them warms up and counts the allocations.
+/// The least cost of each path, over `runs` runs in turn. Before them, one run warms up,
+/// and another counts the allocations.
 pub(super) fn least(runtime: &Runtime, paths: &[Path<'_>], runs: usize) -> Result<Vec<Cost>, Failure> {
     let mut costs = Vec::with_capacity(paths.len());
     for path in paths {

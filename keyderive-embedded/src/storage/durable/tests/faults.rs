@@ -53,7 +53,7 @@ impl TestFile {
         *self.faulty_disk.lock().unwrap() = Some(disk);
     }
 
-    fn works(&self) {
+    fn repair(&self) {
         self.faulty_disk.lock().unwrap().as_mut().unwrap().failing = 0;
     }
 
@@ -103,7 +103,7 @@ fn fails_and_works_again(succeeding: usize, failing: usize) -> bool {
         assert_eq!(all(&durable).unwrap(), rows, "{place}");
         assert_eq!(file.after_a_power_failure(), rows, "{place}");
     }
-    file.works();
+    file.repair();
     // Changes after a failed one in its group are not applied either.
     drop(durable.commit(0));
     assert_eq!(all(&durable).unwrap(), rows, "{place}");
@@ -181,7 +181,7 @@ fn a_file_that_is_closed_stays_closed() {
     durable.put_rows(TABLE, encoded(vec![row("000", "lost")])).unwrap();
     durable.commit(0).unwrap_err();
     durable.close();
-    file.works();
+    file.repair();
     assert_eq!(all(&durable).unwrap_err().message(), "the file `test` is closed");
     assert_eq!(all(&file.open().unwrap()).unwrap(), rows());
 }

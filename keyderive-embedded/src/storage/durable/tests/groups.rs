@@ -47,7 +47,8 @@ async fn what_waits_for_the_disk_shares_a_commit() {
     drop(slow);
     assert!(join_all(writes).await.iter().all(Result::is_ok));
     let elapsed = begun.elapsed();
-    // Three commits: of the first write, the blocked one, and one of the rest. Others only after the time of a group.
+    // Three commits: the first write's, the one that `slow` holds, and one of all the rest. Each further one takes a
+    // `GROUP_TIME`.
     let most = 3 + (elapsed.as_nanos() / GROUP_TIME.as_nanos()) as usize;
     let syncs = file.syncs() - before;
     assert!(syncs <= most * of_one, "{syncs} syncs in {elapsed:?}");
