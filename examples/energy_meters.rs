@@ -35,9 +35,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("{}\n", SensorKey::SCHEMA);
 
     let sensors: Table<SensorKey, Readings> = client.table("SENSOR").family("METER");
-    let quarter = |n: u64| SensorKey { meter: meter(n * METERS / 4), date: date(2015, 1, 1) };
-    let created = sensors.create().split_at(&quarter(1)).split_at(&quarter(2)).split_at(&quarter(3));
-    created.if_absent().await?;
+    // Four tablets at first, each with a quarter of the meters.
+    let first_of = |part: u64| SensorKey { meter: meter(part * METERS / 4), date: date(2015, 1, 1) };
+    let declared = sensors.create().split_at(&first_of(1)).split_at(&first_of(2)).split_at(&first_of(3));
+    declared.if_absent().await?;
     let days = [date(2015, 2, 28), date(2015, 3, 1), date(2015, 3, 2)];
     let rows = days.into_iter().flat_map(|date| (0..METERS).map(move |n| day(n, date)));
     let loaded = sensors.load_iter(rows).await?.all_written()?;

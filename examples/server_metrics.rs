@@ -85,6 +85,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     let latest =
         current.rows_as::<Processor>().scan(CurrentMetricKey::scan()).columns(["AT", "CPU:CPU1_USR"]);
+    // The filters also list the column without a name, which would mark a row without columns.
     println!("\n{}", latest.explain()?);
     for (key, processor) in latest.collect().await? {
         println!("{} {}: {:?}", key.host, processor.at, processor.cpu);

@@ -85,8 +85,8 @@ fn run(example: &str, args: &[&str], emulator: Option<&str>) -> (String, String)
     let output = output.unwrap();
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "`{example}` has failed, {}: {errors}", output.status);
-    let wanted = String::from_utf8(output.stdout).unwrap();
-    let (target, rest) = wanted.split_once('\n').unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let (target, rest) = printed.split_once('\n').unwrap();
     (target.to_owned(), rest.to_owned())
 }
 

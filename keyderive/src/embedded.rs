@@ -171,8 +171,8 @@ impl Bigtable {
         Self { service: self.service.with_faults(faults), file: self.file.clone() }
     }
 
-    /// How many calls of this method it received, including failed ones. It counts calls only after
-    /// [`with_faults`](Self::with_faults), even with no faults; otherwise this is 0.
+    /// How many calls of this method it received, including failed ones. Only a Bigtable from
+    /// [`with_faults`](Self::with_faults) counts, be it with no faults at all; for others this is 0.
     #[must_use]
     pub fn calls(&self, method: Method) -> u64 {
         self.service.calls(method)

@@ -197,7 +197,7 @@ impl Client {
     /// # Cancel safety
     /// A dropped future cancels the read.
     pub async fn list_tables(&self) -> Result<Vec<String>, Error> {
-        /// Far more than the 1000 tables of an instance fill.
+        /// Far more pages than the up to 1000 tables of an instance take.
         const MAX_PAGES: usize = 1000;
         let prefix = self.table_name("");
         let operation = || self.admin_operation("ListTables", "", ("parent", self.instance_name()));

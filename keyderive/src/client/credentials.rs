@@ -81,7 +81,9 @@ impl fmt::Debug for AccessToken {
 }
 
 fn header(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
-    value.parse().map_err(|_| CredentialsError::new("a token has characters that no header can hold"))
+    value.parse().map_err(|_| {
+        CredentialsError::new("a token or its quota project has characters that no header can hold")
+    })
 }
 
 fn secret(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn a_token_that_is_no_header_is_an_error_without_the_token() {
         let error = AccessToken::new("secret\n").headers().unwrap_err();
-        assert_eq!(error.to_string(), "a token has characters that no header can hold");
+        assert_eq!(error.to_string(), "a token or its quota project has characters that no header can hold");
         assert!(!error.is_transient());
     }
 }

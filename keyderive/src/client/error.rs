@@ -418,7 +418,7 @@ pub(crate) enum Repr {
     Damaged { message: String },
     /// There is no access token for the cloud.
     Credentials { error: CredentialsError },
-    /// The client was closed before the operation began.
+    /// The client was closed before the operation began, or `close` gave up its stream.
     Closed { rpc: &'static str, table: Arc<str>, key: Option<Bytes> },
     /// An RPC failed, at the server or in transit.
     Rpc(Rpc),
@@ -482,7 +482,7 @@ pub(crate) struct Protocol {
 /// The attempts of an operation that failed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AttemptSummary {
-    /// If an attempt may have been applied: whether the operation may be retried all the same.
+    /// The operation's idempotency if an attempt may have been applied; otherwise none.
     pub(super) unknown_outcome: Option<Idempotency>,
     pub(super) attempts: u32,
     pub(super) elapsed: Duration,

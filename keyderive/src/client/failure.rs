@@ -142,8 +142,9 @@ impl From<Status> for Failure {
 /// then depends on the cargo features of tonic: a broken connection is `Unknown`, `Cancelled` or `ResourceExhausted`. tonic's
 /// own timer has the code `Cancelled`.
 ///
-/// Two statuses of this process have no source: that of a message above the limit, and that of a stream that ends without a
-/// status. hyper reports the latter for a stream that is reset by `NO_ERROR` or `CANCEL`, as proxies do.
+/// Two statuses that tonic makes in this process have no source: that of a message above the limit, and that of a
+/// stream that ends without a status. hyper reports the latter for a stream that is reset by `NO_ERROR` or `CANCEL`, as
+/// proxies do.
 fn code(status: &Status) -> Code {
     if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
         return Code::DeadlineExceeded;

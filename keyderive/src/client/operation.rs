@@ -22,8 +22,8 @@ const ATTEMPT_TIME: &str = "bigtable-client-attempt-epoch-usec";
 const API_CLIENT_VALUE: &str =
     concat!("gl-rust/", env!("CARGO_PKG_RUST_VERSION"), " gccl/", env!("CARGO_PKG_VERSION"));
 
-/// The characters that RFC 3986 does not percent-encode.
-const UNRESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+/// The characters to percent-encode: all but the unreserved ones of RFC 3986.
+const PERCENT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The longest table name.
 const MAX_TABLE_BYTES: usize = 50;
@@ -220,7 +220,7 @@ fn routing_header(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
         }
         text.push_str(name);
         text.push('=');
-        text.extend(utf8_percent_encode(value, UNRESERVED));
+        text.extend(utf8_percent_encode(value, PERCENT_ENCODED));
     }
     text.parse().expect("visible ASCII is a header value")
 }

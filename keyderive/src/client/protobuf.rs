@@ -169,12 +169,12 @@ impl<'a> Reader<'a> {
 
     /// Skips an unknown field.
     #[cold]
-    pub(super) fn skip(&mut self, number: u32, form: u8) -> Result<(), WireError> {
-        self.skip_in(number, form, 0)
+    pub(super) fn skip(&mut self, number: u32, wire_type: u8) -> Result<(), WireError> {
+        self.skip_in(number, wire_type, 0)
     }
 
-    fn skip_in(&mut self, number: u32, form: u8, groups: u32) -> Result<(), WireError> {
-        match form {
+    fn skip_in(&mut self, number: u32, wire_type: u8, groups: u32) -> Result<(), WireError> {
+        match wire_type {
             VARINT => self.varint().map(drop),
             LENGTH => self.span().map(drop),
             FIXED64 => self.skip_bytes(8),
@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
             GROUP if groups < MAX_GROUP_DEPTH => loop {
                 match self.field()? {
                     Some((end, END_GROUP)) if end == number => return Ok(()),
-                    Some((inner, form)) => self.skip_in(inner, form, groups + 1)?,
+                    Some((inner, wire_type)) => self.skip_in(inner, wire_type, groups + 1)?,
                     None => return Err(self.wrong(WireErrorKind::TruncatedGroup)),
                 }
             },

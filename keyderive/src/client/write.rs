@@ -191,7 +191,7 @@ impl Client {
             return Err(Error::answer(table, &key, format!("it is about row {}", ShownKey(&changed.key))));
         }
         changed_cells(changed, &key)
-            .map_err(|TooLarge| Error::answer(table, &key, "it has more than 4 GiB of the row"))
+            .map_err(|TooLarge| Error::answer(table, &key, "its cells have more than 4 GiB"))
     }
 }
 

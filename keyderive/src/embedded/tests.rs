@@ -396,7 +396,7 @@ async fn rows_come_one_after_the_other() {
     assert_eq!(keys, [b"a", b"b"]);
 }
 
-/// As the reads document. Writes reject such keys.
+/// As the documentation of `read_row` says. Writes reject such keys.
 #[tokio::test]
 async fn a_key_that_no_row_can_have_reads_as_absent() {
     let client = embedded().await;

@@ -162,8 +162,8 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
             )));
         }
         let fields = schema.fields().len();
-        let ends = fixed.len() + usize::from(cuts.is_some());
-        if ends > fields || constraints.iter().any(|(field, _)| *field >= fields) {
+        let constrained = fixed.len() + usize::from(cuts.is_some());
+        if constrained > fields || constraints.iter().any(|(field, _)| *field >= fields) {
             return Err(D::Error::custom(format_args!(
                 "the plan has more constraints than `{}` has fields",
                 schema.key_type()
@@ -189,7 +189,7 @@ impl<'de, K: RowKey> Deserialize<'de> for Plan<K> {
         selection.check().map_err(D::Error::custom)?;
         // Each constrained field needs words, and no other field may have any: otherwise `explain` would show
         // constraints that the scan does not have.
-        if !selection.constraints.iter().map(|constraint| constraint.field).eq(0..ends) {
+        if !selection.constraints.iter().map(|constraint| constraint.field).eq(0..constrained) {
             return Err(D::Error::custom(format_args!(
                 "the plan of `{}` describes other fields than it constrains",
                 schema.key_type()

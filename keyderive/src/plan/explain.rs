@@ -43,7 +43,7 @@ pub struct Explain {
     window: Option<KeyRange>,
     /// The last row of the previous page, if the plan resumes after it.
     after: Option<LastRow>,
-    /// The same of a scan in the other direction, before which this one ends.
+    /// The last row of a page in the other direction, if the plan ends before it.
     before: Option<LastRow>,
     order: Option<String>,
     #[serde(flatten)]

@@ -1,7 +1,7 @@
 //! The rows of one choice of the fixed fields: a key, or a range of keys, in each bucket that can hold them.
 
 use super::request::{KeyRange, prefix_end};
-use super::selection::{Combination, Encodings};
+use super::selection::{Choice, Encodings};
 use crate::key::ordered::{AFTER_SEPARATOR, EMPTY, SEPARATOR, escaped};
 use crate::key::{Cut, EncodeError, Layout, Salt, Schema, Span, Width, bucket_of, check_len, ordered_end};
 
@@ -86,7 +86,7 @@ impl FixedFields {
     }
 
     /// Joins the chosen encodings.
-    pub(super) fn assemble(&mut self, encodings: &Encodings, choice: &Combination) {
+    pub(super) fn assemble(&mut self, encodings: &Encodings, choice: &Choice) {
         self.bytes.clear();
         self.spans.clear();
         for field in 0..encodings.fields() {

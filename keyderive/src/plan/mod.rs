@@ -183,8 +183,8 @@ impl<K: ?Sized> Plan<K> {
 
     /// The part of the plan after the row of a [page token](Self::page_token), in every bucket.
     ///
-    /// The part of a part is within both: of two tokens in the same direction, the one further on counts. Tokens of the part
-    /// in the other direction are tokens of the part alone, not of the whole plan.
+    /// A part has parts too: of two tokens in the same direction, the one further on counts. A token that a part makes
+    /// in the other direction is valid for that part alone, not for the whole plan.
     ///
     /// # Errors
     /// For text that is not a token, and for a token of another plan, direction or layout.

@@ -124,8 +124,8 @@ fn layout_hash(selection: &Selection) -> u64 {
 
 /// A hash of the constraints on a scan in one direction, the same in every process and release.
 ///
-/// A position in the other direction ends the scan, as a constraint does. One in its own direction is where it began, so all
-/// pages of a scan have the same hash.
+/// A position in the other direction ends the scan, as a constraint does. One in its own direction is only where a page
+/// begins, and is left out, so all pages of a scan have the same hash.
 fn plan_hash(selection: &Selection, reversed: bool) -> u64 {
     let mut bytes = Vec::new();
     let mut part = |part: &[u8]| {

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::fixed::{Buckets, FixedFields, RowSelection};
 use super::request::{KeyRange, Request, RequestSize, RowSetItem, prefix_end};
-use super::selection::{Combination, Selection};
+use super::selection::{Choice, Selection};
 use crate::key::{Layout, Salt};
 
 /// The most bytes of keys and ranges held at a time, for all buckets.
@@ -19,7 +19,7 @@ const BATCH_BYTES: usize = 4 << 20;
 pub(crate) struct RequestBatches<'s> {
     selection: Cow<'s, Selection>,
     /// The next choice of the fixed values to add.
-    choice: Option<Combination>,
+    choice: Option<Choice>,
     reversed: bool,
     fixed: FixedFields,
     head: Vec<u8>,
@@ -50,7 +50,7 @@ impl RequestBatch {
 
 impl<'s> RequestBatches<'s> {
     pub(super) fn new(selection: Cow<'s, Selection>, reversed: bool) -> Self {
-        let choice = Combination::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
+        let choice = Choice::first(&selection.encodings, reversed).filter(|_| !selection.excludes_all());
         let fixed = FixedFields::new(selection.schema);
         let mut batches = Self { selection, choice, reversed, fixed, head: Vec::with_capacity(64) };
         batches.skip_to_position();
@@ -59,7 +59,7 @@ impl<'s> RequestBatches<'s> {
 
     /// The first and the last choice that can have rows in a range of stored keys; choices between the two may have none.
     /// Tests few choices.
-    pub(super) fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Combination, Combination)> {
+    pub(super) fn first_and_last_in(&mut self, range: &KeyRange) -> Option<(Choice, Choice)> {
         let buckets = match self.selection.schema.salt() {
             Some(salt) => Some(self.buckets_in(salt, range)?),
             None => None,
@@ -67,9 +67,9 @@ impl<'s> RequestBatches<'s> {
         let (first, last) = buckets.unzip();
         let encodings = self.selection.encodings.clone();
         let after = KeyRange::new(range.start(), None);
-        let from = Combination::first_where(&encodings, false, |choice| self.reaches(choice, last, &after))?;
+        let from = Choice::first_where(&encodings, false, |choice| self.reaches(choice, last, &after))?;
         let before = KeyRange::new([], range.end().map(<[u8]>::to_vec));
-        let to = Combination::first_where(&encodings, true, |choice| self.reaches(choice, first, &before))?;
+        let to = Choice::first_where(&encodings, true, |choice| self.reaches(choice, first, &before))?;
         Some((from, to))
     }
 
@@ -104,7 +104,7 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Whether a choice can have rows in a range, in this bucket.
-    fn reaches(&mut self, choice: &Combination, bucket: Option<i32>, range: &KeyRange) -> bool {
+    fn reaches(&mut self, choice: &Choice, bucket: Option<i32>, range: &KeyRange) -> bool {
         let (buckets, rows) = self.rows_of(choice);
         let bucket = match buckets {
             Buckets::One(_) | Buckets::All => bucket,
@@ -115,11 +115,11 @@ impl<'s> RequestBatches<'s> {
 
     /// Skips the choices whose rows are all before the position to resume at.
     fn skip_to_position(&mut self) {
-        // A scan in the other direction starts within the remaining rows, so it skips nothing.
+        // A position in the other direction is where this scan ends, so it skips nothing.
         let after = self.selection.after.iter().find(|after| after.is_reversed() == self.reversed);
         let Some(after) = after.filter(|_| self.choice.is_some()).cloned() else { return };
         let encodings = self.selection.encodings.clone();
-        self.choice = Combination::first_where(&encodings, self.reversed, |choice| {
+        self.choice = Choice::first_where(&encodings, self.reversed, |choice| {
             let (buckets, rows) = self.rows_of(choice);
             // The position is the same in every bucket.
             let bucket = match (buckets, self.selection.schema.salt()) {
@@ -141,15 +141,16 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Adds the rows of a choice to the batch, and advances to the next choice.
-    fn add_and_advance(&mut self, mut choice: Combination, batch: &mut RequestBatch) {
+    fn add_and_advance(&mut self, mut choice: Choice, batch: &mut RequestBatch) {
         self.add_choice(&choice, batch);
         if choice.advance(&self.selection.encodings, self.reversed) {
             self.choice = Some(choice);
         }
     }
 
-    /// The buckets that can hold rows of a choice, and the rows without their head and the fields left of the salt.
-    fn rows_of(&mut self, choice: &Combination) -> (Buckets, RowSelection) {
+    /// The buckets that can hold rows of a choice, and the rows by their keys after the head: the tag, the salt and the
+    /// fields left of the salt.
+    fn rows_of(&mut self, choice: &Choice) -> (Buckets, RowSelection) {
         self.fixed.assemble(&self.selection.encodings, choice);
         let rows = self.fixed.rows(self.selection.cuts.as_ref()).without_left(self.fixed.left());
         (self.fixed.buckets(), rows)
@@ -171,7 +172,7 @@ impl<'s> RequestBatches<'s> {
     }
 
     /// Adds the rows of a choice to the batch, for each bucket that can hold one.
-    fn add_choice(&mut self, choice: &Combination, batch: &mut RequestBatch) {
+    fn add_choice(&mut self, choice: &Choice, batch: &mut RequestBatch) {
         let (buckets, rows) = self.rows_of(choice);
         match (buckets, self.selection.schema.salt()) {
             (Buckets::All, Some(salt)) => {

@@ -100,7 +100,7 @@ impl Selection {
         if self.encodings.choices() > MAX_CHECKED_CHOICES {
             return Ok(check_len(self.schema, fixed.max_key_len())?);
         }
-        let mut next = Combination::first(&self.encodings, false);
+        let mut next = Choice::first(&self.encodings, false);
         while let Some(mut choice) = next.take() {
             fixed.assemble(&self.encodings, &choice);
             fixed.check(fixed.buckets())?;
@@ -122,7 +122,7 @@ impl Selection {
     /// The buckets of the first choice; `None` if there is no choice.
     pub(super) fn buckets(&self) -> Option<Buckets> {
         let mut fixed = FixedFields::new(self.schema);
-        fixed.assemble(&self.encodings, &Combination::first(&self.encodings, false)?);
+        fixed.assemble(&self.encodings, &Choice::first(&self.encodings, false)?);
         Some(fixed.buckets())
     }
 
@@ -137,7 +137,7 @@ impl Selection {
         let Some(cuts) = &self.cuts else {
             return self.encodings.is_empty();
         };
-        let Some(choice) = Combination::first(&self.encodings, false) else {
+        let Some(choice) = Choice::first(&self.encodings, false) else {
             return true;
         };
         let mut fixed = FixedFields::new(self.schema);
@@ -251,18 +251,18 @@ impl Encodings {
     }
 
     /// For each field, the encoding that is `better` than all others.
-    pub(super) fn choose(&self, better: impl Fn(&[u8], &[u8]) -> bool) -> Combination {
+    pub(super) fn choose(&self, better: impl Fn(&[u8], &[u8]) -> bool) -> Choice {
         let best = |field| {
             (1..self.count(field)).fold(0, |best, at| {
                 if better(self.get(field, at), self.get(field, best)) { at } else { best }
             })
         };
-        Combination((0..self.fields()).map(best).collect())
+        Choice((0..self.fields()).map(best).collect())
     }
 
     /// Keeps the choices from the first to the last of `ends`, and possibly some outside: fields right of the first one
     /// in which the two differ keep all encodings. Without ends, no choice remains.
-    pub(super) fn between(mut self, ends: Option<(Combination, Combination)>) -> Self {
+    pub(super) fn between(mut self, ends: Option<(Choice, Choice)>) -> Self {
         let ends = ends.filter(|(first, last)| first.0 <= last.0);
         for (field, spans) in self.fields.iter_mut().enumerate() {
             let Some((first, last)) = &ends else {
@@ -281,9 +281,9 @@ impl Encodings {
 
 /// A choice: one encoding for each fixed field, by its index.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Combination(Vec<usize>);
+pub(super) struct Choice(Vec<usize>);
 
-impl Combination {
+impl Choice {
     /// The first choice in the order of the keys, or the last one if reversed; `None` if a field has no encoding.
     pub(super) fn first(of: &Encodings, reversed: bool) -> Option<Self> {
         let ends = (0..of.fields()).map(|field| if reversed { of.count(field).wrapping_sub(1) } else { 0 });
@@ -298,7 +298,7 @@ impl Combination {
         reversed: bool,
         mut holds: impl FnMut(&Self) -> bool,
     ) -> Option<Self> {
-        // Before each field, `choice` has the last choice of those that agree in the fields left of it.
+        // At the start of each round, `choice` is the last of all choices that have the same fields left of `field`.
         let mut choice = Self::first(of, !reversed)?;
         if !holds(&choice) {
             return None;
@@ -364,7 +364,7 @@ mod tests {
         for counts in [&[3, 1, 4][..], &[1], &[2, 2, 2, 2], &[]] {
             let of = encodings(counts);
             for reversed in [false, true] {
-                let mut all = Vec::from_iter(Combination::first(&of, reversed));
+                let mut all = Vec::from_iter(Choice::first(&of, reversed));
                 while let Some(mut next) = all.last().cloned().filter(|_| all.len() < 64) {
                     if !next.advance(&of, reversed) {
                         break;
@@ -373,13 +373,13 @@ mod tests {
                 }
                 assert_eq!(all.len() as u64, of.choices());
                 for first in 0..=all.len() {
-                    let holds = |choice: &Combination| all[first..].contains(choice);
-                    let found = Combination::first_where(&of, reversed, holds);
+                    let holds = |choice: &Choice| all[first..].contains(choice);
+                    let found = Choice::first_where(&of, reversed, holds);
                     assert_eq!(found.as_ref(), all.get(first), "{counts:?} {reversed}");
                 }
             }
         }
-        assert_eq!(Combination::first_where(&encodings(&[3, 0]), false, |_| true), None);
+        assert_eq!(Choice::first_where(&encodings(&[3, 0]), false, |_| true), None);
     }
 
     /// A part has every choice between its ends, in the order of the whole, and shares the buffer.
@@ -388,7 +388,7 @@ mod tests {
         let of = encodings(&[3, 1, 4, 2]);
         let all = |of: &Encodings| {
             let mut all = Vec::new();
-            let mut next = Combination::first(of, false);
+            let mut next = Choice::first(of, false);
             while let Some(mut choice) = next.take() {
                 let bytes = (0..of.fields()).flat_map(|field| of.get(field, choice.at(field)).to_vec());
                 all.push((bytes.collect::<Vec<_>>(), choice.clone()));
@@ -416,11 +416,11 @@ mod tests {
     fn the_first_choice_of_millions_is_found_in_a_few_steps() {
         let of = encodings(&[255; 4]);
         let mut calls = 0;
-        let found = Combination::first_where(&of, false, |choice| {
+        let found = Choice::first_where(&of, false, |choice| {
             calls += 1;
             choice.0 >= vec![200, 7, 254, 100]
         });
-        assert_eq!(found, Some(Combination(vec![200, 7, 254, 100])));
+        assert_eq!(found, Some(Choice(vec![200, 7, 254, 100])));
         assert!(calls <= 1 + 4 * 8, "{calls}");
     }
 }

@@ -473,8 +473,8 @@ fn starts<K>(schema: &Schema, plan: &Plan<K>) -> Vec<Bytes> {
         let of_ranges = request.ranges().iter().map(|range| range.start().to_vec());
         let of_request = of_ranges.chain(request.keys().iter().map(|key| key.to_vec()));
         match schema.salt() {
-            // If the salt comes first, a key continues after it in every bucket. After a field, the key may end before the
-            // salt.
+            // A start has a salt that comes first, so it is repeated for every bucket. It may end before a salt that
+            // comes after a field, so it is taken as it is.
             Some(salt) if salt.fields_before() == 0 => {
                 starts.extend(of_request.flat_map(|start| in_every_bucket(schema, start)));
             }

@@ -129,8 +129,8 @@ impl<K: TableKey, R> Table<K, R> {
 ///
 /// - A request holds rows of one partition, so one tablet serves it. They are in the order of their keys, each key once.
 /// - The buffered rows of each partition are split into as many requests as those of the fullest one, so all partitions run
-///   out together. Among successive requests, ten times as many as there are partitions, no partition
-///   has more than 3 times an even share, as long as all partitions have buffered rows.
+///   out together. Of any 10 × n successive requests, where n is the number of partitions, no partition has more than
+///   3 times an even share, as long as all partitions have buffered rows.
 /// - Successive requests of a partition are far apart too, so that sorted input is not written in its order to a table that
 ///   has not been split yet.
 ///
@@ -173,9 +173,9 @@ impl<K: TableKey, R> Table<K, R> {
 /// 1000 the checkpoint stays before the next failed row. A failed row is not retried if a later one with its key was written,
 /// since the later one counts.
 ///
-/// After a crash, rows after the checkpoint may have been written already. They are written again, each whole: one more
-/// version of the same values where a family keeps several, and over what others have put meanwhile. A load
-/// [`if_absent`](Self::if_absent) leaves them as they are.
+/// After a crash, rows after the checkpoint may have been written already. They are written again, each whole: a family
+/// that keeps several versions then has one more of the same values, and what others have put meanwhile is replaced. A
+/// load [`if_absent`](Self::if_absent) leaves them as they are.
 ///
 /// [`Checkpoint`](Checkpoint#which-tables-accept-it) says which tables accept it.
 ///
@@ -276,8 +276,8 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// ```
     ///
     /// Existing rows are counted as [`kept`](Progress::kept), and so are rows that this load itself wrote by a request whose
-    /// answer was lost. A row with any cell exists, also with that of an `increment` alone. A row that is deleted before its
-    /// turn is written. Of two rows with one key the first stays.
+    /// answer was lost. A row with any cell exists, also with that of an `increment` alone. If an existing row is
+    /// deleted before its turn, the loaded one is written. Of two rows with one key the first stays.
     ///
     /// Each row is a request of its own, with 64 in flight for each of the [`workers`](Self::workers), so it takes 4 to 5
     /// times as long. It needs an app profile that allows single-row transactions: one that routes to a single cluster.

@@ -119,7 +119,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// [`get`](Self::get) fails for such a row, since its error is about this one: `error.is_invalid_row()`.
+    /// [`get`](Self::get) fails for such a row, since the caller asked for just this one: `error.is_invalid_row()`.
     #[must_use]
     pub fn on_unreadable(&self, policy: OnUnreadable) -> Self {
         let skipped = (policy == OnUnreadable::Skip).then(Skipped::default);
@@ -389,8 +389,8 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    /// The filter for the columns that the row type names, and the marker cells of their families; none if it names
-    /// none.
+    /// The filter for the columns that the row type names, and for the empty qualifier of their families, which marks a
+    /// row or a map without columns; none if it names none.
     fn row_type_columns(&self) -> Option<RowFilter> {
         let fields = self.shape.fields();
         if fields.is_empty() {

@@ -342,7 +342,8 @@ impl<K: TableKey, R> Scan<K, R> {
         Ok(rows)
     }
 
-    /// Runs the scan and counts its rows, after its filters, its limit and its page.
+    /// Runs the scan and counts its rows: those that pass its filters, after its [`after`](Self::after) token, up to
+    /// its limit.
     ///
     /// ```
     /// # use keyderive::{Client, RowKey};

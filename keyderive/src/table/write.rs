@@ -214,7 +214,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// When it returns the row is gone, with the columns of other types. A write that arrives later creates it again.
+    /// When it returns the row is gone, with the columns of all row types. A write that arrives later creates it again.
     ///
     /// # Errors
     /// When the key cannot be encoded, or the write fails. After any failure, delete it again.
@@ -570,6 +570,7 @@ impl<K: TableKey, R> Table<K, R> {
         let compared = condition.compared_version(&self.family);
         let (filter, negated) = self.condition(&key, condition)?;
         if let Some(compared) = compared {
+            // A newer version must replace the compared one, or a second writer would meet the same condition.
             mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
         }
         let mutations = Mutations::from(mutations);

@@ -47,10 +47,10 @@ impl Labels {
         let mut labels = Vec::new();
         let mut reader = Reader::new(self.0.upto(message), self.0.start() as usize);
         // The chunk was decoded before, so no field fails.
-        while let Ok(Some((number, form))) = reader.field() {
-            let read = match (number, form) {
+        while let Ok(Some((number, wire_type))) = reader.field() {
+            let read = match (number, wire_type) {
                 (5, LENGTH) => reader.span().map(|label| labels.push(label)),
-                (number, form) => reader.skip(number, form),
+                (number, wire_type) => reader.skip(number, wire_type),
             };
             if read.is_err() {
                 break;
@@ -94,7 +94,7 @@ impl Reader<'_> {
                 }
                 (2, LENGTH) => return self.span().map(Part::Scanned),
                 (1 | 2, _) => return Err(self.wrong(WireErrorKind::WireType)),
-                (number, form) => self.skip(number, form)?,
+                (number, wire_type) => self.skip(number, wire_type)?,
             }
         }
         Ok(Part::End)
@@ -120,7 +120,7 @@ impl Reader<'_> {
                 (8, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Reset },
                 (9, VARINT) => chunk.status = if self.varint()? == 0 { Status::Open } else { Status::Commit },
                 (1..=9, _) => return Err(self.wrong(WireErrorKind::WireType)),
-                (number, form) => self.skip(number, form)?,
+                (number, wire_type) => self.skip(number, wire_type)?,
             }
         }
         Ok(chunk)
@@ -132,7 +132,8 @@ impl Reader<'_> {
         Ok(family)
     }
 
-    /// The value of a wrapper message, in its field 1; if that is absent, the value of an earlier field.
+    /// The value of a wrapper message, in its field 1; if that is absent, the value of an earlier occurrence of the
+    /// message.
     fn wrapped(&mut self, before: Option<Span>) -> Result<Span, WireError> {
         let place = self.span()?;
         let mut reader = Reader::new(place.upto(self.bytes()), place.start() as usize);
@@ -141,7 +142,7 @@ impl Reader<'_> {
             match field {
                 (1, LENGTH) => value = reader.span()?,
                 (1, _) => return Err(reader.wrong(WireErrorKind::WireType)),
-                (number, form) => reader.skip(number, form)?,
+                (number, wire_type) => reader.skip(number, wire_type)?,
             }
         }
         Ok(value)

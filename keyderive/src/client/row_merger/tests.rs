@@ -40,8 +40,8 @@ fn merge(reversed: bool, chunks: impl IntoIterator<Item = CellChunk>) -> Result<
     merged
 }
 
-fn response(chunks: Vec<CellChunk>, marker: &'static str) -> ReadRowsResponse {
-    ReadRowsResponse { chunks, last_scanned_row_key: marker.into() }
+fn response(chunks: Vec<CellChunk>, scanned_key: &'static str) -> ReadRowsResponse {
+    ReadRowsResponse { chunks, last_scanned_row_key: scanned_key.into() }
 }
 
 fn merge_messages(
@@ -220,7 +220,7 @@ fn a_value_in_pieces_keeps_its_labels_and_its_neighbours() {
 fn a_scanned_key_comes_between_rows_and_in_order() {
     let row = |key| commit(cell(key, "1"));
     let merge = |reversed, messages: Vec<(Vec<CellChunk>, &'static str)>| {
-        let messages = messages.into_iter().map(|(chunks, marker)| response(chunks, marker));
+        let messages = messages.into_iter().map(|(chunks, scanned_key)| response(chunks, scanned_key));
         merge_messages(reversed, messages).map(|rows| rows.len())
     };
     assert_eq!(merge(false, vec![(vec![row("b")], ""), (vec![], "d"), (vec![row("e")], "")]), Ok(2));
@@ -235,15 +235,15 @@ fn a_scanned_key_comes_between_rows_and_in_order() {
 #[test]
 fn a_scanned_key_takes_its_place_among_the_chunks() {
     let row = |key| commit(cell(key, "1"));
-    for (reversed, marker, next, goes_on) in [
+    for (reversed, scanned_key, next, goes_on) in [
         (false, "a", "c", true),
         (false, "c", "c", false),
         (false, "c", "d", true),
         (true, "c", "a", true),
         (true, "a", "a", false),
     ] {
-        let messages = [response(vec![row("b")], marker), response(vec![row(next)], "")];
-        assert_eq!(merge_messages(reversed, messages).is_ok(), goes_on, "{reversed} {marker} {next}");
+        let messages = [response(vec![row("b")], scanned_key), response(vec![row(next)], "")];
+        assert_eq!(merge_messages(reversed, messages).is_ok(), goes_on, "{reversed} {scanned_key} {next}");
     }
 }
 

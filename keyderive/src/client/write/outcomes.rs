@@ -26,7 +26,7 @@ struct Pending {
 }
 
 impl Pending {
-    /// If it may have been applied: whether it may be retried all the same.
+    /// Its idempotency if it may have been applied; otherwise none.
     fn unknown_outcome(&self, entries: &Entries) -> Option<Idempotency> {
         self.may_be_applied.then(|| entries.idempotency(self.index))
     }
@@ -267,7 +267,7 @@ pub(super) fn read_statuses(
                 info.merge(bytes).map_err(|error| undecodable(&error))?;
             }
             (ENTRIES | RATE_LIMIT_INFO, _) => return Err(malformed(reader.wrong(WireErrorKind::WireType))),
-            (number, form) => reader.skip(number, form).map_err(malformed)?,
+            (number, wire_type) => reader.skip(number, wire_type).map_err(malformed)?,
         }
     }
     Ok(info)

@@ -6,7 +6,7 @@ use keyderive_tests::emulator::Emulator;
 
 use super::*;
 
-/// Both Bigtables, with the same rows.
+/// Fills a new Bigtable with the rows of these tests.
 async fn filled(client: Client) -> Client {
     create(&client, &["f", "g-1"], &[]).await;
     let entries = ["a", "b#1", "b\n2", "c.d"].into_iter().enumerate().map(|(number, key)| {

@@ -44,13 +44,13 @@ struct Partition {
     waiting: RowArena,
     /// Whether every waiting row has a key that is in flight.
     is_blocked: bool,
-    /// The next batches, the first to send last.
+    /// The next batches; the last of them is sent first.
     batches: Vec<LoadBatch>,
     in_flight: InFlightRows,
 }
 
-/// The first eight bytes of a key as a number, which distinguish most keys, and the key: where a partition begins, or
-/// that of a row, to find its partition. The first partition begins at the empty key.
+/// A key at which a partition begins, or the key of a row whose partition is looked up, after its first eight bytes as
+/// a number, which distinguish most keys. The first partition begins at the empty key.
 struct Start<T = Bytes>(u64, T);
 
 impl<T: AsRef<[u8]>> Start<T> {
@@ -482,7 +482,8 @@ type PrefixedRow = (u64, usize);
 const PREFIX: usize = size_of::<u64>() - 1;
 const MORE: u8 = PREFIX as u8 + 1;
 
-/// Calls `f` on rows in the order of their keys, which have the first `skip` bytes in common and prefixes of what follows.
+/// Calls `f` on rows in the order of their keys. All keys have the first `skip` bytes in common, and the prefixes in
+/// `rows` are those of the bytes after them.
 ///
 /// Rows are scattered over memory, so a key is read only if others have the same prefix, and then just before `f`.
 fn sort<'a>(

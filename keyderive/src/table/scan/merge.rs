@@ -10,7 +10,7 @@ use crate::row::RawRow;
 /// Buckets that are read side by side.
 pub(super) struct Merge<K: TableKey> {
     bucket_scans: Vec<BucketScan<K>>,
-    /// The bucket with the current row. In order of arrival, the bucket to poll first.
+    /// The index of the bucket with the current row; with [`Order::Arrival`], of the bucket to poll first.
     current: Option<usize>,
     order: Order,
 }
@@ -60,7 +60,7 @@ impl<K: TableKey> Merge<K> {
                 match bucket_scans[next].poll_next_row(cx) {
                     Poll::Pending => next += 1,
                     Poll::Ready(Ok(false)) => {
-                        // Only buckets that were not polled yet move to lower places, so none is passed over.
+                        // A bucket that was not polled yet moves only to place `next`, so none is passed over.
                         end -= 1;
                         bucket_scans.swap(next, end);
                         drop(bucket_scans.swap_remove(end));

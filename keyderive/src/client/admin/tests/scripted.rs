@@ -79,7 +79,7 @@ fn cf() -> Family {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_reads_is_sent_again_and_what_changes_is_not() {
+async fn reads_are_retried_and_changes_are_not() {
     let mock = failing(&[Code::Unavailable, Code::DeadlineExceeded]);
     client(&mock).table_info("t").await.unwrap();
     assert_eq!(calls(&mock), 3);
@@ -235,7 +235,7 @@ async fn consistency_is_asked_for_with_growing_pauses() {
     let begun = Instant::now();
     client(&mock).wait_for_consistency("t").await.unwrap();
     assert_eq!(calls(&mock), 10);
-    // Eight pauses of 25 ms to 3.2 s, of each a half to the whole.
+    // Eight pauses, which double from 25 ms to 3.2 s; each takes from half of that to all of it.
     let waited = begun.elapsed();
     assert!((Duration::from_millis(3187)..Duration::from_millis(6400)).contains(&waited), "{waited:?}");
 }

@@ -38,7 +38,7 @@ fn requests(count: usize, rows: impl Iterator<Item = usize>, look_ahead: usize) 
     }
 }
 
-/// The most requests of one partition among successive ones, ten times as many as there are partitions.
+/// The most requests that one partition has among any `10 * count` successive ones, for `count` partitions.
 fn most(count: usize, requests: &[(usize, usize)]) -> usize {
     let most_of = |window: &[(usize, usize)]| {
         let of = |partition| window.iter().filter(|request| request.0 == partition).count();
@@ -94,7 +94,7 @@ fn sorted_rows_of_one_partition_do_not_go_in_order() {
     (0..3_000).for_each(|index| ahead.push(index, &row(&format!("{index:09}"))));
     let first = |(_, batch): (Request, LoadBatch)| batch.entries.key(0);
     let firsts: Vec<_> = std::iter::from_fn(|| ahead.take()).map(first).collect();
-    assert!(firsts.len() > 10 && firsts.windows(2).filter(|pair| pair[0] < pair[1]).count() < firsts.len());
+    assert!(firsts.len() > 10);
     assert!(!firsts.is_sorted() && ahead.is_empty() && ahead.bytes() == 0);
 }
 
@@ -162,8 +162,8 @@ const SMALL: BatchLimits = BatchLimits { bytes: 1000, rows: 1000 };
 fn arena(keys: impl IntoIterator<Item = u32>) -> RowArena {
     let mut arena = RowArena::default();
     for (index, key) in keys.into_iter().enumerate() {
-        let name = Mutation::delete_column("cf", "a name of 18 bytes");
-        let entry = Entry { key: format!("{key:03}").into(), mutations: vec![name].into() };
+        let deletion = Mutation::delete_column("cf", "a name of 18 bytes");
+        let entry = Entry { key: format!("{key:03}").into(), mutations: vec![deletion].into() };
         arena.push(index as u64, &entry);
     }
     arena
@@ -210,7 +210,7 @@ fn no_batch_exceeds_the_limits() {
 
 #[test]
 fn full_batches_leave_no_small_remainder() {
-    // 1001 rows of 35 bytes: 28 fit into a request, though the count is that of 29 rows in each.
+    // 1001 rows of 35 bytes: the least number of requests is 35, with 29 rows in most, but only 28 fit into one.
     let limits = BatchLimits { bytes: 1_010, rows: 1_000 };
     let count = limits.requests(1_001, 1_001 * 35);
     assert_eq!((count, split_all(arena(0..1_001), count, limits).len()), (35, 36));
