@@ -35,8 +35,25 @@ use super::error::{Excerpt, Hex, Names};
 /// # Ok::<(), keyderive::row::CellError>(())
 /// ```
 ///
-/// [`CellType`] lists the stored forms. A type of your own is a value by `#[derive(Cell)]`, or by an
-/// implementation of this trait.
+/// # Stored bytes
+///
+/// | Rust | stored as |
+/// |---|---|
+/// | `i8` to `i64`, `u8` to `u64`, `NonZero` of these | 8 bytes, two's complement, big-endian |
+/// | `bool` | the integer 0 or 1 |
+/// | `f64`; `f32` | 8 bytes; 4 bytes, IEEE 754, big-endian |
+/// | `String`, `&str`, `Cow<str>`, `Box<str>`, `Arc<str>`, `char` | UTF-8 |
+/// | `Vec<u8>`, `&[u8]`, `Cow<[u8]>`, `Bytes`, `[u8; N]` | as they are |
+/// | `()`, a unit struct | no bytes |
+/// | an enum | the name of the variant; with `#[row(code)]` the integer of its discriminant |
+/// | a newtype, `Box`, `Arc` | what is inside |
+/// | `IpAddr`, `Ipv4Addr`, `Ipv6Addr` | text, as `Display` writes it |
+/// | `Uuid` | text, hyphenated, in lower case |
+/// | UTC times of chrono, jiff and time | text in RFC 3339, as each crate writes it |
+/// | dates of chrono, jiff and time | text, such as `2015-03-16`, of the years 0000 to 9999 |
+///
+/// A `u64` above `i64::MAX` is an error. Types of crates need the feature of their name. A type of your own is a value by
+/// `#[derive(Cell)]`, or by an implementation of this trait.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no stored form, so it cannot be the value of a column",
     label = "not the value of a column",
