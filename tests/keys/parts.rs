@@ -136,3 +136,30 @@ fn a_part_of_a_huge_product_is_found_at_once() {
     assert!(plan.within(&window("2#0000020000#", "3#")).is_empty());
     assert!(plan.within(&window("2#0000000007$", "2#0000000008")).is_empty());
 }
+
+/// A salt after a field that a plan leaves free: its rows are read in the order of the stored keys.
+#[derive(RowKey, Debug, PartialEq)]
+#[salt(range = 4, over = "user", after = "user")]
+struct InterleavedKey {
+    user: String,
+    site: String,
+}
+
+/// The row after which a part resumes is compared by its whole key. With anything behind it, such as a salt, `a` would come
+/// after `a$`.
+#[test]
+fn of_two_tokens_the_one_further_on_counts() {
+    let plan: Plan<InterleavedKey> = InterleavedKey::scan().into_plan().unwrap();
+    for (near, far, reversed) in [("a", "a$", false), ("a$", "a", true)] {
+        let token = |site: &str| {
+            let key = InterleavedKey { user: "alice".into(), site: site.into() };
+            plan.page_token(&key.encode().unwrap(), reversed)
+        };
+        let rest = plan.after(&token(far), reversed).unwrap();
+        for (first, second) in [(near, far), (far, near), (far, far)] {
+            let part =
+                plan.after(&token(first), reversed).and_then(|part| part.after(&token(second), reversed));
+            assert_eq!(part.unwrap().requests(), rest.requests(), "{first} {second}");
+        }
+    }
+}

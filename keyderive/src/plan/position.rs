@@ -45,10 +45,9 @@ impl Position {
     }
 
     /// Whether a scan in the same direction reaches this position after the other.
-    pub(super) fn is_further_than(&self, other: &Self, schema: &Schema) -> bool {
-        // The order of two positions is the same in every bucket.
-        let bucket = schema.salt().map(|salt| salt.buckets().start);
-        let [own, other] = [self, other].map(|one| schema.join_at_salt(bucket, (&one.front, &one.after)));
+    pub(super) fn is_further_than(&self, other: &Self) -> bool {
+        // The order of the keys in each bucket: a front ends with a delimiter or has a fixed width, if anything follows it.
+        let [own, other] = [self, other].map(|one| (&one.front, &one.after));
         if self.reversed { own < other } else { own > other }
     }
 

@@ -47,7 +47,7 @@ impl Selection {
     /// Limits it to the rows after a position.
     pub(super) fn resume_after(&mut self, position: Position) {
         match self.after.iter_mut().find(|after| after.is_reversed() == position.is_reversed()) {
-            Some(after) if position.is_further_than(after, self.schema) => *after = position,
+            Some(after) if position.is_further_than(after) => *after = position,
             Some(_) => {}
             None => self.after.push(position),
         }
