@@ -19,7 +19,7 @@ use crate::names;
 /// Takes and returns `proc_macro2` tokens, which unit tests can make.
 pub(crate) fn cell(input: &DeriveInput) -> TokenStream {
     let cx = Ctxt::new();
-    let (cell, shape) = CellType::from_input(&cx, input);
+    let (cell, shape) = CellInput::from_input(&cx, input);
     let errors = cx.check().err().map(syn::Error::into_compile_error);
     let expanded = match (&shape, &errors) {
         (Some(shape), None) => expand::cell(&cell, shape),
@@ -29,7 +29,7 @@ pub(crate) fn cell(input: &DeriveInput) -> TokenStream {
 }
 
 /// A type that derives `Cell`.
-pub(crate) struct CellType<'a> {
+pub(crate) struct CellInput<'a> {
     pub(crate) input: &'a DeriveInput,
     pub(crate) krate: Option<Path>,
 }
@@ -49,7 +49,7 @@ pub(crate) enum Shape<'a> {
 const SHAPES: &str = "a value of a cell is a newtype, such as `struct UserId(String);`, or an enum without fields, such as \
                       `enum Kind { Login, Logout }`";
 
-impl<'a> CellType<'a> {
+impl<'a> CellInput<'a> {
     fn from_input(cx: &Ctxt, input: &'a DeriveInput) -> (Self, Option<Shape<'a>>) {
         let (mut krate, mut code) = (Attr::none("crate"), Attr::none("code"));
         for attr in row_attrs(&input.attrs) {

@@ -346,6 +346,26 @@ fn with_codec(field: &Field<'_>, private: &TokenStream) -> Option<TokenStream> {
     })
 }
 
+/// Generated impls of a value's type, in a scope and under lints of their own.
+pub(crate) fn in_scope(import: Option<&TokenStream>, impls: &TokenStream) -> TokenStream {
+    quote! {
+        #[doc(hidden)]
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            deprecated,
+            unused_qualifications,
+        )]
+        const _: () = {
+            #import
+
+            #impls
+        };
+    }
+}
+
 /// Where the generated code finds the runtime: the crate `keyderive`.
 pub(crate) struct Runtime {
     /// The path to the runtime's private module.

@@ -4,19 +4,18 @@ use proc_macro2::{Literal, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::{Ident, Type};
 
-use super::{CellType, Shape};
-use crate::attr::unraw;
-use crate::expand::{Runtime, on_span_of};
+use super::{CellInput, Shape};
+use crate::expand::{Runtime, in_scope, on_span_of};
 
 /// The code for a type without faults.
-pub(super) fn cell(cell: &CellType<'_>, shape: &Shape<'_>) -> TokenStream {
+pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {
     let Runtime { private, import } = Runtime::new(cell.krate.as_ref(), &cell.input.ident);
     let ident = &cell.input.ident;
     let Parts { bound, ty, encode, decode } = match shape {
         Shape::Newtype(inner) => newtype(inner, &private),
         Shape::Unit => unit(&private),
         Shape::Names(variants) => names(variants, &private),
-        Shape::Codes(codes) => enum_codes(ident, codes, &private),
+        Shape::Codes(codes) => enum_codes(codes, &private),
     };
     let bound = bound.map(|bound| quote!(where #bound));
     let order = order(shape, ident, &private);
@@ -40,19 +39,7 @@ fn implementation(
 ) -> TokenStream {
     // With the type's own span, a deprecated type is not reported in our impl.
     let name = quote_spanned!(ident.span()=> #ident);
-    quote! {
-        #[doc(hidden)]
-        #[allow(
-            clippy::all,
-            clippy::nursery,
-            clippy::pedantic,
-            clippy::restriction,
-            deprecated,
-            unused_qualifications,
-        )]
-        const _: () = {
-            #import
-
+    let impls = quote! {
             #[automatically_derived]
             impl #private::Cell for #name #bound {
                 type Owned = Self;
@@ -76,8 +63,8 @@ fn implementation(
             }
 
             #order
-        };
-    }
+    };
+    in_scope(import, &impls)
 }
 
 /// A newtype is stored as what is inside.
@@ -147,8 +134,7 @@ fn names(variants: &[(String, &Ident)], private: &TokenStream) -> Parts {
 }
 
 /// An enum with `code` is stored as the code of its variant.
-fn enum_codes(ident: &Ident, codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
-    let type_name = unraw(ident);
+fn enum_codes(codes: &[(u64, &Ident)], private: &TokenStream) -> Parts {
     let numbers: Vec<_> = codes.iter().map(|(code, _)| Literal::u64_unsuffixed(*code)).collect();
     let idents: Vec<_> = codes.iter().map(|(_, ident)| ident).collect();
     let i64 = quote!(#private::core::primitive::i64);
@@ -162,14 +148,14 @@ fn enum_codes(ident: &Ident, codes: &[(u64, &Ident)], private: &TokenStream) -> 
         decode: quote! {
             match <#i64 as #private::Cell>::decode(__value)? {
                 #(#numbers => #private::core::result::Result::Ok(Self::#idents),)*
-                __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, #type_name)),
+                __code => #private::core::result::Result::Err(#private::CellError::unknown_code(__code, &[#(#numbers),*])),
             }
         },
     }
 }
 
 /// A stub impl of a type with faults, so that every use of it compiles.
-pub(super) fn stub(cell: &CellType<'_>) -> TokenStream {
+pub(super) fn stub(cell: &CellInput<'_>) -> TokenStream {
     let ident = &cell.input.ident;
     // A stub for a type with parameters would need bounds that the user did not write.
     if !cell.input.generics.params.is_empty() {

@@ -6,8 +6,7 @@ use syn::{GenericParam, Ident, Type};
 
 use super::{FieldType, Shape};
 use crate::attr::unraw;
-use crate::expand::Runtime;
-use crate::expand::{on_span_of, respan};
+use crate::expand::{Runtime, in_scope, on_span_of, respan};
 
 /// The code for a field type without faults.
 pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenStream {
@@ -19,22 +18,7 @@ pub(super) fn key_field(field_type: &FieldType<'_>, shape: &Shape<'_>) -> TokenS
         Shape::Newtype(inner) => newtype(&name, inner, &private),
         Shape::Codes(codes) => enum_codes(ident, &name, codes, &private),
     };
-    quote! {
-        #[doc(hidden)]
-        #[allow(
-            clippy::all,
-            clippy::nursery,
-            clippy::pedantic,
-            clippy::restriction,
-            deprecated,
-            unused_qualifications,
-        )]
-        const _: () = {
-            #import
-
-            #impls
-        };
-    }
+    in_scope(import.as_ref(), &impls)
 }
 
 /// A newtype delegates to its inner type in every codec that the inner type has.

@@ -219,8 +219,8 @@ impl RawTable {
     /// ```
     ///
     /// # Errors
-    /// Each result is that of one row: when its write is above a limit of Bigtable, it is not sent; when the server rejects it, or its
-    /// request fails.
+    /// Each result is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
+    /// server rejects it; or if its request fails.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.

@@ -1,7 +1,7 @@
 //! Values of cells: the bytes in which a Rust type is stored.
 //!
-//! [`Cell`] is implemented here for the types of the standard library and of crates behind features, and by
-//! `#[derive(Cell)]` for enums and newtypes.
+//! The modules implement [`Cell`] for types of the standard library and, behind features, of other crates. `#[derive(Cell)]`
+//! implements it for enums and newtypes.
 
 mod binary;
 #[cfg(any(feature = "chrono", feature = "jiff", feature = "time"))]
@@ -96,6 +96,36 @@ pub trait OwnedCell: Cell<Owned = Self> + for<'r> Cell<Decoded<'r> = Self> {}
 impl<C: Cell<Owned = C> + for<'r> Cell<Decoded<'r> = C>> OwnedCell for C {}
 
 /// Takes the stored bytes of a value.
+///
+/// ```
+/// use std::fmt::Write as _;
+///
+/// use keyderive::Cell;
+/// use keyderive::row::{CellError, CellType, CellWriter};
+///
+/// /// Stored as 6 hexadecimal digits.
+/// struct Color(u32);
+///
+/// impl Cell for Color {
+///     type Owned = Self;
+///     type Decoded<'r> = Self;
+///     const TYPE: CellType = CellType::Custom("Color");
+///
+///     fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+///         write!(out, "{:06x}", self.0).map_err(CellError::unsupported)
+///     }
+///
+///     fn decode(value: &[u8]) -> Result<Self, CellError> {
+///         let digits = <&str>::decode(value)?;
+///         u32::from_str_radix(digits, 16).map(Self).map_err(|error| {
+///             CellError::malformed(format_args!("holds `{digits}`; a color has hexadecimal digits")).with_source(error)
+///         })
+///     }
+/// }
+///
+/// assert_eq!(Color(0xff_8800).to_stored()?, b"ff8800");
+/// # Ok::<(), CellError>(())
+/// ```
 #[derive(Debug)]
 pub struct CellWriter<'w>(&'w mut Vec<u8>);
 
@@ -115,18 +145,6 @@ impl<'w> CellWriter<'w> {
 impl fmt::Write for CellWriter<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.write(text.as_bytes());
-        Ok(())
-    }
-}
-
-/// Never fails.
-impl std::io::Write for CellWriter<'_> {
-    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        self.0.extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
         Ok(())
     }
 }
@@ -172,31 +190,6 @@ pub enum CellType {
     Date,
     /// A form of the user's own, by its name.
     Custom(&'static str),
-}
-
-/// As errors name it: "a whole number", "text".
-impl Display for CellType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Integer { min: i64::MIN, max: i64::MAX } => f.write_str("an integer"),
-            Self::Integer { min, max } => write!(f, "an integer from {min} to {max}"),
-            Self::Bool => f.write_str("a `bool`"),
-            Self::Code(_) => f.write_str("the code of a variant"),
-            Self::F32 => f.write_str("an `f32`"),
-            Self::F64 => f.write_str("an `f64`"),
-            Self::Text => f.write_str("text"),
-            Self::Char => f.write_str("a `char`"),
-            Self::Enum(_) => f.write_str("the name of a variant"),
-            Self::Bytes => f.write_str("bytes"),
-            Self::Array(length) => write!(f, "{length} bytes"),
-            Self::Unit => f.write_str("a unit"),
-            Self::Uuid => f.write_str("a UUID"),
-            Self::IpAddress => f.write_str("an IP address"),
-            Self::Time => f.write_str("a time as text"),
-            Self::Date => f.write_str("a date"),
-            Self::Custom(name) => write!(f, "the form of `{name}`"),
-        }
-    }
 }
 
 /// Why a value has no stored form, or stored bytes are no value of a type. It does not know the column.
@@ -272,8 +265,9 @@ impl CellError {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    pub fn unknown_code(code: i64, type_name: &str) -> Self {
-        Self::malformed(format_args!("holds the integer {code}, which is no code of `{type_name}`"))
+    pub fn unknown_code(code: i64, codes: &'static [i64]) -> Self {
+        let codes = codes.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
+        Self::malformed(format_args!("holds the integer {code}; the codes of the variants are {codes}"))
     }
 
     /// The bytes are not those of a value.

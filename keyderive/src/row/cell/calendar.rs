@@ -44,10 +44,13 @@ impl CalendarDate {
     }
 }
 
+const TIME_OUT_OF_RANGE: &str =
+    "is a time without text in RFC 3339; a time column holds the years 0000 to 9999";
+
 /// Writes the text of a time, unless its crate has none for it.
 fn write_time(time: Option<impl Display>, out: &mut CellWriter<'_>) -> Result<(), CellError> {
     let written = time.is_some_and(|time| write!(out, "{time}").is_ok());
-    if written { Ok(()) } else { Err(CellError::unsupported("is a time that has no text in RFC 3339")) }
+    if written { Ok(()) } else { Err(CellError::unsupported(TIME_OUT_OF_RANGE)) }
 }
 
 /// Reads the text of a time, by `parse`.

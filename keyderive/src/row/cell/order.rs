@@ -15,8 +15,10 @@ use crate::row::RowFilter;
 
 /// A value that the server can find equal to another: equal values have the same stored bytes, whoever wrote them.
 ///
-/// Integers, floats, `bool`, text, bytes, UUIDs, IP addresses, dates and enums; and newtypes and pointers of these. A time in
-/// RFC 3339 has several texts, so it is none.
+/// Integers, floats, `bool`, text, bytes, UUIDs, IP addresses, dates and enums; and newtypes and pointers of these. A time in RFC
+/// 3339 is not comparable, since one time has several texts. [`RowFilter::value_is`] compares values.
+///
+/// Implement it for a type of your own that has one stored form for each value.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` cannot be compared at the server",
     label = "one value of this type has several stored forms",
@@ -30,7 +32,10 @@ pub trait ComparableCell {
 
 /// A value that the server can find less than another.
 ///
-/// Integers, floats, `char`, text, bytes, UUIDs and dates; and newtypes and pointers of these.
+/// Integers, floats, `char`, text, bytes, UUIDs and dates; and newtypes and pointers of these. [`RowFilter::value_in`] compares
+/// values.
+///
+/// Implement it for a type of your own whose order is that of its stored bytes.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` has no order at the server",
     label = "only equality is exact for this type",

@@ -69,7 +69,8 @@ impl Cell for char {
     }
 }
 
-/// Types that are stored as their `Display` and read by their `FromStr`.
+/// Types that are stored as their `Display`. Another text that their `FromStr` would read, such as `0::1` for `::1`, is refused:
+/// the server compares bytes, and would not find the value.
 macro_rules! displayed {
     ($($type:ty, $cell:ident, $expected:literal;)*) => {$(
         impl Cell for $type {
@@ -82,7 +83,9 @@ macro_rules! displayed {
             }
 
             fn decode(value: &[u8]) -> Result<Self, CellError> {
-                read_text(value)?.parse().map_err(|_| CellError::not_this_text(value, $expected))
+                let text = read_text(value)?;
+                let read = text.parse().ok().filter(|read: &Self| read.to_string() == text);
+                read.ok_or_else(|| CellError::not_this_text(value, $expected))
             }
         }
     )*};

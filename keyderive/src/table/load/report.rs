@@ -134,8 +134,8 @@ impl LoadReport {
         self.progress.failed
     }
 
-    /// How far the load has come. After a complete load it is after the last item; if more rows failed than the 1000
-    /// whose places it holds, it is before the next failed one. A load resumed from it retries the failed rows.
+    /// How far the load has come. After a complete load it is after the last item. It holds the places of at most 1000
+    /// failed rows; if more failed, it is before the first of the others. A load resumed from it retries the failed rows.
     #[must_use]
     pub fn checkpoint(&self) -> &Checkpoint {
         &self.checkpoint
