@@ -105,7 +105,7 @@ async fn read_in_order<K: Reading>(table: &Table<K, ()>, keys: &[K], pause: Opti
     let mut rows = table.scan(K::scan_all()).stream();
     for (index, expected) in keys.iter().enumerate() {
         if let Some(pause) = pause.filter(|_| index == keys.len() / 2) {
-            // In real time, in which a server behind a socket fills its windows.
+            // A pause in real time: the server behind the socket fills its windows.
             tokio::time::sleep(pause).await;
         }
         let row = rows.next().await.unwrap_or_else(|| panic!("ended after {index} rows"));

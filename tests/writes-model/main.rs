@@ -131,7 +131,7 @@ fn what_put_sends() {
         Check { uneven: true, stored: Some((7, 1)), ..check(two(AbsentServer, 0), &WHOLE) },
     );
     group.run(
-        "put: max_age 1, clock 2 behind",
+        "put: max_age 1, clock lags by 2",
         Holds,
         Check { max_age: Some(1), ..check(two(AbsentServer, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -172,7 +172,7 @@ fn what_put_sends() {
         },
     );
     group.run(
-        "put_if: 7 to 8 to 9, clock 2 behind, late",
+        "put_if: 7 to 8 to 9, clock lags by 2, late",
         Holds,
         Check {
             late: true,
@@ -274,7 +274,7 @@ fn what_an_exclusive_family_is_sent() {
         Check { stored: Some((9, 90)), ..check(two(Whole, 0), &WHOLE) },
     );
     group.run(
-        "exclusive put: max_age 1, clock 2 behind",
+        "exclusive put: max_age 1, clock lags by 2",
         Holds,
         Check { max_age: Some(1), ..check(two(Whole, -2), &[DoneIsRead, NotDroppedOnArrival]) },
     );
@@ -311,12 +311,12 @@ fn forms_of_put_that_are_not_taken() {
         Check { in_order: true, late: true, ..check(two(Old, 0), &[WholeRows]) },
     );
     group.run(
-        "put, old: clock 2 behind, no retry",
+        "put, old: clock lags by 2, no retry",
         Refuted,
         Check { sends: 1, in_order: true, ..check(two(Old, -2), &WHOLE) },
     );
     group.run(
-        "put, old: max_age 1, clock 2 behind",
+        "put, old: max_age 1, clock lags by 2",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(Old, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
@@ -326,7 +326,7 @@ fn forms_of_put_that_are_not_taken() {
         Check { late: true, ..check(three(WholeClient, [0, -2, 2]), &WHOLE) },
     );
     group.run(
-        "exclusive put at the client's time: max_age 1, clock 2 behind",
+        "exclusive put at the client's time: max_age 1, clock lags by 2",
         Refuted,
         Check { max_age: Some(1), ..check([(Put(WholeClient, 1, true), -2)], &[NotDroppedOnArrival]) },
     );
@@ -341,7 +341,7 @@ fn forms_of_put_that_are_not_taken() {
         Holds,
         Check { late: true, ..check(three(NoneCell, [0, -2, 2]), &[WholeRows]) },
     );
-    group.run("put, none cell: clock 2 behind", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
+    group.run("put, none cell: clock lags by 2", Refuted, check(two(NoneCell, -2), &[DoneIsRead]));
     group.run(
         "put, guarded: clocks off, late requests",
         Holds,
@@ -386,11 +386,11 @@ fn conditional_writes() {
     let chain = |form| [(PutIf(form, 7, 8), 0), (PutIf(form, 8, 9), -2)];
     let stored = |check: Check| Check { stored: Some((7, 3)), ..check };
     group.run(
-        "exclusive put_if: 7 to 8 to 9, clock 2 behind, late",
+        "exclusive put_if: 7 to 8 to 9, clock lags by 2, late",
         Holds,
         stored(Check { late: true, ..check(chain(Whole), &WHOLE) }),
     );
-    group.run("put_if, old: 7 to 8 to 9, clock 2 behind", Refuted, stored(check(chain(Old), &[DoneIsRead])));
+    group.run("put_if, old: 7 to 8 to 9, clock lags by 2", Refuted, stored(check(chain(Old), &[DoneIsRead])));
     group.run(
         "exclusive put_if, beside put",
         Holds,

@@ -226,7 +226,7 @@ struct PlainKey {
     id: u32,
 }
 
-/// A table of three pages and a row that is none.
+/// A table of three pages and a row that cannot be read as one.
 async fn plain(client: &Client) -> Table<PlainKey, Page> {
     let pages = client.table::<PlainKey, Page>("plain");
     pages.create_if_absent().await.unwrap();
