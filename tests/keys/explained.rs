@@ -166,6 +166,11 @@ fn a_plan_after_a_page() {
         data["after"]["key"],
         "626f6223686f6d65233932323333373230333638353437373538303023303030303031"
     );
+    // A token of a scan in the other direction ends this one.
+    let text =
+        plan.after(&plan.page_token(&key.encode().unwrap(), true), true).unwrap().explain().to_string();
+    let before = "\n  before       bob#home#9223372036854775800#000001, where the previous page ended, without its salt\n";
+    assert!(text.contains(before) && !text.contains("\n  after "), "{text}");
 }
 
 #[derive(RowKey)]
