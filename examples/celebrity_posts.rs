@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 /// `user-site-time` after a bucket by the hash of all three, so that no tablet has all posts of one user. The newest
 /// post comes first.
@@ -38,7 +37,7 @@ struct SitePostKey {
     at: Timestamp,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
+#[derive(Row, Debug)]
 struct Post {
     text: String,
 }

@@ -47,7 +47,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // A reading is a cell, added to the row of its day when it arrives.
     let key = SensorKey { meter: 987_654, date: date(2015, 3, 1) };
     for (time, value) in [("0000", 12.34), ("0015", 13.45), ("2330", 27.89), ("2345", 28.90)] {
-        sensors.update(&key).set(time, &value).await?;
+        sensors.update(&key).set(sensors.column(time), value).await?;
     }
     println!("{}", SensorKey::scan().meter(key.meter).date(key.date).explain()?);
     println!("{:?}\n", sensors.get(&key).await?);

@@ -14,9 +14,9 @@ use std::error::Error;
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::civil::{Date, date};
 use keyderive::load::Progress;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_examples::departures;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Carrier and airport come first, because queries fix them. A few carriers have most departures, so their days are
 /// spread over the buckets, each day in one: a query of one day reads one bucket, and one of several days reads all.
@@ -33,7 +33,7 @@ struct DepartureKey {
     flight: u16,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
+#[derive(Row, Debug)]
 struct Departure {
     dest: String,
     tailnum: Option<String>,

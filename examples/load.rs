@@ -10,8 +10,8 @@ use std::error::Error;
 
 use indicatif::{ProgressBar, ProgressStyle};
 use keyderive::load::Checkpoint;
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
+use serde::Deserialize;
 
 /// A flight's departures are adjacent; a carrier's flights are spread over the buckets, because a few carriers have
 /// most flights.
@@ -25,7 +25,7 @@ struct DepartureKey {
     origin: String,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
+#[derive(Row, Debug)]
 struct Departure {
     dest: String,
     tailnum: Option<String>,

@@ -10,8 +10,7 @@ use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
 use keyderive::row::RawRow;
-use keyderive::{Client, RowKey};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey};
 
 /// Exchange and symbol come first, so that they spread the writes, and are padded, so that each part is at a known
 /// offset. Times ascend, because not every query is for the latest; a query for the latest scans in reverse.
@@ -38,24 +37,27 @@ struct TradeKey {
     trade_time: Timestamp,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Row, Debug)]
+#[row(family = "MD")]
 struct Quote {
+    #[row(name = "BID")]
     bid: f64,
+    #[row(name = "ASK")]
     ask: f64,
-    #[serde(rename = "BIDSIZE")]
+    #[row(name = "BIDSIZE")]
     bid_size: u32,
-    #[serde(rename = "ASKSIZE")]
+    #[row(name = "ASKSIZE")]
     ask_size: u32,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Row, Debug)]
+#[row(family = "MD")]
 struct Trade {
-    #[serde(rename = "LASTSALE")]
+    #[row(name = "LASTSALE")]
     last_sale: f64,
-    #[serde(rename = "LASTSIZE")]
+    #[row(name = "LASTSIZE")]
     last_size: u32,
+    #[row(name = "VOLUME")]
     volume: u32,
 }
 
@@ -67,8 +69,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     println!("target: {}", client.target());
     println!("{}\n{}\n", QuoteKey::SCHEMA, TradeKey::SCHEMA);
 
-    let quotes = client.table::<QuoteKey, Quote>("market-data").family("MD");
-    let trades = client.table::<TradeKey, Trade>("market-data").family("MD");
+    let quotes = client.table::<QuoteKey, Quote>("market-data");
+    let trades = client.table::<TradeKey, Trade>("market-data");
     // SQL reads one row key schema per table, and this table has two key types.
     quotes.create().without_row_key_schema().if_absent().await?;
     trades.create().without_row_key_schema().if_absent().await?;

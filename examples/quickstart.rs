@@ -8,8 +8,8 @@
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, RowKey};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey};
+use serde::Deserialize;
 
 /// The newest observation of an airport comes first. An airport's rows are spread over four buckets, so that no
 /// tablet takes all writes of a busy airport.
@@ -21,7 +21,7 @@ struct ObservationKey {
     at: u64, // milliseconds
 }
 
-#[derive(Serialize, Deserialize, Debug)]
+#[derive(Row, Debug)]
 struct Observation {
     temperature: Option<f64>,
     humidity: Option<f64>,

@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, RowKey, put_both};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, put_both};
 
 /// The host comes first, so that a period of one host is one range, and the hosts' writes are spread.
 #[derive(RowKey, Debug)]
@@ -29,20 +28,14 @@ struct CurrentMetricKey {
 }
 
 /// A family for each kind of metric, a column for each metric.
-#[derive(Serialize, Deserialize, Debug)]
-#[serde(rename_all = "UPPERCASE")]
+#[derive(Row, Debug)]
 struct Metric {
+    #[row(name = "AT")]
     at: Timestamp,
+    #[row(family, name = "CPU")]
     cpu: BTreeMap<String, f64>,
+    #[row(family, name = "IO")]
     io: BTreeMap<String, i64>,
-}
-
-/// The part of a [`Metric`] that a list of hosts shows.
-#[derive(Deserialize, Debug)]
-#[serde(rename_all = "UPPERCASE")]
-struct Processor {
-    at: Timestamp,
-    cpu: BTreeMap<String, f64>,
 }
 
 #[tokio::main]
@@ -83,12 +76,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("{} {}: {:?}, {:?}", key.host, key.at, metric.cpu, metric.io);
     }
 
-    let latest =
-        current.rows_as::<Processor>().scan(CurrentMetricKey::scan()).columns(["AT", "CPU:CPU1_USR"]);
-    // The filters also list the column without a name, which would mark a row without columns.
+    let latest = current.scan(CurrentMetricKey::scan()).select((Metric::AT, Metric::CPU.at("CPU1_USR")));
     println!("\n{}", latest.explain()?);
-    for (key, processor) in latest.collect().await? {
-        println!("{} {}: {:?}", key.host, processor.at, processor.cpu);
+    for (key, (at, usage)) in latest.collect().await? {
+        println!("{} {at}: {usage:?}", key.host);
     }
 
     // The history table tells whether the copy is right.

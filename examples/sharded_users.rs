@@ -9,8 +9,7 @@
 use std::error::Error;
 
 use jiff::{Timestamp, ToSpan as _};
-use keyderive::{Client, KeyOnly, RowKey, Scan, Table, put_both};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, KeyOnly, Row, RowKey, Scan, Table, put_both};
 
 /// The time comes first, for the latest of all users. Alone it would send every write to one end of the table, and
 /// would not compile; three shards, by the hash of the whole key, spread the writes.
@@ -32,7 +31,7 @@ struct HistoryKey {
     last_access: Timestamp,
 }
 
-#[derive(Serialize, Deserialize, Debug)]
+#[derive(Row, Debug)]
 struct Access {
     page: String,
 }

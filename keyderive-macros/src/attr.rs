@@ -570,7 +570,7 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         let units = [Self::Secs, Self::Millis, Self::Micros, Self::Nanos];
         names::UNITS.iter().zip(units).find(|(known, _)| **known == name).map(|(_, unit)| unit)
     }

@@ -274,7 +274,7 @@ fn assertions(key: &Key<'_>, private: &TokenStream) -> TokenStream {
     quote!(#fits #delimiter #fingerprint)
 }
 
-fn first_span(tokens: &TokenStream) -> Option<Span> {
+pub(crate) fn first_span(tokens: &TokenStream) -> Option<Span> {
     tokens.clone().into_iter().next().map(|token| token.span())
 }
 
@@ -290,7 +290,7 @@ fn with_codecs(key: &Key<'_>, private: &TokenStream) -> TokenStream {
 }
 
 /// Like [`respan`], for the tokens in groups too.
-fn respan_all(tokens: TokenStream, span: Span) -> TokenStream {
+pub(crate) fn respan_all(tokens: TokenStream, span: Span) -> TokenStream {
     let respan = |token: TokenTree| {
         let mut token = match token {
             TokenTree::Group(group) => Group::new(group.delimiter(), respan_all(group.stream(), span)).into(),
@@ -430,7 +430,7 @@ pub(crate) fn respan(tokens: TokenStream, span: Span) -> TokenStream {
 
 /// A type as people write it, for the schema: `std::borrow::Cow<'a, str>`. The compiler's own text of tokens changes
 /// its spaces from release to release.
-fn type_name(ty: TokenStream) -> String {
+pub(crate) fn type_name(ty: TokenStream) -> String {
     let mut text = String::new();
     append(ty, &mut text);
     text

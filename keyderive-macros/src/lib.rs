@@ -14,6 +14,7 @@ mod fallback;
 mod key_field;
 mod model;
 mod names;
+mod row;
 
 use proc_macro2::TokenStream;
 use syn::DeriveInput;
@@ -229,6 +230,108 @@ pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStre
 pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     match syn::parse(input) {
         Ok(input) => cell::cell(&input),
+        Err(error) => error.into_compile_error(),
+    }
+    .into()
+}
+
+/// Derives [`Row`](https://docs.rs/keyderive/latest/keyderive/trait.Row.html) for a struct with named fields: how it is read
+/// from the cells of a row and written to them, its schema, and a constant for each column and family.
+///
+/// ```
+/// use std::collections::BTreeMap;
+/// use keyderive::Row;
+/// use keyderive::row::{Sum, Versions};
+///
+/// #[derive(Row)]
+/// #[row(gc(max_age = "30d"))]
+/// struct Event {
+///     kind: String,          // `cf:kind`, which is `Event::KIND`
+///     #[row(name = "n", alias = "notes")]
+///     note: Option<String>,  // `cf:n`, read from `cf:notes` too
+///     #[row(default)]
+///     retries: u32,
+///     #[row(json)]
+///     tags: Vec<String>,
+///     #[row(family)]
+///     place: Option<Place>,  // the family `place`; `Event::PLACE.city` is `place:city`
+///     #[row(family)]
+///     daily: BTreeMap<String, f64>, // the family `daily`; `Event::DAILY.at("0015")` is `daily:0015`
+///     #[row(family = "h")]
+///     state: Versions<String>, // `h:state`, every version of it
+///     #[row(family = "sums")]
+///     views: Sum,              // `sums:views`, which updates add to
+/// }
+///
+/// #[derive(Row)]
+/// struct Place {
+///     city: String,
+///     floor: Option<i32>,
+/// }
+/// ```
+///
+/// # Attributes on the struct
+/// - `#[row(family = "cf")]` the family of its own columns; the default is `cf`.
+/// - `#[row(gc(…))]`, `#[row(ttl = "7d")]`, `#[row(exclusive)]` for its own family: see below.
+/// - `#[row(fingerprint = "…")]` pins the layout: any change of it fails the build.
+/// - `#[row(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
+///
+/// # Attributes on a field
+/// - `#[row(name = "n")]` the stored name of the column or family; the default is the field's name.
+/// - `#[row(alias = "notes")]` a former name, or `"family:name"`, which is read where the column of the name is absent. `put`,
+///   and `set` and `clear` of an update, delete the alias's column. While programs of both names run, write both, as two fields.
+/// - `#[row(family)]` the field is a family: a struct, an `Option` of one, or a map.
+/// - `#[row(family = "h")]` the field is a column of the family `h`.
+/// - `#[row(default)]`, `#[row(default = "path")]` the value where the column is absent. `put` writes the column.
+/// - `#[row(counter)]` an `i64` that `increment` adds to; 0 where the column is absent.
+/// - `#[row(json)]` the value as compact JSON; the field's type implements serde's traits.
+/// - `#[row(proto)]` a message of `prost`, encoded; needs the feature `proto`.
+/// - `#[row(ts(unit = "millis"))]` a time as an integer of `secs`, `millis`, `micros` or `nanos` since 1970, rounded down.
+/// - `#[row(with = "module")]` a value of any type, encoded and decoded by a module of yours: see below.
+/// - `#[row(window = "1h")]` of `Versions<Sum>` and its like: an addition counts for the window that its time is in.
+/// - `#[row(constant = "NAME")]` the name of the constant; the default is the field's name in upper case.
+///
+/// `json`, `proto`, `ts` and `with` also apply inside `Option`, `Versions`, `Timestamped` and maps.
+///
+/// # How long cells are kept
+/// On the struct, on a field with `family`, or on one field of each `family = "h"`:
+/// - `#[row(gc(max_age = "30d"))]`, `#[row(gc(max_versions = 3))]`, both in one `gc` (a cell goes when either says so),
+///   `#[row(gc(all(max_age = "30d", max_versions = 3)))]` (when both do), `#[row(gc(never))]`. The default is one version, and
+///   `never` where a field is `Versions` or an aggregate.
+/// - `#[row(ttl = "7d")]` hides older cells from every read, count and condition; alone it is `max_age` too.
+/// - `#[row(exclusive)]` `put` deletes the family first, also columns that the type does not name.
+///
+/// # Forms of your own
+/// The module of `with` has `encode` and `decode`:
+///
+/// ```
+/// use keyderive::Row;
+///
+/// mod hex {
+///     use keyderive::Cell;
+///     use keyderive::row::{CellError, CellWriter};
+///     use std::fmt::Write as _;
+///
+///     pub fn encode(value: &u32, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+///         write!(out, "{value:08x}").map_err(CellError::unsupported)
+///     }
+///
+///     pub fn decode(value: &[u8]) -> Result<u32, CellError> {
+///         let digits = <&str>::decode(value)?;
+///         u32::from_str_radix(digits, 16).map_err(CellError::malformed)
+///     }
+/// }
+///
+/// #[derive(Row)]
+/// struct Light {
+///     #[row(with = "hex")]
+///     color: Option<u32>,
+/// }
+/// ```
+#[proc_macro_derive(Row, attributes(row))]
+pub fn derive_row(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    match syn::parse(input) {
+        Ok(input) => row::row(&input),
         Err(error) => error.into_compile_error(),
     }
     .into()

@@ -336,7 +336,7 @@ fn named_fields<'a>(cx: &Ctxt, input: &'a DeriveInput) -> Option<&'a Punctuated<
 }
 
 /// Replaces every lifetime but `'static` in a type's tokens. Field types have no binders of their own.
-fn replace_lifetimes(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
+pub(crate) fn replace_lifetimes(tokens: TokenStream, lifetime: &Lifetime) -> TokenStream {
     let mut replaced = TokenStream::new();
     let mut tokens = tokens.into_iter();
     while let Some(token) = tokens.next() {

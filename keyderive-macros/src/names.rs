@@ -26,6 +26,31 @@ pub(crate) const ON_FIELD_TYPE: &[&str] = &["crate"];
 pub(crate) const ON_CELL: &[&str] = &["code", "crate"];
 /// The options of `#[row(…)]` on a variant of such a type.
 pub(crate) const ON_VARIANT: &[&str] = &["name"];
+/// The options of `#[row(…)]` on a struct that derives `Row`.
+pub(crate) const ON_ROW: &[&str] = &["family", "gc", "ttl", "exclusive", "fingerprint", "crate"];
+/// The options of `#[row(…)]` on a field of such a struct.
+pub(crate) const ON_ROW_FIELD: &[&str] = &[
+    "name",
+    "alias",
+    "family",
+    "default",
+    "counter",
+    "json",
+    "proto",
+    "ts",
+    "with",
+    "window",
+    "gc",
+    "ttl",
+    "exclusive",
+    "constant",
+];
+/// The options of `gc(…)`.
+pub(crate) const IN_GC: &[&str] = &["max_age", "max_versions", "all", "never"];
+/// The options of `gc(all(…))`.
+pub(crate) const IN_GC_ALL: &[&str] = &["max_age", "max_versions"];
+/// The options of `ts(…)` on a field of a row.
+pub(crate) const IN_ROW_TS: &[&str] = &["unit"];
 /// The names in `allow(…)`.
 pub(crate) const IN_ALLOW: &[&str] = &["hotspot", "point_reads", "few_buckets"];
 /// The options of `#[salt(…)]`.

@@ -2,7 +2,7 @@
 //! plans its scans.
 //!
 //! ```
-//! use keyderive::{Client, RowKey};
+//! use keyderive::{Client, Row, RowKey};
 //!
 //! #[derive(RowKey, Debug, Clone, PartialEq)]
 //! #[salt(range = 4, over = "user_id,site")]
@@ -15,7 +15,7 @@
 //!     seq: u32,
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Event {
 //!     kind: String,
 //!     amount: f64,
@@ -126,21 +126,23 @@
 //!
 //! # Rows
 //!
-//! Rows are structs with serde's derives: each field is a column, and each field that is a struct or a map is a column
-//! family. [`row`] says how values are stored.
+//! Rows are structs with `#[derive(Row)]`: each field is a column, or a column family with `#[row(family)]`. The derive declares
+//! a typed constant for each: `Page::TITLE`. [`row`] says how values are stored.
 //!
 //! ```
 //! # use std::collections::BTreeMap;
-//! # use keyderive::{Client, RowKey};
+//! # use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] struct PageKey { url: String }
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Page {
 //!     title: String,                // `cf:title`
+//!     #[row(family)]
 //!     author: Option<Author>,       // the family `author`: `author:name`
-//!     visits: BTreeMap<String, u64> // the family `visits`: a column for each day
+//!     #[row(family)]
+//!     visits: BTreeMap<String, i64> // the family `visits`: a column for each day
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Author {
 //!     name: String,
 //! }
@@ -152,8 +154,8 @@
 //! pages.create_if_absent().await?; // with all three families
 //! let home = PageKey { url: "/".into() };
 //! pages.put(&home, &Page { title: "Home".into(), author: None, visits: BTreeMap::new() }).await?;
-//! pages.increment(&home, "visits:2026-05-01", 1).await?;
-//! pages.update(&home).set("title", "Welcome").set("author:name", "alice").await?;
+//! pages.increment(&home, Page::VISITS.at("2026-05-01"), 1).await?;
+//! pages.update(&home).set(Page::TITLE, "Welcome").set(Page::AUTHOR.name, "alice").await?;
 //! let page = pages.get(&home).await?.unwrap();
 //! assert_eq!((page.title.as_str(), page.visits["2026-05-01"]), ("Welcome", 1));
 //! # Ok(())
@@ -163,12 +165,11 @@
 //! - Write: [`Table::merge`] sets the present fields of a value, [`Table::update`] some columns. [`Table::increment`],
 //!   [`Table::append`] and [`Table::modify`] change values at the server. [`Table::put_if`], [`Table::put_if_absent`]
 //!   and [`Table::delete_if`] write only if the row meets a condition.
-//! - Read: [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and [`Table::columns`] parts of rows,
+//! - Read: [`Table::get_many`] reads rows by their keys, [`Table::rows_as`] and [`Table::select`] parts of rows,
 //!   [`row::Timestamped`] and [`row::Versions`] timestamps and history, [`Table::get_raw`] and [`Scan::raw`] stored
 //!   cells.
 //!
-//! In every call, `name` is a column of the table's own family, `family:name` one of another family. [`guide::rows`]
-//! lists all calls.
+//! A column that the row type does not have, or a value of another type, does not compile. [`guide::rows`] lists all calls.
 //!
 //! # Loading
 //!
@@ -258,16 +259,16 @@ pub use client::{Client, Error, ErrorKind, GcRule, Target};
 #[doc(inline)]
 pub use key::{KeyField, RowKey};
 #[cfg(feature = "client")]
-pub use keyderive_macros::Cell;
+pub use keyderive_macros::{Cell, Row};
 pub use keyderive_macros::{KeyField, RowKey};
 #[cfg(feature = "client")]
 #[doc(inline)]
-pub use row::Cell;
+pub use row::{Cell, OwnedRow, Row};
 #[cfg(feature = "client")]
 pub use table::{
     CreateTable, DEFAULT_FAMILY, ExplainExport, Export, Exported, KeyOnly, Modify, OnForeign, OnUnreadable,
-    Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Skipped, SkippedRow, Table, Update, Verified,
-    Verify, WriteOutcome, Writer, load, put_both,
+    Page, PutBothError, PutSide, ReadRow, RowRef, Rows, Scan, Select, Selected, Skipped, SkippedRow, Table,
+    Update, Verified, Verify, WriteOutcome, Writer, load, put_both,
 };
 
 /// Items that generated code calls. Do not use them: they change with every release.
@@ -276,9 +277,13 @@ pub mod __private {
     #[cfg(feature = "client")]
     pub use crate::client::connected_by;
     #[cfg(feature = "client")]
+    pub use crate::row::generated;
+    #[cfg(feature = "client")]
     pub use crate::row::{
-        Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredOrder,
+        Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, Qualifier,
     };
+    #[cfg(feature = "client")]
+    pub use bytes::Bytes;
     pub use std::borrow::Cow;
     pub use std::vec::Vec;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use futures_util::TryStreamExt as _;
 use keyderive::client::ReadRows;
-use keyderive::{Client, Error, RowKey, put_both};
+use keyderive::{Client, Error, Row, RowKey, put_both};
 use keyderive_scripted::{Answer, Failure, Mock, Rpc, cell};
 use tonic::Code;
 
@@ -21,14 +21,16 @@ fn key() -> Key {
     Key { user: 12, name: "secret".to_owned() }
 }
 
-#[derive(Debug, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Row)]
 struct User {
     age: i64,
     note: String,
+    #[row(counter)]
+    visits: i64,
 }
 
 fn user() -> User {
-    User { age: 4, note: "secret".to_owned() }
+    User { age: 4, note: "secret".to_owned(), visits: 1 }
 }
 
 /// A server whose message names a row.
@@ -44,7 +46,7 @@ async fn errors() -> Vec<Error> {
         users.get(&key()).await.err().unwrap(),
         users.put(&key(), &user()).await.unwrap_err(),
         users.put_all([(key(), user())]).await.unwrap_err(),
-        users.increment(&key(), "age", 1).await.unwrap_err(),
+        users.increment(&key(), User::VISITS, 1).await.unwrap_err(),
         users.scan(Key::scan()).collect().await.err().unwrap(),
         // A field that cannot hold its value: in a write, a list and a plan.
         users.put(&Key { user: 12, name: "secret#".to_owned() }, &user()).await.unwrap_err(),

@@ -3,7 +3,7 @@
 use h2::Reason;
 use keyderive::client::{RawTable, ReadRows};
 use keyderive::row::{Mutation, ReadModifyWrite};
-use keyderive::{Error, RowKey, put_both};
+use keyderive::{Error, Row, RowKey, put_both};
 use keyderive_scripted::{Answer, Door, Failure, Mock, Rpc};
 use tonic::Code;
 
@@ -199,8 +199,9 @@ struct Key {
     id: u8,
 }
 
-#[derive(serde::Serialize, serde::Deserialize)]
+#[derive(Row)]
 struct Counts {
+    #[row(counter)]
     visits: i64,
 }
 
@@ -213,7 +214,7 @@ async fn errors_of_a_table_say_that_a_row_may_be_written() {
     for error in [
         counts.put(&Key { id: 7 }, &row).await.unwrap_err(),
         counts.put_all([(Key { id: 7 }, Counts { visits: 1 })]).await.unwrap_err(),
-        counts.increment(&Key { id: 7 }, "visits", 1).await.unwrap_err(),
+        counts.increment(&Key { id: 7 }, Counts::VISITS, 1).await.unwrap_err(),
     ] {
         assert!(error.is_outcome_unknown() && error.row_key() == Some(b"7"), "{error}");
         assert!(!error.to_string().contains("was not written"), "{error}");

@@ -4,11 +4,10 @@
 use std::collections::BTreeSet;
 
 use keyderive::row::{Condition, Timestamped};
-use keyderive::{RowKey, Table};
+use keyderive::{Row, RowKey, Table};
 use keyderive_proto::data;
 use keyderive_proto::data::mutation::Mutation as Sent;
 use keyderive_scripted::{Answer, Failure, Mock, Request, Rpc};
-use serde::{Deserialize, Serialize};
 use tonic::Code;
 
 use crate::support::client;
@@ -18,7 +17,7 @@ struct OrderKey {
     id: u64,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Order {
     id: i64,
     note: Option<String>,
@@ -84,8 +83,8 @@ async fn every_write_of_a_value_sets_its_cells_at_the_servers_time() {
     orders.merge(&KEY, &order(1)).await.unwrap();
     orders.put_all(rows()).await.unwrap();
     orders.merge_all(rows()).await.unwrap();
-    orders.update(&KEY).set("id", &1).await.unwrap();
-    orders.update(&KEY).set("id", &1).only_if(Condition::row_exists()).await.unwrap();
+    orders.update(&KEY).set(Order::ID, 1).await.unwrap();
+    orders.update(&KEY).set(Order::ID, 1).only_if(Condition::row_exists()).await.unwrap();
     orders.put_if(&KEY, &order(1), Condition::row_exists()).await.unwrap();
     orders.put_if_absent(&KEY, &order(1)).await.unwrap();
     orders.load_iter(rows()).await.unwrap().all_written().unwrap();
@@ -119,7 +118,7 @@ async fn a_value_is_put_again_after_an_unknown_outcome() {
     orders(&mock).put(&KEY, &order(1)).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::MutateRow).len(), 2);
     let mock = Mock::new().on(Rpc::MutateRow, lost()).on(Rpc::MutateRow, Answer::written());
-    orders(&mock).update(&KEY).set("id", &1).await.unwrap();
+    orders(&mock).update(&KEY).set(Order::ID, 1).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::MutateRow).len(), 2);
     let mock = Mock::new()
         .on(Rpc::MutateRows, lost())
@@ -161,9 +160,9 @@ async fn no_request_has_a_key_twice() {
     }
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Page {
-    text: Timestamped<String>,
+    text: Option<Timestamped<String>>,
     views: i64,
 }
 
@@ -175,14 +174,15 @@ const LATE: i64 = 4_000_000_000_000_000;
 async fn a_compared_version_is_superseded() {
     let mock = server();
     let pages = client(&mock).table::<OrderKey, Page>("pages");
-    let page = |at| Page { text: Timestamped::new(at, "text".into()), views: 7 };
-    let version = |path: &'static str| Condition::column_version(path, LATE);
+    let page = |at| Page { text: Some(Timestamped::new(at, "text".into())), views: 7 };
+    let text = || Page::TEXT.version(LATE);
+    let views = || Page::VIEWS.version(LATE);
     for at in [1_000, LATE, LATE + 5_000] {
-        pages.put_if(&KEY, &page(at), version("text")).await.unwrap();
+        pages.put_if(&KEY, &page(at), text()).await.unwrap();
     }
-    pages.put_if(&KEY, &page(1_000), version("views")).await.unwrap();
-    pages.put_if(&KEY, &page(1_000), version("text").not()).await.unwrap();
-    pages.update(&KEY).set("views", &8).set("views", &9).only_if(version("views")).await.unwrap();
+    pages.put_if(&KEY, &page(1_000), views()).await.unwrap();
+    pages.put_if(&KEY, &page(1_000), text().not()).await.unwrap();
+    pages.update(&KEY).set(Page::VIEWS, 8).set(Page::VIEWS, 9).only_if(views()).await.unwrap();
     let next = LATE + 1_000;
     let expected =
         [[next, -1], [next, -1], [LATE + 5_000, -1], [1_000, next], [1_000, -1], [next, next]].concat();
@@ -194,12 +194,12 @@ async fn a_compared_version_is_superseded() {
 async fn a_write_that_keeps_the_compared_version_is_refused() {
     let mock = server();
     let pages = client(&mock).table::<OrderKey, Page>("pages");
-    let version = || Condition::column_version("text", LATE);
-    let error = pages.update(&KEY).set("views", &8).only_if(version()).await.unwrap_err();
+    let version = || Page::TEXT.version(LATE);
+    let error = pages.update(&KEY).set(Page::VIEWS, 8).only_if(version()).await.unwrap_err();
     assert!(error.is_invalid_row() && error.to_string().contains("leaves the version as it is"), "{error}");
     assert!(mock.requests_of(Rpc::CheckAndMutateRow).is_empty());
     // A deletion changes the version too.
-    pages.update(&KEY).delete("text").only_if(version()).await.unwrap();
+    pages.update(&KEY).clear(Page::TEXT).only_if(version()).await.unwrap();
     pages.delete_if(&KEY, version()).await.unwrap();
     assert_eq!(mock.requests_of(Rpc::CheckAndMutateRow).len(), 2);
 }

@@ -30,7 +30,7 @@ struct CounterKey {
     round: u32,
 }
 
-type Counters = keyderive::Table<CounterKey, BTreeMap<String, u64>>;
+type Counters = keyderive::Table<CounterKey, BTreeMap<String, i64>>;
 
 fn counters(client: &Client) -> Counters {
     client.table("counters")
@@ -41,7 +41,7 @@ fn counters(client: &Client) -> Counters {
 struct Acknowledged {
     /// The first id of each batch.
     batches: Vec<u32>,
-    counter: u64,
+    counter: i64,
 }
 
 #[test]
@@ -131,7 +131,7 @@ async fn check(file: &Path, round: u32, acknowledged: &BTreeMap<u32, Acknowledge
         }
         let counter = counters(&client).get(&CounterKey { round: *of }).await.unwrap();
         let counted = counter.and_then(|counter| counter.get("n").copied()).unwrap_or(0);
-        let in_flight = u64::from(TASKS);
+        let in_flight = i64::from(TASKS);
         assert!(
             (said.counter..=said.counter + in_flight).contains(&counted),
             "round {round}: counter {of} is {counted}, and {} was acknowledged",
@@ -158,7 +158,7 @@ async fn writes_until_it_is_killed() {
             let rows: Vec<_> = (first..first + BATCH_ROWS).map(|id| reading(round, id)).collect();
             table.put_all(&rows).await?;
             println!("batch {first}");
-            let value = counters.increment(&CounterKey { round }, "n", 1).await?;
+            let value = counters.increment(&CounterKey { round }, counters.column("n"), 1).await?;
             println!("counter {value}");
         }
     };

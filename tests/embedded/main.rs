@@ -15,8 +15,7 @@ mod flips;
 
 use std::path::{Path, PathBuf};
 
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct ReadingKey {
@@ -25,7 +24,7 @@ struct ReadingKey {
 }
 
 /// A row of two to four columns.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Reading {
     value: u64,
     text: String,

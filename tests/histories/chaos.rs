@@ -11,10 +11,9 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use keyderive::client::Settings;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::variable;
-use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -27,7 +26,7 @@ struct ReadingKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Reading {
     value: u64,
     unit: String,

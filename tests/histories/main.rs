@@ -28,7 +28,6 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use keyderive::client::{RawTable, Settings, WriteErrors};
 use keyderive::embedded::Bigtable;
-use keyderive::row::Condition;
 use keyderive::{Client, Error, RowKey as _, Table};
 use keyderive_tests::emulator::Emulator;
 use keyderive_tests::variable;
@@ -178,7 +177,7 @@ impl Writer {
         let (row, order) = (OrderKey { id: key }, Order::of(id));
         let put = match over {
             ABSENT => self.orders.put_if_absent(&row, &order).await,
-            _ => self.orders.put_if(&row, &order, Condition::column_equals("id", &over)).await,
+            _ => self.orders.put_if(&row, &order, Order::ID.equals(over)).await,
         };
         1 + self.wrote(id, key, Call::PutIf, begun, outcome(put), Some(over))
     }

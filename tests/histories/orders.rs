@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use keyderive::RowKey;
 use keyderive::row::Mutation;
-use serde::{Deserialize, Serialize};
+use keyderive::{Row, RowKey};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 #[salt(range = 3, over = "id")]
@@ -14,7 +13,7 @@ pub(crate) struct OrderKey {
 }
 
 /// A row whose every column identifies its write, so that a mix of two writes shows.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 pub(crate) struct Order {
     /// The unique number of the write.
     pub(crate) id: u64,
@@ -23,12 +22,14 @@ pub(crate) struct Order {
     cash: Option<String>,
     note: Option<String>,
     /// A family.
+    #[row(family)]
     address: Option<Address>,
     /// A family too.
+    #[row(family)]
     tags: BTreeMap<String, String>,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Address {
     city: String,
     street: Option<String>,

@@ -1,7 +1,6 @@
 //! Single rows, bulk writes, and scans that fail.
 
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -19,7 +18,7 @@ struct OtherKey {
     name: String,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Row, Clone, Debug, Default, PartialEq)]
 struct Event {
     kind: Option<String>,
     amount: Option<f64>,
@@ -77,13 +76,19 @@ async fn a_table_is_created_once(client: Client) {
 }
 
 async fn a_table_without_the_family_is_an_error(client: Client) {
-    let events = events(&client).await.family("other");
+    #[derive(Row)]
+    #[row(family = "other")]
+    struct Other {
+        kind: Option<String>,
+    }
+    events(&client).await;
+    let events = client.table::<EventKey, Other>("events");
     let error = events.create_if_absent().await.unwrap_err().to_string();
     for part in ["table `events`", "without the column family `other`", "it has `cf`"] {
         assert!(error.contains(part), "{error}");
     }
     // The codes differ between the two Bigtables; both texts name the family.
-    let error = events.put(&key("alice", 1), &event("login")).await.unwrap_err().to_string();
+    let error = events.put(&key("alice", 1), &Other { kind: None }).await.unwrap_err().to_string();
     assert!(error.contains("table `events`") && error.contains("other"), "{error}");
 }
 

@@ -2,8 +2,7 @@
 
 use bytes::Bytes;
 use keyderive::row::{Condition, Mutation, RowFilter};
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -12,10 +11,11 @@ struct JobKey {
     id: u64,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Row, Clone, Debug, Default, PartialEq)]
 struct Job {
     owner: Option<String>,
     tries: Option<i64>,
+    log: Option<Vec<u8>>,
 }
 
 async fn jobs(client: &Client) -> Table<JobKey, Job> {
@@ -25,7 +25,7 @@ async fn jobs(client: &Client) -> Table<JobKey, Job> {
 }
 
 fn job(owner: &str, tries: i64) -> Job {
-    Job { owner: Some(owner.into()), tries: Some(tries) }
+    Job { owner: Some(owner.into()), tries: Some(tries), log: None }
 }
 
 const KEY: JobKey = JobKey { id: 7 };
@@ -51,11 +51,11 @@ async fn a_row_is_put_once(client: Client) {
 async fn a_row_is_put_while_a_column_is_equal(client: Client) {
     let jobs = jobs(&client).await;
     jobs.put(&KEY, &job("", 1)).await.unwrap();
-    assert!(!jobs.put_if(&KEY, &job("a", 2), Condition::column_equals("owner", "x")).await.unwrap());
-    assert!(!jobs.put_if(&KEY, &job("a", 2), Condition::column_equals("tries", &0_i64)).await.unwrap());
-    assert!(jobs.put_if(&KEY, &job("a", 2), Condition::column_equals("owner", "")).await.unwrap());
-    assert!(jobs.put_if(&KEY, &job("b", 3), Condition::column_equals("tries", &2_i64)).await.unwrap());
-    assert!(jobs.put_if(&KEY, &job("c", 4), Condition::column_equals("owner", "x").not()).await.unwrap());
+    assert!(!jobs.put_if(&KEY, &job("a", 2), Job::OWNER.equals("x")).await.unwrap());
+    assert!(!jobs.put_if(&KEY, &job("a", 2), Job::TRIES.equals(0)).await.unwrap());
+    assert!(jobs.put_if(&KEY, &job("a", 2), Job::OWNER.equals("")).await.unwrap());
+    assert!(jobs.put_if(&KEY, &job("b", 3), Job::TRIES.equals(2)).await.unwrap());
+    assert!(jobs.put_if(&KEY, &job("c", 4), Job::OWNER.equals("x").not()).await.unwrap());
     let mine = RowFilter::exact_column("cf", "owner");
     assert!(jobs.put_if(&KEY, &job("d", 5), Condition::filter(mine)).await.unwrap());
     assert_eq!(jobs.get(&KEY).await.unwrap(), Some(job("d", 5)));
@@ -63,11 +63,11 @@ async fn a_row_is_put_while_a_column_is_equal(client: Client) {
 
 async fn an_absent_value_is_an_absent_column(client: Client) {
     let jobs = jobs(&client).await;
-    let nobody = || Condition::column_equals("owner", &None::<String>);
+    let nobody = || Job::OWNER.absent();
     assert!(jobs.put_if(&KEY, &Job::default(), nobody()).await.unwrap());
     assert!(jobs.put_if(&KEY, &job("a", 1), nobody()).await.unwrap());
     assert!(!jobs.put_if(&KEY, &job("b", 1), nobody()).await.unwrap());
-    assert!(!jobs.put_if(&KEY, &job("b", 1), Condition::column_exists("owner").not()).await.unwrap());
+    assert!(!jobs.put_if(&KEY, &job("b", 1), Job::OWNER.exists().not()).await.unwrap());
 }
 
 async fn only_the_newest_version_counts(client: Client) {
@@ -76,37 +76,42 @@ async fn only_the_newest_version_counts(client: Client) {
     let versions = ["old", "new"].into_iter().zip([1000, 2000]);
     let versions = versions.map(|(owner, at)| Mutation::set("cf", "owner", at, owner));
     raw.mutate_row(KEY.encode().unwrap(), versions).await.unwrap();
-    assert!(!jobs.delete_if(&KEY, Condition::column_equals("owner", "old")).await.unwrap());
-    assert!(jobs.delete_if(&KEY, Condition::column_equals("owner", "new")).await.unwrap());
+    assert!(!jobs.delete_if(&KEY, Job::OWNER.equals("old")).await.unwrap());
+    assert!(jobs.delete_if(&KEY, Job::OWNER.equals("new")).await.unwrap());
 }
 
 async fn a_row_is_deleted_by_condition(client: Client) {
     let jobs = jobs(&client).await;
     assert!(!jobs.delete_if(&KEY, Condition::row_exists()).await.unwrap());
     jobs.put(&KEY, &job("a", 1)).await.unwrap();
-    assert!(!jobs.delete_if(&KEY, Condition::column_exists("other")).await.unwrap());
-    assert!(jobs.delete_if(&KEY, Condition::column_exists("owner")).await.unwrap());
+    assert!(!jobs.delete_if(&KEY, Job::LOG.exists()).await.unwrap());
+    assert!(jobs.delete_if(&KEY, Job::OWNER.exists()).await.unwrap());
     assert_eq!(jobs.get(&KEY).await.unwrap(), None);
 }
 
 async fn columns_are_incremented_and_appended_to(client: Client) {
     let jobs = jobs(&client).await;
-    assert_eq!(jobs.increment(&KEY, "tries", 40).await.unwrap(), 40);
+    assert_eq!(jobs.increment(&KEY, Job::TRIES, 40).await.unwrap(), 40);
     jobs.put(&KEY, &job("a", 40)).await.unwrap();
-    assert_eq!(jobs.increment(&KEY, "tries", 2).await.unwrap(), 42);
-    assert_eq!(jobs.increment(&KEY, "tries", -43).await.unwrap(), -1);
-    assert_eq!(jobs.append(&KEY, "owner", "b").await.unwrap(), "ab");
+    assert_eq!(jobs.increment(&KEY, Job::TRIES, 2).await.unwrap(), 42);
+    assert_eq!(jobs.increment(&KEY, Job::TRIES, -43).await.unwrap(), -1);
+    assert_eq!(jobs.append(&KEY, Job::OWNER, "b").await.unwrap(), "ab");
     assert_eq!(
-        jobs.append(&KEY, "log", Bytes::from_static(b"\xff")).await.unwrap(),
+        jobs.append(&KEY, Job::LOG, Bytes::from_static(b"\xff")).await.unwrap(),
         Bytes::from_static(b"\xff")
     );
-    assert_eq!(jobs.get(&KEY).await.unwrap(), Some(job("ab", -1)));
+    assert_eq!(jobs.get(&KEY).await.unwrap(), Some(Job { log: Some(vec![0xff]), ..job("ab", -1) }));
 }
 
 async fn a_column_that_is_no_integer_is_not_incremented(client: Client) {
     let jobs = jobs(&client).await;
     jobs.put(&KEY, &job("a", 1)).await.unwrap();
-    let error = jobs.increment(&KEY, "owner", 1).await.unwrap_err();
+    #[derive(Row)]
+    struct Owners {
+        owner: Option<i64>,
+    }
+    let owners = client.table::<JobKey, Owners>("jobs");
+    let error = owners.increment(&KEY, Owners::OWNER, 1).await.unwrap_err();
     assert!(error.to_string().starts_with("ReadModifyWriteRow of row `00000000000000000007` "), "{error}");
     let needs =
         "; this write increments `cf:owner`, and an increment needs an integer of 8 bytes, big-endian";

@@ -10,10 +10,9 @@ mod kill;
 mod spread;
 
 use keyderive::__private::connected_by;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_proto::data::MutateRowsRequest;
 use keyderive_scripted::{Answer, Mock, Request, Rpc};
-use serde::{Deserialize, Serialize};
 use tonic::Code;
 
 #[derive(RowKey, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,7 +21,7 @@ struct ReadingKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Reading {
     value: u64,
     text: String,

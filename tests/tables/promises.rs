@@ -13,18 +13,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use keyderive::client::{Family, RawTable};
 use keyderive::embedded::Method;
-use keyderive::row::{Condition, Mutation, ReadModifyWrite};
-use keyderive::{Client, GcRule, RowKey, Table, put_both};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize as DeriveSerialize};
+use keyderive::row::{Column, Condition, Mutation, OwnedRow, ReadModifyWrite};
+use keyderive::{Client, GcRule, Row, RowKey, Table, put_both};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 struct AccountKey {
     id: u64,
 }
 
-#[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Account {
     id: i64,
     card: Option<i64>,
@@ -34,14 +31,24 @@ struct Account {
 }
 
 /// The row type of an older program: it has fewer columns.
-#[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct OlderAccount {
     id: i64,
     card: Option<i64>,
 }
 
+/// What the server changes of a row.
+#[derive(Row)]
+struct Counts {
+    visits: Option<i64>,
+    log: Option<String>,
+}
+
 /// A program, identified by its row type.
-trait Program: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
+trait Program: OwnedRow + Clone + Send + Sync + 'static {
+    const ID: Column<Self, i64>;
+    const CARD: Column<Self, Option<i64>>;
+
     /// The row that the program writes.
     fn value() -> Self;
     /// The row after a put over `row`.
@@ -51,6 +58,9 @@ trait Program: Serialize + DeserializeOwned + Clone + Send + Sync + 'static {
 }
 
 impl Program for Account {
+    const ID: Column<Self, i64> = Self::ID;
+    const CARD: Column<Self, Option<i64>> = Self::CARD;
+
     fn value() -> Self {
         Self { id: 2, card: None, cash: Some(2), visits: None, log: None }
     }
@@ -65,6 +75,9 @@ impl Program for Account {
 }
 
 impl Program for OlderAccount {
+    const ID: Column<Self, i64> = Self::ID;
+    const CARD: Column<Self, Option<i64>> = Self::CARD;
+
     fn value() -> Self {
         Self { id: 2, card: None }
     }
@@ -155,7 +168,9 @@ calls! {
     PutBoth
     PutAll
     MergeAll
+    UpdateAll
     WriterPut
+    WriterUpdate
     WriterDelete
     Load
     LoadNewRows
@@ -181,8 +196,8 @@ impl Call {
                 Method::CheckAndMutateRow
             }
             Increment | Append | Modify | RawReadModifyWriteRow => Method::ReadModifyWriteRow,
-            DeleteRows | PutAll | MergeAll | WriterPut | WriterDelete | Load | LoadNewRows
-            | RawMutateRows | RawWriterWrite => Method::MutateRows,
+            DeleteRows | PutAll | MergeAll | UpdateAll | WriterPut | WriterUpdate | WriterDelete | Load
+            | LoadNewRows | RawMutateRows | RawWriterWrite => Method::MutateRows,
         }
     }
 
@@ -198,9 +213,8 @@ impl Call {
         Some(match self {
             Put | PutIf | PutBoth | PutAll | WriterPut | Load => R::put_over(row),
             Merge | MergeAll => R::merged_into(row),
-            Update | UpdateOnlyIf | RawMutateRow | RawMutateRows | RawCheckAndMutateRow | RawWriterWrite => {
-                Account { id: 2, card: None, ..row }
-            }
+            Update | UpdateOnlyIf | UpdateAll | WriterUpdate | RawMutateRow | RawMutateRows
+            | RawCheckAndMutateRow | RawWriterWrite => Account { id: 2, card: None, ..row },
             Increment | RawReadModifyWriteRow => Account { visits: Some(2), ..row },
             Append => Account { log: Some("12".into()), ..row },
             Modify => Account { visits: Some(2), log: Some("12".into()), ..row },
@@ -220,8 +234,9 @@ impl Call {
         let Tables { accounts, copies, raw } = tables;
         let (key, row) = (AccountKey { id }, R::value());
         let bytes = key.encode()?;
-        let unchanged = || Condition::column_equals("id", &1_i64);
-        let update = || accounts.update(&key).set("id", &2_i64).delete("card");
+        let unchanged = || R::ID.equals(1);
+        let counts = accounts.rows_as::<Counts>();
+        let update = || accounts.update(&key).set(R::ID, 2).clear(R::CARD);
         let rows = [(key.clone(), row.clone())];
         match self {
             Put => accounts.put(&key, &row).await?,
@@ -232,18 +247,20 @@ impl Call {
             PutIfAbsent => return Ok(accounts.put_if_absent(&key, &row).await?),
             DeleteIf => return Ok(accounts.delete_if(&key, unchanged()).await?),
             UpdateOnlyIf => return Ok(update().only_if(unchanged()).await?),
-            Increment => drop(accounts.increment(&key, "visits", 2).await?),
-            Append => drop(accounts.append(&key, "log", "2").await?),
-            Modify => drop(accounts.modify(&key).increment("visits", 2).append("log", "2").await?),
+            Increment => drop(counts.increment(&key, Counts::VISITS, 2).await?),
+            Append => drop(counts.append(&key, Counts::LOG, "2").await?),
+            Modify => drop(counts.modify(&key).increment(Counts::VISITS, 2).append(Counts::LOG, "2").await?),
             Delete => accounts.delete(&key).await?,
             DeleteRows => drop(accounts.delete_rows(AccountKey::scan().id(id)).await?),
             PutBoth => put_both((accounts, &key, &row), (copies, &key, &row)).await?,
             PutAll => accounts.put_all(&rows).await?,
             MergeAll => accounts.merge_all(&rows).await?,
-            WriterPut | WriterDelete => {
+            UpdateAll => accounts.update_all([update()]).await?,
+            WriterPut | WriterUpdate | WriterDelete => {
                 let writer = accounts.writer();
                 match self {
                     WriterPut => writer.put(&key, &row).await?,
+                    WriterUpdate => writer.update(update()).await?,
                     _ => writer.delete(&key).await?,
                 }
                 writer.close().await?;

@@ -1,4 +1,4 @@
-//! Rows as structs: families, versions, and work on parts of a row.
+//! Rows: families, versions, and work on parts of a row.
 
 mod laws;
 mod parts;
@@ -9,8 +9,7 @@ mod unreadable;
 use std::collections::BTreeMap;
 
 use keyderive::row::{Timestamped, Versions};
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 #[derive(RowKey, Clone, Debug, PartialEq)]
 pub(crate) struct PageKey {
@@ -18,29 +17,36 @@ pub(crate) struct PageKey {
 }
 
 /// A row with every kind of field.
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Row, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Page {
     title: String,
     visits: Option<i64>,
+    #[row(json)]
     list: Option<Vec<u8>>,
+    #[row(family)]
     stats: Stats,
+    #[row(family)]
     extra: Option<Stats>,
+    #[row(family)]
     daily: BTreeMap<String, i64>,
+    #[row(family)]
     tags: Option<BTreeMap<String, String>>,
-    #[serde(rename = "l", skip_serializing_if = "Option::is_none")]
+    #[row(name = "l")]
     level: Option<Timestamped<u32>>,
     history: Versions<String>,
+    #[row(family)]
     series: BTreeMap<String, Versions<i64>>,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Row, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stats {
     clicks: Option<u32>,
     open: Option<bool>,
+    #[row(json)]
     deep: Option<Deep>,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(serde::Serialize, serde::Deserialize, Clone, Debug, Default, PartialEq)]
 pub(crate) struct Deep {
     name: String,
     numbers: BTreeMap<String, f64>,

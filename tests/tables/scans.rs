@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use keyderive::plan::Plan;
 use keyderive::row::RowFilter;
-use keyderive::{Client, OnForeign, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, OnForeign, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -29,14 +28,14 @@ struct PlainKey {
     name: String,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq)]
+#[derive(Row, Clone, Debug, Default, PartialEq)]
 struct Event {
     kind: Option<String>,
     count: Option<i64>,
 }
 
 /// Only one of the columns.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Count {
     count: i64,
 }
@@ -123,8 +122,8 @@ async fn keys_come_without_values(client: Client) {
 async fn columns_and_filters_are_left_to_the_server(client: Client) {
     let (events, _) = filled(&client).await;
     let counts: Table<EventKey, Count> = client.table("events");
-    let rows = counts.scan(EventKey::scan().user("bob").at(7)).columns(["count"]).collect().await.unwrap();
-    assert_eq!(rows, [(key("bob", 7), Count { count: 7 })]);
+    let rows = counts.scan(EventKey::scan().user("bob").at(7)).select(Count::COUNT).collect().await.unwrap();
+    assert_eq!(rows, [(key("bob", 7), 7)]);
     let only = RowFilter::exact_column("cf", "kind");
     let rows = events.scan(EventKey::scan().user("bob").at(7)).filter(only).collect().await.unwrap();
     assert_eq!(rows[0].1, Event { kind: Some("login".into()), count: None });
@@ -346,7 +345,7 @@ async fn a_scan_says_how_it_runs(client: Client) {
     let explain = scan()
         .after(&token)
         .limit(1)
-        .columns(["count"])
+        .filter(RowFilter::exact_column("cf", "count"))
         .filter_key(|key| key.at > 3)
         .on_foreign(OnForeign::Skip)
         .keys_only()

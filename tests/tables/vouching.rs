@@ -7,12 +7,12 @@ use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::key::TableKey;
 use keyderive::plan::IntoPlan;
 use keyderive::row::Condition;
-use keyderive::{Client, Error, GcRule, RowKey, Table, WriteOutcome, put_both};
+use keyderive::{Client, Error, GcRule, Row, RowKey, Table, WriteOutcome, put_both};
 use tokio::time::Instant;
 
 use crate::servers::on_every_bigtable;
 
-type Row = std::collections::BTreeMap<String, String>;
+type Columns = std::collections::BTreeMap<String, String>;
 
 /// Groups of key types that are layouts of one key; the first of each group creates the table.
 macro_rules! layouts {
@@ -52,11 +52,11 @@ on_every_bigtable! {
     a_table_that_is_made_anew_is_checked_anew
 }
 
-fn table<K: TableKey>(client: &Client) -> Table<K, Row> {
+fn table<K: TableKey>(client: &Client) -> Table<K, Columns> {
     client.table("events")
 }
 
-fn row(value: &str) -> Row {
+fn row(value: &str) -> Columns {
     [("kind".to_owned(), value.to_owned())].into()
 }
 
@@ -165,8 +165,8 @@ async fn key_types_with_tags_vouch_beside_each_other(client: Client) {
         assert!(error.is_table_mismatch() && error.to_string().contains("need a tag each"), "{error}");
     }
 
-    client.table::<Pad6, Row>("untagged").create().without_row_key_schema().await.unwrap();
-    let error = client.table::<TagA, Row>("untagged").create_if_absent().await.unwrap_err();
+    client.table::<Pad6, Columns>("untagged").create().without_row_key_schema().await.unwrap();
+    let error = client.table::<TagA, Columns>("untagged").create_if_absent().await.unwrap_err();
     assert!(error.is_table_mismatch() && error.to_string().contains("need a tag each"), "{error}");
 }
 
@@ -210,7 +210,7 @@ async fn a_tag_vouches_by_its_own_keys(client: Client) {
 
 async fn of_several_programs_one_creates_and_the_others_compare(client: Client) {
     let create = |_| {
-        let events = client.table::<Salt8, Row>("events");
+        let events = client.table::<Salt8, Columns>("events");
         tokio::spawn(async move { events.create_if_absent().await.unwrap() })
     };
     let created = futures_util::future::join_all((0..8).map(create)).await;
@@ -244,11 +244,12 @@ async fn a_table_that_vouches_for_two_layouts_is_used_by_none(client: Client) {
 }
 
 async fn families_and_their_kinds_are_checked_too(client: Client) {
-    #[derive(serde::Serialize, serde::Deserialize, Debug)]
+    #[derive(Row, Debug)]
     struct Page {
+        #[row(family)]
         sums: std::collections::BTreeMap<String, i64>,
     }
-    #[derive(serde::Serialize, serde::Deserialize, Debug)]
+    #[derive(Row, Debug)]
     struct History {
         state: keyderive::row::Versions<String>,
     }
@@ -330,6 +331,7 @@ async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
     let client = bigtable.client();
     let new = || table::<Pad8>(&client);
     let (key, row) = (&other_key(), &row("new"));
+    let counts = || client.table::<Pad8, std::collections::BTreeMap<String, i64>>(new().name());
     let exists = || Condition::row_exists();
     let errors = [
         ("get", new().get(key).await.map(drop)),
@@ -355,11 +357,11 @@ async fn no_typed_call_sends_anything_to_a_table_of_another_layout() {
         ("put_if", new().put_if(key, row, exists()).await.map(drop)),
         ("put_if_absent", new().put_if_absent(key, row).await.map(drop)),
         ("delete_if", new().delete_if(key, exists()).await.map(drop)),
-        ("update", new().update(key).set("kind", "new").await),
-        ("only_if", new().update(key).set("kind", "new").only_if(exists()).await.map(drop)),
-        ("increment", new().increment(key, "n", 1).await.map(drop)),
-        ("append", new().append(key, "n", "x").await.map(drop)),
-        ("modify", new().modify(key).increment("n", 1).await.map(drop)),
+        ("update", new().update(key).set(new().column("kind"), "new").await),
+        ("only_if", new().update(key).set(new().column("kind"), "new").only_if(exists()).await.map(drop)),
+        ("increment", counts().increment(key, counts().column("n"), 1).await.map(drop)),
+        ("append", new().append(key, new().column("n"), "x").await.map(drop)),
+        ("modify", counts().modify(key).increment(counts().column("n"), 1).await.map(drop)),
         ("delete", new().delete(key).await),
         ("delete_rows", new().delete_rows(Pad8::scan()).await.map(drop)),
         ("drop_rows", new().drop_rows(Pad8::scan().user("alice")).await),

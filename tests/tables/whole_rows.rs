@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use keyderive::row::{Condition, Timestamped, Versions};
-use keyderive::{Client, GcRule, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, GcRule, Row, RowKey, Table};
 use tokio::task::JoinSet;
 
 use crate::servers::on_every_bigtable;
@@ -17,7 +16,7 @@ struct OrderKey {
 }
 
 /// Paid by card or in cash, never by both.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Order {
     id: i64,
     card: Option<i64>,
@@ -92,7 +91,7 @@ async fn the_last_row_of_a_key_stays(client: Client) {
     }
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct State {
     at: i64,
 }
@@ -108,7 +107,7 @@ async fn a_state_machine_reaches_its_last_state(client: Client) {
         let (states, steps) = (states.clone(), Arc::clone(&steps));
         async move {
             for at in (0..10).map(|turn| turn * 20 + task) {
-                let is_there = || Condition::column_equals("at", &at);
+                let is_there = || State::AT.equals(at);
                 while !states.put_if(&KEY, &State { at: at + 1 }, is_there()).await.unwrap() {
                     if begun.elapsed() > Duration::from_secs(20) {
                         return;
@@ -124,7 +123,7 @@ async fn a_state_machine_reaches_its_last_state(client: Client) {
     assert_eq!((steps.load(Ordering::Relaxed), reached), (200, Some(State { at: 200 })));
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Counted {
     sum: Timestamped<i64>,
 }
@@ -140,7 +139,7 @@ async fn no_update_by_version_is_lost(client: Client) {
             let mut done = 0;
             for _ in 0..100 {
                 let read = counts.get(&KEY).await.unwrap().unwrap().sum;
-                let unchanged = Condition::column_version("sum", read.timestamp_micros);
+                let unchanged = Counted::SUM.version(read.timestamp_micros);
                 let next = Counted { sum: Timestamped::now(read.value + 1) };
                 done += i64::from(counts.put_if(&KEY, &next, unchanged).await.unwrap());
             }
@@ -151,7 +150,7 @@ async fn no_update_by_version_is_lost(client: Client) {
     assert_eq!(counts.get(&KEY).await.unwrap().unwrap().sum.value, done);
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Seen {
     last: Option<Timestamped<i64>>,
     all: Versions<i64>,
@@ -180,8 +179,8 @@ async fn a_time_that_the_familys_rule_removes_is_refused(client: Client) {
         seen.merge(&KEY, &late).await.unwrap_err(),
         seen.put_if(&KEY, &late, exists()).await.unwrap_err(),
         seen.put_if_absent(&KEY, &late).await.unwrap_err(),
-        seen.update(&KEY).set("last", &at(61)).await.unwrap_err(),
-        seen.update(&KEY).set("last", &at(61)).only_if(exists()).await.unwrap_err(),
+        seen.update(&KEY).set_at(Seen::LAST, now - 61 * MINUTE, 61).await.unwrap_err(),
+        seen.update(&KEY).set_at(Seen::LAST, now - 61 * MINUTE, 61).only_if(exists()).await.unwrap_err(),
         seen.put_all([(KEY, late.clone())]).await.unwrap_err(),
         writer.put(&KEY, &late).await.unwrap_err(),
     ];

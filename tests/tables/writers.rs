@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use keyderive::client::WriterSettings;
 use keyderive::row::Mutation;
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -15,7 +14,7 @@ struct UserKey {
     id: u64,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct User {
     age: u32,
 }

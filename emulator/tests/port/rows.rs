@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use keyderive::row::{Timestamped, Versions};
-use keyderive::{Client, RowKey};
-use serde::{Deserialize, Serialize};
+use keyderive::{Cell, Client, Row, RowKey};
 
 use crate::python::{Session, python};
 use crate::served::Served;
@@ -14,29 +13,34 @@ struct SensorKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize, Debug, PartialEq)]
+#[derive(Row, Debug, PartialEq)]
 struct Sensor {
     name: String,
+    #[row(counter)]
     readings: i64,
     temperature: f64,
     on: bool,
     offset: i8,
+    #[row(json)]
     tags: Vec<String>,
     note: Option<String>,
+    #[row(family)]
     place: Option<Place>,
+    #[row(family)]
     nowhere: Option<Place>,
+    #[row(family)]
     meters: BTreeMap<String, u64>,
     level: Timestamped<f32>,
     state: Versions<State>,
 }
 
-#[derive(Serialize, Deserialize, Debug, PartialEq)]
+#[derive(Row, Debug, PartialEq)]
 struct Place {
     city: String,
     floor: i32,
 }
 
-#[derive(Serialize, Deserialize, Clone, Copy, Debug, PartialEq)]
+#[derive(Cell, Clone, Copy, Debug, PartialEq)]
 enum State {
     Idle,
     Busy,

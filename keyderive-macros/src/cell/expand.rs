@@ -19,6 +19,8 @@ pub(super) fn cell(cell: &CellInput<'_>, shape: &Shape<'_>) -> TokenStream {
     };
     let bound = bound.map(|bound| quote!(where #bound));
     let order = order(shape, ident, &private);
+    let qualifier = qualifier(shape, ident, &private);
+    let order = quote!(#order #qualifier);
     implementation(ident, import.as_ref(), &private, bound.as_ref(), [&ty, &encode, &decode, &order])
 }
 
@@ -91,12 +93,61 @@ fn order(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> TokenStream
         where
             for<'__keyderive> #inner: #private::ComparableCell,
         {
-            const ORDER: #private::StoredOrder = <#inner as #private::ComparableCell>::ORDER;
         }
 
         #[automatically_derived]
         impl #private::OrderedCell for #ident where for<'__keyderive> #inner: #private::OrderedCell {}
     }
+}
+
+/// The impl by which a value is the key of a map that is a family, if it is ordered: a newtype as what is inside, an enum by its
+/// names.
+fn qualifier(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> Option<TokenStream> {
+    // The lifetime lets an impl stand whose bound does not hold.
+    let ordered = quote!(for<'__keyderive> #ident: #private::core::cmp::Ord,);
+    let (inner, to_qualifier, of_qualifier) = match shape {
+        Shape::Newtype(inner) => {
+            let inner_as = quote!(<#inner as #private::Qualifier>);
+            (
+                quote!(for<'__keyderive> #inner: #private::Qualifier,),
+                quote!(#inner_as::to_qualifier(#inner_as::borrowed(&__key.0))),
+                quote!(#private::core::result::Result::map(#inner_as::of_qualifier(__name), Self)),
+            )
+        }
+        Shape::Names(_) => (
+            TokenStream::new(),
+            quote! {
+                #private::core::result::Result::map(
+                    #private::Cell::to_stored(__key),
+                    #private::core::convert::Into::into,
+                )
+            },
+            quote!(<Self as #private::Cell>::decode(__name)),
+        ),
+        Shape::Unit | Shape::Codes(_) => return None,
+    };
+    Some(quote! {
+        #[automatically_derived]
+        impl #private::Qualifier for #ident where #ordered #inner {
+            type Borrowed = Self;
+
+            fn to_qualifier(
+                __key: &Self,
+            ) -> #private::core::result::Result<#private::Bytes, #private::CellError> {
+                #to_qualifier
+            }
+
+            fn borrowed(&self) -> &Self {
+                self
+            }
+
+            fn of_qualifier(
+                __name: &[#private::core::primitive::u8],
+            ) -> #private::core::result::Result<Self, #private::CellError> {
+                #of_qualifier
+            }
+        }
+    })
 }
 
 fn unit(private: &TokenStream) -> Parts {

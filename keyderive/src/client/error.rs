@@ -242,11 +242,11 @@ impl Error {
     /// it out.
     ///
     /// ```
-    /// # use keyderive::{Error, RowKey, Table};
+    /// # use keyderive::{Error, Row, RowKey, Table};
     /// # #[derive(RowKey)] struct PageKey { url: String }
-    /// # type Page = std::collections::BTreeMap<String, i64>;
+    /// # #[derive(Row)] struct Page { #[row(counter)] visits: i64 }
     /// # async fn sample(pages: Table<PageKey, Page>, home: PageKey) -> Result<(), Error> {
-    /// match pages.increment(&home, "visits", 1).await {
+    /// match pages.increment(&home, Page::VISITS, 1).await {
     ///     Ok(visits) => println!("{visits} visits"),
     ///     // A retry might count twice.
     ///     Err(error) if error.is_outcome_unknown() => println!("counted or not: {}", error.redacted()),

@@ -123,7 +123,7 @@
 //!
 //! # What else helps
 //!
-//! - Shorten family and column names with `#[serde(rename = "n")]`: each cell stores them.
+//! - Shorten family and column names with `#[row(name = "n")]`: each cell stores them.
 //! - Put columns that are read together into one family.
 //! - Prefer a new row to a new version of a cell, unless you store the history of one value.
 //! - Let key types share a table, with a tag each, if their rows are read together. Put unrelated rows into separate

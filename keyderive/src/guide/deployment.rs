@@ -113,9 +113,9 @@
 //! # The first deployment
 //!
 //! ```
-//! use keyderive::{Client, RowKey};
+//! use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
-//! # #[derive(serde::Serialize, serde::Deserialize)] struct Event { kind: String }
+//! # #[derive(Row)] struct Event { kind: String }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), keyderive::Error> {

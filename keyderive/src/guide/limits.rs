@@ -51,7 +51,7 @@
 //!
 //! - **Cells with future timestamps.** Writes use the server's time, so no client's clock decides which value is read.
 //!   The exceptions are columns with a [`Timestamped`](crate::row::Timestamped), a compared
-//!   [`column_version`](crate::row::Condition::column_version), and raw writes. A cell that one of them sets ahead of
+//!   [`version`](crate::row::Column::version), and raw writes. A cell that one of them sets ahead of
 //!   the server's time hides later writes until that time. Reads warn about such cells and count them in the metric
 //!   `keyderive.future_cells`.
 //! - **Transactions over several rows.** Bigtable has none; the error of [`put_both`](crate::put_both) says which row

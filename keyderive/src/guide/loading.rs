@@ -5,9 +5,9 @@
 //! once, whatever the order of the input.
 //!
 //! ```
-//! use keyderive::{Client, RowKey};
+//! use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
-//! # #[derive(serde::Serialize, serde::Deserialize)] struct Event { kind: String }
+//! # #[derive(Row)] struct Event { kind: String }
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -88,9 +88,9 @@
 //! must not change how many rows precede them.
 //!
 //! ```
-//! # use keyderive::{Client, RowKey};
+//! # use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] struct UserKey { name: String }
-//! # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+//! # #[derive(Row)] struct User { age: u32 }
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let users = Client::embedded().table::<UserKey, User>("users");

@@ -7,6 +7,7 @@
 //! | [`scans`] | how to select, order, limit and page rows, and how to read `explain()` |
 //! | [`tables`] | how to create a table, compare it with its key type, and change it |
 //! | [`rows`] | how to write, change and read rows |
+//! | [`from_serde`] | what other mappers write, side by side with rows here |
 //! | [`promises`] | what each write guarantees: under concurrent writes, after failures, next to older programs |
 //! | [`loading`] | how to load and export many rows |
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
@@ -21,6 +22,7 @@ pub mod attributes;
 pub mod choosing;
 pub mod deployment;
 pub mod errors;
+pub mod from_serde;
 pub mod limits;
 pub mod loading;
 pub mod promises;

@@ -1,27 +1,30 @@
 //! Rows: writing, changing and reading them.
 //!
-//! A row is a struct with serde's derives. Its fields are columns of one family, `cf` unless
-//! [`Table::family`](crate::Table::family) sets another. A field that is a struct or a map is a family of its own.
-//! [`row`](crate::row) says how each value is stored and which serde attributes apply.
+//! A row is a struct with [`#[derive(Row)]`](macro@crate::Row). Its fields are columns of one family, `cf` unless
+//! `#[row(family = "…")]` names another; a field with `#[row(family)]` is a family of its own. The derive declares a typed
+//! constant for each. [`row`](crate::row) says how each value is stored.
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use keyderive::row::{Condition, Timestamped, Versions};
-//! # use keyderive::{Client, RowKey};
+//! use keyderive::row::{Timestamped, Versions};
+//! # use keyderive::{Client, Row, RowKey};
 //! # #[derive(RowKey)] struct SensorKey { id: u64 }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Sensor {
 //!     name: String,                    // cf:name
-//!     #[serde(rename = "n")]
+//!     #[row(name = "n", counter)]
 //!     readings: i64,                   // cf:n, which `increment` adds to
+//!     #[row(family)]
 //!     place: Option<Place>,            // the family place: place:city
+//!     #[row(family)]
 //!     daily: BTreeMap<String, f64>,    // the family daily, a column for each key: daily:METER:0015
 //!     level: Option<Timestamped<f64>>, // cf:level, with its timestamp
-//!     state: Versions<String>,         // cf:state, every version of it
+//!     #[row(family = "h")]
+//!     state: Versions<String>,         // h:state, every version of it
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Place {
 //!     city: String,
 //! }
@@ -30,7 +33,7 @@
 //! # async fn main() -> Result<(), keyderive::Error> {
 //! # let client = Client::embedded();
 //! let sensors = client.table::<SensorKey, Sensor>("sensors");
-//! sensors.create_if_absent().await?; // with the families cf, place and daily
+//! sensors.create_if_absent().await?; // with the families cf, place, daily and h
 //!
 //! let key = SensorKey { id: 7 };
 //! let place = Some(Place { city: "Zürich".into() });
@@ -38,22 +41,17 @@
 //! let sensor = Sensor { name: "roof".into(), readings: 0, place, daily: BTreeMap::new(), level: None, state };
 //! assert!(sensors.put_if_absent(&key, &sensor).await?);
 //!
-//! assert_eq!(sensors.increment(&key, "n", 1).await?, 1);
-//! sensors.update(&key).set("daily:METER:0015", &0.5).delete("place").await?;
-//! let named = Condition::column_equals("name", "roof");
-//! assert!(sensors.update(&key).set("name", "cellar").only_if(named).await?);
+//! assert_eq!(sensors.increment(&key, Sensor::READINGS, 1).await?, 1);
+//! sensors.update(&key).set(Sensor::DAILY.at("METER:0015"), 0.5).clear_family(Sensor::PLACE).await?;
+//! assert!(sensors.update(&key).set(Sensor::NAME, "cellar").only_if(Sensor::NAME.equals("roof")).await?);
 //!
 //! let sensor = sensors.get(&key).await?.expect("it was put");
 //! assert_eq!((sensor.name.as_str(), sensor.readings, sensor.daily["METER:0015"]), ("cellar", 1, 0.5));
 //! assert!(sensor.place.is_none());
 //!
-//! // One column, into a smaller struct.
-//! #[derive(serde::Deserialize)]
-//! struct Name {
-//!     name: String,
-//! }
-//! let name = sensors.rows_as::<Name>().columns(["name"]).get(&key).await?;
-//! assert_eq!(name.map(|row| row.name).as_deref(), Some("cellar"));
+//! // Two columns, without the rest of the row.
+//! let found = sensors.select((Sensor::NAME, Sensor::READINGS)).get(&key).await?;
+//! assert_eq!(found, Some(("cellar".into(), 1)));
 //! # Ok(())
 //! # }
 //! ```
@@ -61,15 +59,15 @@
 //! `create_if_absent` creates the families of the row type. Reads ignore columns that the row type does not have, and
 //! writes leave them as they are.
 //!
-//! In every call, `name` is a column of the table's own family, and `family:name` one of another family. If a call
-//! takes several columns, `family:` is a whole family. The bare name of a family is an error, except in
-//! [`update`](crate::Table::update), which sets and deletes whole fields.
+//! Calls on single columns take their constants: `Sensor::NAME`, `Sensor::PLACE.city` for a column of a family,
+//! `Sensor::DAILY.at("METER:0015")` for an entry of a map. A program that learns a name at run time asks for
+//! [`Sensor::column("place:city")`](crate::Row::column), which is compared with the row type before anything is sent.
 //!
 //! | to | write |
 //! |---|---|
 //! | make a row equal to a value | [`put`](crate::Table::put); many, in order: [`put_all`](crate::Table::put_all) |
 //! | set the present fields of a value | [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all) |
-//! | change some columns | [`update`](crate::Table::update), then `.set(…)` and `.delete(…)`; `.await` it, or `.only_if(condition)` |
+//! | change some columns | [`update`](crate::Table::update), then `.set(…)`, `.clear(…)`, `.add(…)`; `.await` it, or `.only_if(condition)`; of many rows: [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update) |
 //! | write many rows in the background | [`writer`](crate::Table::writer), then [`close`](crate::Writer::close), whose error lists each failed row with its key |
 //! | load a file or a stream; export | [loading](super::loading) |
 //! | write a record to two tables | [`put_both`](crate::put_both), whose error says which of the two rows was written |
@@ -77,26 +75,29 @@
 //! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
 //! | read one row; many by their keys, in that order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
-//! | read some columns | [`columns`](crate::Table::columns); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
+//! | read some columns | [`select`](crate::Table::select); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
+//! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching) |
 //! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
 //!
-//! # What writes reject
+//! # What is checked
 //!
-//! A write fails, before anything is sent, if the value could not be read back. The error names the column and a
-//! remedy:
+//! By the compiler: that a column is one of the table's row type, that a value has the column's type, that a required column is
+//! not cleared, that only counters are incremented, only aggregates added to, and only columns with `Versions` given more of them.
 //!
-//! - values that serde reads without a type, such as untagged enums and `serde_json::Value`, unless stored with
-//!   [`json`](crate::row::json);
-//! - numbers in a flattened field, unless marked with [`flattened`](crate::row::flattened);
-//! - NaN and infinity inside a sequence or another value stored as JSON;
-//! - two fields with one name.
+//! Before anything is sent: that a value has a stored form, and that it can be read back. NaN inside JSON, a `u64` above
+//! `i64::MAX`, a map's key that is empty, and two versions of one timestamp are errors that name the column.
 //!
-//! Calls on single columns, such as `update` and `increment`, are not checked against the row type. Use stored names,
-//! not those of Rust fields: a name that the row type does not have is a new column. The type of the value counts too:
-//! an `f64` column that you set to `&3`, or increment, then holds the eight bytes of an integer, which read as a
-//! different `f64`.
+//! # Counters and sums
 //!
-//! [`row`](crate::row#attributes-of-serde) says how columns under an `alias` are read.
+//! | | a counter, `#[row(counter)] n: i64` | a sum, `n: Sum` in a family of sums |
+//! |---|---|---|
+//! | changed by | [`increment`](crate::Table::increment), [`modify`](crate::Table::modify) | [`update`](crate::Table::update) with `.add(…)`, in the same request as other changes; in bulk too |
+//! | gives the new value | yes | no |
+//! | many increments of one row | one after the other | merged by the server |
+//! | `put` of the row | overwrites it | leaves it as it is |
+//! | `max_age` | the count goes on from an expired value | with `Versions<Sum>` and `window = "1h"`, old windows go |
+//!
+//! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
 //!
 //! # Atomicity
 //!

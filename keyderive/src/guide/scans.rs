@@ -13,7 +13,7 @@
 //! names the field to fix first.
 //!
 //! ```
-//! use keyderive::{Client, RowKey};
+//! use keyderive::{Client, Row, RowKey};
 //!
 //! #[derive(RowKey, Debug, Clone, PartialEq)]
 //! #[salt(range = 4, over = "user_id,site")]
@@ -24,7 +24,7 @@
 //!     at: u64,
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Event {
 //!     kind: String,
 //! }
@@ -63,7 +63,8 @@
 //! | read rows as they arrive, in no order | [`unordered`](crate::Scan::unordered) |
 //! | limit the number of rows | [`limit`](crate::Scan::limit), which every request gets |
 //! | read keys without values | [`keys_only`](crate::Scan::keys_only) |
-//! | read some columns | [`columns`](crate::Scan::columns) |
+//! | read some columns | [`select`](crate::Scan::select) |
+//! | read the rows that meet a condition | [`matching`](crate::Scan::matching) |
 //! | filter at the server | [`filter`](crate::Scan::filter) with a [`RowFilter`](crate::row::RowFilter) |
 //! | filter by key in a way that no key range can | [`filter_key`](crate::Scan::filter_key): the client reads all rows, and drops some |
 //! | read cells as stored, with every version | [`raw`](crate::Scan::raw) |

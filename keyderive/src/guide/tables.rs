@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use std::time::Duration;
-//! use keyderive::{Client, GcRule, RowKey};
+//! use keyderive::{Client, GcRule, Row, RowKey};
 //!
 //! #[derive(RowKey)]
 //! #[salt(range = 4, over = "user_id")]
@@ -12,7 +12,7 @@
 //!     at: u64,
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Event {
 //!     kind: String,
 //! }

@@ -245,6 +245,12 @@ impl TimeUnit {
         }
     }
 
+    /// How many nanoseconds the unit has.
+    #[cfg(feature = "client")]
+    pub(crate) const fn nanos(self) -> i128 {
+        10_i128.pow(9 - self.fraction_digits())
+    }
+
     /// How many decimal digits of a second the unit has.
     pub(crate) const fn fraction_digits(self) -> u32 {
         match self {

@@ -28,6 +28,8 @@ pub use keyderive_farmhash::fingerprint64;
 pub use row_key::{OwnedRowKey, RawKey, RowKey, TableKey};
 pub use salt::{Salt, SaltHash, SaltPlace};
 pub use schema::{Fingerprint, Layout, Schema};
+#[cfg(feature = "client")]
+pub(crate) use schema::{Fnv, MismatchText};
 pub use show::display_key;
 #[cfg(feature = "client")]
 pub(crate) use sql::{Encoding as ColumnEncoding, Kind as ColumnKind};

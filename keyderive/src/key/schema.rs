@@ -648,7 +648,6 @@ impl Schema {
     /// The hash of the layout.
     #[must_use]
     pub const fn fingerprint(&self) -> Fingerprint {
-        const START: u64 = 0xcbf2_9ce4_8422_2325;
         // A format that writes other bytes needs a new `FORMAT_VERSION`, which changes every fingerprint.
         let mut hasher = Fnv(START).text("keyderive key format 1");
         hasher = match self.layout() {
@@ -704,11 +703,24 @@ impl Schema {
     }
 }
 
+/// The first state of FNV-1a.
+const START: u64 = 0xcbf2_9ce4_8422_2325;
+
 /// FNV-1a over the parts of a schema. A zero byte ends each part, so that parts do not run together.
-struct Fnv(u64);
+pub(crate) struct Fnv(u64);
 
 impl Fnv {
-    const fn bytes(mut self, bytes: &[u8]) -> Self {
+    #[cfg(feature = "client")]
+    pub(crate) const fn new() -> Self {
+        Self(START)
+    }
+
+    #[cfg(feature = "client")]
+    pub(crate) const fn fingerprint(self) -> Fingerprint {
+        Fingerprint(self.0)
+    }
+
+    pub(crate) const fn bytes(mut self, bytes: &[u8]) -> Self {
         const PRIME: u64 = 0x0100_0000_01b3;
         let mut at = 0;
         while at < bytes.len() {
@@ -719,11 +731,11 @@ impl Fnv {
         self
     }
 
-    const fn text(self, text: &str) -> Self {
+    pub(crate) const fn text(self, text: &str) -> Self {
         self.bytes(text.as_bytes())
     }
 
-    const fn number(self, number: u64) -> Self {
+    pub(crate) const fn number(self, number: u64) -> Self {
         self.bytes(&number.to_be_bytes())
     }
 }
@@ -763,16 +775,17 @@ impl Schema {
     #[track_caller]
     #[allow(clippy::panic)] // Evaluated at compile time only.
     pub const fn assert_fingerprint(&self, pinned: u64) {
-        let now = self.fingerprint().0;
-        if now != pinned {
-            let text = MismatchText::new(pinned, now);
+        let now = self.fingerprint();
+        if now.0 != pinned {
+            const REMEDY: &str = ", so stored rows would no longer be found; undo the change, or pin the new value for a new table";
+            let text = MismatchText::new("row key", pinned, now, REMEDY);
             panic!("{}", text.as_str());
         }
     }
 }
 
 /// The error text for a layout that is not the pinned one, built at compile time.
-struct MismatchText {
+pub(crate) struct MismatchText {
     text: [u8; Self::CAPACITY],
     len: usize,
 }
@@ -780,13 +793,16 @@ struct MismatchText {
 impl MismatchText {
     const CAPACITY: usize = 256;
 
-    const fn new(pinned: u64, now: u64) -> Self {
+    pub(crate) const fn new(what: &str, pinned: u64, now: Fingerprint, remedy: &str) -> Self {
         Self { text: [0; Self::CAPACITY], len: 0 }
-            .text("the layout of this row key has changed: its fingerprint was `")
+            .text("the layout of this ")
+            .text(what)
+            .text(" has changed: its fingerprint was `")
             .hex(pinned)
             .text("` and is `")
-            .hex(now)
-            .text("`, so stored rows would no longer be found; undo the change, or pin the new value for a new table")
+            .hex(now.0)
+            .text("`")
+            .text(remedy)
     }
 
     const fn text(mut self, text: &str) -> Self {
@@ -810,10 +826,10 @@ impl MismatchText {
         self
     }
 
-    const fn as_str(&self) -> &str {
+    pub(crate) const fn as_str(&self) -> &str {
         match str::from_utf8(self.text.split_at(self.len).0) {
             Ok(text) => text,
-            Err(_) => "the layout of this row key has changed",
+            Err(_) => "the layout has changed",
         }
     }
 }

@@ -8,15 +8,21 @@ mod binary;
 mod calendar;
 mod number;
 mod order;
+#[cfg(all(feature = "chrono", feature = "jiff", feature = "time", feature = "uuid", feature = "proto"))]
+#[cfg(test)]
+mod page;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use std::error::Error;
 use std::fmt::{self, Display};
+use std::io;
 
-pub use self::order::{ComparableCell, OrderedCell, StoredOrder};
+pub(crate) use self::order::StoredOrder;
+pub use self::order::{ComparableCell, OrderedCell};
 use super::error::{Excerpt, Hex, Names};
+use crate::key::TimeUnit;
 
 /// A value that one cell holds.
 ///
@@ -57,7 +63,9 @@ use super::error::{Excerpt, Hex, Names};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` has no stored form, so it cannot be the value of a column",
     label = "not the value of a column",
-    note = "an enum or a newtype is a value by `#[derive(Cell)]`"
+    note = "an enum or a newtype is a value by `#[derive(Cell)]`; any type of serde is one as JSON: `#[row(json)]`",
+    note = "a struct or a map is a family of columns: `#[row(family)]`; write `Option<…>`, `Versions<…>` and aggregates in the field \
+            itself, not by an alias"
 )]
 pub trait Cell {
     /// The type without borrows, which names the type of a column: `String` for `&str`.
@@ -188,8 +196,26 @@ pub enum CellType {
     Time,
     /// `2015-03-16`.
     Date,
+    /// Compact JSON, with `#[row(json)]`.
+    Json,
+    /// A message of Protocol Buffers, with `#[row(proto)]`.
+    Proto,
+    /// An integer from 1970 in this unit, with `#[row(ts(unit = "…"))]`.
+    UnixTime(TimeUnit),
     /// A form of the user's own, by its name.
     Custom(&'static str),
+}
+
+/// Never fails.
+impl io::Write for CellWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Self::write(self, bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Why a value has no stored form, or stored bytes are no value of a type. It does not know the column.

@@ -10,6 +10,7 @@ use std::ops::{Bound, RangeBounds};
 
 use bytes::Bytes;
 
+use super::cell::StoredOrder;
 use super::{Cell, ComparableCell, OrderedCell, RowError};
 
 pub(crate) use self::error::Fault;
@@ -326,9 +327,8 @@ impl RowFilter {
             Bound::Unbounded => Ok(Bound::Unbounded),
         };
         match (stored(range.start_bound()), stored(range.end_bound())) {
-            (Ok(start), Ok(end)) => {
-                V::ORDER.filter(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice))
-            }
+            (Ok(start), Ok(end)) => StoredOrder::of(V::TYPE)
+                .filter(start.as_ref().map(Vec::as_slice), end.as_ref().map(Vec::as_slice)),
             (Err(error), _) | (_, Err(error)) => refused(Fault::Value(error.to_string())),
         }
     }
@@ -344,7 +344,7 @@ impl RowFilter {
     #[must_use]
     pub fn value_is<V: Cell + ComparableCell>(value: &V) -> Self {
         match value.to_stored() {
-            Ok(value) => V::ORDER.filter(Bound::Included(&value), Bound::Included(&value)),
+            Ok(value) => StoredOrder::of(V::TYPE).filter(Bound::Included(&value), Bound::Included(&value)),
             Err(error) => refused(Fault::Value(error.to_string())),
         }
     }

@@ -1,196 +1,203 @@
-//! Rows through serde: how a value is stored in the cells of a row.
+//! Rows: how a struct is stored in the cells of a row.
 //!
 //! ```
 //! use std::collections::BTreeMap;
-//! use keyderive::row::{Timestamped, Versions};
-//! # use keyderive::{Client, RowKey};
+//! use keyderive::row::{Sum, Timestamped, Versions};
+//! use keyderive::{Cell, Client, Row, RowKey};
 //! # #[derive(RowKey)] struct SensorKey { id: u64 }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Sensor {
-//!     name: String,                         // `cf:name`
-//!     #[serde(rename = "n")]
-//!     readings: i64,                        // `cf:n`, which `increment` adds to
-//!     place: Option<Place>,                 // the family `place`: `place:city`, `place:floor`
-//!     daily: BTreeMap<String, f64>,         // the family `daily`, a column for each key: `daily:METER:0015`
-//!     level: Option<Timestamped<f64>>,      // `cf:level`, with its timestamp
-//!     state: Versions<String>,              // `cf:state`, every version of it
+//!     name: String,                    // `cf:name`
+//!     kind: Kind,                      // `cf:kind`, the name of the variant
+//!     #[row(name = "n", counter)]
+//!     readings: i64,                   // `cf:n`, which `increment` adds to
+//!     level: Option<Timestamped<f64>>, // `cf:level`, with its timestamp
+//!     #[row(json)]
+//!     tags: Vec<String>,               // `cf:tags`, as JSON
+//!     #[row(family)]
+//!     place: Option<Place>,            // the family `place`: `place:city`, `place:floor`
+//!     #[row(family)]
+//!     daily: BTreeMap<String, f64>,    // the family `daily`, a column for each key: `daily:METER:0015`
+//!     #[row(family = "h")]
+//!     state: Versions<String>,         // `h:state`, every version of it
+//!     #[row(family = "sums")]
+//!     alarms: Sum,                     // `sums:alarms`, which updates add to
 //! }
 //!
-//! #[derive(serde::Serialize, serde::Deserialize)]
+//! #[derive(Row)]
 //! struct Place {
 //!     city: String,
 //!     floor: Option<i32>,
 //! }
 //!
+//! #[derive(Cell, Clone, Copy)]
+//! enum Kind {
+//!     Indoor,
+//!     Outdoor,
+//! }
+//!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), keyderive::Error> {
 //! let sensors = Client::embedded().table::<SensorKey, Sensor>("sensors");
-//! sensors.create_if_absent().await?; // with the families `cf`, `place` and `daily`
+//! sensors.create_if_absent().await?; // with the families `cf`, `place`, `daily`, `h` and `sums`
+//! let key = SensorKey { id: 7 };
+//! sensors.update(&key).set(Sensor::KIND, Kind::Outdoor).set(Sensor::PLACE.city, "Zürich").add(Sensor::ALARMS, 1).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
 //! # Columns and families
 //!
-//! A row is a struct, or a map from names to values.
+//! [`#[derive(Row)]`](macro@crate::Row) makes each field a column of the row's own family, `cf` unless
+//! `#[row(family = "…")]` on the struct names another.
 //!
-//! - A field that is a plain value is a column of the table's family, `cf` unless
-//!   [`Table::family`](crate::Table::family) sets another.
-//! - A field that is a struct or a map is a column family with the field's name; its fields or entries are columns.
-//! - In a row that is a map, all entries are columns of the table's family.
-//! - Structs, maps and sequences nested deeper than a column are JSON.
+//! - `#[row(family = "h")]` on a field puts its column into another family.
+//! - `#[row(family)]` makes the field a family: a struct, whose fields are its columns, an `Option` of one, or a map, whose
+//!   entries are its columns. A struct that is a family has no family of its own.
+//! - A [`BTreeMap`](std::collections::BTreeMap) or [`HashMap`](std::collections::HashMap) of [`Cell`]s is a row too. Its entries
+//!   are columns of one family, which [`Table::family`](crate::Table::family) names. `()` is a row without columns.
 //!
-//! Reads take the newest version of a column. They ignore columns and families that the row type does not have, so that
-//! older and newer programs can share a table. If a column that the row type needs is missing, the read fails with an
-//! error that names the table, the key, the family and the column. Reads of several rows can [skip such
-//! rows](crate::OnUnreadable).
+//! Columns are named by their stored names, which each cell repeats: keep them short with `#[row(name = "n")]`.
+//!
+//! Reads take the newest version of a column. They ignore columns and families that the row type does not have, so that older
+//! and newer programs can share a table. A row without a column that its type needs is *unreadable*: an error that names what it
+//! has and what it lacks, unless the read [skips such rows](crate::OnUnreadable).
 //!
 //! | field | an absent column reads as | `put` of an absent value |
 //! |---|---|---|
-//! | `Option<T>` of a value | `None` | deletes the column |
-//! | `Option<T>` of a struct | `None`: the family has none of its columns | deletes the columns of its fields |
-//! | a struct | its default, or a struct whose columns are all absent | |
-//! | a map, `Option<T>` of a map | `None`, its default, or an empty map | deletes the family, then sets the entries |
-//! | [`Versions<T>`] | no versions | deletes the column |
-//! | `#[serde(default)]` of anything else | the default | |
+//! | `T`, [`Timestamped<T>`] | an error | |
+//! | `Option<T>`, `Option<Timestamped<T>>` | `None` | deletes the column |
+//! | `T` with `default` | the default | |
+//! | `i64` with `counter` | 0 | |
+//! | [`Versions<T>`] | no versions | deletes the column, then sets the versions |
+//! | [`Sum`]; [`Min`], [`Max`] | 0; `None` | leaves them alone |
+//! | a struct that is a family; an `Option` of one | its columns, absent; `None` if it has none of them | deletes its columns |
+//! | a map that is a family; an `Option` of one | an empty map; `None` | deletes the family, then sets the entries |
 //!
-//! If the column is absent, an `Option` reads as `None` and [`Versions`] as no versions, even with `#[serde(default =
-//! "…")]`, so that a row reads back as it was written. A map cannot store an entry without a value: a write rejects one
-//! with `None` or no versions.
+//! Empty text is a value. A row whose columns are all absent, and an `Option` of a family that is `Some` without a column, are
+//! stored as an empty value under the empty qualifier, so that they exist. So no column can have the empty name.
 //!
-//! An empty struct or map that is present is stored as an empty value under the empty qualifier of its family, and a
-//! row without columns as one in the table's family. So no column can have the empty qualifier as its name.
-//!
-//! [`put`](crate::Table::put) makes the row equal to the value, in one request. It deletes all versions of absent
-//! columns and sets present ones at the server's time, so the request applied last decides the whole row.
-//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. None of
-//! them changes columns that the row type does not have.
-//!
-//! A field is a family if its type asks serde for a struct or a map, as [`Duration`](std::time::Duration) and
-//! [`SystemTime`](std::time::SystemTime) do; [`json`] makes a column of it. [`Client::table`](crate::Client::table)
-//! asks the row type's `Deserialize` once for its fields, so that it knows whether an absent `Option` is a column or a
-//! family.
+//! [`put`](crate::Table::put) makes the row equal to the value, in one request. It deletes all versions of absent columns and of
+//! former names, and sets present ones at the server's time, so the request applied last decides the whole row.
+//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. None of them
+//! changes columns that the row type does not have, unless the family is `exclusive`.
 //!
 //! # Values
 //!
-//! | Rust | stored as |
-//! |---|---|
-//! | `i8` to `i64`, `u8` to `u64` | 8 bytes, two's complement, big-endian |
-//! | `bool` | the integer 0 or 1 |
-//! | `f64` | 8 bytes, IEEE 754, big-endian |
-//! | `f32` | 4 bytes, IEEE 754, big-endian |
-//! | `char`, `str`, `String` | UTF-8 |
-//! | bytes (`bytes::Bytes`, `serde_bytes`) | as they are |
-//! | `()`, unit struct | no bytes |
-//! | unit variant of an enum | its name in UTF-8 |
-//! | newtype struct | its inner value |
-//! | `Some(x)` | `x` |
-//! | `None` | no cell: the column is absent |
-//! | [`Timestamped<T>`](Timestamped) | `T`, in a cell with this timestamp, the only cell of its column |
-//! | [`Versions<T>`] | `T` in a cell for each version |
-//! | sequence, tuple, array, tuple struct | JSON array |
-//! | enum variant with data | JSON object of one member, its name |
-//! | struct or map, inside a family or as an entry of a row that is a map | JSON object |
-//! | any type with `#[serde(with = "keyderive::row::json")]` | JSON: [`json`] |
-//! | `u64` above `i64::MAX`, `i128`, `u128` | an error |
+//! [`Cell`] lists the types that are values and their stored bytes. An attribute chooses another form:
 //!
-//! - **Integers** are stored as Bigtable increments them: `ReadModifyWriteRow` adds to them, and SQL reads them with
-//!   `TO_INT64`.
-//! - **Bytes**: serde treats a `Vec<u8>` as a sequence, so it becomes JSON. Use `serde_bytes` or `bytes::Bytes` to
-//!   store bytes.
-//! - **JSON** has no NaN and no infinity, the same `null` for `None`, `Some(None)` and `Some(())`, and at most 127
-//!   nested arrays and objects. A write rejects a value that JSON would not read back.
-//! - **Types with two serde formats**, such as UUIDs and IP addresses, use the human-readable one.
-//! - **Keys of maps** are strings, enums without data, and types that serde writes as a string.
+//! | attribute | type | stored as |
+//! |---|---|---|
+//! | `json` | any with `serde::Serialize` and `serde::Deserialize` | compact JSON |
+//! | `ts(unit = "millis")` | a time: `SystemTime`, or of chrono, jiff or time | an integer of `secs`, `millis`, `micros` or `nanos` since 1970, rounded down |
+//! | `proto` | a message of `prost`, with the feature `proto` | the encoded message |
+//! | `with = "module"` | any | as the module's `encode` and `decode` say |
 //!
-//! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] set
-//! another. A retried write can add a second version with the same values, if the family keeps several versions.
+//! - **JSON** has no NaN and no infinity, the same `null` for `None`, `Some(None)` and `Some(())`, and at most 127 nested arrays
+//!   and objects. A write rejects a value that JSON does not give back.
+//! - **Keys of maps** are [`Qualifier`]s: text, bytes, UUIDs, dates, and enums and newtypes by `#[derive(Cell)]`.
+//! - **Aliases.** `#[row(alias = "mail")]` reads the column of a former name where the column of the name is absent.
 //!
-//! Reads take the newest version of each column, or all versions if the row type has a [`Versions`] field.
-//! [`Table::create`](crate::Table::create) declares the family of such a field to keep every version of all its
-//! columns, so put `Versions` into a family of their own if other columns change often. Creating a table and
-//! [`Table::verify`](crate::Table::verify) reject a family with `Versions` that keeps one version.
+//! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] set another. A
+//! retried write can add a second version with the same values, if the family keeps several versions.
 //!
-//! # Attributes of serde
+//! # Columns as values
 //!
-//! `rename`, `rename_all`, `default`, `skip`, `skip_serializing_if`, `with` and `transparent` work as in other formats.
-//! Names are column and family names: keep them short, since the service stores them with each cell. A field that
-//! `skip_serializing_if` skips is absent. serde does not report fields with `skip` and `skip_serializing`, so writes
-//! leave their columns as they are. Creating or writing a table rejects two fields with one name, which would be one
-//! column.
+//! The derive declares a constant for each field: a [`Column`], a [`Family`] or a [`MapFamily`]. Its type says what can be done:
+//! [`update`](crate::Table::update) sets and clears, [`increment`](crate::Table::increment) counts,
+//! [`select`](crate::Table::select) reads some columns alone, and a [`Condition`] compares values at the server.
+//! [`Row::column`] names a column by text.
 //!
-//! ## `alias`
+//! # When row types change
 //!
-//! Reads accept an `alias`; writes use the name. A row can then have both columns, if a program writes over the row of
-//! an older one. The column of the name counts. The alias's column stays in the row, and is read again when the field
-//! becomes `None`, until `table.update(&key).delete("mail")` deletes it. Two aliases without the name are an error. A
-//! family with an alias is created under both names.
-//!
-//! Only reads of whole rows know aliases. `increment`, `merge`, [`columns`](crate::Table::columns) and conditions use
-//! the column that they name, and find nothing if the value is still under the alias. Rewrite such rows with `get` and
-//! `put` first.
-//!
-//! Do not combine aliases with a flattened field: a row with both columns is then an error, and a write does not detect
-//! an entry of a flattened map with the name of an alias.
-//!
-//! ## `flatten`
-//!
-//! Only the row itself can have flattened fields, not a struct that is a family. serde treats a row with one as a map,
-//! so
-//!
-//! - the row owns the whole family: `put` deletes the columns that the value does not have;
-//! - serde does not report the names of the fields: name the families in [`Table::create`](crate::Table::create), and
-//!   call [`Table::every_version`](crate::Table::every_version) if there are [`Versions`]; a `None` counts as a column;
-//! - serde reads the columns of the flattened field before it knows their types, as text, or as bytes if they are not
-//!   UTF-8. Mark numbers and `bool`s with `#[serde(with = "keyderive::row::flattened")]`, as [`flattened`] shows, also
-//!   in a map.
-//!
-//! A write rejects other values that would read back as text, and an entry of a flattened map with the name of a field.
-//!
-//! ## Enums with tags, and `serde_json::Value`
-//!
-//! serde reads internally tagged, adjacently tagged and untagged enums and `serde_json::Value` without a type, but
-//! stored values do not have their type. A write rejects such a field unless it is [`json`], and a row of such a type
-//! in any case. For the values of a map, use a newtype: `struct Any(#[serde(with = "keyderive::row::json")] Value)`. A
-//! [`write_only_table`](crate::Client::write_only_table) does not know how its rows are read, and accepts them.
+//! Programs with older and newer row types share tables. [`RowSchema::changes_from`] compares a row type with a schema that was
+//! kept as JSON, and says which changes leave stored rows readable. `#[row(fingerprint = "…")]` pins a layout in the source.
 
+mod aggregate;
 mod build;
 mod cell;
+mod column;
 mod condition;
-mod de;
+mod decode;
+mod encode;
 mod error;
+mod family;
+mod field;
 mod filter;
-pub mod flattened;
-pub mod json;
+mod form;
+mod json;
 mod mutation;
-mod path;
+mod qualifier;
 mod raw;
-mod ser;
-mod shape;
+mod schema;
+mod select;
 mod sink;
 mod span;
+#[cfg(feature = "embedded")]
 #[cfg(test)]
 mod tests;
-mod untyped;
-mod value;
+mod text;
+mod typed;
 mod versions;
 
+pub use aggregate::{Max, Min, Sum};
 pub(crate) use build::{RowBuilder, TooLarge};
-pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell, StoredOrder};
+pub use cell::{Cell, CellError, CellType, CellWriter, ComparableCell, OrderedCell, OwnedCell};
+pub use column::{
+    Addable, AddableAt, Any, Appendable, CellValue, Clearable, Column, ColumnRef, ColumnType, Countable,
+    Counter, Entry, Family, FamilyRef, History, MapFamily, Settable, SettableAt, StoredCell,
+};
+pub(crate) use column::{Name, Place, entry};
 pub use condition::Condition;
-pub(crate) use de::from_row;
+pub use decode::RowCells;
+pub use encode::RowWriter;
+pub(crate) use encode::check_timestamp;
 pub use error::RowError;
+pub use family::{FamilyField, MapRow};
 pub(crate) use filter::{ByteRange, Fault as FilterFault, Kind as FilterKind, TimeRange};
 pub use filter::{FilterError, RowFilter};
+#[cfg(feature = "proto")]
+pub use form::Proto;
+pub use form::{As, Form, Json};
 pub(crate) use mutation::{Change, Rule, SERVER_TIME};
 pub use mutation::{Mutation, ReadModifyWrite};
-pub(crate) use path::{Path, filter_of};
-pub(crate) use raw::{CellSlice, CellSpans, Column, Columns, Shown};
+pub use qualifier::Qualifier;
+pub(crate) use raw::CellSpans;
+pub(crate) use raw::Shown;
 pub use raw::{RawCell, RawCells, RawRow};
-pub(crate) use ser::{Write, write_column, write_field, write_row};
-pub(crate) use shape::{Kind as FieldKind, Shape};
+pub use schema::{ColumnKind, ColumnSchema, RowSchema, SchemaChange, SchemaChanges, SchemaError};
+pub(crate) use schema::{DeclaredGc, FamilyRule, FieldSchema};
+pub(crate) use select::{ErasedSelection, HeldSelection};
+pub use select::{SelectedColumns, Selection, SelectionReader};
 pub(crate) use sink::{ComparedVersion, MutationList, Sink};
 pub(crate) use span::{Span, is_same_name};
+pub use text::Value;
+pub(crate) use text::check_kind;
+pub use typed::{OwnedRow, Row};
 pub(crate) use versions::now_micros;
 pub use versions::{Timestamped, Versions};
+
+/// What generated code uses of rows.
+#[doc(hidden)]
+pub mod generated {
+    pub use super::RowError;
+    pub use super::aggregate::Aggregate;
+    pub use super::column::{Column, Counter, Family, MapFamily, Name};
+    pub use super::decode::{FamilyRun, RowCells, Slot};
+    pub use super::encode::RowWriter;
+    pub use super::family::{FamilyConst, FamilyField, FamilyName};
+    pub use super::field::{
+        aggregate, aggregates, map, newest, newest_timestamped, optional_family, owns_all, required, versions,
+    };
+    #[cfg(feature = "proto")]
+    pub use super::form::Proto;
+    pub use super::form::{As, Form, Json};
+    pub use super::raw::CellSlice;
+    pub use super::schema::{
+        Alias, ColumnKind, ColumnSchema, DeclaredGc, FamilyRule, FieldSchema, RowSchema,
+    };
+    pub use super::span::is_same_name;
+    pub use super::typed::{OwnedRow, Row};
+    pub use super::versions::{Timestamped, Versions};
+}

@@ -1,6 +1,7 @@
 //! A row as the table stores it: cells under families and qualifiers.
 
 use std::fmt;
+use std::ops::Range;
 use std::ptr;
 
 use bytes::Bytes;
@@ -75,6 +76,19 @@ impl RawRow {
         CellSlice { row: self, cells: &self.cells }
     }
 
+    /// The row without the cells that have this label; none if no cell has it.
+    pub(crate) fn without_label(&self, label: &str) -> Option<Self> {
+        let is_it = |(_, own): &(usize, Span)| own.of(&self.bytes) == label.as_bytes();
+        let labelled: Vec<_> =
+            self.labels.iter().filter(|label| is_it(label)).map(|(cell, _)| *cell).collect();
+        if labelled.is_empty() {
+            return None;
+        }
+        let kept = self.cells.iter().enumerate().filter(|(cell, _)| !labelled.contains(cell));
+        let cells = kept.map(|(_, cell)| *cell).collect();
+        Some(Self { bytes: self.bytes.clone(), key: self.key, cells, labels: Vec::new() })
+    }
+
     /// About how much memory it takes.
     pub(crate) fn size(&self) -> usize {
         let cell = |cell: &CellSpans| size_of::<CellSpans>() + cell.qualifier.len() + cell.value.len();
@@ -97,8 +111,9 @@ impl fmt::Debug for RawRow {
 }
 
 /// Some cells of a row, side by side.
+#[doc(hidden)]
 #[derive(Clone, Copy)]
-pub(crate) struct CellSlice<'a> {
+pub struct CellSlice<'a> {
     row: &'a RawRow,
     cells: &'a [CellSpans],
 }
@@ -115,79 +130,44 @@ impl<'a> CellSlice<'a> {
         Some(RawCell { row, spans: cells.first()? })
     }
 
-    /// Those after the first ones, of which there are so many.
-    pub(crate) fn after(self, count: usize) -> Self {
-        Self { cells: self.cells.get(count..).unwrap_or_default(), ..self }
-    }
-
-    /// The first ones, as long as they are as `is_one` says.
-    pub(crate) fn front_where(self, is_one: impl FnMut(RawCell<'a>) -> bool) -> Self {
-        let count = self.iter().map(is_one).take_while(|is_one| *is_one).count();
-        Self { cells: &self.cells[..count], ..self }
-    }
-
-    /// The columns that they are of.
     #[inline]
-    pub(crate) fn columns(self) -> Columns<'a> {
-        Columns { left: self, last: None }
+    pub(crate) fn last(self) -> Option<RawCell<'a>> {
+        let Self { row, cells } = self;
+        Some(RawCell { row, spans: cells.last()? })
     }
-}
 
-/// The columns of some cells.
-#[derive(Clone, Copy)]
-pub(crate) struct Columns<'a> {
-    left: CellSlice<'a>,
-    /// The newest cell of the last column.
-    last: Option<&'a CellSpans>,
-}
-
-impl<'a> Columns<'a> {
-    /// The column that was given last.
+    /// How many there are: fewer than 4 billion, since a row has less than 4 GiB.
     #[inline]
-    pub(crate) fn given(&self) -> Option<Column<'a>> {
-        let newest = RawCell { row: self.left.row, spans: self.last? };
-        Some(Column { newest, is_alone: false })
+    #[expect(clippy::cast_possible_truncation, reason = "a row has less than 4 GiB")]
+    pub(crate) fn len(self) -> u32 {
+        self.cells.len() as u32
     }
-}
 
-impl<'a> Iterator for Columns<'a> {
-    type Item = Column<'a>;
-
-    #[inline(always)]
-    fn next(&mut self) -> Option<Column<'a>> {
-        let CellSlice { row, .. } = self.left;
-        loop {
-            let (spans, rest) = self.left.cells.split_first()?;
-            self.left.cells = rest;
-            if !self.last.is_some_and(|last| spans.is_of_column_of(last, &row.bytes)) {
-                self.last = Some(spans);
-                return Some(Column { newest: RawCell { row, spans }, is_alone: false });
-            }
-        }
-    }
-}
-
-/// The cells of one column, one at least, the newest first.
-#[derive(Clone, Copy)]
-pub(crate) struct Column<'a> {
-    newest: RawCell<'a>,
-    /// Whether it stands for its newest cell alone.
-    is_alone: bool,
-}
-
-impl<'a> Column<'a> {
+    /// Those with these numbers.
     #[inline]
-    pub(crate) fn newest(self) -> RawCell<'a> {
-        self.newest
+    pub(crate) fn part(self, numbers: Range<usize>) -> Self {
+        Self { cells: self.cells.get(numbers).unwrap_or_default(), ..self }
     }
 
-    /// Each version by itself.
-    pub(crate) fn singly(self) -> impl Iterator<Item = Self> {
-        let RawCell { row, spans } = self.newest;
-        let cells = row.cells.get(self.newest.number()..).unwrap_or_default();
-        let versions = cells.iter().take_while(|cell| cell.is_of_column_of(spans, &row.bytes));
-        let versions = versions.take(if self.is_alone { 1 } else { usize::MAX });
-        versions.map(|spans| Self { newest: RawCell { row, spans }, is_alone: true })
+    /// Those before the first cell that `ends`, and the rest.
+    #[inline]
+    pub(crate) fn split_where(self, mut ends: impl FnMut(RawCell<'a>) -> bool) -> (Self, Self) {
+        let Self { row, cells } = self;
+        let end = cells.iter().position(|spans| ends(RawCell { row, spans })).unwrap_or(cells.len());
+        let (before, after) = cells.split_at(end);
+        (Self { row, cells: before }, Self { row, cells: after })
+    }
+
+    /// The cells of each column, the newest first.
+    pub(crate) fn columns(self) -> impl Iterator<Item = Self> {
+        let mut left = self;
+        std::iter::from_fn(move || {
+            let first = left.first()?;
+            let (column, rest) =
+                left.split_where(|cell| !cell.spans.is_of_column_of(first.spans, &cell.row.bytes));
+            left = rest;
+            Some(column)
+        })
     }
 }
 
@@ -245,10 +225,10 @@ impl<'a> RawCell<'a> {
         str::from_utf8(self.family_bytes()).unwrap_or_default()
     }
 
-    /// Where the family and the qualifier are.
+    /// Whether two cells of a row are of the same family.
     #[inline]
-    pub(crate) fn column(self) -> (Span, Span) {
-        (self.spans.family, self.spans.qualifier)
+    pub(crate) fn is_of_family_of(self, other: Self) -> bool {
+        self.spans.family.is_same_in(other.spans.family, &self.row.bytes)
     }
 
     #[inline]

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::error::{Fault, RowError};
-use super::{Change, Mutation, SERVER_TIME, now_micros};
+use super::{CellError, Change, Mutation, Name, RowError, SERVER_TIME, now_micros};
 
 /// Takes the changes to one row.
 ///
@@ -13,6 +12,20 @@ use super::{Change, Mutation, SERVER_TIME, now_micros};
 pub(crate) trait Sink {
     /// Sets the version of a column that has this timestamp.
     fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]);
+
+    /// Sets the version of a column that has this timestamp, to what `encode` appends.
+    fn set_with(
+        &mut self,
+        family: &str,
+        qualifier: &[u8],
+        timestamp_micros: i64,
+        encode: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), CellError>,
+    ) -> Result<(), CellError> {
+        let mut value = Vec::new();
+        encode(&mut value)?;
+        self.set(family, qualifier, timestamp_micros, &value);
+        Ok(())
+    }
 
     /// Deletes every version of a column.
     fn delete_column(&mut self, family: &str, qualifier: &[u8]);
@@ -42,6 +55,10 @@ impl MutationList {
     pub(crate) fn write<E>(&mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), E>) -> Result<(), E> {
         self.sets = self.mutations.len();
         change(self)
+    }
+
+    pub(crate) fn push(&mut self, mutation: Mutation) {
+        self.mutations.push(mutation);
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -88,11 +105,11 @@ impl MutationList {
         if is_superseded {
             return Ok(());
         }
-        let fault = Fault::unsupported(
+        let error = CellError::unsupported(
             "is compared by its version, and the write leaves the version as it is, so that it would let in every writer \
              that has read it; set the column in the same write, or compare a value that the write changes",
         );
-        Err(fault.in_column(qualifier).in_family(family))
+        Err(RowError::cell(Name { family, qualifier }, error))
     }
 }
 

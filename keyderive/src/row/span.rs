@@ -15,9 +15,6 @@ impl Span {
         Self(u64::from(end) << 32 | u64::from(start))
     }
 
-    /// Of no bytes that there are.
-    pub(crate) const NOWHERE: Self = Self(u64::MAX);
-
     #[inline]
     #[expect(clippy::cast_possible_truncation, reason = "it is the lower half")]
     pub(crate) fn start(self) -> u32 {
@@ -60,8 +57,10 @@ impl Span {
 
 /// Whether two names of columns or families are equal. Most are short, and are compared without a call: by their first
 /// and last bytes, which are all.
+#[doc(hidden)]
 #[inline(always)]
-pub(crate) fn is_same_name(one: &[u8], other: &[u8]) -> bool {
+#[must_use]
+pub fn is_same_name(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len()
         && match one.len() {
             8..=16 => ends::<8>(one) == ends(other),

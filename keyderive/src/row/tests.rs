@@ -1,121 +1,703 @@
-//! Rows as values and back.
+//! Rows as types, written to the embedded Bigtable and read again.
 
-mod encodings;
-mod families;
-mod faults;
-mod flattened;
-mod lost;
-mod renamed;
-mod round_trip;
-mod shape;
-mod shapes;
-mod versions;
+use std::collections::{BTreeMap, HashMap};
+use std::time::{Duration, UNIX_EPOCH};
 
-use std::cmp::Reverse;
-use std::sync::Arc;
+use super::*;
+use crate::{Client, RowKey, Table};
 
-use bytes::Bytes;
-use serde::Serialize;
-use serde::de::DeserializeOwned;
-
-use super::{Change, Mutation, RowBuilder, RowError, SERVER_TIME, Shape, Sink, Write, from_row, write_row};
-
-const FAMILY: &str = "cf";
-/// The server's time.
-const NOW: i64 = 1_700_000_000_000_000;
-
-fn write<R: Serialize>(row: &R) -> Result<Vec<Mutation>, RowError> {
-    write_as(row, &Shape::unknown(), false)
+#[derive(RowKey, Clone, Debug, PartialEq)]
+struct Key {
+    id: u64,
 }
 
-/// The mutations of a row whose type is of this shape.
-fn write_as<R: Serialize>(row: &R, shape: &Shape, merges: bool) -> Result<Vec<Mutation>, RowError> {
-    let mut written = Written::default();
-    write_row(row, Write { family: FAMILY, shape, merges }, &mut written)?;
-    Ok([written.deletes, written.sets].concat())
+#[derive(crate::Cell, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Login,
+    #[row(name = "lo")]
+    Logout,
 }
 
-/// The changes to a row, as mutations.
-#[derive(Default)]
-struct Written {
-    deletes: Vec<Mutation>,
-    sets: Vec<Mutation>,
-}
+mod hex {
+    use std::fmt::Write as _;
 
-impl Sink for Written {
-    fn set(&mut self, family: &str, qualifier: &[u8], timestamp_micros: i64, value: &[u8]) {
-        let value = value.to_vec();
-        let timestamp_micros = if timestamp_micros == SERVER_TIME { NOW } else { timestamp_micros };
-        self.sets.push(Mutation::set(family, qualifier.to_vec(), timestamp_micros, value));
+    use crate::row::{Cell, CellError, CellWriter};
+
+    pub(super) fn encode(value: &u32, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        write!(out, "{value:08x}").map_err(CellError::unsupported)
     }
 
-    fn delete_column(&mut self, family: &str, qualifier: &[u8]) {
-        self.deletes.push(Mutation::delete_column(family, qualifier.to_vec()));
-    }
-
-    fn delete_family(&mut self, family: &str) {
-        self.deletes.push(Mutation::delete_family(family));
+    pub(super) fn decode(value: &[u8]) -> Result<u32, CellError> {
+        u32::from_str_radix(<&str>::decode(value)?, 16).map_err(CellError::malformed)
     }
 }
 
-/// A cell by itself.
-#[derive(Clone)]
-struct Cell {
-    family: Arc<str>,
-    qualifier: Bytes,
-    timestamp_micros: i64,
-    value: Bytes,
+/// A row of all that a row can have.
+#[derive(crate::Row, Clone, Debug, PartialEq)]
+struct Event {
+    kind: Kind,
+    #[row(name = "a", alias = "amounts", alias = "old:amount")]
+    amount: f64,
+    note: Option<String>,
+    #[row(counter)]
+    views: i64,
+    #[row(json)]
+    tags: Vec<String>,
+    #[row(json)]
+    extra: Option<(u8, String)>,
+    #[row(default)]
+    retries: u32,
+    #[row(default = "three")]
+    tries: u32,
+    #[row(ts(unit = "millis"))]
+    at: std::time::SystemTime,
+    #[row(ts(unit = "secs"))]
+    until: Option<std::time::SystemTime>,
+    #[row(with = "hex")]
+    color: Option<u32>,
+    level: Option<Timestamped<f64>>,
+    #[row(family)]
+    place: Place,
+    #[row(family, alias = "previous")]
+    former: Option<Place>,
+    #[row(family)]
+    daily: BTreeMap<String, f64>,
+    #[row(family)]
+    by_kind: Option<HashMap<Kind, i64>>,
+    #[row(family, json)]
+    parts: BTreeMap<String, Vec<u8>>,
+    #[row(family = "h")]
+    state: Versions<String>,
+    #[row(family = "h", json)]
+    states: Versions<Vec<u8>>,
+    #[row(family = "sums")]
+    hits: Sum,
+    #[row(family = "least")]
+    least: Min,
+    #[row(family)]
+    hourly: BTreeMap<String, Sum>,
 }
 
-fn read<R: DeserializeOwned>(cells: Vec<Cell>) -> Result<R, RowError> {
-    read_of(cells, &Shape::of::<R>())
+fn three() -> u32 {
+    3
 }
 
-/// Reads a row of a table whose row type is of this shape.
-fn read_of<R: DeserializeOwned>(cells: Vec<Cell>, shape: &Shape) -> Result<R, RowError> {
-    let mut row = RowBuilder::new(b"key").unwrap();
-    for cell in cells {
-        row.cell(Some(cell.family.as_bytes()), Some(&cell.qualifier), cell.timestamp_micros).unwrap();
-        row.value(&cell.value).unwrap();
+impl std::hash::Hash for Kind {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (*self as u8).hash(state);
     }
-    from_row(&row.build(), FAMILY, shape)
 }
 
-fn set(qualifier: &'static str, value: &'static [u8]) -> Mutation {
-    Mutation::set(FAMILY, qualifier, NOW, value)
+#[derive(crate::Row, Clone, Debug, PartialEq)]
+struct Place {
+    city: String,
+    #[row(alias = "level")]
+    floor: Option<i32>,
 }
 
-fn delete(qualifier: &'static str) -> Mutation {
-    Mutation::delete_column(FAMILY, qualifier)
+fn event() -> Event {
+    Event {
+        kind: Kind::Logout,
+        amount: 1.5,
+        note: Some(String::new()),
+        views: 3,
+        tags: vec!["x".into(), "y".into()],
+        extra: Some((1, "one".into())),
+        retries: 7,
+        tries: 8,
+        at: UNIX_EPOCH + Duration::from_millis(1500),
+        until: Some(UNIX_EPOCH - Duration::from_secs(9)),
+        color: Some(0xff_8800),
+        level: Some(Timestamped::new(9000, 0.5)),
+        place: Place { city: "Zürich".into(), floor: Some(-1) },
+        former: Some(Place { city: "Bern".into(), floor: None }),
+        daily: BTreeMap::from([("0015".into(), 12.3)]),
+        by_kind: Some(HashMap::from([(Kind::Login, 3), (Kind::Logout, -4)])),
+        parts: BTreeMap::from([("a".into(), vec![1, 2])]),
+        state: [Timestamped::new(7000, "new".into()), Timestamped::new(3000, "old".into())].into(),
+        states: [Timestamped::new(7000, vec![1])].into(),
+        hits: Sum::default(),
+        least: Min::default(),
+        hourly: BTreeMap::new(),
+    }
 }
 
-fn cell(qualifier: &'static str, value: &'static [u8]) -> Cell {
-    Cell { family: FAMILY.into(), qualifier: qualifier.into(), timestamp_micros: NOW, value: value.into() }
+/// The same event without all that may be absent.
+fn least_event() -> Event {
+    Event {
+        note: None,
+        extra: None,
+        until: None,
+        color: None,
+        level: None,
+        former: None,
+        daily: BTreeMap::new(),
+        by_kind: None,
+        parts: BTreeMap::new(),
+        state: Versions::new(),
+        states: Versions::new(),
+        place: Place { city: "Zürich".into(), floor: None },
+        ..event()
+    }
 }
 
-fn set_in(family: &'static str, qualifier: &'static str, value: &'static [u8]) -> Mutation {
-    Mutation::set(family, qualifier, NOW, value)
+async fn events() -> Table<Key, Event> {
+    let events = Client::embedded().table::<Key, Event>("events");
+    events.create_if_absent().await.unwrap();
+    events
 }
 
-fn cell_in(family: &'static str, qualifier: &'static str, value: &'static [u8]) -> Cell {
-    Cell { family: family.into(), ..cell(qualifier, value) }
+const KEY: Key = Key { id: 7 };
+
+/// The stored columns, as `family:qualifier`.
+async fn stored<R>(table: &Table<Key, R>) -> Vec<String> {
+    let row = table.get_raw(&KEY).await.unwrap();
+    let name = |cell: RawCell<'_>| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii());
+    row.iter().flat_map(|row| row.cells().map(name).collect::<Vec<_>>()).collect()
 }
 
-/// The cells of a row that did not exist before `mutations`, in the table's order.
-fn store(mutations: Vec<Mutation>) -> Vec<Cell> {
-    let mut cells: Vec<_> = mutations
-        .into_iter()
-        .filter_map(|mutation| match mutation.0 {
-            Change::SetCell { family, qualifier, timestamp_micros, value } => {
-                Some(Cell { family, qualifier, timestamp_micros, value })
-            }
-            _ => None,
-        })
-        .collect();
-    cells.sort_by(|a, b| {
-        let place =
-            |cell: &Cell| (Arc::clone(&cell.family), cell.qualifier.clone(), Reverse(cell.timestamp_micros));
-        place(a).cmp(&place(b))
+#[tokio::test]
+async fn what_is_put_is_read() {
+    let events = events().await;
+    for event in [event(), least_event(), event()] {
+        events.put(&KEY, &event).await.unwrap();
+        assert_eq!(events.get(&KEY).await.unwrap(), Some(event));
+    }
+    let raw = events.get_raw(&KEY).await.unwrap().unwrap();
+    assert_eq!(raw.newest("cf", "kind").unwrap().value(), b"lo");
+    assert_eq!(raw.newest("cf", "tags").unwrap().value(), br#"["x","y"]"#);
+    assert_eq!(raw.newest("cf", "at").unwrap().value(), 1500_i64.to_be_bytes());
+    assert_eq!(raw.newest("cf", "until").unwrap().value(), (-9_i64).to_be_bytes());
+    assert_eq!(raw.newest("cf", "color").unwrap().value(), b"00ff8800");
+    assert_eq!(raw.newest("former", "city").unwrap().value(), b"Bern");
+}
+
+#[tokio::test]
+async fn absent_columns_are_none_default_or_an_error() {
+    let events = events().await;
+    events.put(&KEY, &least_event()).await.unwrap();
+    let raw = events.client.raw_table("events");
+    let delete = async |column: &'static str| {
+        raw.mutate_row(KEY.encode().unwrap(), [Mutation::delete_column("cf", column)]).await.unwrap();
+    };
+    for column in ["retries", "tries", "views"] {
+        delete(column).await;
+    }
+    let read = events.get(&KEY).await.unwrap().unwrap();
+    assert_eq!(read, Event { retries: 0, tries: 3, views: 0, ..least_event() });
+    delete("kind").await;
+    let text = events.get(&KEY).await.unwrap_err().to_string();
+    assert!(text.contains("column `cf:kind` is missing; make the field an `Option`"), "{text}");
+    assert!(text.contains("the row has `cf:a`, `cf:at`, `cf:tags`, `place:city`"), "{text}");
+}
+
+#[tokio::test]
+async fn former_names_are_read_and_deleted() {
+    let events = events().await;
+    events.put(&KEY, &Event { former: None, ..event() }).await.unwrap();
+    let raw = events.client.raw_table("events");
+    let one = 2.5_f64.to_be_bytes().to_vec();
+    let moved = [
+        Mutation::delete_column("cf", "a"),
+        Mutation::set("old", "amount", 1000, one),
+        Mutation::delete_column("place", "floor"),
+        Mutation::set("place", "level", 1000, 5_i64.to_be_bytes().to_vec()),
+        Mutation::set("previous", "city", 1000, "Basel"),
+    ];
+    raw.mutate_row(KEY.encode().unwrap(), moved).await.unwrap();
+    let read = events.get(&KEY).await.unwrap().unwrap();
+    assert_eq!((read.amount, read.place.floor), (2.5, Some(5)));
+    assert_eq!(read.former, Some(Place { city: "Basel".into(), floor: None }));
+    let names = async || stored(&events).await;
+    events.update(&KEY).set(Event::AMOUNT, 3.5).clear(Event::PLACE.floor).await.unwrap();
+    assert!(!names().await.iter().any(|name| name == "old:amount" || name == "place:level"));
+    events.put(&KEY, &read).await.unwrap();
+    assert!(!names().await.contains(&"previous:city".to_owned()));
+    assert_eq!(events.get(&KEY).await.unwrap(), Some(read));
+}
+
+#[tokio::test]
+async fn columns_are_changed_by_their_constants() {
+    let events = events().await;
+    events.put(&KEY, &event()).await.unwrap();
+    events
+        .update(&KEY)
+        .set(Event::KIND, Kind::Login)
+        .set(Event::AMOUNT, 2.5)
+        .set(Event::NOTE, "seen")
+        .set_or_clear(Event::COLOR, None::<u32>)
+        .set(Event::RETRIES, 9)
+        .set(Event::TAGS, vec!["z".to_owned()])
+        .clear(Event::EXTRA)
+        .set(Event::PLACE.city, "Chur")
+        .set(Event::FORMER.floor, 3)
+        .set(Event::DAILY.at("0030"), 4.5)
+        .clear(Event::DAILY.at("0015"))
+        .set(Event::BY_KIND.at(&Kind::Login), 8)
+        .set(Event::LEVEL, 0.75)
+        .add_version(Event::STATE, 9000, "newer")
+        .add(Event::HITS, 2)
+        .add(Event::LEAST, -5)
+        .add(Event::HOURLY.at("12"), 1)
+        .await
+        .unwrap();
+    assert_eq!(events.increment(&KEY, Event::VIEWS, 2).await.unwrap(), 5);
+    assert_eq!(events.increment(&KEY, Event::BY_KIND.at(&Kind::Login), 1).await.unwrap(), 9);
+    assert_eq!(events.append(&KEY, Event::NOTE, "!").await.unwrap(), "seen!");
+    let read = events.get(&KEY).await.unwrap().unwrap();
+    assert_eq!((read.kind, read.amount, read.note.as_deref()), (Kind::Login, 2.5, Some("seen!")));
+    assert_eq!((read.color, read.retries, &read.tags[..]), (None, 9, &["z".to_owned()][..]));
+    assert_eq!((read.extra, &*read.place.city, read.former.unwrap().floor), (None, "Chur", Some(3)));
+    assert_eq!(read.daily, BTreeMap::from([("0030".into(), 4.5)]));
+    assert_eq!(read.by_kind.unwrap(), HashMap::from([(Kind::Login, 9), (Kind::Logout, -4)]));
+    assert_eq!(read.level.unwrap().value, 0.75);
+    assert_eq!(read.state.iter().map(|version| &*version.value).collect::<Vec<_>>(), ["newer", "new", "old"]);
+    assert_eq!((read.hits.get(), read.least.get(), read.hourly["12"].get()), (2, Some(-5), 1));
+    events.update(&KEY).clear(Event::HITS).clear_family(Event::DAILY).await.unwrap();
+    let read = events.get(&KEY).await.unwrap().unwrap();
+    assert!(read.daily.is_empty() && read.hits == Sum::default());
+}
+
+#[tokio::test]
+async fn conditions_are_those_of_columns() {
+    let events = events().await;
+    events.put(&KEY, &event()).await.unwrap();
+    let holds = async |condition: Condition<Event>| events.update(&KEY).only_if(condition).await.unwrap();
+    assert!(holds(Event::KIND.equals(Kind::Logout)).await);
+    assert!(!holds(Event::KIND.equals(Kind::Login)).await);
+    assert!(holds(Event::KIND.one_of([Kind::Login, Kind::Logout])).await);
+    assert!(holds(Event::AMOUNT.at_least(1.5).and(Event::AMOUNT.less_than(2.0))).await);
+    assert!(!holds(Event::AMOUNT.at_least(1.5).and(Event::AMOUNT.less_than(1.5))).await);
+    assert!(holds(Event::AMOUNT.equals(9.0).or(Event::PLACE.floor.equals(-1))).await);
+    assert!(holds(Event::PLACE.city.starts_with("Zür").and(Event::NOTE.absent().not())).await);
+    assert!(holds(Event::DAILY.at("0015").greater_than(12.0)).await);
+    assert!(holds(Event::UNTIL.less_than(UNIX_EPOCH)).await);
+    assert!(holds(Event::DAILY.exists().and(Event::HITS.absent())).await);
+    assert!(holds(Event::LEVEL.version(9000)).await);
+    assert!(!holds(Event::KIND.exists().not().or(Event::AMOUNT.equals(9.0))).await);
+    let nobody = Key { id: 8 };
+    let holds = async |condition: Condition<Event>| events.update(&nobody).only_if(condition).await.unwrap();
+    assert!(holds(Event::KIND.absent().or(Event::AMOUNT.equals(9.0))).await);
+    assert!(holds(Event::KIND.absent().and(Condition::row_exists().not())).await);
+    assert!(!holds(Event::KIND.absent().and(Event::AMOUNT.exists())).await);
+    let nan = events.update(&KEY).only_if(Event::AMOUNT.equals(f64::NAN)).await.unwrap_err().to_string();
+    assert!(nan.contains("column `cf:a` is compared with NaN, which equals nothing"), "{nan}");
+}
+
+#[derive(crate::Row, Debug, PartialEq)]
+struct Lent<'a> {
+    kind: &'a str,
+    #[row(name = "a")]
+    amount: f64,
+    note: Option<&'a str>,
+}
+
+#[tokio::test]
+async fn rows_borrow() {
+    let client = Client::embedded();
+    let lent = client.table::<Key, Lent<'_>>("lent");
+    lent.create_if_absent().await.unwrap();
+    let kind = String::from("Login");
+    lent.put(&KEY, &Lent { kind: &kind, amount: 1.5, note: None }).await.unwrap();
+    let owned = client.table::<Key, Event>("lent");
+    let mut seen = 0;
+    let visited = owned.scan(Key::scan()).raw().visit::<Key, crate::Error>(|_, row| {
+        let lent = row.read::<Lent<'_>>()?;
+        assert_eq!(lent, Lent { kind: "Login", amount: 1.5, note: None });
+        seen += 1;
+        Ok(())
     });
-    cells
+    assert_eq!(visited.await.unwrap_err().kind(), crate::ErrorKind::TableMismatch);
+}
+
+#[derive(crate::Row, Debug, PartialEq)]
+struct Reading<T, const N: usize = 1> {
+    value: T,
+    before: Option<T>,
+}
+
+#[derive(crate::Row, Debug, PartialEq)]
+struct Sensor {
+    name: String,
+    #[row(family)]
+    inner: Reading<f64>,
+    #[row(family)]
+    outer: Option<Reading<f64, 2>>,
+}
+
+#[tokio::test]
+async fn rows_are_generic() {
+    let sensors = Client::embedded().table::<Key, Sensor>("sensors");
+    sensors.create_if_absent().await.unwrap();
+    let inner = Reading { value: 1.5, before: None };
+    let sensor = Sensor { name: "north".into(), inner, outer: None };
+    sensors.put(&KEY, &sensor).await.unwrap();
+    assert_eq!(sensors.get(&KEY).await.unwrap(), Some(sensor));
+    sensors.update(&KEY).set(Sensor::INNER.before, 3.5).set(Sensor::OUTER.value, 2.0).await.unwrap();
+    let sensor = sensors.get(&KEY).await.unwrap().unwrap();
+    assert_eq!(sensor.inner.before, Some(3.5));
+    assert_eq!(sensor.outer, Some(Reading { value: 2.0, before: None }));
+    let readings = Client::embedded().table::<Key, Reading<String>>("readings");
+    readings.create_if_absent().await.unwrap();
+    readings.update(&KEY).set(Reading::VALUE, "x").await.unwrap();
+    assert_eq!(readings.get(&KEY).await.unwrap().unwrap().value, "x");
+}
+
+#[tokio::test]
+async fn a_row_without_columns_has_a_marker() {
+    #[derive(crate::Row, Debug, PartialEq)]
+    struct Sparse {
+        note: Option<String>,
+        #[row(family)]
+        place: Option<Floor>,
+    }
+    #[derive(crate::Row, Debug, PartialEq)]
+    struct Floor {
+        floor: Option<i64>,
+    }
+    let sparse = Client::embedded().table::<Key, Sparse>("sparse");
+    sparse.create_if_absent().await.unwrap();
+    let none = Sparse { note: None, place: None };
+    sparse.put(&KEY, &none).await.unwrap();
+    assert_eq!(stored(&sparse).await, ["cf:"]);
+    assert_eq!(sparse.get(&KEY).await.unwrap(), Some(none));
+    let empty = Sparse { note: None, place: Some(Floor { floor: None }) };
+    sparse.put(&KEY, &empty).await.unwrap();
+    assert_eq!(sparse.get(&KEY).await.unwrap(), Some(empty));
+    let none = Sparse { note: None, place: None };
+    sparse.put(&KEY, &none).await.unwrap();
+    assert_eq!(sparse.get(&KEY).await.unwrap(), Some(none));
+}
+
+#[tokio::test]
+async fn maps_are_rows() {
+    let users = Client::embedded().table::<Key, BTreeMap<String, i64>>("users").family("u");
+    users.create_if_absent().await.unwrap();
+    let user = BTreeMap::from([("age".to_owned(), 42)]);
+    users.put(&KEY, &user).await.unwrap();
+    assert_eq!(users.get(&KEY).await.unwrap(), Some(user));
+    assert_eq!(stored(&users).await, ["u:age"]);
+    users.update(&KEY).set(users.column("visits"), 3).await.unwrap();
+    assert_eq!(users.get(&KEY).await.unwrap().unwrap()["visits"], 3);
+    users.put(&KEY, &BTreeMap::new()).await.unwrap();
+    assert_eq!(users.get(&KEY).await.unwrap(), Some(BTreeMap::new()));
+    let empty = users.put(&KEY, &BTreeMap::from([(String::new(), 1)])).await.unwrap_err().to_string();
+    assert!(empty.contains("column `u:` has an empty name"), "{empty}");
+}
+
+#[tokio::test]
+async fn selected_columns_are_read_alone_and_for_the_same_rows() {
+    let events = events().await;
+    events.put(&KEY, &event()).await.unwrap();
+    let other = Key { id: 8 };
+    events.put(&other, &least_event()).await.unwrap();
+    let selection = (Event::KIND, Event::NOTE, Event::PLACE.city, Event::STATE, Event::RETRIES);
+    let (kind, note, city, state, retries) = events.select(selection).get(&KEY).await.unwrap().unwrap();
+    assert_eq!((kind, note.as_deref(), &*city, retries), (Kind::Logout, Some(""), "Zürich", Some(7)));
+    assert_eq!(state, event().state);
+    let selection = (Event::FORMER, Event::DAILY, Event::DAILY.at("0015"), Event::HITS, Event::TAGS);
+    let (former, daily, entry, hits, tags) = events.select(selection).get(&KEY).await.unwrap().unwrap();
+    assert_eq!((former, daily, entry), (event().former, event().daily, Some(12.3)));
+    assert_eq!((hits, tags), (Sum::default(), event().tags));
+    let notes = events.scan(Key::scan()).select(Event::NOTE).collect().await.unwrap();
+    assert_eq!(notes, [(KEY, Some(String::new())), (other.clone(), None)]);
+    let notes = events.select(Event::EXTRA).get_many([&other, &Key { id: 9 }, &KEY]).await.unwrap();
+    assert_eq!(notes, [Some(None), None, Some(event().extra)]);
+    let both = events.select((Event::BY_KIND, Event::COLOR)).get(&other).await.unwrap();
+    assert_eq!(both, Some((BTreeMap::new(), None)));
+    let empty = events.select(Event::DAILY.at("")).get(&KEY).await.unwrap_err().to_string();
+    assert!(empty.contains("column `daily:` has an empty name"), "{empty}");
+}
+
+#[tokio::test]
+async fn a_scan_returns_the_rows_that_match() {
+    let events = events().await;
+    for id in 0..6_u32 {
+        let note = (id % 2 == 0).then(|| "even".to_owned());
+        let event = Event { amount: f64::from(id), note, ..event() };
+        events.put(&Key { id: id.into() }, &event).await.unwrap();
+    }
+    let ids = async |condition: Condition<Event>| {
+        let rows = events.scan(Key::scan()).matching(condition).collect().await.unwrap();
+        rows.into_iter().map(|(key, _)| key.id).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(Event::AMOUNT.less_than(2.0)).await, [0, 1]);
+    assert_eq!(ids(Event::NOTE.absent()).await, [1, 3, 5]);
+    assert_eq!(ids(Event::NOTE.absent().and(Event::AMOUNT.at_least(3.0))).await, [3, 5]);
+    assert_eq!(ids(Event::NOTE.equals("even").or(Event::AMOUNT.equals(5.0))).await, [0, 2, 4, 5]);
+    let even = events.scan(Key::scan()).matching(Event::NOTE.exists());
+    assert_eq!(even.count().await.unwrap(), 3);
+    let amounts = events.scan(Key::scan()).matching(Event::NOTE.exists()).select(Event::AMOUNT);
+    assert_eq!(amounts.collect().await.unwrap().len(), 3);
+}
+
+#[tokio::test]
+async fn columns_of_text_are_checked_before_sending() {
+    let events = events().await;
+    events.put(&KEY, &event()).await.unwrap();
+    let set = async |path: &str, value: Value| {
+        events.update(&KEY).set(Event::column(path)?, value).await.map_err(Error::from)
+    };
+    type Error = Box<dyn std::error::Error>;
+    set("a", 2.5.into()).await.unwrap();
+    set("place:city", "Chur".into()).await.unwrap();
+    set("kind", "lo".into()).await.unwrap();
+    set("daily:0030", 1.5.into()).await.unwrap();
+    let fails = async |path: &str, value: Value, expected: &str| {
+        let text = set(path, value).await.unwrap_err().to_string();
+        assert!(text.contains(expected), "{text}");
+    };
+    fails("cf:a", 3.into(), "column `cf:a` holds an `f64`, and the value is an integer; convert it").await;
+    fails("kind", "Logout".into(), "column `cf:kind` holds an enum of `Login`, `lo`, and the value is text")
+        .await;
+    fails("knid", "lo".into(), "column `cf:knid` is not a column of `Event`; did you mean `cf:kind`?").await;
+    fails("places:city", "x".into(), "did you mean `place:city`?").await;
+    fails("nothing:at_all", "x".into(), "it has `cf:kind`, ").await;
+    fails("hits", 3.into(), "is not a column of `Event`").await;
+    fails("sums:hits", 3.into(), "cannot be set; `add` to an aggregate").await;
+    fails("h:state", "x".into(), "cannot be set").await;
+    let cleared = events.update(&KEY).clear(Event::column("kind").unwrap()).await.unwrap_err().to_string();
+    assert!(cleared.contains("column `cf:kind` cannot be cleared: a row without it"), "{cleared}");
+    let counted = events.increment(&KEY, Event::column("a").unwrap(), 1).await.unwrap_err().to_string();
+    assert!(counted.contains("column `cf:a` is no counter"), "{counted}");
+    assert_eq!(events.increment(&KEY, Event::column("views").unwrap(), 1).await.unwrap(), 4);
+    let appended = events.append(&KEY, Event::column("views").unwrap(), "1").await.unwrap_err().to_string();
+    assert!(appended.contains("is neither text nor bytes"), "{appended}");
+    let added = events.update(&KEY).add(Event::column("views").unwrap(), 1).await.unwrap_err().to_string();
+    assert!(added.contains("is no aggregate"), "{added}");
+    let is_chur = Event::column("place:city").unwrap().equals("Chur");
+    assert!(
+        events.update(&KEY).only_if(is_chur.and(Event::column("a").unwrap().less_than(3.0))).await.unwrap()
+    );
+}
+
+#[tokio::test]
+async fn another_row_type_stores_shared_columns_the_same_way() {
+    #[derive(crate::Row, Debug)]
+    struct Amount {
+        #[row(name = "a")]
+        _amount: i64,
+    }
+    let events = events().await;
+    events.put(&KEY, &event()).await.unwrap();
+    let expected = "the column `cf:a` is stored as an `f64` by `Event`, and as an integer of";
+    let text = events.rows_as::<Amount>().get(&KEY).await.unwrap_err().to_string();
+    assert!(text.contains(expected), "{text}");
+    let visited =
+        events.scan(Key::scan()).visit::<Key, crate::Error>(|_, row| row.read::<Amount>().map(drop));
+    let text = visited.await.unwrap_err().to_string();
+    assert!(text.contains(expected), "{text}");
+    // Text reads the name of a variant.
+    let lent = events.rows_as::<Lent<'_>>();
+    let mut rows = 0;
+    let visited = lent.scan(Key::scan()).raw().visit::<Key, crate::Error>(|_, row| {
+        assert_eq!(row.read::<Lent<'_>>()?, Lent { kind: "lo", amount: 1.5, note: Some("") });
+        rows += 1;
+        Ok(())
+    });
+    assert_eq!((visited.await.unwrap(), rows), (1, 1));
+}
+
+#[tokio::test]
+async fn updates_of_many_rows_are_applied_in_order() {
+    let events = events().await;
+    let key = |id| Key { id };
+    let rows = (0..3).map(|id| (key(id), least_event()));
+    events.put_all(rows).await.unwrap();
+    let updates = [
+        events.update(&key(0)).set(Event::NOTE, "one").add(Event::HITS, 1),
+        events.update(&key(1)).add(Event::HITS, 2),
+        events.update(&key(0)).set(Event::NOTE, "two").add(Event::HITS, 3),
+    ];
+    events.update_all(updates).await.unwrap();
+    let writer = events.writer();
+    writer.update(events.update(&key(2)).set(Event::NOTE, "three").add(Event::HITS, 5)).await.unwrap();
+    assert_eq!(writer.close().await.unwrap(), 1);
+    let read = events.scan(Key::scan()).select((Event::NOTE, Event::HITS)).collect().await.unwrap();
+    let found: Vec<_> =
+        read.into_iter().map(|(_, (note, hits))| (note.unwrap_or_default(), hits.get())).collect();
+    assert_eq!(found, [("two".into(), 4), (String::new(), 2), ("three".into(), 5)]);
+    let empty = events.update_all([events.update(&key(0))]).await.unwrap_err().to_string();
+    assert!(empty.contains("the write has no mutation"), "{empty}");
+    let other = events.client.table::<Key, Event>("others");
+    let wrong = events.update_all([other.update(&key(0)).add(Event::HITS, 1)]).await.unwrap_err().to_string();
+    assert!(wrong.contains("an update of the table `others`"), "{wrong}");
+}
+
+#[derive(crate::Row, Clone, Debug, PartialEq)]
+#[row(ttl = "1h")]
+struct Session {
+    user: Option<String>,
+    #[row(family = "kept")]
+    name: Option<String>,
+    #[row(family = "days", ttl = "30d", gc(max_age = "60d"))]
+    day: Option<i64>,
+}
+
+/// Now, so many hours ago, in microseconds.
+fn hours_ago(hours: i64) -> i64 {
+    now_micros() - hours * 3_600_000_000
+}
+
+#[tokio::test]
+async fn expired_cells_are_hidden_from_every_read() {
+    let sessions = Client::embedded().table::<Key, Session>("sessions");
+    // The server keeps what is not read.
+    let keep = crate::GcRule::never;
+    sessions.create().family("cf", keep()).family("days", keep()).await.unwrap();
+    let raw = sessions.client.raw_table("sessions");
+    let key = |id| Key { id };
+    let set = async |id, family: &'static str, column: &'static str, hours: i64, value: Vec<u8>| {
+        let cell = Mutation::set(family, column, hours_ago(hours), value);
+        raw.mutate_row(key(id).encode().unwrap(), [cell]).await.unwrap();
+    };
+    set(1, "cf", "user", 2, b"old".to_vec()).await;
+    set(2, "cf", "user", 2, b"old".to_vec()).await;
+    set(2, "cf", "user", 0, b"new".to_vec()).await;
+    set(3, "cf", "user", 2, b"old".to_vec()).await;
+    set(3, "kept", "name", 2, b"kept".to_vec()).await;
+    set(4, "days", "day", 2, 7_i64.to_be_bytes().to_vec()).await;
+    set(5, "days", "day", 31 * 24, 7_i64.to_be_bytes().to_vec()).await;
+    let session = |user: Option<&str>, name: Option<&str>, day| Session {
+        user: user.map(str::to_owned),
+        name: name.map(str::to_owned),
+        day,
+    };
+    let expected = [
+        (key(2), session(Some("new"), None, None)),
+        (key(3), session(None, Some("kept"), None)),
+        (key(4), session(None, None, Some(7))),
+    ];
+    assert_eq!(sessions.scan(Key::scan()).collect().await.unwrap(), expected);
+    assert_eq!(sessions.count(Key::scan()).await.unwrap(), 3);
+    assert_eq!(sessions.get(&key(1)).await.unwrap(), None);
+    assert_eq!(sessions.get_many([key(5), key(2)]).await.unwrap(), [None, Some(expected[0].1.clone())]);
+    assert!(!sessions.exists(&key(1)).await.unwrap() && sessions.exists(&key(3)).await.unwrap());
+    assert_eq!(sessions.select(Session::USER).get(&key(3)).await.unwrap(), Some(None));
+    assert_eq!(sessions.select(Session::USER).get(&key(1)).await.unwrap(), None);
+    assert_eq!(sessions.rows_as::<Session>().get(&key(1)).await.unwrap(), None);
+    let holds = async |id, condition| sessions.update(&key(id)).only_if(condition).await.unwrap();
+    assert!(holds(1, Session::USER.absent()).await && holds(1, Condition::row_exists().not()).await);
+    assert!(holds(3, Session::USER.absent()).await && holds(3, Condition::row_exists()).await);
+    assert!(holds(2, Session::USER.equals("new")).await);
+    assert!(holds(5, Session::DAY.absent()).await && holds(4, Session::DAY.at_least(7)).await);
+    let matching = sessions.scan(Key::scan()).matching(Session::USER.exists());
+    assert_eq!(matching.collect().await.unwrap(), expected[..1]);
+    assert!(sessions.put_if_absent(&key(1), &session(None, Some("next"), None)).await.unwrap());
+    assert_eq!(sessions.get(&key(1)).await.unwrap(), Some(session(None, Some("next"), None)));
+    // What is stored is there all the same.
+    assert_eq!(sessions.get_raw(&key(1)).await.unwrap().unwrap().cells().len(), 2);
+}
+
+#[tokio::test]
+async fn families_are_created_with_the_rules_of_the_type() {
+    #[derive(crate::Row)]
+    #[row(gc(max_age = "2d", max_versions = 3))]
+    struct Ruled {
+        kind: String,
+        #[row(family = "h", gc(all(max_age = "1d", max_versions = 2)))]
+        state: Versions<String>,
+        #[row(family = "sums")]
+        hits: Sum,
+        #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
+        hourly: Versions<Sum>,
+        #[row(family = "most")]
+        most: Max,
+        #[row(family, ttl = "7d")]
+        daily: BTreeMap<String, f64>,
+        #[row(family, gc(never))]
+        all: BTreeMap<String, f64>,
+    }
+    let client = Client::embedded();
+    let ruled = client.table::<Key, Ruled>("ruled");
+    assert!(ruled.create_if_absent().await.unwrap());
+    assert!(!ruled.create_if_absent().await.unwrap());
+    ruled.verify().await.unwrap();
+    let info = ruled.info().await.unwrap();
+    let shown = |name: &str| {
+        let family = info.family(name).unwrap();
+        format!("{}; {}", family.cells(), family.gc_rule())
+    };
+    assert_eq!(shown("cf"), "bytes; older than 2 days or all but the newest 3 versions");
+    assert_eq!(shown("h"), "bytes; older than 1 day and all but the newest 2 versions");
+    assert_eq!(shown("sums"), "sums; never");
+    assert_eq!(shown("hourly"), "sums; older than 90 days");
+    assert_eq!(shown("most"), "greatest values; never");
+    assert_eq!(shown("daily"), "bytes; older than 7 days or all but the newest version");
+    assert_eq!(shown("all"), "bytes; never");
+    let change = crate::client::FamilyChange::gc_rule("cf", crate::GcRule::max_versions(1));
+    ruled.modify_families([change]).await.unwrap();
+    let error = ruled.verify().await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("`cf`"), "{error}");
+
+    #[derive(crate::Row, Debug)]
+    struct Plain {
+        #[row(family = "sums")]
+        hits: Option<i64>,
+    }
+    let error = client.table::<Key, Plain>("ruled").get(&KEY).await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains("found `sums`"), "{error}");
+}
+
+#[tokio::test]
+async fn an_aggregate_in_windows_has_one_for_each() {
+    #[derive(crate::Row, Debug)]
+    struct Page {
+        title: Option<String>,
+        #[row(family = "hourly", window = "1h")]
+        views: Versions<Sum>,
+        #[row(family = "sums")]
+        total: Sum,
+    }
+    const HOUR: i64 = 3_600_000_000;
+    let pages = Client::embedded().table::<Key, Page>("pages");
+    pages.create_if_absent().await.unwrap();
+    for (at, amount) in [(0, 1), (HOUR - 1000, 2), (HOUR, 3), (2 * HOUR - 1, 4), (5 * HOUR + 7, 5)] {
+        pages.update(&KEY).add_at(Page::VIEWS, at, amount).add(Page::TOTAL, amount).await.unwrap();
+    }
+    let page = pages.get(&KEY).await.unwrap().unwrap();
+    let views: Vec<_> =
+        page.views.iter().map(|view| (view.timestamp_micros / HOUR, view.value.get())).collect();
+    assert_eq!((views, page.total.get()), (vec![(5, 5), (1, 7), (0, 3)], 15));
+    // `put` leaves them alone, although it has read older ones.
+    pages.update(&KEY).add(Page::TOTAL, 1).await.unwrap();
+    pages.put(&KEY, &Page { title: Some("Home".into()), ..page }).await.unwrap();
+    let page = pages.get(&KEY).await.unwrap().unwrap();
+    assert_eq!((page.views.len(), page.total.get(), page.title.as_deref()), (3, 16, Some("Home")));
+    let negative = pages.update(&KEY).add_at(Page::VIEWS, -1, 1).await.unwrap_err().to_string();
+    assert!(negative.contains("has the timestamp -3600000000; Bigtable stores"), "{negative}");
+    // An aggregate of another time is not the one of all time.
+    let raw = pages.client.raw_table("pages");
+    raw.mutate_row(KEY.encode().unwrap(), [Mutation::add_to_cell("sums", "total", HOUR, 1)]).await.unwrap();
+    let error = pages.get(&KEY).await.unwrap_err().to_string();
+    assert!(error.contains("column `sums:total` has an aggregate of the time 3600000000"), "{error}");
+}
+
+#[tokio::test]
+async fn an_exclusive_family_has_what_was_put_last_alone() {
+    #[derive(crate::Row, Clone, Debug, PartialEq)]
+    #[row(exclusive)]
+    struct Exclusive {
+        kind: String,
+        note: Option<String>,
+        #[row(family = "shared")]
+        other: Option<String>,
+    }
+    let table = Client::embedded().table::<Key, Exclusive>("exclusive");
+    table.create_if_absent().await.unwrap();
+    let raw = table.client.raw_table("exclusive");
+    let cells = [
+        Mutation::set("cf", "unknown", i64::MAX / 1000 * 1000, "ahead of every clock"),
+        Mutation::set("cf", "kind", i64::MAX / 1000 * 1000, "ahead of every clock"),
+        Mutation::set("shared", "unknown", 1000, "of another program"),
+    ];
+    raw.mutate_row(KEY.encode().unwrap(), cells).await.unwrap();
+    let row = Exclusive { kind: "new".into(), note: None, other: None };
+    table.put(&KEY, &row).await.unwrap();
+    assert_eq!(table.get(&KEY).await.unwrap(), Some(row.clone()));
+    assert_eq!(stored(&table).await, ["cf:kind", "shared:unknown"]);
+    // A merge deletes nothing.
+    raw.mutate_row(KEY.encode().unwrap(), [Mutation::set("cf", "unknown", 1000, "")]).await.unwrap();
+    table.merge(&KEY, &row).await.unwrap();
+    assert!(stored(&table).await.contains(&"cf:unknown".to_owned()));
 }

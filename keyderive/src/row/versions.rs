@@ -1,26 +1,18 @@
 //! Values with their timestamps, as fields of rows.
 
-use std::fmt;
 use std::ops::Deref;
 use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::vec;
 
-use serde::de::{Deserialize, Deserializer, Visitor};
-use serde::ser::{Serialize, Serializer};
-
-/// The names by which rows know these types; other formats take them for a struct and for a sequence.
-pub(super) const TIMESTAMPED: &str = "$keyderive::row::Timestamped";
-pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
-
 /// A column's value with its timestamp. Reads return the newest version; writes make it the only one.
 ///
 /// ```
 /// use keyderive::row::Timestamped;
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # #[derive(RowKey)] struct SensorKey { id: u64 }
 ///
-/// #[derive(serde::Serialize, serde::Deserialize)]
+/// #[derive(Row)]
 /// struct Sensor {
 ///     level: Timestamped<f64>,
 /// }
@@ -42,10 +34,7 @@ pub(super) const VERSIONS: &str = "$keyderive::row::Versions";
 /// timestamps. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would hide the
 /// written one; [`merge`](crate::Table::merge) keeps them. A timestamp ahead of the server's time hides plain values that
 /// are written to the column until that time comes.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize,
-)]
-#[serde(rename = "$keyderive::row::Timestamped")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamped<T> {
     /// Microseconds since the epoch.
     pub timestamp_micros: i64,
@@ -69,10 +58,10 @@ impl<T> Timestamped<T> {
 ///
 /// ```
 /// use keyderive::row::{Timestamped, Versions};
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 ///
-/// #[derive(serde::Serialize, serde::Deserialize)]
+/// #[derive(Row)]
 /// struct User {
 ///     email: Versions<String>,
 /// }
@@ -208,49 +197,9 @@ impl<'a, T> IntoIterator for &'a Versions<T> {
     }
 }
 
-/// The sequence inside, under the name that rows know.
-#[derive(serde::Serialize, serde::Deserialize)]
-#[serde(rename = "$keyderive::row::Versions")]
-struct Named<S>(S);
-
-/// As an option, since a column without versions is absent.
-impl<T: Serialize> Serialize for Versions<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if self.0.is_empty() {
-            serializer.serialize_none()
-        } else {
-            serializer.serialize_some(&Named(&self.0))
-        }
-    }
-}
-
-/// As an option, since serde asks an option, and nothing else, what it is when it is missing.
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Versions<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct OrNone<T>(std::marker::PhantomData<T>);
-
-        impl<'de, T: Deserialize<'de>> Visitor<'de> for OrNone<T> {
-            type Value = Versions<T>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the versions of a column")
-            }
-
-            fn visit_none<E>(self) -> Result<Versions<T>, E> {
-                Ok(Versions::new())
-            }
-
-            fn visit_unit<E>(self) -> Result<Versions<T>, E> {
-                Ok(Versions::new())
-            }
-
-            fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Versions<T>, D::Error> {
-                Named::<Vec<Timestamped<T>>>::deserialize(deserializer).map(|Named(versions)| versions.into())
-            }
-        }
-
-        deserializer.deserialize_option(OrNone(std::marker::PhantomData))
-    }
+/// Whether a cell can have this timestamp, in microseconds: Bigtable stores whole milliseconds from 0 on.
+pub(super) fn is_timestamp(micros: i64) -> bool {
+    micros >= 0 && micros % 1000 == 0
 }
 
 /// The time in microseconds, in the whole milliseconds that Bigtable stores.

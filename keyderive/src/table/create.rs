@@ -15,7 +15,7 @@ use crate::client::{
 };
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
-use crate::row::Shape;
+use crate::row::{ColumnKind, DeclaredGc, FamilyRule};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Declares the table, to create it or to verify it.
@@ -61,16 +61,12 @@ impl<K: TableKey, R> Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             families: self.families(),
-            declared_rules: Vec::new(),
+            declared_rules: self.ruled_families(),
             versioned: self.versioned_families(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
-            fault: self
-                .shape
-                .check(&self.family)
-                .err()
-                .map(|error| Error::definition(&self.name, error.to_string())),
+            fault: None,
             key: PhantomData,
         }
     }
@@ -188,28 +184,83 @@ impl<K: TableKey, R> Table<K, R> {
         self.client.wait_for_consistency(&self.name).await
     }
 
-    /// The families of the row type: the table's own, and those of its fields that are structs or maps.
-    ///
-    /// Those of a struct with a flattened field, and of a row type that is only written, are not known.
+    /// The families that the row type has, with their rules.
     pub(super) fn families(&self) -> Vec<Family> {
-        let rule = |all| if all { GcRule::never() } else { GcRule::max_versions(DEFAULT_VERSIONS) };
-        self.family_names().map(|(name, all_versions)| Family::new(name, rule(all_versions))).collect()
+        self.family_names().map(|name| self.family_of(name)).collect()
     }
 
-    /// The families whose columns the row type reads in every version.
+    fn family_of(&self, name: &str) -> Family {
+        let aggregate = self.schema_of(name, |family| self.schema.aggregate(family));
+        let keeps_all = aggregate.is_some() || self.has_versions(name);
+        let rule = match self.schema.rule(name) {
+            Some(rule) => declared_rule(rule, keeps_all),
+            None => default_rule(keeps_all),
+        };
+        match aggregate.map(aggregate_of) {
+            Some(aggregate) => Family::aggregate(name, aggregate, rule),
+            None => Family::new(name, rule),
+        }
+    }
+
+    /// Asks the schema about a family, which has no name there if the row type is a map.
+    fn schema_of<T>(&self, family: &str, ask: impl FnOnce(&str) -> T) -> T {
+        ask(if self.schema.own_family().is_none() { "" } else { family })
+    }
+
+    fn has_versions(&self, family: &str) -> bool {
+        self.schema_of(family, |family| self.schema.has_versions(Some(family)))
+    }
+
+    /// The families of which the row type reads every version.
     pub(super) fn versioned_families(&self) -> Vec<String> {
-        self.family_names()
-            .filter(|(_, all_versions)| *all_versions)
-            .map(|(name, _)| name.to_owned())
-            .collect()
+        self.family_names().filter(|name| self.has_versions(name)).map(str::to_owned).collect()
     }
 
-    /// The families of the row type, each with whether every version is read. For a row type with a flattened field, only
-    /// [`every_version`](Self::every_version) says that.
-    pub(super) fn family_names(&self) -> impl Iterator<Item = (&str, bool)> {
-        let flattened = self.every_version && matches!(*self.shape, Shape::Flattened(_));
-        let own = [(&*self.family, self.shape.own_versions() || flattened)];
-        own.into_iter().chain(self.shape.families().map(|(name, all)| -> (&str, bool) { (name, all) }))
+    /// The families whose rules the row type declares.
+    pub(super) fn ruled_families(&self) -> Vec<String> {
+        self.family_names().filter(|name| self.schema.rule(name).is_some()).map(str::to_owned).collect()
+    }
+
+    /// The names of the row type's families.
+    pub(super) fn family_names(&self) -> impl Iterator<Item = &str> {
+        let of_map = self.schema.own_family().is_none().then_some(&*self.family);
+        let of_type = self.schema.families().filter(|name| !name.is_empty()).map(|name| -> &str { name });
+        of_map.into_iter().chain(of_type)
+    }
+}
+
+/// The rule of a family whose row type declares none.
+fn default_rule(keeps_all: bool) -> GcRule {
+    if keeps_all { GcRule::never() } else { GcRule::max_versions(DEFAULT_VERSIONS) }
+}
+
+/// The rule that the row type declares for a family.
+fn declared_rule(rule: &FamilyRule, keeps_all: bool) -> GcRule {
+    match rule.gc {
+        None => match rule.ttl {
+            // Older cells are not read, so that they need not be kept.
+            Some(ttl) if keeps_all => GcRule::max_age(ttl),
+            Some(ttl) => GcRule::union([GcRule::max_age(ttl), default_rule(false)]),
+            None => default_rule(keeps_all),
+        },
+        Some(DeclaredGc::Never) => GcRule::never(),
+        Some(DeclaredGc::Any { max_age, max_versions }) => {
+            let limits =
+                max_age.map(GcRule::max_age).into_iter().chain(max_versions.map(GcRule::max_versions));
+            let mut limits: Vec<_> = limits.collect();
+            if limits.len() == 1 { limits.remove(0) } else { GcRule::union(limits) }
+        }
+        Some(DeclaredGc::All { max_age, max_versions }) => {
+            GcRule::intersection([GcRule::max_age(max_age), GcRule::max_versions(max_versions)])
+        }
+    }
+}
+
+fn aggregate_of(kind: ColumnKind) -> Aggregate {
+    match kind {
+        ColumnKind::Min | ColumnKind::MinVersions => Aggregate::Min,
+        ColumnKind::Max | ColumnKind::MaxVersions => Aggregate::Max,
+        _ => Aggregate::Sum,
     }
 }
 

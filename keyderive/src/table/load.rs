@@ -13,9 +13,9 @@ use std::future::{Future, IntoFuture};
 use std::pin::Pin;
 use std::time::Duration;
 
+use crate::row::Row;
 use futures_core::Stream;
 use futures_util::stream::{Iter, iter};
-use serde::Serialize;
 
 use self::look_ahead::BatchLimits;
 pub use self::report::{Checkpoint, FailedRow, LoadError, LoadReport, Progress};
@@ -29,9 +29,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// Loads the rows of a stream, as [`put`](Self::put) writes them, in an order that overloads no tablet.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Event { kind: String }
+    /// # #[derive(Row)] struct Event { kind: String }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let client = Client::embedded();
@@ -62,9 +62,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`load`](Self::load) of the rows of an iterator.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -96,10 +96,10 @@ impl<K: TableKey, R> Table<K, R> {
 /// flight may still be applied, and written rows stay.
 ///
 /// ```
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # use keyderive::load::Checkpoint;
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+/// # #[derive(Row)] struct User { age: u32 }
 /// # fn stored() -> Option<Checkpoint> { None }
 /// # fn store(checkpoint: &Checkpoint) {}
 /// # async fn sample(client: Client) -> Result<(), Box<dyn std::error::Error>> {
@@ -259,9 +259,9 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
     /// Writes only rows that do not exist, as [`Table::put_if_absent`], so live writers lose nothing.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)] struct User { age: u32 }
+    /// # #[derive(Row, Debug, PartialEq)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -368,7 +368,7 @@ impl<'a, K, R, S> Load<'a, K, R, S> {
 impl<'a, K, R, S> IntoFuture for Load<'a, K, R, S>
 where
     K: TableKey,
-    R: Serialize + 'a,
+    R: Row + 'a,
     S: Stream<Item: LoadItem<K, R>> + Send + 'a,
 {
     type Output = Result<LoadReport, LoadError>;

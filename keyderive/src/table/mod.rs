@@ -1,4 +1,4 @@
-//! Typed tables: row keys, plans and rows by serde, on top of the client.
+//! Typed tables: row keys, plans and rows, on top of the client.
 
 mod create;
 mod export;
@@ -7,30 +7,35 @@ mod marker;
 mod put_both;
 mod read;
 mod scan;
+mod select;
 mod verify;
 mod write;
 mod writer;
 
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Poll;
 
 use bytes::Bytes;
-use serde::de::DeserializeOwned;
 
 pub use create::CreateTable;
 pub use export::{ExplainExport, Export, Exported};
 pub use put_both::{PutBothError, PutSide, WriteOutcome, put_both};
 pub use read::{OnForeign, OnUnreadable, Skipped, SkippedRow};
 pub use scan::{KeyOnly, Page, ReadRow, RowRef, Rows, Scan};
+pub use select::{Select, Selected};
 pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
 use crate::client::{Client, Error, Settings, check_filter};
 use crate::key::TableKey;
-use crate::row::{self, RowFilter, Shape};
+use crate::row::{
+    self, Cell, Entry, MapRow, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, RowSchema,
+};
 
 use self::read::Projection;
 use self::verify::Check;
@@ -46,10 +51,10 @@ type Next<T> = Poll<Option<Result<T, Error>>>;
 /// How many versions of a column are read and kept by default: a row is one value.
 const DEFAULT_VERSIONS: u32 = 1;
 
-/// A table whose row keys are `K` and whose rows are `R`, by serde.
+/// A table whose row keys are `K` and whose rows are `R`.
 ///
 /// ```
-/// use keyderive::{Client, RowKey};
+/// use keyderive::{Client, Row, RowKey};
 ///
 /// #[derive(RowKey, Debug, PartialEq)]
 /// #[salt(range = 4, over = "user_id")]
@@ -59,7 +64,7 @@ const DEFAULT_VERSIONS: u32 = 1;
 ///     at: u64,
 /// }
 ///
-/// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+/// #[derive(Row, Debug, PartialEq)]
 /// struct Event {
 ///     kind: String,
 ///     amount: f64,
@@ -86,16 +91,13 @@ const DEFAULT_VERSIONS: u32 = 1;
 /// the newest version of a column. Integers are 8 bytes, big-endian, as Bigtable's own increments read them.
 /// [`row`](crate::row) describes the mapping in full.
 ///
-/// In calls that take the name of a column, `name` is a column of the table's family, and `family:name` one of another
-/// family: `"visits"`, `"daily:METER:0015"`, where the first colon ends the family. In calls that take several, `family:` is
-/// all columns of a family. The bare name of a family of the row type is an error, except in [`update`](Self::update), which
-/// takes whole fields.
+/// Calls for single columns take the constants of the row type: `Event::KIND`, `Event::PLACE.city`, `Event::DAILY.at("0015")`.
 pub struct Table<K, R> {
-    client: Client,
+    pub(crate) client: Client,
     name: Arc<str>,
     family: Arc<str>,
-    /// The columns and families of `R`.
-    shape: Arc<Shape>,
+    /// The columns and families of the row type that the table was declared with.
+    schema: &'static RowSchema,
     projection: Projection,
     /// Whether reads take every version of a column, or the newest alone.
     every_version: bool,
@@ -108,51 +110,28 @@ pub struct Table<K, R> {
 impl Client {
     /// The table `name`, with row keys `K` and rows `R`.
     ///
-    /// Sends nothing: the first use finds out whether the table exists. The `Deserialize` of the row type tells which of its
-    /// fields are families.
-    #[must_use]
-    pub fn table<K: TableKey, R: DeserializeOwned>(&self, name: &str) -> Table<K, R> {
-        self.table_of(name, Shape::of::<R>())
-    }
-
-    /// The table `name`, with row keys `K` and rows `R` that are only written, for example because they borrow.
-    ///
     /// ```
-    /// use keyderive::{Client, RowKey};
+    /// use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { name: String }
     ///
-    /// #[derive(serde::Serialize)]
-    /// struct NewUser<'a> {
-    ///     name: &'a str,
+    /// #[derive(Row)]
+    /// struct User {
+    ///     name: String,
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let client = Client::embedded();
-    /// # let users = client.table::<UserKey, User>("users");
-    /// # users.create_if_absent().await?;
-    /// let new_users = client.write_only_table::<UserKey, NewUser<'_>>("users");
-    /// new_users.put(&UserKey { id: 7 }, &NewUser { name: "Corrie" }).await?;
-    /// # assert_eq!(users.get(&UserKey { id: 7 }).await?.unwrap().name, "Corrie");
-    /// # Ok(())
-    /// # }
+    /// let users = client.table::<UserKey, User>("users");
     /// ```
     ///
-    /// Without `Deserialize`, a field reveals that it is a family only once it has a value. So an absent `Option` counts as a
-    /// column: `put` does not delete a family that is `None`, and [`Table::create`] declares the table's own family alone.
+    /// Sends nothing: the first use finds out whether the table exists.
     #[must_use]
-    pub fn write_only_table<K: TableKey, R>(&self, name: &str) -> Table<K, R> {
-        self.table_of(name, Shape::unknown())
-    }
-
-    fn table_of<K, R>(&self, name: &str, shape: Shape) -> Table<K, R> {
+    pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
         Table {
             client: self.clone(),
             name: name.into(),
             family: DEFAULT_FAMILY.into(),
-            every_version: shape.has_versions(),
-            shape: Arc::new(shape),
+            every_version: R::SCHEMA.has_versions(None),
+            schema: R::SCHEMA,
             projection: Projection::Everything,
             check: Check::pending(),
             skipped: None,
@@ -161,20 +140,63 @@ impl Client {
     }
 }
 
-impl<K: TableKey, R> Table<K, R> {
+/// Rows that do not name their family: maps, and `()`.
+impl<K: TableKey, R: MapRow> Table<K, R> {
     /// The same table with its columns in this family, not in [`DEFAULT_FAMILY`].
+    ///
+    /// ```
+    /// # use std::collections::BTreeMap;
+    /// # use keyderive::{Client, RowKey};
+    /// # #[derive(RowKey)] struct MeterKey { id: u64 }
+    /// # let client = Client::embedded();
+    /// let meters = client.table::<MeterKey, BTreeMap<String, f64>>("meters").family("m");
+    /// ```
+    ///
+    /// A struct names its family itself: `#[row(family = "m")]`.
     #[must_use]
     pub fn family(self, name: &str) -> Self {
         Self { family: name.into(), check: self.check.again(), ..self }
     }
+}
 
+/// Rows that are maps: their columns are in one family of the table, and have their names at run time.
+macro_rules! maps {
+    ($([$($bound:tt)*] $map:ident<Q, V $(, $hasher:ident)?>;)*) => {$(
+        impl<K: TableKey, Q: Qualifier $($bound)*, V: Cell $(, $hasher)?> Table<K, $map<Q, V $(, $hasher)?>> {
+            /// The column of this name.
+            ///
+            /// ```
+            /// # use keyderive::{Client, Row, RowKey};
+            /// # #[derive(RowKey)] struct UserKey { id: u64 }
+            /// # type User = std::collections::BTreeMap<String, i64>;
+            /// # #[tokio::main(flavor = "current_thread")]
+            /// # async fn main() -> Result<(), keyderive::Error> {
+            /// let users = Client::embedded().table::<UserKey, User>("users");
+            /// users.create_if_absent().await?;
+            /// assert_eq!(users.increment(&UserKey { id: 7 }, users.column("visits"), 1).await?, 1);
+            /// # Ok(())
+            /// # }
+            /// ```
+            pub fn column(&self, name: &Q::Borrowed) -> Entry<$map<Q, V $(, $hasher)?>, Option<V::Owned>> {
+                row::entry::<_, Q, Option<V::Owned>>(self.family.to_string().into(), name)
+            }
+        }
+    )*};
+}
+
+maps! {
+    [] BTreeMap<Q, V>;
+    [+ Hash] HashMap<Q, V, S>;
+}
+
+impl<K: TableKey, R> Table<K, R> {
     /// The same table with other [settings](crate::client::Settings), for one kind of work or for one call.
     ///
     /// ```
     /// # use std::time::Duration;
-    /// # use keyderive::{Client, RowKey, Table};
+    /// # use keyderive::{Client, Row, RowKey, Table};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
     /// let hasty = users.with(|settings| settings.read_row.total_timeout = Duration::from_millis(200));
     /// let user = hasty.get(&UserKey { id: 7 }).await?;
@@ -194,8 +216,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// The same table with another row type; requests stay the same.
     fn with_rows<S>(self) -> Table<K, S> {
-        let Self { client, name, family, shape, projection, every_version, check, skipped, .. } = self;
-        Table { client, name, family, shape, projection, every_version, check, skipped, types: PhantomData }
+        let Self { client, name, family, schema, projection, every_version, check, skipped, .. } = self;
+        Table { client, name, family, schema, projection, every_version, check, skipped, types: PhantomData }
     }
 
     /// Rejects a filter that the service would reject.
@@ -214,12 +236,12 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
-    fn read(&self, stored: &row::RawRow) -> Result<R, Error>
+    fn read(&self, stored: &RawRow) -> Result<R, Error>
     where
-        R: DeserializeOwned,
+        R: OwnedRow,
     {
-        row::from_row(stored, &self.family, &self.shape)
-            .map_err(|error| Error::row(&self.name, stored.key(), error))
+        R::decode(RowCells::new(stored, &self.family))
+            .map_err(|error| Error::row(&self.name, stored.key(), error.of_row(stored)))
     }
 }
 
@@ -229,7 +251,7 @@ impl<K, R> Clone for Table<K, R> {
             client: self.client.clone(),
             name: Arc::clone(&self.name),
             family: Arc::clone(&self.family),
-            shape: Arc::clone(&self.shape),
+            schema: self.schema,
             projection: self.projection.clone(),
             every_version: self.every_version,
             check: self.check.clone(),

@@ -4,8 +4,8 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::row::Row;
 use bytes::Bytes;
-use serde::Serialize;
 
 use super::Table;
 use crate::client::{Entry, Error};
@@ -14,7 +14,7 @@ use crate::key::{ShownKey, TableKey};
 /// Writes a record to two tables, by a [`Table::put`] to the first and then one to the second.
 ///
 /// ```
-/// use keyderive::{Client, RowKey, put_both};
+/// use keyderive::{Client, Row, RowKey, put_both};
 ///
 /// /// What was measured, the newest first.
 /// #[derive(RowKey)]
@@ -30,7 +30,7 @@ use crate::key::{ShownKey, TableKey};
 ///     host: String,
 /// }
 ///
-/// #[derive(serde::Serialize, serde::Deserialize)]
+/// #[derive(Row)]
 /// struct Metric {
 ///     at: u64,
 ///     cpu: f64,
@@ -79,9 +79,9 @@ pub async fn put_both<K, R, L, S>(
 ) -> Result<(), PutBothError>
 where
     K: TableKey,
-    R: Serialize,
+    R: Row,
     L: TableKey,
-    S: Serialize,
+    S: Row,
 {
     let (mut one, mut other) = (PutSide::new(first.0), PutSide::new(second.0));
     let are_checked = one.check_table(first.0).await && other.check_table(second.0).await;
@@ -152,10 +152,7 @@ impl PutSide {
     }
 
     /// Encodes the row, or notes the error.
-    fn encode<K: TableKey, R: Serialize>(
-        &mut self,
-        (table, key, row): (&Table<K, R>, &K, &R),
-    ) -> Option<Entry> {
+    fn encode<K: TableKey, R: Row>(&mut self, (table, key, row): (&Table<K, R>, &K, &R)) -> Option<Entry> {
         let encoded = table.encode(key).and_then(|stored| {
             self.key = Some(stored);
             table.entry(key, row)

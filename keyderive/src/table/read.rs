@@ -8,21 +8,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use serde::de::DeserializeOwned;
 
+use super::verify::Check;
 use super::{DEFAULT_VERSIONS, Scan, Table};
 use crate::client::{Error, ReadRows};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, KeyRange, Plan};
-use crate::row::{self, FieldKind, Path, RawRow, RowFilter, Shape};
+use crate::row::{ErasedSelection, OwnedRow, RawRow, Row, RowFilter, SelectedColumns, now_micros};
 
 impl<K: TableKey, R> Table<K, R> {
     /// Reads the row with this key, if it exists: one point read.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -41,22 +41,17 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn get(&self, key: &K) -> Result<Option<R>, Error>
     where
-        R: DeserializeOwned,
+        R: OwnedRow,
     {
-        self.ensure_checked().await?;
-        let key = self.encode(key)?;
-        match self.client.read_row(&self.name, key, Some(self.read_filter())).await? {
-            Some(stored) => self.read(&stored).map(Some),
-            None => Ok(None),
-        }
+        self.read_stored(key).await?.map(|stored| self.read(&stored)).transpose()
     }
 
     /// Reads the rows with these keys, in the order of the keys; `None` where a row does not exist. Keys may repeat.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let users = Client::embedded().table::<UserKey, User>("users");
@@ -80,24 +75,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<R>>, Error>
     where
-        R: DeserializeOwned,
+        R: OwnedRow,
     {
-        self.ensure_checked().await?;
-        let mut encoded = Vec::new();
-        for (index, key) in keys.into_iter().enumerate() {
-            encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
-        }
-        let stored = self.stored(&encoded).await?;
-        let log = LogSkipped::new(&self.name);
-        let read = |row: &RawRow| match (self.read(row), &self.skipped) {
-            (Err(error), Some(skipped)) if error.is_unreadable_row() => {
-                log.skipped.add_unreadable(row.key(), error.clone());
-                skipped.add_unreadable(row.key(), error);
-                Ok(None)
-            }
-            (read, _) => read.map(Some),
-        };
-        encoded.iter().map(|key| stored.get(key).map_or(Ok(None), read)).collect()
+        self.read_many(keys, |row| self.read(row)).await
     }
 
     /// The same table with a policy for rows that cannot be read as the row type. It applies to
@@ -105,14 +85,14 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`export`](Self::export) without a policy of its own.
     ///
     /// ```
-    /// # use keyderive::{Client, OnUnreadable, RowKey};
+    /// # use keyderive::{Client, OnUnreadable, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32, visits: i64 }
+    /// # #[derive(Row)] struct User { age: u32, #[row(counter)] visits: i64 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let users = Client::embedded().table::<UserKey, User>("users").on_unreadable(OnUnreadable::Skip);
     /// users.create_if_absent().await?;
-    /// users.increment(&UserKey { id: 7 }, "visits", 1).await?; // a row without an age
+    /// users.increment(&UserKey { id: 7 }, User::VISITS, 1).await?; // a row without an age
     /// assert!(users.get_many([UserKey { id: 7 }]).await?[0].is_none());
     /// assert_eq!(users.skipped().unreadable(), 1);
     /// # Ok(())
@@ -133,12 +113,47 @@ impl<K: TableKey, R> Table<K, R> {
         self.skipped.clone().unwrap_or_default()
     }
 
+    /// The stored row with this key, of which the columns that are read.
+    pub(super) async fn read_stored(&self, key: &K) -> Result<Option<RawRow>, Error> {
+        self.ensure_checked().await?;
+        let key = self.encode(key)?;
+        let filter = self.read_filter();
+        self.check_filter(&filter)?;
+        self.client.read_row(&self.name, key, Some(filter)).await
+    }
+
+    /// The rows with these keys, in the order of the keys.
+    pub(super) async fn read_many<T>(
+        &self,
+        keys: impl IntoIterator<Item: Borrow<K>>,
+        read: impl Fn(&RawRow) -> Result<T, Error>,
+    ) -> Result<Vec<Option<T>>, Error> {
+        self.ensure_checked().await?;
+        let mut encoded = Vec::new();
+        for (index, key) in keys.into_iter().enumerate() {
+            encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
+        }
+        let stored = self.stored(&encoded).await?;
+        let log = LogSkipped::new(&self.name);
+        let read = |row: &RawRow| match (read(row), &self.skipped) {
+            (Err(error), Some(skipped)) if error.is_unreadable_row() => {
+                log.skipped.add_unreadable(row.key(), error.clone());
+                skipped.add_unreadable(row.key(), error);
+                Ok(None)
+            }
+            (read, _) => read.map(Some),
+        };
+        encoded.iter().map(|key| stored.get(key).map_or(Ok(None), read)).collect()
+    }
+
     /// The stored rows of these keys.
     async fn stored(&self, keys: &[Bytes]) -> Result<HashMap<Bytes, RawRow>, Error> {
         let mut distinct = keys.to_vec();
         distinct.sort_unstable();
         distinct.dedup();
-        let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(self.read_filter());
+        let filter = self.read_filter();
+        self.check_filter(&filter)?;
+        let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
         let mut rows = self.client.read_rows(&self.name, request);
         let mut stored = HashMap::new();
         while let Some(row) = rows.try_next().await? {
@@ -150,9 +165,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// Whether a row with this key exists. The server sends only the key.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -169,16 +184,18 @@ impl<K: TableKey, R> Table<K, R> {
     /// A dropped future cancels the read.
     pub async fn exists(&self, key: &K) -> Result<bool, Error> {
         self.ensure_checked().await?;
-        let one = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let live = self.schema.live_cells(now_micros());
+        let one = live.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let one = RowFilter::chain(one);
         Ok(self.client.read_row(&self.name, self.encode(key)?, Some(one)).await?.is_some())
     }
 
     /// Reads the row with this key as it is stored: every version of every column of every family.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let users = Client::embedded().table::<UserKey, User>("users");
@@ -214,9 +231,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// How many rows a plan selects.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -242,7 +259,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// Splits the table into partitions of about equal size: plans that together cover every row exactly once.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
     /// # type Event = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -297,46 +314,18 @@ impl<K: TableKey, R> Table<K, R> {
         Ok(starts)
     }
 
-    /// The same table, whose reads ask only for these columns. A row without any of them is `None`.
-    ///
-    /// ```
-    /// # use keyderive::{Client, RowKey};
-    /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, i64>;
-    /// # #[tokio::main(flavor = "current_thread")]
-    /// # async fn main() -> Result<(), keyderive::Error> {
-    /// let users = Client::embedded().table::<UserKey, User>("users");
-    /// users.create_if_absent().await?;
-    /// users.put(&UserKey { id: 7 }, &User::from([("age".into(), 42), ("visits".into(), 3)])).await?;
-    /// let user = users.columns(["age"]).get(&UserKey { id: 7 }).await?;
-    /// assert_eq!(user, Some(User::from([("age".into(), 42)])));
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// Columns are named as in all calls: `name`, `family:name`, and `family:` for all of a family. The bare name of a
-    /// family of the row type is an error of the reads.
-    ///
-    /// Only reads are narrowed. What they return is not the whole row: [`put`](Self::put) would delete the columns that it
-    /// lacks; [`merge`](Self::merge) and [`update`](Self::update) keep them.
-    #[must_use]
-    pub fn columns<Q: AsRef<[u8]>>(&self, columns: impl IntoIterator<Item = Q>) -> Self {
-        let paths = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        Self { projection: Projection::Named(paths), ..self.clone() }
-    }
-
     /// The same table, read and written as rows of another type, most often with a part of `R`'s fields.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// #[derive(Row)]
     /// struct User {
     ///     name: String,
     ///     portrait: String,
     /// }
     ///
-    /// #[derive(serde::Deserialize)]
+    /// #[derive(Row)]
     /// struct Name {
     ///     name: String,
     /// }
@@ -352,26 +341,22 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// If `S` is a struct, reads ask for the columns and families that it names, aliases too, and a row without any of
-    /// them is `None`. A map, or a struct with a flattened field, names none, so reads ask for all.
-    #[must_use]
-    pub fn rows_as<S: DeserializeOwned>(&self) -> Table<K, S> {
-        let mut table = self.clone().with_rows();
-        table.shape = Arc::new(Shape::of::<S>());
-        table.every_version = table.shape.has_versions();
-        table.projection = Projection::RowType;
-        table.check = self.check.again();
-        table
-    }
-
-    /// The same table, whose reads ask for every version of each column.
+    /// Reads ask for the columns and families of `S`, former names too, and a row without any of them is `None`. If `S` is a map,
+    /// reads ask for its family.
     ///
-    /// A row type with [`Versions`](crate::row::Versions) needs no such call. A struct with a flattened field does not say
-    /// what it has: without this call, its reads ask for the newest version of each column, and
-    /// [`create`](Self::create) keeps only that.
+    /// Where both types have a column, it must be stored the same way; otherwise calls of the table fail before anything is
+    /// sent.
     #[must_use]
-    pub fn every_version(&self) -> Self {
-        Self { every_version: true, check: self.check.again(), ..self.clone() }
+    pub fn rows_as<S: Row>(&self) -> Table<K, S> {
+        let mut table = self.clone().with_rows();
+        table.schema = S::SCHEMA;
+        table.every_version = S::SCHEMA.has_versions(None);
+        table.projection = Projection::RowType;
+        table.check = match self.schema.conflict_with(S::SCHEMA, &self.family) {
+            None => self.check.again(),
+            Some(conflict) => Check::Failed(Error::definition(&self.name, conflict)),
+        };
+        table
     }
 
     /// What the server sends of a row: the columns that are read, in as many versions as the row type reads.
@@ -380,33 +365,24 @@ impl<K: TableKey, R> Table<K, R> {
         RowFilter::chain(self.column_filter().into_iter().chain(newest))
     }
 
-    /// The filter for the columns to read; none if reads take all columns.
-    pub(super) fn column_filter(&self) -> Option<RowFilter> {
-        match &self.projection {
-            Projection::Everything => None,
-            Projection::RowType => self.row_type_columns(),
-            Projection::Named(paths) => Some(row::filter_of(&**paths, &self.family, &self.shape)),
-        }
+    /// Whether reads take some columns alone, whose filter says how many versions of each.
+    pub(super) fn is_selected(&self) -> bool {
+        matches!(self.projection, Projection::Selected(_))
     }
 
-    /// The filter for the columns that the row type names, and for the empty qualifier of their families, which marks a
-    /// row or a map without columns; none if it names none.
-    fn row_type_columns(&self) -> Option<RowFilter> {
-        let fields = self.shape.fields();
-        if fields.is_empty() {
-            return None;
-        }
-        let marker = [""];
-        let own = fields.iter().filter(|field| matches!(field.kind, FieldKind::Column { .. }));
-        let own = RowFilter::any_column(&*self.family, own.map(|field| field.name).chain(marker));
-        let families = fields.iter().filter_map(|field| match &field.kind {
-            FieldKind::Column { .. } => None,
-            FieldKind::Family { columns: None, .. } => Some(RowFilter::family(field.name)),
-            FieldKind::Family { columns: Some(columns), .. } => {
-                Some(RowFilter::any_column(field.name, columns.iter().copied().chain(marker)))
+    /// The filter for the columns to read, without expired cells; none if reads take all cells.
+    pub(super) fn column_filter(&self) -> Option<RowFilter> {
+        let now = now_micros();
+        match &self.projection {
+            Projection::Everything => self.schema.live_cells(now),
+            Projection::RowType => Some(self.schema.own_cells(&self.family, now)),
+            Projection::Selected(selection) => {
+                let mut columns = SelectedColumns::default();
+                selection.columns(&mut columns);
+                Some(columns.filter(self.schema, now))
             }
-        });
-        Some(RowFilter::interleave([own].into_iter().chain(families)))
+            Projection::Failed(refused) => Some(refused.clone()),
+        }
     }
 }
 
@@ -414,9 +390,11 @@ impl<K: TableKey, R> Table<K, R> {
 #[derive(Clone, Debug)]
 pub(super) enum Projection {
     Everything,
-    /// Those that the row type names.
+    /// Those of the row type.
     RowType,
-    Named(Arc<[Path]>),
+    Selected(Arc<dyn ErasedSelection>),
+    /// The selection names no column, and this filter is refused with its error.
+    Failed(RowFilter),
 }
 
 /// What a scan does with foreign rows: those whose keys are not of its key type, because they cannot be decoded, or have
@@ -452,16 +430,17 @@ pub enum OnUnreadable {
 /// Which rows a read has skipped so far: how many, and the first of them.
 ///
 /// ```
-/// use keyderive::{Client, OnUnreadable, RowKey};
+/// use keyderive::{Client, OnUnreadable, Row, RowKey};
 ///
 /// #[derive(RowKey, Debug)]
 /// struct PageKey {
 ///     url: String,
 /// }
 ///
-/// #[derive(serde::Serialize, serde::Deserialize, Debug)]
+/// #[derive(Row, Debug)]
 /// struct Page {
 ///     title: String,
+///     #[row(counter)]
 ///     views: i64,
 /// }
 ///
@@ -471,7 +450,7 @@ pub enum OnUnreadable {
 /// pages.create_if_absent().await?;
 /// pages.put(&PageKey { url: "/".into() }, &Page { title: "Home".into(), views: 41 }).await?;
 /// // An increment of a row that does not exist makes one of the counted column alone.
-/// pages.increment(&PageKey { url: "/gone".into() }, "views", 1).await?;
+/// pages.increment(&PageKey { url: "/gone".into() }, Page::VIEWS, 1).await?;
 ///
 /// let scan = pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
 /// let skipped = scan.skipped();

@@ -7,11 +7,10 @@ use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::task::{Context, Poll, ready};
 
 use futures_core::Stream;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use self::execution::{KeyFilter, ScanExecution, ScanOptions, TableCheck, Visited};
 use super::read::{LastRead, LogSkipped, OnForeign, OnUnreadable, Projection, Skipped};
@@ -19,7 +18,9 @@ use super::{DEFAULT_VERSIONS, Next, Table};
 use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
-use crate::row::{self, Path, RawCell, RawCells, RawRow, RowFilter, Shape, filter_of};
+use crate::row::{
+    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowFilter, RowSchema, now_micros,
+};
 
 /// How many rows are visited before other tasks have a turn.
 const ROWS_PER_TURN: u64 = 1024;
@@ -30,7 +31,7 @@ const ROWS_PER_TURN: u64 = 1024;
 /// merged. If a field left of the salt is not fixed, they come in one stream, in the order of the stored keys.
 #[must_use = "a scan reads nothing until it is streamed or collected"]
 pub struct Scan<K: TableKey, R> {
-    table: Table<K, R>,
+    pub(super) table: Table<K, R>,
     plan: Result<Plan<K>, PlanError>,
     limit: Option<u64>,
     reversed: bool,
@@ -44,8 +45,10 @@ pub struct Scan<K: TableKey, R> {
     /// How many versions of a column to read, if the caller set it.
     versions: Option<u32>,
     /// Whether to read all versions, if the caller set no number.
-    every_version: bool,
-    /// The filters that the server applies, in this order.
+    pub(super) every_version: bool,
+    /// The filters that keep or drop whole rows, before any that keeps some of their cells.
+    row_filters: Vec<RowFilter>,
+    /// The filters that the server applies then, in this order.
     filters: Vec<RowFilter>,
     /// The token of the page before.
     after: Option<String>,
@@ -66,6 +69,7 @@ impl<K: TableKey, R> Scan<K, R> {
             skip_foreign: false,
             keys_only: false,
             versions: None,
+            row_filters: Vec::new(),
             filters: Vec::new(),
             after: None,
         }
@@ -129,19 +133,41 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { log: Arc::clone(log), ..self }
     }
 
-    /// Reads only these columns: `name` of the table's family, `family:name` of another one, `family:` for all columns of
-    /// a family. The server does not send a row without any of them. Two calls narrow each other: if they name different
-    /// columns, no row is left.
-    pub fn columns<Q: AsRef<[u8]>>(self, columns: impl IntoIterator<Item = Q>) -> Self {
-        let paths: Vec<_> = columns.into_iter().map(|path| Path::new(path.as_ref().to_vec())).collect();
-        let columns = filter_of(&paths, &self.table.family, &self.table.shape);
-        self.filter(columns)
-    }
-
     /// Adds a filter that the server applies to each row, after earlier ones. The server does not send a row without a
     /// cell left.
     pub fn filter(mut self, filter: RowFilter) -> Self {
         self.filters.push(filter);
+        self
+    }
+
+    /// Returns only the rows that meet a condition, whole.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String, age: u32 }
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let adults = users.scan(UserKey::scan()).matching(User::AGE.at_least(18)).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The server evaluates it, by a condition filter, which Bigtable calls slow: it reads every row that the plan selects.
+    /// A second `matching` has to hold too. A condition with an error, such as a comparison with NaN, is an error of the scan.
+    pub fn matching(mut self, condition: Condition<R>) -> Self {
+        let schema = self.table.schema;
+        match condition.into_filter(schema, now_micros()) {
+            Ok((filter, is_negated)) => {
+                let holds = filter.unwrap_or_else(RowFilter::pass_all);
+                let (then, otherwise) = match is_negated {
+                    false => (RowFilter::pass_all(), RowFilter::block_all()),
+                    true => (RowFilter::block_all(), RowFilter::pass_all()),
+                };
+                self.row_filters.push(RowFilter::condition(holds, then, otherwise));
+            }
+            Err(error) => self.row_filters.push(RowFilter::of_no_column(&error)),
+        }
         self
     }
 
@@ -160,7 +186,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// [`latest`](Self::latest) or a filter says otherwise.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # type User = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -179,8 +205,14 @@ impl<K: TableKey, R> Scan<K, R> {
 
     /// The same scan with another row type.
     fn with_rows<S>(self) -> Scan<K, S> {
+        let table = self.table.clone().with_rows();
+        self.with_table(table)
+    }
+
+    /// The same scan of another handle.
+    pub(super) fn with_table<S>(self, table: Table<K, S>) -> Scan<K, S> {
         Scan {
-            table: self.table.with_rows(),
+            table,
             plan: self.plan,
             limit: self.limit,
             reversed: self.reversed,
@@ -192,6 +224,7 @@ impl<K: TableKey, R> Scan<K, R> {
             keys_only: self.keys_only,
             versions: self.versions,
             every_version: self.every_version,
+            row_filters: self.row_filters,
             filters: self.filters,
             after: self.after,
         }
@@ -231,7 +264,8 @@ impl<K: TableKey, R> Scan<K, R> {
     /// What the server sends of each row.
     fn read_filter(&self) -> RowFilter {
         let versions = self.versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
-        let read_filter = self.table.column_filter().into_iter().chain(self.filters.iter().cloned());
+        let rows = self.row_filters.iter().cloned();
+        let read_filter = rows.chain(self.table.column_filter()).chain(self.filters.iter().cloned());
         RowFilter::chain(read_filter.chain(versions.map(RowFilter::latest)))
     }
 
@@ -251,7 +285,7 @@ impl<K: TableKey, R> Scan<K, R> {
             versions: match self.versions {
                 Some(DEFAULT_VERSIONS) => None,
                 Some(versions) => Some(VersionsRead::Newest(versions)),
-                None => self.every_version.then_some(VersionsRead::All),
+                None => (self.every_version && !self.table.is_selected()).then_some(VersionsRead::All),
             },
             filters: self.filters(),
         }))
@@ -259,7 +293,7 @@ impl<K: TableKey, R> Scan<K, R> {
 
     fn filters(&self) -> Vec<String> {
         let columns = self.table.column_filter();
-        let read_filter = columns.iter().chain(&self.filters);
+        let read_filter = self.row_filters.iter().chain(&columns).chain(&self.filters);
         let mut filters: Vec<_> = read_filter.map(|filter| format!("at the server: {filter}")).collect();
         if self.key_filter.is_some() {
             filters.push("`filter_key`: rows are read, and dropped by their keys".to_owned());
@@ -309,13 +343,19 @@ impl<K: TableKey, R> Scan<K, R> {
                     .then(|| Box::pin(async move { table.ensure_checked().await }) as TableCheck)
             })
         });
-        Rows { table, execution: execution.map(Box::new).map_err(Some), skip_unreadable, log }
+        Rows {
+            table,
+            execution: execution.map(Box::new).map_err(Some),
+            skip_unreadable,
+            log,
+            compared: ComparedSchema::default(),
+        }
     }
 
     /// Runs the scan and collects its rows.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # type User = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -346,7 +386,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// its limit.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # use keyderive::row::RowFilter;
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # type User = std::collections::BTreeMap<String, i64>;
@@ -377,7 +417,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// Reads the next `rows` rows, where 0 counts as 1, and a token for the page after them.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # type User = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -426,7 +466,7 @@ impl<K: TableKey, R> Scan<K, R> {
     /// closure chooses the type of the row.
     ///
     /// ```
-    /// use keyderive::{Client, Error, RowKey};
+    /// use keyderive::{Client, Error, Row, RowKey};
     ///
     /// #[derive(RowKey)]
     /// struct ReadingKey {
@@ -441,7 +481,7 @@ impl<K: TableKey, R> Scan<K, R> {
     ///     at: u64,
     /// }
     ///
-    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// #[derive(Row)]
     /// struct Reading<'a> {
     ///     celsius: f64,
     ///     sensor: &'a str,
@@ -450,19 +490,19 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Error> {
     /// # let client = Client::embedded();
-    /// # client.table::<ReadingKey, ()>("readings").create_if_absent().await?;
-    /// # let lent = client.write_only_table::<ReadingKey, Reading<'_>>("readings");
+    /// # let lent = client.table::<ReadingKey, Reading<'_>>("readings");
+    /// # lent.create_if_absent().await?;
     /// # for at in 0..3 {
     /// #     let key = ReadingKey { station: "north".into(), at };
     /// #     lent.put(&key, &Reading { celsius: 20.5, sensor: "a" }).await?;
     /// # }
     /// let readings = client.table::<ReadingKey, OwnedReading>("readings");
-    /// # #[derive(serde::Deserialize)] struct OwnedReading { celsius: f64, sensor: String }
+    /// # #[derive(Row)] struct OwnedReading { celsius: f64, sensor: String }
     /// let mut sum = 0.0;
     /// let rows = readings
     ///     .scan(ReadingKey::scan())
     ///     .visit::<LentKey<'_>, Error>(|key, row| {
-    ///         let reading: Reading<'_> = row.read()?;
+    ///         let reading = row.read::<Reading<'_>>()?;
     ///         if key.station == "north" && reading.sensor == "a" {
     ///             sum += reading.celsius;
     ///         }
@@ -543,7 +583,8 @@ pub struct Page<T> {
     pub next: Option<String>,
 }
 
-/// What a scan makes of a row: its key and an `R` by serde, its key and the [`RawRow`] as stored, or the key alone.
+/// What a scan makes of a row: its key and an `R`, its key and some columns, its key and the [`RawRow`] as stored, or the key
+/// alone.
 pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
@@ -563,12 +604,13 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
 mod sealed {
     pub trait Sealed {}
 
-    impl<R: serde::de::DeserializeOwned> Sealed for R {}
+    impl<R: crate::row::OwnedRow> Sealed for R {}
+    impl<T> Sealed for crate::table::Selected<T> {}
     impl Sealed for super::KeyOnly {}
     impl Sealed for super::RawRow {}
 }
 
-impl<K: TableKey, R: DeserializeOwned> ReadRow<K> for R {
+impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
     fn filter(read_filter: RowFilter) -> RowFilter {
@@ -611,7 +653,7 @@ impl<K: TableKey> ReadRow<K> for RawRow {
 /// The rows of a scan, in the scan's order: a [`Stream`], and [`next`](Self::next) for callers without that trait.
 ///
 /// ```
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
 /// # type User = std::collections::BTreeMap<String, i64>;
 /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -637,6 +679,8 @@ pub struct Rows<K: TableKey, R> {
     execution: Result<Box<ScanExecution<K>>, Option<Error>>,
     skip_unreadable: bool,
     log: Arc<LogSkipped>,
+    /// The row type that `visit` has read last.
+    compared: ComparedSchema,
 }
 
 /// Nothing in it is pinned: the scan is in a box, and keys are only moved.
@@ -713,7 +757,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         if !ready!(self.poll_next_row(cx)?) {
             return Poll::Ready(Ok(passed));
         }
-        let Self { table, execution: Ok(execution), skip_unreadable, log } = self else {
+        let Self { table, execution: Ok(execution), skip_unreadable, log, compared } = self else {
             return Poll::Ready(Ok(passed));
         };
         let mut refused = None;
@@ -722,7 +766,8 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             let last_read = skip_unreadable.then(LastRead::default);
             let visited = match B::decode(row.key()) {
                 // `visit` is called in the match, so that the key is not moved into a variable of its own.
-                Ok(key) => visit(key, RowRef::new(row, table, last_read.as_ref())).map_err(VisitError::Visit),
+                Ok(key) => visit(key, RowRef::new(row, table, compared, last_read.as_ref()))
+                    .map_err(VisitError::Visit),
                 Err(error) => Err(VisitError::Key(Error::foreign(&table.name, error))),
             };
             refused = visited.err();
@@ -786,31 +831,42 @@ pub struct RowRef<'a> {
     row: &'a RawRow,
     table: &'a str,
     family: &'a str,
-    shape: &'a Shape,
+    /// That of the table's row type.
+    schema: &'static RowSchema,
+    compared: &'a ComparedSchema,
     /// Notes that the row could not be read, if such rows are skipped.
     last_read: Option<&'a LastRead>,
 }
 
 impl<'a> RowRef<'a> {
-    fn new<K, R>(row: &'a RawRow, table: &'a Table<K, R>, last_read: Option<&'a LastRead>) -> Self {
-        Self { row, table: &table.name, family: &table.family, shape: &table.shape, last_read }
+    fn new<K, R>(
+        row: &'a RawRow,
+        table: &'a Table<K, R>,
+        compared: &'a ComparedSchema,
+        last_read: Option<&'a LastRead>,
+    ) -> Self {
+        Self { row, table: &table.name, family: &table.family, schema: table.schema, compared, last_read }
     }
 
-    /// Decodes the row by serde, as any type that reads the table's columns. Its strings and bytes may be borrowed.
+    /// Decodes the row as any type that reads the table's columns. Its text and bytes may be borrowed.
     ///
-    /// The table's row type, not `S`, decides which fields are families and which columns are read in all versions: a
-    /// family that only `S` has is an error, and [`Versions`](crate::row::Versions) that only `S` has hold the newest
-    /// version. [`Table::rows_as`] gives the table another, owned row type, whose scans can be read as one that borrows.
+    /// The table's row type decides how many versions of a column are read: [`Versions`](crate::row::Versions) that only `S` has
+    /// hold the newest version. [`Table::rows_as`] gives the table another row type.
     ///
-    /// `&str` and `&[u8]` borrow without an attribute; inside an `Option`, a map or a `Cow` they need
-    /// `#[serde(borrow)]`. Text inside JSON that has escapes cannot be borrowed: `Cow<'_, str>` takes both.
+    /// A column that both types have must be stored in a way that `S` reads: an integer of fewer bits, or the name of a variant as
+    /// text. Otherwise the call fails, before it decodes the first row.
     ///
     /// # Errors
     /// If the stored columns are not an `S`: [`Scan::visit`] says what happens to such a row. A scan of
     /// [keys alone](Scan::keys_only) has no values.
-    pub fn read<S: Deserialize<'a>>(self) -> Result<S, Error> {
-        let read = row::from_row(self.row, self.family, self.shape)
-            .map_err(|error| Error::row(self.table, self.row.key(), error));
+    pub fn read<S: Row>(self) -> Result<S::Decoded<'a>, Error> {
+        if !self.compared.is_same(S::SCHEMA) {
+            self.compared
+                .compare(self.schema, S::SCHEMA, self.family)
+                .map_err(|text| Error::definition(self.table, text))?;
+        }
+        let read = S::decode(RowCells::new(self.row, self.family))
+            .map_err(|error| Error::row(self.table, self.row.key(), error.of_row(self.row)));
         if let Some(last_read) = self.last_read {
             last_read.note(&read);
         }
@@ -839,6 +895,25 @@ impl<'a> RowRef<'a> {
     #[must_use]
     pub fn to_row(self) -> RawRow {
         self.row.clone()
+    }
+}
+
+/// The row type that rows of a scan were last read as, and that fits the table's row type.
+#[derive(Debug, Default)]
+struct ComparedSchema(AtomicPtr<RowSchema>);
+
+impl ComparedSchema {
+    #[inline]
+    fn is_same(&self, schema: &'static RowSchema) -> bool {
+        std::ptr::eq(self.0.load(Ordering::Relaxed), schema)
+    }
+
+    /// Fails if both types have a column that they store in different ways.
+    #[cold]
+    fn compare(&self, own: &RowSchema, other: &'static RowSchema, family: &str) -> Result<(), String> {
+        own.conflict_with(other, family).map_or(Ok(()), Err)?;
+        self.0.store(std::ptr::from_ref(other).cast_mut(), Ordering::Relaxed);
+        Ok(())
     }
 }
 

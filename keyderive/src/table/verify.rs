@@ -177,7 +177,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn verify(&self) -> Verify<K> {
         let expected = Expected {
             families: self.families(),
-            declared_rules: Vec::new(),
+            declared_rules: self.ruled_families(),
             versioned: self.versioned_families(),
             schema: K::row_key_schema().ok().map(|schema| (&schema).into()),
             marker: false,
@@ -301,6 +301,7 @@ impl<K: TableKey, R> Table<K, R> {
         match &self.check {
             Check::At(version) => version.load(Ordering::Relaxed) == self.client.info_version(),
             Check::Off => true,
+            Check::Failed(_) => false,
         }
     }
 
@@ -320,7 +321,10 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     async fn check_table(&self) -> Result<(), Error> {
-        check_reserved(&self.name, self.family_names().map(|(name, _)| name))?;
+        if let Check::Failed(error) = &self.check {
+            return Err(error.clone());
+        }
+        check_reserved(&self.name, self.family_names())?;
         let Some((version, info)) = self.client.cached_info(&self.name).await? else { return Ok(()) };
         self.compare(&info)?;
         if let Check::At(checked) = &self.check {
@@ -332,13 +336,6 @@ impl<K: TableKey, R> Table<K, R> {
     fn compare(&self, info: &TableInfo) -> Result<(), Error> {
         if voucher_status::<K>(info)? == VoucherStatus::OtherTags {
             return Err(unvouched::<K>(info));
-        }
-        let fits_row_type = |(name, all_versions): (&str, bool)| {
-            let found = info.family(name);
-            found.is_some_and(|found| found.is_of_bytes() && !(all_versions && found.gc_rule().keeps_one()))
-        };
-        if self.family_names().all(fits_row_type) {
-            return Ok(());
         }
         let families = self.families();
         check_families(info, &families)?;
@@ -353,6 +350,8 @@ pub(super) enum Check {
     /// The version of the client's schema cache at the last check; 0 before the first.
     At(Arc<AtomicU64>),
     Off,
+    /// The handle reads rows of a type that does not fit the table's.
+    Failed(Error),
 }
 
 impl Check {
@@ -365,6 +364,7 @@ impl Check {
         match self {
             Self::At(_) => Self::pending(),
             Self::Off => Self::Off,
+            Self::Failed(error) => Self::Failed(error.clone()),
         }
     }
 }

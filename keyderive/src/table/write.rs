@@ -14,14 +14,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use rapidhash::v3::{RapidSecrets, rapidhash_v3_nano_inline};
-use serde::Serialize;
 
 use super::{OnForeign, Table};
 use crate::client::{Batch, Entry, Error, ExplicitTimestamp, Family, Mutations, REQUEST_BYTES};
 use crate::key::TableKey;
 use crate::plan::{IntoPlan, Plan};
 use crate::row::{
-    self, Condition, Mutation, MutationList, Path, RawRow, ReadModifyWrite, RowError, RowFilter, Sink, Write,
+    self, Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
+    ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList, Name, Place,
+    RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowWriter, SERVER_TIME, Settable, SettableAt, Sink,
+    check_kind, check_timestamp,
 };
 
 /// How many rows a request deletes.
@@ -31,9 +33,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// Makes the row with this key equal to `row`, in one atomic request.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -65,7 +67,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// If the future is dropped, the row is put whole or not at all, perhaps later.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
         self.ensure_checked().await?;
         self.mutate(self.entry(key, row)?).await
@@ -74,9 +76,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// Writes a row with a new key, at the least cost: sets what is present, and deletes nothing.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -96,7 +98,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// As `put`.
     pub async fn insert(&self, key: &K, row: &R) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
         self.merge(key, row).await
     }
@@ -107,9 +109,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// created with these columns alone.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// #[derive(serde::Serialize, serde::Deserialize, Debug, Default, PartialEq)]
+    /// #[derive(Row, Debug, Default, PartialEq)]
     /// struct User {
     ///     name: Option<String>,
     ///     age: Option<u32>,
@@ -138,11 +140,11 @@ impl<K: TableKey, R> Table<K, R> {
     /// As `put`.
     pub async fn merge(&self, key: &K, row: &R) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
         self.ensure_checked().await?;
         let mut entry = Entry::default();
-        self.encode_row(&mut entry, key, row, self.writing(true))?;
+        self.encode_row(&mut entry, key, row, true)?;
         self.mutate(entry).await
     }
 
@@ -153,11 +155,11 @@ impl<K: TableKey, R> Table<K, R> {
     /// pass rows that arrive one by one to a [`writer`](Self::writer).
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// let users = Client::embedded().table::<UserKey, User>("users");
     /// users.create_if_absent().await?;
     /// let rows = (0..1000).map(|id| (UserKey { id }, User { age: 42 }));
@@ -177,7 +179,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn put_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
-        R: Serialize,
+        R: Row,
     {
         self.write_all(rows.into_iter(), false)
     }
@@ -192,7 +194,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn merge_all<'a, I>(&'a self, rows: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
     where
         I: IntoIterator<Item: Borrow<(K, R)>, IntoIter: Send + 'a>,
-        R: Serialize,
+        R: Row,
     {
         self.write_all(rows.into_iter(), true)
     }
@@ -200,9 +202,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// Deletes the row with this key; a missing row is no error.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -230,7 +232,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// Deletes exactly the rows that a plan selects; returns how many.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct EventKey { user_id: String, #[reverse_ts] at: u64 }
     /// # type Event = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -266,7 +268,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// be dropped or not.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] #[salt(range = 4, over = "user_id")] struct EventKey { user_id: String, at: u64 }
     /// # type Event = std::collections::BTreeMap<String, i64>;
     /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
@@ -311,14 +313,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// Changes some columns of a row, and leaves the others as they are.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # use std::collections::BTreeMap;
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// #[derive(serde::Serialize, serde::Deserialize, Debug, PartialEq)]
+    /// #[derive(Row, Debug, PartialEq)]
     /// struct User {
     ///     name: String,
     ///     email: Option<String>,
-    ///     visits: BTreeMap<String, u64>, // a family: a column for each day
+    ///     #[row(family)]
+    ///     visits: BTreeMap<String, u64>, // a column for each day
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -328,7 +331,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// let (key, email) = (UserKey { id: 7 }, Some("corrie@example.com".to_owned()));
     /// users.put(&key, &User { name: "Corrie".into(), email, visits: BTreeMap::new() }).await?;
     ///
-    /// users.update(&key).set("name", "Cornelia").delete("email").set("visits:2026-05-01", &3).await?;
+    /// let visits = User::VISITS.at("2026-05-01");
+    /// users.update(&key).set(User::NAME, "Cornelia").clear(User::EMAIL).set(visits, 3).await?;
     ///
     /// let visits = BTreeMap::from([("2026-05-01".into(), 3)]);
     /// assert_eq!(users.get(&key).await?, Some(User { name: "Cornelia".into(), email: None, visits }));
@@ -344,20 +348,68 @@ impl<K: TableKey, R> Table<K, R> {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
     }
 
-    /// Adds to an integer column of a row, `name` or `family:name`; returns the sum. A missing column counts as 0, and a
-    /// missing row is created.
+    /// [Updates](Self::update) of many rows, in requests of about 1 MiB, one after the other.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct PageKey { url: String }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Page { visits: i64 }
+    /// use keyderive::row::Sum;
+    ///
+    /// #[derive(Row)]
+    /// struct Page {
+    ///     title: Option<String>,
+    ///     #[row(family = "sums")]
+    ///     views: Sum,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let urls = ["/", "/about", "/"];
+    /// let views = urls.map(|url| pages.update(&PageKey { url: url.into() }).add(Page::VIEWS, 1));
+    /// pages.update_all(views).await?;
+    /// let home = pages.get(&PageKey { url: "/".into() }).await?.unwrap();
+    /// assert_eq!(home.views.get(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Each row is updated whole, request by request in the order given. After an error earlier requests are applied, and rows of
+    /// the failed one may be. An update without changes is an error.
+    ///
+    /// # Errors
+    /// For the first update with an error, with its index in the input, after the updates before it were sent; for the first row
+    /// that the server rejects, with its key.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, some of the rows are updated, each whole or not at all, perhaps later.
+    pub fn update_all<'a, I>(&'a self, updates: I) -> impl Future<Output = Result<(), Error>> + Send + 'a
+    where
+        I: IntoIterator<Item = Update<K, R>, IntoIter: Send + 'a>,
+    {
+        let mut updates = updates.into_iter().enumerate();
+        self.write_entries(move |entry| {
+            let (index, update) = updates.next()?;
+            Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
+        })
+    }
+
+    /// Adds to a counter of a row; returns the sum. An absent column counts as 0, and a missing row is created.
+    ///
+    /// A counter is a field with `#[row(counter)]`, or an entry of a map of `i64`.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// # #[derive(Row)] struct Page { #[row(counter)] visits: i64 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let pages = Client::embedded().table::<PageKey, Page>("pages");
     /// pages.create_if_absent().await?;
     /// let home = PageKey { url: "/".into() };
-    /// assert_eq!(pages.increment(&home, "visits", 1).await?, 1);
-    /// assert_eq!(pages.increment(&home, "visits", 41).await?, 42);
+    /// assert_eq!(pages.increment(&home, Page::VISITS, 1).await?, 1);
+    /// assert_eq!(pages.increment(&home, Page::VISITS, 41).await?, 42);
     /// assert_eq!(pages.get(&home).await?.map(|page| page.visits), Some(42));
     /// # Ok(())
     /// # }
@@ -367,8 +419,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`is_outcome_unknown`](Error::is_outcome_unknown), the same call may count twice. A sum that overflows wraps around.
     ///
     /// A row that is missing, or was deleted meanwhile, is created with this column alone; reads can
-    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of a row type with this column overwrites the count:
-    /// keep counters in a row type of their own, in the same table or in another.
+    /// [skip](crate::Scan::on_unreadable) rows that lack others. A `put` of the row overwrites the count: keep counters
+    /// in a row type of their own, in the same table or in another, or use a [`Sum`](crate::row::Sum), which `put` leaves alone.
     ///
     /// # Errors
     /// When the key cannot be encoded, the column does not hold 8 bytes, or the write fails. Bigtable takes any 8 bytes as an
@@ -376,7 +428,10 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the amount is added or not, perhaps later.
-    pub async fn increment(&self, key: &K, column: &str, amount: i64) -> Result<i64, Error> {
+    pub async fn increment<C: ColumnRef<R>>(&self, key: &K, column: C, amount: i64) -> Result<i64, Error>
+    where
+        C::Type: Countable,
+    {
         let (key, value) = self.modify(key).increment(column, amount).send_one().await?;
         let value: Result<[u8; 8], _> = value.as_ref().try_into();
         value
@@ -384,20 +439,20 @@ impl<K: TableKey, R> Table<K, R> {
             .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
     }
 
-    /// Appends bytes to a column of a row, `name` or `family:name`; returns the new value. A missing column counts as empty,
-    /// and a missing row is created.
+    /// Appends bytes to a column of a row, of text or bytes; returns the new value. An absent column counts as empty, and a
+    /// missing row is created.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # type User = std::collections::BTreeMap<String, String>;
+    /// # #[derive(Row)] struct User { log: Option<String> }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
     /// # users.create_if_absent().await?;
     /// let key = UserKey { id: 7 };
-    /// users.append(&key, "log", "in ").await?;
-    /// assert_eq!(users.append(&key, "log", "out ").await?, "in out ");
+    /// users.append(&key, User::LOG, "in ").await?;
+    /// assert_eq!(users.append(&key, User::LOG, "out ").await?, "in out ");
     /// # Ok(())
     /// # }
     /// ```
@@ -409,7 +464,15 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the bytes are appended or not, perhaps later.
-    pub async fn append(&self, key: &K, column: &str, value: impl Into<Bytes>) -> Result<Bytes, Error> {
+    pub async fn append<C: ColumnRef<R>>(
+        &self,
+        key: &K,
+        column: C,
+        value: impl Into<Bytes>,
+    ) -> Result<Bytes, Error>
+    where
+        C::Type: Appendable,
+    {
         self.modify(key).append(column, value).send_one().await.map(|(_, value)| value)
     }
 
@@ -417,13 +480,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`append`](Self::append) are for one.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # use std::collections::BTreeMap;
     /// # #[derive(RowKey)] struct PageKey { url: String }
-    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// #[derive(Row)]
     /// struct Page {
+    ///     #[row(counter)]
     ///     visits: i64,
-    ///     daily: BTreeMap<String, i64>, // a family: a column for each day
+    ///     #[row(family)]
+    ///     daily: BTreeMap<String, i64>, // a column for each day
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")]
@@ -431,7 +496,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// let pages = Client::embedded().table::<PageKey, Page>("pages");
     /// pages.create_if_absent().await?;
     /// let home = PageKey { url: "/".into() };
-    /// let changed = pages.modify(&home).increment("visits", 1).increment("daily:2026-05-01", 1).await?;
+    /// let changed = pages.modify(&home).increment(Page::VISITS, 1).increment(Page::DAILY.at("2026-05-01"), 1).await?;
     /// assert_eq!(changed.cells().len(), 2);
     /// let page = pages.get(&home).await?.unwrap();
     /// assert_eq!((page.visits, page.daily["2026-05-01"]), (1, 1));
@@ -447,16 +512,15 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), if the row meets a condition; returns whether it did.
     ///
     /// ```
-    /// use keyderive::row::Condition;
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct JobKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct Job { owner: String }
+    /// # #[derive(Row)] struct Job { owner: String }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// let jobs = Client::embedded().table::<JobKey, Job>("jobs");
     /// jobs.create_if_absent().await?;
     /// let (key, job) = (JobKey { id: 7 }, Job { owner: "alice".into() });
-    /// let unclaimed = || Condition::column_exists("owner").not();
+    /// let unclaimed = || Job::OWNER.absent();
     /// assert!(jobs.put_if(&key, &job, unclaimed()).await?);
     /// assert!(!jobs.put_if(&key, &job, unclaimed()).await?);
     /// # Ok(())
@@ -474,28 +538,26 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the row is written or not, perhaps later; the condition still guards the write.
-    pub async fn put_if(&self, key: &K, row: &R, condition: Condition) -> Result<bool, Error>
+    pub async fn put_if(&self, key: &K, row: &R, condition: Condition<R>) -> Result<bool, Error>
     where
-        R: Serialize,
+        R: Row,
     {
-        self.write_if(key, row, self.writing(false), condition).await
+        self.write_if(key, row, false, condition).await
     }
 
     /// [`delete`](Self::delete), if the row meets a condition; returns whether it did.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
     /// # users.create_if_absent().await?;
-    /// use keyderive::row::Condition;
-    ///
     /// let key = UserKey { id: 7 };
     /// users.put(&key, &User { age: 42 }).await?;
-    /// assert!(!users.delete_if(&key, Condition::column_equals("age", &17)).await?);
+    /// assert!(!users.delete_if(&key, User::AGE.equals(17)).await?);
     /// # Ok(())
     /// # }
     /// ```
@@ -507,7 +569,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// As `put_if`.
-    pub async fn delete_if(&self, key: &K, condition: Condition) -> Result<bool, Error> {
+    pub async fn delete_if(&self, key: &K, condition: Condition<R>) -> Result<bool, Error> {
         self.ensure_checked().await?;
         self.mutate_if(self.encode(key)?, Mutation::delete_row().into(), condition).await
     }
@@ -515,9 +577,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// [`put`](Self::put), if no row has this key; returns whether none had.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -539,24 +601,18 @@ impl<K: TableKey, R> Table<K, R> {
     /// As `put_if`.
     pub async fn put_if_absent(&self, key: &K, row: &R) -> Result<bool, Error>
     where
-        R: Serialize,
+        R: Row,
     {
-        self.write_if(key, row, self.writing(true), Condition::row_exists().not()).await
+        self.write_if(key, row, true, Condition::row_exists().not()).await
     }
 
-    async fn write_if(
-        &self,
-        key: &K,
-        row: &R,
-        writing: Write<'_>,
-        condition: Condition,
-    ) -> Result<bool, Error>
+    async fn write_if(&self, key: &K, row: &R, merges: bool, condition: Condition<R>) -> Result<bool, Error>
     where
-        R: Serialize,
+        R: Row,
     {
         self.ensure_checked().await?;
         let (key, mut mutations) = (self.encode(key)?, MutationList::default());
-        let written = mutations.write(|sink| row::write_row(row, writing, sink));
+        let written = mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
         written.map_err(|error| Error::row(&self.name, &key, error))?;
         self.mutate_if(key, mutations, condition).await
     }
@@ -565,11 +621,11 @@ impl<K: TableKey, R> Table<K, R> {
         &self,
         key: Bytes,
         mut mutations: MutationList,
-        condition: Condition,
+        condition: Condition<R>,
     ) -> Result<bool, Error> {
-        let compared = condition.compared_version(&self.family);
+        let compared = condition.compared_versions();
         let (filter, negated) = self.condition(&key, condition)?;
-        if let Some(compared) = compared {
+        for compared in compared {
             // A newer version must replace the compared one, or a second writer would meet the same condition.
             mutations.supersede(&compared).map_err(|error| Error::row(&self.name, &key, error))?;
         }
@@ -582,15 +638,15 @@ impl<K: TableKey, R> Table<K, R> {
     }
 
     /// Whether the row meets a condition, for an update without changes.
-    async fn meets(&self, key: Bytes, condition: Condition) -> Result<bool, Error> {
+    async fn meets(&self, key: Bytes, condition: Condition<R>) -> Result<bool, Error> {
         let (filter, negated) = self.condition(&key, condition)?;
         let one = filter.into_iter().chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
         let row = self.client.read_row(&self.name, key, Some(RowFilter::chain(one))).await?;
         Ok(row.is_some() != negated)
     }
 
-    fn condition(&self, key: &Bytes, condition: Condition) -> Result<(Option<RowFilter>, bool), Error> {
-        let filter = condition.into_filter(&self.family, &self.shape);
+    fn condition(&self, key: &Bytes, condition: Condition<R>) -> Result<(Option<RowFilter>, bool), Error> {
+        let filter = condition.into_filter(self.schema, row::now_micros());
         filter.map_err(|error| Error::row(&self.name, key, error))
     }
 }
@@ -598,19 +654,26 @@ impl<K: TableKey, R> Table<K, R> {
 impl<K: TableKey, R> Table<K, R> {
     async fn write_all(&self, rows: impl Iterator<Item: Borrow<(K, R)>>, merges: bool) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
+        let mut rows = rows.enumerate();
+        self.write_entries(|entry| {
+            let (index, pair) = rows.next()?;
+            let (key, row): &(K, R) = Borrow::borrow(&pair);
+            Some(self.encode_row(entry, key, row, merges).map_err(|error| Error::input(index, error)))
+        })
+        .await
+    }
+
+    /// Sends the entries that `next` fills, one by one, in requests of some size, one after the other.
+    async fn write_entries(
+        &self,
+        mut next: impl FnMut(&mut Entry) -> Option<Result<(), Error>>,
+    ) -> Result<(), Error> {
         self.ensure_checked().await?;
         let (mut batch, mut entry) = (Batch::default(), Entry::default());
         let mut keys = BatchKeys::new();
-        let mut rows = rows.enumerate();
-        // A row is encoded within one call of this closure, so that none is held across an await.
-        let writing = self.writing(merges);
-        let mut next = |entry: &mut Entry| {
-            let (index, pair) = rows.next()?;
-            let (key, row): &(K, R) = Borrow::borrow(&pair);
-            Some(self.encode_row(entry, key, row, writing).map_err(|error| Error::input(index, error)))
-        };
+        // An entry is filled within one call, so that no row is held across an await.
         while let Some(filled) = next(&mut entry) {
             let filled = filled.and_then(|()| {
                 let checked = entry.check(&self.name);
@@ -652,27 +715,22 @@ impl<K: TableKey, R> Table<K, R> {
     /// The entry that [`put`](Self::put) writes.
     pub(super) fn entry(&self, key: &K, row: &R) -> Result<Entry, Error>
     where
-        R: Serialize,
+        R: Row,
     {
         let mut entry = Entry::default();
-        self.encode_row(&mut entry, key, row, self.writing(false))?;
+        self.encode_row(&mut entry, key, row, false)?;
         Ok(entry)
     }
 
     /// Encodes a row into an entry. If only the row fails, the entry holds the key.
-    pub(super) fn encode_row(
-        &self,
-        entry: &mut Entry,
-        key: &K,
-        row: &R,
-        writing: Write<'_>,
-    ) -> Result<(), Error>
+    pub(super) fn encode_row(&self, entry: &mut Entry, key: &K, row: &R, merges: bool) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
         entry.clear();
         self.encode_into(key, &mut entry.key)?;
-        let written = entry.mutations.write(|sink| row::write_row(row, writing, sink));
+        let written =
+            entry.mutations.write(|sink| row.encode(&mut RowWriter::new(sink, &self.family, merges)));
         written.map_err(|error| Error::row(&self.name, &Bytes::copy_from_slice(&entry.key), error))?;
         self.check_explicit_timestamps(&entry.key, &entry.mutations)
     }
@@ -703,11 +761,6 @@ impl<K: TableKey, R> Table<K, R> {
             }
         }
         Ok(())
-    }
-
-    /// How to write rows: delete absent fields, or leave what is stored if `merges`.
-    pub(super) fn writing(&self, merges: bool) -> Write<'_> {
-        Write { family: &self.family, shape: &self.shape, merges }
     }
 
     async fn delete_batch(&self, batch: &mut Batch) -> Result<u64, Error> {
@@ -757,69 +810,185 @@ pub struct Update<K, R> {
     fault: Option<RowError>,
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "values and references to them are both `CellValue`s")]
 impl<K: TableKey, R> Update<K, R> {
-    /// Sets a field, as [`put`](Table::put) does: `name` is a field of the row, a column of the table's family or, if the value
-    /// is a struct or a map, a family; `family:name` is a column of another family. `None` deletes it.
+    /// Sets a column to a value, at the server's time.
     ///
-    /// The value must have the field's type, which is not checked: `&3` for an `f64` is stored as an integer, whose eight
-    /// bytes are read as another number. Setting a family to a value that is neither struct nor map is an error, and so is
-    /// setting a column to one.
-    pub fn set<V: Serialize + ?Sized>(self, path: &str, value: &V) -> Self {
-        let table = self.table.clone();
-        self.changed(|sink| {
-            let place = Path::new(path.to_owned());
-            let (family, column) = place.one(&table.family)?;
-            match place.is_own() {
-                true => row::write_field(path, value, table.writing(false), sink),
-                false => row::write_column(&family, &column, value, table.writing(false), sink),
+    /// A former name of the column is deleted, so that its value does not return. So are the other versions of a column of
+    /// [`Timestamped`](crate::row::Timestamped) values, of which a newer one would hide this one.
+    pub fn set<C: ColumnRef<R>, V>(self, column: C, value: V) -> Self
+    where
+        C::Type: Settable,
+        V: CellValue<<C::Type as ColumnType>::Cell>,
+    {
+        self.changed(column, |place, sink| {
+            let is_settable = |kind: ColumnKind| !kind.is_aggregate() && !kind.reads_versions();
+            check_kind(
+                &place,
+                is_settable,
+                "cannot be set; `add` to an aggregate, `add_version` to versions",
+            )?;
+            delete_former(&place, sink);
+            if place.kind == ColumnKind::Timestamped {
+                sink.delete_column(&place.family, &place.qualifier);
             }
+            encode(&place, SERVER_TIME, sink, |out| value.encode_value(place.stored, out))
         })
     }
 
-    /// Deletes a field of the row: `name` is a column of the table's family, or a family of the row type; `family:name` is a
-    /// column of another family; `family:` is a family with all its columns.
-    pub fn delete(self, path: &str) -> Self {
-        let table = self.table.clone();
-        self.changed(|sink| {
-            let place = Path::new(path.to_owned());
-            place.has_family(&table.family)?;
-            let Some(column) = place.column() else {
-                sink.delete_family(place.family(&table.family));
-                return Ok(());
-            };
-            place.one(&table.family)?;
-            match place.is_own() {
-                true => row::write_field(path, &None::<()>, table.writing(false), sink),
-                false => {
-                    sink.delete_column(place.family(&table.family), column);
-                    Ok(())
-                }
-            }
+    /// Sets a column of [`Timestamped`](crate::row::Timestamped) values to a value with a time of its own, in microseconds since
+    /// the epoch. The other versions are deleted.
+    pub fn set_at<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
+    where
+        C::Type: SettableAt,
+        V: CellValue<<C::Type as ColumnType>::Cell>,
+    {
+        self.changed(column, |place, sink| {
+            check_timestamp(timestamp_micros).map_err(|error| RowError::cell(place.name(), error))?;
+            delete_former(&place, sink);
+            sink.delete_column(&place.family, &place.qualifier);
+            encode(&place, timestamp_micros, sink, |out| value.encode_value(place.stored, out))
         })
     }
 
-    fn changed(mut self, change: impl FnOnce(&mut dyn Sink) -> Result<(), RowError>) -> Self {
-        if let Err(error) = self.mutations.write(change) {
-            self.fault.get_or_insert(error);
+    /// Sets a column if there is a value, and clears it if there is none.
+    pub fn set_or_clear<C: ColumnRef<R>, V>(self, column: C, value: Option<V>) -> Self
+    where
+        C::Type: Settable + Clearable,
+        V: CellValue<<C::Type as ColumnType>::Cell>,
+    {
+        match value {
+            Some(value) => self.set(column, value),
+            None => self.clear(column),
+        }
+    }
+
+    /// Deletes every version of a column, and of its former names.
+    pub fn clear<C: ColumnRef<R>>(self, column: C) -> Self
+    where
+        C::Type: Clearable,
+    {
+        self.changed(column, |place, sink| {
+            let is_clearable = |_| !place.is_required;
+            check_kind(
+                &place,
+                is_clearable,
+                "cannot be cleared: a row without it can no longer be read; delete the row",
+            )?;
+            delete_former(&place, sink);
+            sink.delete_column(&place.family, &place.qualifier);
+            Ok(())
+        })
+    }
+
+    /// Deletes every column of a family from the row, also those that the row type does not name.
+    pub fn clear_family<F: FamilyRef<R>>(mut self, family: F) -> Self {
+        let cleared = self.mutations.write(|sink| {
+            sink.delete_family(family.name());
+            Ok(())
+        });
+        self.note(cleared);
+        self
+    }
+
+    /// Adds a version with a time of its own, in microseconds since the epoch, to a column that keeps its versions.
+    ///
+    /// Bigtable stores whole milliseconds from 0 on. A version of the same time is replaced.
+    pub fn add_version<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
+    where
+        C::Type: History,
+        V: CellValue<<C::Type as ColumnType>::Cell>,
+    {
+        self.changed(column, |place, sink| {
+            check_kind(&place, |kind| kind == ColumnKind::Versions, "keeps one version; `set` it")?;
+            check_timestamp(timestamp_micros).map_err(|error| RowError::cell(place.name(), error))?;
+            encode(&place, timestamp_micros, sink, |out| value.encode_value(place.stored, out))
+        })
+    }
+
+    /// Adds to an aggregate: to the sum, or to what the least or greatest value is of.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// use keyderive::row::Sum;
+    ///
+    /// #[derive(Row)]
+    /// struct Page {
+    ///     title: Option<String>,
+    ///     #[row(family = "sums")]
+    ///     views: Sum,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let home = PageKey { url: "/".into() };
+    /// pages.update(&home).set(Page::TITLE, "Home").add(Page::VIEWS, 1).await?;
+    /// pages.update(&home).add(Page::VIEWS, 41).await?;
+    /// assert_eq!(pages.get(&home).await?.unwrap().views.get(), 42);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn add<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
+    where
+        C::Type: Addable,
+    {
+        self.added(column, 0, amount)
+    }
+
+    /// Adds to the aggregate of the window of time that a time is in, in microseconds since the epoch.
+    pub fn add_at<C: ColumnRef<R>>(self, column: C, timestamp_micros: i64, amount: i64) -> Self
+    where
+        C::Type: AddableAt,
+    {
+        self.added(column, timestamp_micros, amount)
+    }
+
+    fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
+        match column.place().and_then(|place| addition(&place, timestamp_micros, amount)) {
+            Ok(mutation) => self.mutations.push(mutation),
+            Err(error) => self.note(Err(error)),
         }
         self
+    }
+
+    /// Never compiles; its message says what to do.
+    #[doc(hidden)]
+    pub fn increment<C: InUpdate>(self, _column: C, _amount: i64) -> Self {
+        self
+    }
+
+    fn changed<C: ColumnRef<R>>(
+        mut self,
+        column: C,
+        change: impl FnOnce(Place, &mut dyn Sink) -> Result<(), RowError>,
+    ) -> Self {
+        let changed = column.place().and_then(|place| self.mutations.write(|sink| change(place, sink)));
+        self.note(changed);
+        self
+    }
+
+    fn note(&mut self, changed: Result<(), RowError>) {
+        if let Err(error) = changed {
+            self.fault.get_or_insert(error);
+        }
     }
 
     /// Makes the changes if the row meets a condition; returns whether it did.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
     /// # users.create_if_absent().await?;
-    /// use keyderive::row::Condition;
-    ///
     /// let key = UserKey { id: 7 };
     /// users.put(&key, &User { age: 42 }).await?;
-    /// assert!(users.update(&key).set("age", &43).only_if(Condition::column_equals("age", &42)).await?);
+    /// assert!(users.update(&key).set(User::AGE, 43).only_if(User::AGE.equals(42)).await?);
     /// # Ok(())
     /// # }
     /// ```
@@ -832,7 +1001,7 @@ impl<K: TableKey, R> Update<K, R> {
     ///
     /// # Cancel safety
     /// As `put_if`.
-    pub async fn only_if(self, condition: Condition) -> Result<bool, Error> {
+    pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
         self.table.ensure_checked().await?;
         let (table, key, mutations) = self.parts()?;
         if mutations.is_empty() {
@@ -852,6 +1021,22 @@ impl<K: TableKey, R> Update<K, R> {
         table.client.mutate_row(&table.name, key, mutations).await
     }
 
+    /// Makes it the entry of a request with several, of the table `into`.
+    pub(super) fn encode_into(self, into: &Table<K, R>, entry: &mut Entry) -> Result<(), Error> {
+        entry.clear();
+        let (table, key, mutations) = self.parts()?;
+        if table.name != into.name {
+            let text = format!(
+                "an update of the table `{}` is sent to it; make the update by this table",
+                table.name
+            );
+            return Err(Error::definition(&into.name, text));
+        }
+        entry.key.extend_from_slice(&key);
+        mutations.as_slice().iter().for_each(|mutation| entry.mutations.push_change(mutation));
+        into.check_explicit_timestamps(&key, &entry.mutations)
+    }
+
     fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
@@ -861,6 +1046,47 @@ impl<K: TableKey, R> Update<K, R> {
         }
     }
 }
+
+/// Sets a version of a column to what `encode` appends.
+fn encode(
+    place: &Place,
+    timestamp_micros: i64,
+    sink: &mut dyn Sink,
+    encode: impl FnOnce(&mut CellWriter<'_>) -> Result<(), CellError>,
+) -> Result<(), RowError> {
+    RowWriter::new(sink, &place.family, true).set_with(place.name(), timestamp_micros, encode)
+}
+
+fn delete_former(place: &Place, sink: &mut dyn Sink) {
+    for Name { family, qualifier } in place.former() {
+        sink.delete_column(family, qualifier);
+    }
+}
+
+fn addition(place: &Place, timestamp_micros: i64, amount: i64) -> Result<Mutation, RowError> {
+    check_kind(
+        place,
+        ColumnKind::is_aggregate,
+        "is no aggregate; `increment` a counter, `set` another column",
+    )?;
+    // An aggregate without windows is at time 0.
+    let start = match place.window_micros {
+        0 => timestamp_micros,
+        window => timestamp_micros.div_euclid(window).saturating_mul(window),
+    };
+    check_timestamp(start).map_err(|error| RowError::cell(place.name(), error))?;
+    Ok(Mutation::add_to_cell(&*place.family, place.qualifier.clone(), start, amount))
+}
+
+/// A column in an update: the server has no request that sets columns and increments others.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "an update cannot increment a counter: Bigtable sets and increments in different requests",
+    label = "not in an update",
+    note = "increment it with `table.increment(&key, column, amount)`; or make the field a `Sum`, which `.add(…)` changes in an \
+            update, once however often it is retried"
+)]
+pub trait InUpdate {}
 
 impl<K: TableKey + 'static, R: 'static> IntoFuture for Update<K, R> {
     type Output = Result<(), Error>;
@@ -897,19 +1123,42 @@ pub struct Modify<K, R> {
 }
 
 impl<K: TableKey, R> Modify<K, R> {
-    /// Adds to an integer column, or to 0 if there is none. A sum that overflows wraps around.
-    pub fn increment(self, column: &str, amount: i64) -> Self {
-        self.with(column, |family, column| ReadModifyWrite::increment(family, column, amount))
+    /// Adds to a counter, or to 0 if the column is absent. A sum that overflows wraps around.
+    pub fn increment<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
+    where
+        C::Type: Countable,
+    {
+        self.with(column, |place| {
+            let is_integer = matches!(place.stored, CellType::Integer { min: i64::MIN, max: i64::MAX });
+            let is_counter = |kind| {
+                kind == ColumnKind::Counter || (kind == ColumnKind::Value && is_integer && !place.is_required)
+            };
+            check_kind(&place, is_counter, "is no counter; `set` it, or `add` to an aggregate")?;
+            Ok(ReadModifyWrite::increment(place.family, place.qualifier, amount))
+        })
     }
 
-    /// Appends bytes to what a column holds, or to nothing if there is none.
-    pub fn append(self, column: &str, value: impl Into<Bytes>) -> Self {
-        self.with(column, |family, column| ReadModifyWrite::append(family, column, value))
+    /// Appends bytes to what a column holds, or to nothing if it is absent.
+    pub fn append<C: ColumnRef<R>>(self, column: C, value: impl Into<Bytes>) -> Self
+    where
+        C::Type: Appendable,
+    {
+        self.with(column, |place| {
+            let is_text = |kind: ColumnKind| {
+                kind == ColumnKind::Value && matches!(place.stored, CellType::Text | CellType::Bytes)
+            };
+            check_kind(&place, is_text, "is neither text nor bytes; `set` it")?;
+            Ok(ReadModifyWrite::append(place.family, place.qualifier, value))
+        })
     }
 
-    fn with(mut self, column: &str, rule: impl FnOnce(Arc<str>, Bytes) -> ReadModifyWrite) -> Self {
-        match Path::new(column.to_owned()).one_column(&self.table.family, &self.table.shape) {
-            Ok((family, column)) => self.rules.push(rule(family, column)),
+    fn with<C: ColumnRef<R>>(
+        mut self,
+        column: C,
+        rule: impl FnOnce(Place) -> Result<ReadModifyWrite, RowError>,
+    ) -> Self {
+        match column.place().and_then(rule) {
+            Ok(rule) => self.rules.push(rule),
             Err(error) => _ = self.fault.get_or_insert(error),
         }
         self

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use serde::Serialize;
+use crate::row::Row;
 
-use super::Table;
+use super::{Table, Update};
 use crate::client::{Error, RawWriter, WriteErrors, WriterSettings};
 use crate::key::TableKey;
 use crate::row::Mutation;
@@ -13,9 +13,9 @@ use crate::row::Mutation;
 /// Writes rows in the background, many in a request and several requests at a time.
 ///
 /// ```
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+/// # #[derive(Row)] struct User { age: u32 }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let users = Client::embedded().table::<UserKey, User>("users");
@@ -68,9 +68,9 @@ impl<K: TableKey, R> Writer<K, R> {
     /// once [`flush`](Self::flush) or [`close`](Self::close) succeeds.
     ///
     /// ```
-    /// # use keyderive::{Client, RowKey};
+    /// # use keyderive::{Client, Row, RowKey};
     /// # #[derive(RowKey)] struct UserKey { id: u64 }
-    /// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+    /// # #[derive(Row)] struct User { age: u32 }
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), keyderive::Error> {
     /// # let users = Client::embedded().table::<UserKey, User>("users");
@@ -93,10 +93,47 @@ impl<K: TableKey, R> Writer<K, R> {
     /// dropped.
     pub async fn put(&self, key: &K, row: &R) -> Result<(), Error>
     where
-        R: Serialize,
+        R: Row,
     {
         self.table.ensure_checked().await?;
-        self.raw.write_with(|entry| self.table.encode_row(entry, key, row, self.table.writing(false))).await
+        self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
+    }
+
+    /// Buffers an update, as [`Table::update`] makes it; waits while too much is buffered or in flight.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// use keyderive::row::Sum;
+    ///
+    /// #[derive(Row)]
+    /// struct Page {
+    ///     #[row(family = "sums")]
+    ///     views: Sum,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let (writer, home) = (pages.writer(), PageKey { url: "/".into() });
+    /// for _ in 0..1000 {
+    ///     writer.update(pages.update(&home).add(Page::VIEWS, 1)).await?;
+    /// }
+    /// writer.close().await.unwrap();
+    /// assert_eq!(pages.get(&home).await?.unwrap().views.get(), 1000);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`put`](Self::put), and when the update has no change.
+    ///
+    /// # Cancel safety
+    /// That of [`put`](Self::put).
+    pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
+        self.table.ensure_checked().await?;
+        self.raw.write_with(|entry| update.encode_into(&self.table, entry)).await
     }
 
     /// Buffers the deletion of a row, as [`Table::delete`]; waits while too much is buffered or in flight.

@@ -94,9 +94,9 @@ async fn a_call_fails_after_it_was_carried_out() {
         .fail_nth(Method::MutateRow, 1, lost);
     let (faulty, events) = faulty(&bigtable, faults);
     let key = EventKey { id: 0 };
-    assert!(events.increment(&key, "id", 5).await.unwrap_err().is_unavailable());
+    assert!(events.increment(&key, events.column("id"), 5).await.unwrap_err().is_unavailable());
     assert_eq!(steady.get(&key).await.unwrap().unwrap()["id"], 5);
-    assert!(events.increment(&key, "id", 5).await.unwrap_err().is_unavailable());
+    assert!(events.increment(&key, events.column("id"), 5).await.unwrap_err().is_unavailable());
     assert_eq!(steady.get(&key).await.unwrap().unwrap()["id"], 5);
     events.delete(&key).await.unwrap();
     assert_eq!(steady.get(&key).await.unwrap(), None);

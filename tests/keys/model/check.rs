@@ -3,14 +3,14 @@
 use std::fmt::Debug;
 
 use keyderive::plan::{KeyRange, Plan, Request};
-use keyderive::{Client, Error, OnForeign, ReadRow, Scan, Table};
+use keyderive::{Client, Error, OnForeign, ReadRow, Row, Scan, Table};
 
 use super::case::{Case, Content, Execution, Read};
 use super::foreign::{AnyBytes, is_of_other_tag};
 use super::keys::ModelKey;
 
 /// A row's value is its index in the model.
-#[derive(serde::Serialize, serde::Deserialize, Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Row, Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Value {
     place: u32,
 }

@@ -1,8 +1,8 @@
 //! The data: all departures from the three airports of New York in 2013.
 
-use keyderive::RowKey;
+use keyderive::{Row, RowKey};
 use keyderive_tests::{shared, zip};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// The departures of 1 January 2013, which are part of the repository.
 const EXTRACT: &[u8] = include_bytes!("../../../examples/data/flights.csv");
@@ -27,7 +27,7 @@ pub(super) struct FlightKey {
 }
 
 /// The columns of a departure. Values that were not recorded are absent.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 pub(super) struct Flight {
     dest: String,
     tailnum: Option<String>,

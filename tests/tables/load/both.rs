@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
-use keyderive::{Client, PutBothError, RowKey, Table, WriteOutcome, put_both};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, PutBothError, Row, RowKey, Table, WriteOutcome, put_both};
 
 /// A measurement, the newest first.
 #[derive(RowKey, Clone, Debug, PartialEq)]
@@ -22,7 +21,7 @@ struct CurrentKey {
     core: u8,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Metric {
     at: u64,
     cpu: f64,

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use keyderive::embedded::{Bigtable, Fault, Faults, Method};
 use keyderive::load::{FailedRow, LoadError};
-use keyderive::{Client, RowKey, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Row, RowKey, Table};
 use tonic::Code;
 
 use super::{ReadingKey, client_of, empty, ids, reading, readings, written_by};
@@ -17,7 +16,7 @@ struct NameKey {
     name: String,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Row)]
 struct Score {
     points: u64,
 }

@@ -53,15 +53,16 @@ async fn concurrent_increments_and_appends_all_count(client: Client) {
     accounts.put(&KEY, &before()).await.unwrap();
     let row = KEY.encode().unwrap();
     let visit = || vec![ReadModifyWrite::increment("cf", "visits", 1)];
-    let sums = join_all((0..CALLERS).map(|_| accounts.increment(&KEY, "visits", 1))).await;
+    let sums = join_all((0..CALLERS).map(|_| accounts.increment(&KEY, Account::VISITS, 1))).await;
     let sums: BTreeSet<i64> = sums.into_iter().map(Result::unwrap).collect();
     assert_eq!(sums, (1..=CALLERS).collect());
-    join_all((0..CALLERS).map(|_| accounts.append(&KEY, "log", "2")))
+    join_all((0..CALLERS).map(|_| accounts.append(&KEY, Account::LOG, "2")))
         .await
         .into_iter()
         .for_each(|made| drop(made.unwrap()));
-    let modified =
-        (0..CALLERS).map(|_| async { accounts.modify(&KEY).increment("visits", 1).append("log", "3").await });
+    let modified = (0..CALLERS).map(|_| async {
+        accounts.modify(&KEY).increment(Account::VISITS, 1).append(Account::LOG, "3").await
+    });
     join_all(modified).await.into_iter().for_each(|made| drop(made.unwrap()));
     let raw = (0..CALLERS).map(|_| raw.read_modify_write_row(row.clone(), visit()));
     join_all(raw).await.into_iter().for_each(|made| drop(made.unwrap()));
@@ -79,7 +80,7 @@ async fn concurrent_changes_of_different_columns_all_stay(client: Client) {
     let (cash, log) =
         (Account { cash: Some(2), ..none.clone() }, [(KEY, Account { log: Some("2".into()), ..none })]);
     let (updated, merged, all) = tokio::join!(
-        async { accounts.update(&KEY).set("card", &2_i64).await },
+        async { accounts.update(&KEY).set(Account::CARD, 2).await },
         accounts.merge(&KEY, &cash),
         accounts.merge_all(&log)
     );

@@ -38,7 +38,7 @@ async fn an_older_program_leaves_newer_columns(client: Client) {
 async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
     let newer = Tables::<Account>::created(&client).await;
     let older = Tables::<OlderAccount>::of(&client);
-    newer.accounts.update(&AccountKey { id: 7 }).set("log", "1").await.unwrap();
+    newer.accounts.update(&AccountKey { id: 7 }).set(Account::LOG, "1").await.unwrap();
     for call in [PutIfAbsent, LoadIfAbsent] {
         assert!(!call.make(&older, 7).await.unwrap(), "{call:?}");
     }
@@ -46,10 +46,11 @@ async fn an_older_program_keeps_a_row_that_is_there(client: Client) {
 }
 
 /// A newer row, with a family that the older program does not have.
-#[derive(DeriveSerialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Tagged {
     id: i64,
     card: Option<i64>,
+    #[row(family)]
     tags: BTreeMap<String, i64>,
 }
 

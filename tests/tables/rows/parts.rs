@@ -4,7 +4,7 @@ use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::RangeBounds as _;
 
 use keyderive::Client;
-use keyderive::row::{Condition, Mutation, RawCell, Timestamped, Versions};
+use keyderive::row::{Mutation, RawCell, Timestamped, Versions};
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -39,15 +39,16 @@ async fn an_update_changes_what_it_names(client: Client) {
     pages.put(&key("/"), &page()).await.unwrap();
     pages
         .update(&key("/"))
-        .set("title", "b")
-        .set("cf:visits", &2_i64)
-        .set("stats:open", &true)
-        .delete("stats:clicks")
-        .delete("daily:METER:0015")
-        .set("daily:c", &3_i64)
-        .delete("extra")
-        .set("tags", &map(&[("x", "y".to_owned())]))
-        .set("l", &Timestamped::new(1000, 5_u32))
+        .set(Page::TITLE, "b")
+        .set(Page::VISITS, 2)
+        .set(Page::STATS.open, true)
+        .clear(Page::STATS.clicks)
+        .clear(Page::DAILY.at("METER:0015"))
+        .set(Page::DAILY.at("c"), 3)
+        .clear_family(Page::EXTRA)
+        .clear_family(Page::TAGS)
+        .set(Page::TAGS.at("x"), "y")
+        .set_at(Page::LEVEL, 1000, 5)
         .await
         .unwrap();
     let expected = Page {
@@ -61,11 +62,17 @@ async fn an_update_changes_what_it_names(client: Client) {
         ..Page::default()
     };
     assert_eq!(pages.get(&key("/")).await.unwrap().as_ref(), Some(&expected));
-    pages.update(&key("/")).delete("tags:").set("visits", &None::<i64>).delete("daily:").await.unwrap();
+    pages
+        .update(&key("/"))
+        .clear_family(Page::TAGS)
+        .set_or_clear(Page::VISITS, None::<i64>)
+        .clear_family(Page::DAILY)
+        .await
+        .unwrap();
     let expected = Page { tags: None, visits: None, daily: map(&[]), ..expected };
     assert_eq!(pages.get(&key("/")).await.unwrap(), Some(expected));
     // Setting a column creates the row.
-    pages.update(&key("new")).set("title", "n").await.unwrap();
+    pages.update(&key("new")).set(Page::TITLE, "n").await.unwrap();
     assert_eq!(pages.get(&key("new")).await.unwrap(), Some(Page { title: "n".into(), ..Page::default() }));
 }
 
@@ -77,42 +84,44 @@ async fn an_update_of_nothing_sends_nothing(client: Client) {
 async fn an_update_is_made_under_a_condition(client: Client) {
     let pages = pages(&client).await;
     pages.put(&key("/"), &page()).await.unwrap();
-    let one = || Condition::column_equals("visits", &1_i64);
-    assert!(pages.update(&key("/")).set("visits", &2_i64).only_if(one()).await.unwrap());
-    assert!(!pages.update(&key("/")).set("visits", &3_i64).only_if(one()).await.unwrap());
+    let one = || Page::VISITS.equals(1);
+    assert!(pages.update(&key("/")).set(Page::VISITS, 2).only_if(one()).await.unwrap());
+    assert!(!pages.update(&key("/")).set(Page::VISITS, 3).only_if(one()).await.unwrap());
     assert_eq!(pages.get(&key("/")).await.unwrap().unwrap().visits, Some(2));
 }
 
 async fn a_fault_of_an_update_is_raised_when_it_is_made(client: Client) {
     let pages = pages(&client).await;
-    let named =
-        "has no name; name one column: `visits` in the family `cf`, `daily:visits` in the family `daily`";
-    for (update, text) in [
-        (pages.update(&key("/")).set("", "x"), format!("column `cf:` {named}")),
-        (pages.update(&key("/")).set("daily:", "x"), format!("column `daily:` {named}")),
-        (
-            pages.update(&key("/")).set("title", "x").set("daily:a", &u64::MAX),
-            "column `daily:a` is 18446744073709551615; an integer column ends at 9223372036854775807: store it as a \
-             string or as bytes"
-                .to_owned(),
-        ),
-    ] {
-        let error = update.await.unwrap_err();
-        assert_eq!(error.to_string(), format!("row `/` of table `pages`: {text}"));
+    #[derive(keyderive::Row)]
+    struct Sizes {
+        #[row(name = "n")]
+        bytes: Option<u64>,
     }
-    let error = pages.increment(&key("/"), "daily:", 1).await.unwrap_err();
+    let named = "has an empty name, which is that of the marker of an empty family; give the column a name";
+    let error = pages.update(&key("/")).set(Page::TITLE, "x").set(Page::DAILY.at(""), 1).await.unwrap_err();
     assert_eq!(error.to_string(), format!("row `/` of table `pages`: column `daily:` {named}"));
-    assert!(pages.update(&key("a#b")).set("title", "x").await.unwrap_err().is_invalid_key());
+    let error = pages.rows_as::<Sizes>().update(&key("/")).set(Sizes::BYTES, u64::MAX).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row `/` of table `pages`: column `cf:n` is 18446744073709551615; an integer column ends at 9223372036854775807: \
+         store it as text or as bytes"
+    );
+    let error = pages.increment(&key("/"), Page::DAILY.at(""), 1).await.unwrap_err();
+    assert_eq!(error.to_string(), format!("row `/` of table `pages`: column `daily:` {named}"));
+    assert!(pages.update(&key("a#b")).set(Page::TITLE, "x").await.unwrap_err().is_invalid_key());
     assert!(!pages.exists(&key("/")).await.unwrap());
 }
 
 async fn columns_of_families_are_incremented_and_appended_to(client: Client) {
     let pages = pages(&client).await;
     pages.put(&key("/"), &page()).await.unwrap();
-    assert_eq!(pages.increment(&key("/"), "daily:METER:0015", 41).await.unwrap(), 42);
-    assert_eq!(pages.append(&key("/"), "tags:k", "w").await.unwrap(), "vw");
-    let modify =
-        pages.modify(&key("/")).increment("visits", 1).increment("daily:new", 5).append("tags:n", "x");
+    assert_eq!(pages.increment(&key("/"), Page::DAILY.at("METER:0015"), 41).await.unwrap(), 42);
+    assert_eq!(pages.append(&key("/"), Page::TAGS.at("k"), "w").await.unwrap(), "vw");
+    let modify = pages
+        .modify(&key("/"))
+        .increment(Page::VISITS, 1)
+        .increment(Page::DAILY.at("new"), 5)
+        .append(Page::TAGS.at("n"), "x");
     let changed = modify.await.unwrap();
     assert_eq!(changed.cells().len(), 3);
     assert_eq!(changed.newest("daily", "new").unwrap().value(), &5_i64.to_be_bytes()[..]);
@@ -126,23 +135,24 @@ async fn conditions_name_columns_of_families(client: Client) {
     let pages = pages(&client).await;
     pages.put(&key("/"), &Page { level: Some(Timestamped::new(5000, 1)), ..page() }).await.unwrap();
     for (condition, holds) in [
-        (Condition::column_exists("daily:METER:0015"), true),
-        (Condition::column_exists("daily:x"), false),
-        (Condition::column_exists("daily:"), true),
-        (Condition::column_exists("series:a"), false),
-        (Condition::column_equals("stats:clicks", &1_u32), true),
-        (Condition::column_equals("stats:clicks", &2_u32), false),
-        (Condition::column_equals("stats:deep", &None::<u8>), true),
-        (Condition::column_equals("cf:title", "a"), true),
-        (Condition::column_version("l", 5000), true),
-        (Condition::column_version("l", 4000), false),
+        (Page::DAILY.at("METER:0015").exists(), true),
+        (Page::DAILY.at("x").exists(), false),
+        (Page::DAILY.exists(), true),
+        (Page::SERIES.at("a").exists(), false),
+        (Page::STATS.clicks.equals(1), true),
+        (Page::STATS.clicks.equals(2), false),
+        (Page::STATS.deep.absent(), true),
+        (Page::TITLE.equals("a"), true),
+        (Page::LEVEL.equals(1), true),
+        (Page::LEVEL.version(5000), true),
+        (Page::LEVEL.version(4000), false),
     ] {
         let text = format!("{condition:?}");
         assert_eq!(
             pages
                 .update(&key("/"))
-                .set("title", "a")
-                .set("l", &Timestamped::new(5000, 1))
+                .set(Page::TITLE, "a")
+                .set_at(Page::LEVEL, 5000, 1)
                 .only_if(condition)
                 .await
                 .unwrap(),
@@ -150,12 +160,6 @@ async fn conditions_name_columns_of_families(client: Client) {
             "{text}"
         );
     }
-    let timestamped = Condition::column_equals("l", &Timestamped::new(5000, 1));
-    let error = pages.delete_if(&key("/"), timestamped).await.unwrap_err();
-    assert!(
-        error.to_string().contains("column `cf:l` is compared with values that have timestamps"),
-        "{error}"
-    );
 }
 
 async fn versions_are_put_and_merged(client: Client) {

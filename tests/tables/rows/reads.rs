@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use keyderive::row::{Mutation, RawRow, Timestamped, Versions};
-use keyderive::{Client, GcRule, RowKey as _, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::row::{Condition, Mutation, RawRow, Timestamped, Versions};
+use keyderive::{Client, GcRule, Row, RowKey as _, Table};
 
 use super::{Deep, Page, PageKey, Pages, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -19,7 +18,7 @@ on_every_bigtable! {
     a_row_exists_or_not
     raw_rows_have_every_version
     a_smaller_struct_reads_its_columns
-    columns_are_named_with_their_family
+    columns_are_selected_by_their_constants
     a_scan_reads_the_versions_that_its_rows_have
     a_row_that_cannot_be_read_is_named
 }
@@ -45,7 +44,7 @@ async fn families_are_created_with_the_table(client: Client) {
     pages.create().verify().await.unwrap();
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Row)]
 struct Plain {
     title: String,
 }
@@ -69,8 +68,13 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
              is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
         );
     }
-    let other =
-        client.table::<PageKey, Plain>("pages").family("main").verify().await.unwrap_err().to_string();
+    let other = client
+        .table::<PageKey, BTreeMap<String, i64>>("pages")
+        .family("main")
+        .verify()
+        .await
+        .unwrap_err()
+        .to_string();
     assert!(
         other.ends_with(
             "without the column family `main`; it has `cf`: add it to the table with `modify_families` and \
@@ -82,7 +86,7 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
     let pages = pages.unchecked();
     let put = pages.put(&key("/"), &Page::default()).await.unwrap_err().to_string();
     let all = pages.put_all([(key("/"), Page::default())]).await.unwrap_err().to_string();
-    let added = pages.increment(&key("/"), "daily:a", 1).await.unwrap_err().to_string();
+    let added = pages.increment(&key("/"), Page::DAILY.at("a"), 1).await.unwrap_err().to_string();
     for text in [put, all, added] {
         assert!(
             text.contains("`pages`") && text.contains("modify_families") && text.contains(".create()"),
@@ -202,7 +206,7 @@ async fn more_keys_than_one_request_takes_are_got(client: Client) {
 async fn a_row_exists_or_not(client: Client) {
     let pages = pages(&client).await;
     assert!(!pages.exists(&key("/")).await.unwrap());
-    pages.increment(&key("/"), "daily:a", 1).await.unwrap();
+    pages.increment(&key("/"), Page::DAILY.at("a"), 1).await.unwrap();
     assert!(pages.exists(&key("/")).await.unwrap());
 }
 
@@ -215,7 +219,7 @@ async fn raw_rows_have_every_version(client: Client) {
     assert_eq!(pages.get_raw(&key("x")).await.unwrap(), None);
     for (rows, expected) in [
         (pages.scan(PageKey::scan()).raw(), &all[..]),
-        (pages.columns(["title"]).scan(PageKey::scan()).raw(), &all[..]),
+        (pages.scan(PageKey::scan()).matching(Condition::row_exists()).raw(), &all[..]),
         (pages.scan(PageKey::scan()).latest(2).raw(), &all[..2]),
         (pages.scan(PageKey::scan()).raw().latest(1), &all[..1]),
     ] {
@@ -228,14 +232,16 @@ async fn raw_rows_have_every_version(client: Client) {
     }
 }
 
-#[derive(Serialize, Deserialize, Debug, PartialEq)]
+#[derive(Row, Debug, PartialEq)]
 struct Part {
     visits: Option<i64>,
+    #[row(family)]
     stats: Clicks,
+    #[row(family)]
     tags: Option<BTreeMap<String, String>>,
 }
 
-#[derive(Serialize, Deserialize, Debug, PartialEq)]
+#[derive(Row, Debug, PartialEq)]
 struct Clicks {
     clicks: Option<u32>,
 }
@@ -273,42 +279,29 @@ async fn a_smaller_struct_reads_its_columns(client: Client) {
     assert_eq!(parts.get(&key("x")).await.unwrap(), None);
 }
 
-async fn columns_are_named_with_their_family(client: Client) {
+async fn columns_are_selected_by_their_constants(client: Client) {
     let pages = pages(&client).await;
-    let cells = [
-        ("cf", "title"),
-        ("cf", "visits"),
-        ("stats", "clicks"),
-        ("stats", "open"),
-        ("daily", "a:b"),
-        ("daily", "c"),
-    ];
-    let cells = cells.map(|(family, name)| Mutation::set(family, name, 0, 1_i64.to_be_bytes().to_vec()));
-    client.raw_table("pages").mutate_row("/", cells).await.unwrap();
-    let cases: [(&[&str], &[&str]); 6] = [
-        (&["title"], &["cf:title"]),
-        (&["title", "cf:visits"], &["cf:title", "cf:visits"]),
-        (&["stats:clicks", "title"], &["cf:title", "stats:clicks"]),
-        (&["daily:a:b"], &["daily:a:b"]),
-        (&["daily:", "daily:c"], &["daily:a:b", "daily:c"]),
-        (&["cf:", "daily:c", "stats:open"], &["cf:title", "cf:visits", "daily:c", "stats:open"]),
-    ];
-    for (columns, expected) in cases {
-        let mut names = Vec::new();
-        for (_, row) in pages.scan(PageKey::scan()).columns(columns).raw().collect().await.unwrap() {
-            names.extend(
-                row.cells().map(|cell| format!("{}:{}", cell.family(), cell.qualifier().escape_ascii())),
-            );
-        }
-        names.sort();
-        assert_eq!(names, expected, "{columns:?}");
-    }
-    let maps = pages.rows_as::<BTreeMap<String, i64>>();
-    assert_eq!(maps.columns(["visits"]).get(&key("/")).await.unwrap(), Some(map(&[("visits", 1)])));
-    assert_eq!(maps.columns(["absent"]).get(&key("/")).await.unwrap(), None);
+    let page = Page {
+        title: "a".into(),
+        visits: Some(3),
+        stats: Stats { clicks: Some(7), open: Some(true), deep: None },
+        daily: map(&[("a:b", 1), ("c", 2)]),
+        ..Page::default()
+    };
+    pages.put(&key("/"), &page).await.unwrap();
+    let selection =
+        (Page::TITLE, Page::STATS.clicks, Page::DAILY.at("a:b"), Page::EXTRA, Page::LEVEL, Page::LIST);
+    let selected = pages.select(selection).get(&key("/")).await.unwrap().unwrap();
+    assert_eq!(selected, ("a".into(), Some(7), Some(1), None, None, None));
+    let (stats, daily) = pages.select((Page::STATS, Page::DAILY)).get(&key("/")).await.unwrap().unwrap();
+    assert_eq!((stats, daily), (Some(page.stats), page.daily));
+    let maps = client.table::<PageKey, BTreeMap<String, String>>("pages");
+    assert_eq!(maps.select(maps.column("title")).get(&key("/")).await.unwrap(), Some(Some("a".into())));
+    assert_eq!(maps.select(maps.column("absent")).get(&key("/")).await.unwrap(), Some(None));
+    assert_eq!(maps.select(maps.column("absent")).get(&key("x")).await.unwrap(), None);
 }
 
-#[derive(Serialize, Deserialize, Debug, Clone, PartialEq)]
+#[derive(Row, Debug, Clone, PartialEq)]
 struct History {
     history: Versions<String>,
 }
@@ -330,7 +323,8 @@ async fn a_scan_reads_the_versions_that_its_rows_have(client: Client) {
 
 async fn a_row_that_cannot_be_read_is_named(client: Client) {
     let pages = pages(&client).await;
-    client.raw_table("pages").mutate_row("/", [Mutation::set("stats", "clicks", 0, "x")]).await.unwrap();
+    let cells = [Mutation::set("cf", "title", 0, "a"), Mutation::set("stats", "clicks", 0, "x")];
+    client.raw_table("pages").mutate_row("/", cells).await.unwrap();
     let error = pages.get(&key("/")).await.unwrap_err();
     assert!(error.is_invalid_row());
     assert_eq!(
@@ -343,12 +337,12 @@ async fn a_row_that_cannot_be_read_is_named(client: Client) {
         .mutate_row("/", [Mutation::delete_row(), Mutation::set("daily", "a", 0, "")])
         .await
         .unwrap();
-    let row = pages.columns(["title"]).get(&key("/")).await.unwrap();
-    assert_eq!(row, None);
-    let error = pages.rows_as::<Plain>().columns(["daily:"]).get(&key("/")).await.map(|_| ()).unwrap_err();
+    let title = pages.select(Page::TITLE).get(&key("/")).await.unwrap();
+    assert_eq!(title, None);
+    let error = pages.get(&key("/")).await.map(|_| ()).unwrap_err();
     assert_eq!(
         error.to_string(),
-        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option`, give it \
-         `#[serde(default)]`, or leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`"
+        "row `/` of table `pages`: column `cf:title` is missing; make the field an `Option`, give it `#[row(default)]`, or \
+         leave such rows out of scans with `.on_unreadable(OnUnreadable::Skip)`; the row has `daily:a`"
     );
 }

@@ -3,25 +3,18 @@
 use std::time::Duration;
 
 use keyderive::client::FamilyChange;
-use keyderive::row::{Condition, RowError, Versions};
-use keyderive::{Client, Error, GcRule, RowKey as _};
-use serde::{Deserialize, Serialize};
+use keyderive::row::{Condition, Versions};
+use keyderive::{Client, Error, GcRule, Row, RowKey as _};
 
-use super::{Page, PageKey, Stats, key, pages};
+use super::{Page, PageKey, key, pages};
 use crate::servers::on_every_bigtable;
 
 on_every_bigtable! {
-    the_bare_name_of_a_family_is_no_column
-    a_column_has_a_family_and_a_name
-    a_family_is_set_only_to_a_struct_or_a_map
+    a_name_of_no_column_is_refused
     a_condition_without_a_change_is_evaluated
     a_condition_on_a_timestamp_that_no_version_has_is_refused
     a_family_that_keeps_one_version_is_refused
-    one_column_of_two_fields_is_refused
 }
-
-const FAMILY: &str = "column `cf:stats` is not a column: `stats` is a column family of the row type; write `stats:…` \
-                      for one of its columns";
 
 #[track_caller]
 fn refused(error: &Error, text: &str) {
@@ -29,59 +22,37 @@ fn refused(error: &Error, text: &str) {
     assert_eq!(error.attempts(), 0, "{error}");
 }
 
-async fn the_bare_name_of_a_family_is_no_column(client: Client) {
+async fn a_name_of_no_column_is_refused(client: Client) {
     let pages = pages(&client).await;
     let key = key("/");
-    let exists = |name: &'static str| Condition::column_exists(name);
-    let all = format!("{FAMILY}, and `stats:` for all of them");
-    refused(&pages.put_if(&key, &Page::default(), exists("stats").not()).await.unwrap_err(), &all);
-    refused(&pages.delete_if(&key, Condition::column_equals("stats", "x")).await.unwrap_err(), FAMILY);
-    refused(&pages.delete_if(&key, Condition::column_version("stats", 1000)).await.unwrap_err(), FAMILY);
-    refused(&pages.update(&key).set("title", "t").only_if(exists("stats")).await.unwrap_err(), FAMILY);
-    let error = pages.increment(&key, "stats", 1).await.unwrap_err();
-    assert!(error.is_invalid_row() && error.row_key().is_some());
-    refused(&error, FAMILY);
-    refused(&pages.append(&key, "stats", "x").await.unwrap_err(), FAMILY);
-    refused(&pages.columns(["title", "stats"]).get(&key).await.unwrap_err(), &all);
-    refused(&pages.columns(["stats"]).get_many([key.clone()]).await.unwrap_err(), &all);
-    refused(&pages.columns(["stats"]).scan(PageKey::scan()).collect().await.unwrap_err(), &all);
-    refused(&pages.scan(PageKey::scan()).columns(["stats"]).collect().await.unwrap_err(), &all);
-    refused(&pages.scan(PageKey::scan()).columns(["stats"]).explain().unwrap_err(), &all);
-    // After its family, a column may have any name.
-    assert!(!pages.delete_if(&key, exists("cf:stats")).await.unwrap());
-    assert!(!pages.delete_if(&key, exists("stats:")).await.unwrap());
-    assert!(pages.columns(["stats:", "cf:stats"]).get(&key).await.unwrap().is_none());
-}
-
-async fn a_column_has_a_family_and_a_name(client: Client) {
-    let pages = pages(&client).await;
-    let key = key("/");
-    let text = "column `:title` has no family; write `title` for the column of the family `cf`";
-    refused(&pages.delete_if(&key, Condition::column_exists(":title")).await.unwrap_err(), text);
-    refused(&pages.columns([":title"]).get(&key).await.unwrap_err(), text);
-    refused(&pages.increment(&key, ":title", 1).await.unwrap_err(), text);
-    refused(&pages.update(&key).set(":title", "t").await.unwrap_err(), text);
-    refused(&pages.update(&key).delete(":title").await.unwrap_err(), text);
-    let text = "column `cf:` has no name; name one column: `visits` in the family `cf`";
-    refused(&pages.delete_if(&key, Condition::column_exists("")).await.unwrap_err(), text);
-    refused(&pages.columns([""]).get(&key).await.unwrap_err(), text);
-    refused(&pages.increment(&key, "", 1).await.unwrap_err(), text);
-    refused(&pages.update(&key).set("", "t").await.unwrap_err(), text);
-    refused(&pages.update(&key).delete("").await.unwrap_err(), text);
-    let text = "column `daily:` has no name";
-    refused(&pages.delete_if(&key, Condition::column_equals("daily:", &1)).await.unwrap_err(), text);
-    refused(&pages.delete_if(&key, Condition::column_version("daily:", 1000)).await.unwrap_err(), text);
-}
-
-async fn a_family_is_set_only_to_a_struct_or_a_map(client: Client) {
-    let pages = pages(&client).await;
-    let text = "column `cf:stats` is not a column: `stats` is a column family of the row type; set it to a struct or a map";
-    refused(&pages.update(&key("/")).set("stats", "none").await.unwrap_err(), text);
-    let text =
-        "column `cf:title` is written as a struct or a map, hence a column family, and read as a column";
-    refused(&pages.update(&key("/")).set("title", &Stats::default()).await.unwrap_err(), text);
-    pages.update(&key("/")).set("stats", &Stats::default()).set("title", "t").await.unwrap();
-    assert_eq!(pages.get(&key("/")).await.unwrap(), Some(Page { title: "t".into(), ..Page::default() }));
+    let named = |name: &str| Page::column(name).map(|_| ()).unwrap_err().to_string();
+    for (name, text) in [
+        ("stats", "column `cf:stats` is not a column of `Page`; "),
+        ("titel", "column `cf:titel` is not a column of `Page`; did you mean `cf:title`?"),
+        ("stats:click", "column `stats:click` is not a column of `Page`; did you mean `stats:clicks`?"),
+        (":title", "column `:title` is not a column of `Page`; did you mean `cf:title`?"),
+        ("", "column `cf:` has an empty name"),
+        ("daily:", "column `daily:` has an empty name"),
+    ] {
+        let found = named(name);
+        assert!(found.starts_with(text), "{found}");
+    }
+    let empty = || Page::DAILY.at("");
+    let text = "column `daily:` has an empty name, which is that of the marker of an empty family";
+    refused(&pages.put_if(&key, &Page::default(), empty().exists()).await.unwrap_err(), text);
+    refused(&pages.delete_if(&key, empty().equals(1)).await.unwrap_err(), text);
+    refused(&pages.update(&key).set(empty(), 1).await.unwrap_err(), text);
+    refused(&pages.update(&key).clear(empty()).await.unwrap_err(), text);
+    refused(&pages.update(&key).set(Page::TITLE, "t").only_if(empty().absent()).await.unwrap_err(), text);
+    refused(&pages.increment(&key, empty(), 1).await.unwrap_err(), text);
+    refused(
+        &pages.append(&key, Page::TAGS.at(""), "x").await.unwrap_err(),
+        "column `tags:` has an empty name",
+    );
+    refused(&pages.select(empty()).get(&key).await.unwrap_err(), text);
+    refused(&pages.select((Page::TITLE, empty())).get_many([key.clone()]).await.unwrap_err(), text);
+    refused(&pages.scan(PageKey::scan()).select(empty()).collect().await.unwrap_err(), text);
+    refused(&pages.scan(PageKey::scan()).matching(empty().exists()).explain().unwrap_err(), text);
 }
 
 async fn a_condition_without_a_change_is_evaluated(client: Client) {
@@ -91,15 +62,15 @@ async fn a_condition_without_a_change_is_evaluated(client: Client) {
     assert!(holds(Condition::row_exists().not()).await);
     pages.put(&key("/"), &Page { title: "t".into(), ..Page::default() }).await.unwrap();
     assert!(holds(Condition::row_exists()).await);
-    assert!(holds(Condition::column_equals("title", "t")).await);
-    assert!(!holds(Condition::column_equals("title", "other")).await);
-    assert!(holds(Condition::column_exists("visits").not()).await);
+    assert!(holds(Page::TITLE.equals("t")).await);
+    assert!(!holds(Page::TITLE.equals("other")).await);
+    assert!(holds(Page::VISITS.absent()).await);
 }
 
 async fn a_condition_on_a_timestamp_that_no_version_has_is_refused(client: Client) {
     let pages = pages(&client).await;
     for at in [1234, -1000] {
-        let error = pages.delete_if(&key("/"), Condition::column_version("title", at)).await.unwrap_err();
+        let error = pages.delete_if(&key("/"), Page::TITLE.version(at)).await.unwrap_err();
         let text = format!(
             "column `cf:title` is compared with the timestamp {at}, which no version has; Bigtable stores whole \
              milliseconds from 0 on, given in microseconds"
@@ -109,11 +80,11 @@ async fn a_condition_on_a_timestamp_that_no_version_has_is_refused(client: Clien
 }
 
 async fn a_family_that_keeps_one_version_is_refused(client: Client) {
-    #[derive(Serialize, Deserialize)]
+    #[derive(Row)]
     struct Plain {
         name: String,
     }
-    #[derive(Serialize, Deserialize)]
+    #[derive(Row)]
     struct History {
         name: Versions<String>,
     }
@@ -134,23 +105,4 @@ async fn a_family_that_keeps_one_version_is_refused(client: Client) {
 
     let declared = client.table::<PageKey, History>("others").create().family("cf", GcRule::max_versions(1));
     refused(&declared.await.unwrap_err(), text);
-}
-
-#[expect(unreachable_patterns, reason = "the second field is never read, which is what is refused")]
-async fn one_column_of_two_fields_is_refused(client: Client) {
-    #[derive(Serialize, Deserialize)]
-    struct Twice {
-        #[serde(rename = "n")]
-        visits: i64,
-        #[serde(rename = "n")]
-        clicks: i64,
-    }
-
-    let twice = client.table::<PageKey, Twice>("twice");
-    let text = "column `cf:n` is the column of two fields of the row type";
-    refused(&twice.create_if_absent().await.unwrap_err(), text);
-    let error = twice.put(&key("/"), &Twice { visits: 1, clicks: 2 }).await.unwrap_err();
-    let source = std::error::Error::source(&error).and_then(|source| source.downcast_ref::<RowError>());
-    assert!(source.is_some_and(RowError::is_unsupported), "{error:?}");
-    refused(&error, text);
 }

@@ -1,8 +1,7 @@
 //! Rows that do not read as the row type, among others that do.
 
 use keyderive::row::Mutation;
-use keyderive::{Client, Error, OnForeign, OnUnreadable, RowKey, Skipped, Table};
-use serde::{Deserialize, Serialize};
+use keyderive::{Client, Error, OnForeign, OnUnreadable, Row, RowKey, Skipped, Table};
 
 use crate::servers::on_every_bigtable;
 
@@ -12,14 +11,15 @@ struct PageKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 struct Page {
     title: String,
+    #[row(counter)]
     views: i64,
 }
 
 /// A page that borrows from the answer.
-#[derive(Deserialize)]
+#[derive(Row)]
 struct LentPage<'a> {
     title: &'a str,
 }
@@ -55,7 +55,7 @@ async fn filled(client: &Client) -> Pages {
         if id % 10 == 3 {
             // An increment after the page was deleted.
             pages.delete(&key).await.unwrap();
-            pages.increment(&key, "views", 1).await.unwrap();
+            pages.increment(&key, Page::VIEWS, 1).await.unwrap();
         }
     }
     pages
@@ -202,8 +202,9 @@ async fn a_visitor_is_told_of_unreadable_rows(client: Client) {
             Self::Failed
         }
     }
-    #[derive(Deserialize)]
+    #[derive(Row)]
     struct Views {
+        #[row(counter)]
         views: i64,
     }
     let scan = || pages.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip);
@@ -233,7 +234,7 @@ async fn plain(client: &Client) -> Table<PlainKey, Page> {
     for id in [1, 2, 4] {
         pages.put(&PlainKey { id }, &Page { title: "page".into(), views: 0 }).await.unwrap();
     }
-    pages.increment(&PlainKey { id: 3 }, "views", 1).await.unwrap();
+    pages.increment(&PlainKey { id: 3 }, Page::VIEWS, 1).await.unwrap();
     pages
 }
 
@@ -283,9 +284,14 @@ async fn an_unreadable_row_of_many_is_none(client: Client) {
 /// The policy skips unreadable rows, but not all rows because of a mistake in the program.
 async fn a_row_type_that_fits_no_row_is_an_error(client: Client) {
     let pages = filled(&client).await;
-    let rows = pages.rows_as::<serde_json::Value>();
+    #[derive(Row, Debug)]
+    struct Numbered {
+        title: i64,
+    }
+    let rows = pages.rows_as::<Numbered>();
     let error = rows.scan(PageKey::scan()).on_unreadable(OnUnreadable::Skip).collect().await.unwrap_err();
-    assert!(error.to_string().contains("neither a struct"), "{error}");
+    assert!(error.to_string().contains("the column `cf:title` is stored as text by `Page`"), "{error}");
+    let _ = |row: Numbered| row.title;
     // A bad value makes only its own row unreadable.
     let raw = client.raw_table("pages");
     let key = PageKey { id: 0 }.encode().unwrap();

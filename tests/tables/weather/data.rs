@@ -2,8 +2,9 @@
 
 use std::str::FromStr;
 
+use keyderive::Row;
 use keyderive_tests::shared;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// A line of the file; `NA` where nothing was observed.
 #[derive(Deserialize)]
@@ -26,7 +27,7 @@ pub(super) struct Line<'a> {
 }
 
 /// The columns of a line.
-#[derive(Serialize, Deserialize, Clone, Debug, PartialEq)]
+#[derive(Row, Clone, Debug, PartialEq)]
 pub(super) struct Weather {
     year: u16,
     temp: Option<f64>,

@@ -114,11 +114,6 @@ impl Family {
         }
     }
 
-    /// Whether its cells are bytes, as those of serde rows must be.
-    pub(crate) fn is_of_bytes(&self) -> bool {
-        self.values == Values::Bytes
-    }
-
     /// Why the service would reject the family, with its name.
     pub(super) fn fault(&self) -> Option<String> {
         name_fault(&self.name)

@@ -19,7 +19,7 @@ use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice};
 use crate::client::Error;
 use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
-use crate::row::{Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, is_same_name};
+use crate::row::{CellError, Change, Mutation, MutationList, RowError, SERVER_TIME, Sink, is_same_name};
 
 /// The most bytes of a request with several entries: well below what the service accepts.
 pub(super) const MAX_BYTES: usize = 8 * 1024 * 1024;
@@ -144,6 +144,8 @@ pub(crate) struct Mutations {
     /// Those that are too large, or larger than Bigtable advises.
     large: Vec<Large>,
     templates: CellTemplates,
+    /// The value that is being written.
+    value: Vec<u8>,
     /// The deletions of the change that is being written.
     deletes: Vec<u8>,
     explicit_timestamps: Vec<ExplicitTimestamp>,
@@ -214,6 +216,22 @@ impl Mutations {
             }
             Change::DeleteFamily { family } => delete_family(family, &mut self.bytes),
             change => bytes(MUTATIONS, &message(change).encode_to_vec(), &mut self.bytes),
+        }
+    }
+
+    /// Appends a change of a typed row, which may be repeated although it is at the server's time, as in
+    /// [`write`](Self::write). What adds to an aggregate may not.
+    pub(crate) fn push_change(&mut self, mutation: &Mutation) {
+        let not_idempotent = self.not_idempotent;
+        self.push(mutation);
+        match &mutation.0 {
+            Change::AddToCell { .. } | Change::MergeToCell { .. } => {}
+            Change::SetCell { family, qualifier, timestamp_micros, .. }
+                if *timestamp_micros != SERVER_TIME =>
+            {
+                self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
+            }
+            _ => self.not_idempotent = not_idempotent,
         }
     }
 
@@ -305,17 +323,10 @@ impl From<&[Mutation]> for Mutations {
     }
 }
 
-/// Idempotent, as [`Mutations::write`].
 impl From<MutationList> for Mutations {
     fn from(list: MutationList) -> Self {
-        let mut mutations = Self { not_idempotent: false, ..list.as_slice().into() };
-        for Mutation(change) in list.as_slice() {
-            if let Change::SetCell { family, qualifier, timestamp_micros, .. } = change
-                && *timestamp_micros != SERVER_TIME
-            {
-                mutations.note_explicit_timestamp(family, qualifier, *timestamp_micros);
-            }
-        }
+        let mut mutations = Self::default();
+        list.as_slice().iter().for_each(|mutation| mutations.push_change(mutation));
         mutations
     }
 }
@@ -349,6 +360,25 @@ impl Sink for DeletesFirst<'_> {
         if mutations.accept(family, qualifier, value) {
             mutations.templates.set_cell(family, qualifier, timestamp_micros, value, &mut mutations.bytes);
         }
+    }
+
+    #[inline]
+    fn set_with(
+        &mut self,
+        family: &str,
+        qualifier: &[u8],
+        timestamp_micros: i64,
+        encode: &mut dyn FnMut(&mut Vec<u8>) -> Result<(), CellError>,
+    ) -> Result<(), CellError> {
+        let Self(mutations) = self;
+        let mut value = std::mem::take(&mut mutations.value);
+        value.clear();
+        let encoded = encode(&mut value);
+        if encoded.is_ok() {
+            self.set(family, qualifier, timestamp_micros, &value);
+        }
+        self.0.value = value;
+        encoded
     }
 
     fn delete_column(&mut self, family: &str, qualifier: &[u8]) {

@@ -16,7 +16,7 @@ use super::encode::{entry_bytes, message};
 use super::outcomes::{EntryStatus, read_statuses};
 use super::{Batch, Entry, MAX_COPIED, Mutations, TailedBody};
 use crate::client::operation::Idempotency;
-use crate::row::{self, Change, Mutation, Shape, Write};
+use crate::row::{Change, Mutation, Row as _, RowWriter};
 
 const ROUNDS: usize = 5_000;
 
@@ -142,17 +142,16 @@ fn mutations_of_one_row_are_those_of_the_generated_messages() {
 
 #[test]
 fn deletions_come_before_cells() {
-    #[derive(serde::Serialize)]
-    struct Row {
-        first: &'static str,
+    #[derive(crate::Row)]
+    struct Part {
+        first: String,
         absent: Option<i64>,
         last: f64,
     }
-    let write = Write { family: "cf", shape: &Shape::unknown(), merges: false };
-    let row = Row { first: "a", absent: None, last: 0.5 };
+    let part = Part { first: "a".into(), absent: None, last: 0.5 };
     let mut mutations = Mutations::default();
     for _ in 0..2 {
-        mutations.write(|sink| row::write_row(&row, write, sink)).unwrap();
+        mutations.write(|sink| part.encode(&mut RowWriter::new(sink, "cf", false))).unwrap();
     }
     assert_eq!((mutations.count(), mutations.idempotency()), (6, Idempotency::Idempotent));
     let expected = [

@@ -125,6 +125,38 @@ impl DateCodec for Desc<Ordered> {
     const SCALE: Scale = Scale::date().ordered().descending();
 }
 
+/// A type of times, as nanoseconds of Unix time.
+#[diagnostic::on_unimplemented(message = "`{Self}` is no time", label = "not a time in UTC")]
+pub trait UnixTime: Copy {
+    /// Since 1970, or before it if negative.
+    fn unix_nanos(&self) -> i128;
+
+    /// The time; none if the type does not have it.
+    fn of_unix_nanos(nanos: i128) -> Option<Self>;
+}
+
+macro_rules! unix_times {
+    ($($type:ty),*) => {$(
+        impl UnixTime for $type {
+            fn unix_nanos(&self) -> i128 {
+                self.to_instant().nanos
+            }
+
+            fn of_unix_nanos(nanos: i128) -> Option<Self> {
+                Self::from_nanos(nanos)
+            }
+        }
+    )*};
+}
+
+unix_times! { SystemTime }
+#[cfg(feature = "chrono")]
+unix_times! { ::chrono::DateTime<::chrono::Utc> }
+#[cfg(feature = "jiff")]
+unix_times! { ::jiff::Timestamp }
+#[cfg(feature = "time")]
+unix_times! { ::time::OffsetDateTime, ::time::UtcDateTime }
+
 /// A type of times or dates, as an instant of Unix time.
 trait ToUnixInstant: Copy {
     fn to_instant(self) -> UnixInstant;

@@ -10,8 +10,10 @@ use std::sync::Arc;
 
 use ::bytes::Bytes;
 
-use super::OwnedCell;
-use crate::row::RowFilter;
+use super::{CellType, OwnedCell};
+use crate::key::codec::{Ts, Unit};
+use crate::row::column::Any;
+use crate::row::{As, RowFilter};
 
 /// A value that the server can find equal to another: equal values have the same stored bytes, whoever wrote them.
 ///
@@ -24,11 +26,7 @@ use crate::row::RowFilter;
     label = "one value of this type has several stored forms",
     note = "compare a column of integers, floats, text, bytes, UUIDs, dates, `bool` or an enum"
 )]
-pub trait ComparableCell {
-    /// How the order of values is that of their stored bytes.
-    #[doc(hidden)]
-    const ORDER: StoredOrder = StoredOrder::Bytes;
-}
+pub trait ComparableCell {}
 
 /// A value that the server can find less than another.
 ///
@@ -44,10 +42,8 @@ pub trait ComparableCell {
 pub trait OrderedCell: ComparableCell {}
 
 /// How the order of values is that of their stored bytes.
-#[doc(hidden)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum StoredOrder {
+pub(crate) enum StoredOrder {
     /// The order of the bytes.
     Bytes,
     /// Two's complement of 8 bytes: the negative numbers follow the others.
@@ -62,6 +58,23 @@ pub enum StoredOrder {
 type StoredRange = (Bound<Bytes>, Bound<Bytes>);
 
 impl StoredOrder {
+    /// The order of values that are stored as this.
+    pub(crate) fn of(stored: CellType) -> Self {
+        match stored {
+            CellType::Integer { .. } | CellType::Bool | CellType::Code(_) | CellType::UnixTime(_) => {
+                Self::Integer
+            }
+            CellType::F32 => Self::F32,
+            CellType::F64 => Self::F64,
+            _ => Self::Bytes,
+        }
+    }
+
+    /// Whether the stored value is NaN, which is in no range.
+    pub(crate) fn is_nan(self, stored: &[u8]) -> bool {
+        self.number().is_some_and(|number| number.equal(stored).is_none())
+    }
+
     /// The filter that passes the cells whose value is within bounds, which are stored values.
     pub(crate) fn filter(self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> RowFilter {
         let ranges = match self.number() {
@@ -170,32 +183,30 @@ impl Number {
 }
 
 macro_rules! ordered {
-    ($($order:ident: $($type:ty),+;)*) => {$($(
-        impl ComparableCell for $type {
-            const ORDER: StoredOrder = StoredOrder::$order;
-        }
-
+    ($($type:ty),+) => {$(
+        impl ComparableCell for $type {}
         impl OrderedCell for $type {}
-    )+)*};
+    )+};
 }
 
 ordered! {
-    Integer: i8, i16, i32, i64, u8, u16, u32, u64;
-    Integer: NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64;
-    F32: f32;
-    F64: f64;
-    Bytes: String, &str, Cow<'_, str>, Box<str>, Arc<str>, char;
-    Bytes: Vec<u8>, &[u8], Cow<'_, [u8]>, Bytes;
+    i8, i16, i32, i64, u8, u16, u32, u64, f32, f64,
+    NonZeroI8, NonZeroI16, NonZeroI32, NonZeroI64, NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64,
+    String, &str, Cow<'_, str>, Box<str>, Arc<str>, char,
+    Vec<u8>, &[u8], Cow<'_, [u8]>, Bytes, Any
 }
 
+impl<T, U: Unit> ComparableCell for As<T, Ts<U>> {}
+impl<T, U: Unit> OrderedCell for As<T, Ts<U>> {}
+
 #[cfg(feature = "uuid")]
-ordered! { Bytes: ::uuid::Uuid; }
+ordered! { ::uuid::Uuid }
 #[cfg(feature = "chrono")]
-ordered! { Bytes: ::chrono::NaiveDate; }
+ordered! { ::chrono::NaiveDate }
 #[cfg(feature = "jiff")]
-ordered! { Bytes: ::jiff::civil::Date; }
+ordered! { ::jiff::civil::Date }
 #[cfg(feature = "time")]
-ordered! { Bytes: ::time::Date; }
+ordered! { ::time::Date }
 
 impl<const N: usize> ComparableCell for [u8; N] {}
 impl<const N: usize> OrderedCell for [u8; N] {}
@@ -207,10 +218,7 @@ impl ComparableCell for Ipv6Addr {}
 
 macro_rules! pointers {
     ($($pointer:ident)*) => {$(
-        impl<C: OwnedCell + ComparableCell> ComparableCell for $pointer<C> {
-            const ORDER: StoredOrder = C::ORDER;
-        }
-
+        impl<C: OwnedCell + ComparableCell> ComparableCell for $pointer<C> {}
         impl<C: OwnedCell + OrderedCell> OrderedCell for $pointer<C> {}
     )*};
 }

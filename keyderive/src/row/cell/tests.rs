@@ -232,8 +232,8 @@ fn types_derive_their_stored_form() {
 fn a_newtype_compares_as_what_is_inside() {
     #[derive(crate::Cell)]
     struct Celsius(f64);
-    fn ordered<C: OrderedCell>() -> StoredOrder {
-        C::ORDER
+    fn ordered<C: Cell + OrderedCell>() -> StoredOrder {
+        StoredOrder::of(C::TYPE)
     }
     fn comparable<C: ComparableCell>() {}
     assert_eq!(ordered::<Celsius>(), StoredOrder::F64);

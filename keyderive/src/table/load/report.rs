@@ -338,9 +338,9 @@ const FORMAT: u32 = 1;
 /// [`failed`](Self::failed) ones. [`Load::resume`](super::Load::resume) retries the failed ones and continues after the items.
 ///
 /// ```
-/// # use keyderive::{Client, RowKey};
+/// # use keyderive::{Client, Row, RowKey};
 /// # #[derive(RowKey)] struct UserKey { id: u64 }
-/// # #[derive(serde::Serialize, serde::Deserialize)] struct User { age: u32 }
+/// # #[derive(Row)] struct User { age: u32 }
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use keyderive::load::Checkpoint;

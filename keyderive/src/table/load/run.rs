@@ -9,11 +9,11 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use crate::row::Row;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_util::StreamExt as _;
 use futures_util::stream::iter;
-use serde::Serialize;
 use tokio::task::{JoinError, JoinSet, yield_now};
 use tokio::time::{Instant, Sleep, sleep};
 
@@ -32,7 +32,7 @@ const READ_AT_ONCE: u64 = 128;
 pub(super) async fn run<K, R, S>(load: Load<'_, K, R, S>) -> Result<LoadReport, LoadError>
 where
     K: TableKey,
-    R: Serialize,
+    R: Row,
     S: Stream<Item: LoadItem<K, R>>,
 {
     let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
@@ -108,7 +108,7 @@ enum Event {
     OutOfPatience,
 }
 
-impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
+impl<K: TableKey, R: Row> Loader<'_, K, R> {
     /// Reads the items before the checkpoint, and skips those that had not failed.
     async fn skip_to_checkpoint<S>(&mut self, mut input: Pin<&mut S>) -> Result<(), Reason>
     where
@@ -302,8 +302,8 @@ impl<K: TableKey, R: Serialize> Loader<'_, K, R> {
     /// Encodes a row into `scratch`.
     fn encode(&mut self, key: &K, row: &R) -> EncodeResult<()> {
         let Self { table, settings, scratch, .. } = self;
-        let writing = table.writing(settings.mode != WriteMode::Put);
-        table.encode_row(scratch, key, row, writing).and_then(|()| scratch.check(&table.name)).map_err(
+        let merges = settings.mode != WriteMode::Put;
+        table.encode_row(scratch, key, row, merges).and_then(|()| scratch.check(&table.name)).map_err(
             |error| {
                 let key = Bytes::copy_from_slice(&scratch.key);
                 (Some(key).filter(|key| !key.is_empty()), error)

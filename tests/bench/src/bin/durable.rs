@@ -55,7 +55,7 @@ async fn measure_both(file: &Path) -> Result<(), Error> {
 }
 
 async fn measure(client: Client) -> Result<(), Error> {
-    client.table::<ReadingKey, u64>("t").create_if_absent().await?;
+    client.table::<ReadingKey, ()>("t").create_if_absent().await?;
     let table = client.raw_table("t");
 
     let begun = Instant::now();

@@ -25,10 +25,9 @@ use std::time::{Duration, Instant};
 use fastrand::Rng;
 use keyderive::embedded::Bigtable;
 use keyderive::row::Mutation;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_bench::meter::processor_time_of;
 use keyderive_tests::emulator::Emulator;
-use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 
@@ -48,7 +47,7 @@ struct ReadingKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Row)]
 struct Reading {
     celsius: f64,
     humidity: i64,

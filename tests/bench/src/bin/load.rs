@@ -20,10 +20,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use fastrand::Rng;
 use keyderive::embedded::Bigtable;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::{ReadRowsRequest, RowSet};
-use serde::{Deserialize, Serialize};
 use tokio::net::TcpListener;
 use tokio::task::JoinSet;
 use tonic::transport::{Channel, Endpoint};
@@ -37,7 +36,7 @@ struct ReadingKey {
     id: u32,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Row)]
 struct Reading {
     celsius: f64,
     humidity: i64,

@@ -22,10 +22,9 @@ use std::time::Duration;
 
 use fastrand::Rng;
 use keyderive::key::OwnedRowKey;
-use keyderive::{Client, RowKey, Table};
+use keyderive::{Client, Row, RowKey, Table};
 use keyderive_bench::meter::processor_time;
 use peak_alloc::PeakAlloc;
-use serde::{Deserialize, Serialize};
 
 #[global_allocator]
 static HEAP: PeakAlloc = PeakAlloc;
@@ -33,7 +32,7 @@ static HEAP: PeakAlloc = PeakAlloc;
 const ROWS: u32 = 1_000_000;
 const RUNS: usize = 3;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Row)]
 struct Reading {
     celsius: f64,
     humidity: i64,

@@ -2,17 +2,16 @@
 
 use bytes::Bytes;
 use fastrand::Rng;
-use keyderive::RowKey;
 use keyderive::key::{OwnedRowKey, fingerprint64};
 use keyderive::plan::{Plan, PlanError};
-use serde::{Deserialize, Serialize};
+use keyderive::{Row, RowKey};
 
 use crate::{EventKey, LentKey};
 
 pub(super) const FAMILY: &str = "cf";
 
 /// A row of 3 small cells.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Row)]
 pub(super) struct Reading {
     pub(super) celsius: f64,
     pub(super) humidity: i64,
@@ -20,7 +19,7 @@ pub(super) struct Reading {
 }
 
 /// The same row, with its string borrowed.
-#[derive(Clone, Copy, Debug, Deserialize)]
+#[derive(Clone, Copy, Debug, Row)]
 pub(super) struct LentReading<'a> {
     pub(super) celsius: f64,
     pub(super) humidity: i64,

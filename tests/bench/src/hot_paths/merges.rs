@@ -4,7 +4,7 @@ use bytes::Bytes;
 use keyderive::{Client, Error};
 use tokio::runtime::Runtime;
 
-use super::data::{In16, In64, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
+use super::data::{In16, In64, LentReading, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
 use super::report::{Comparison, Line, Table, Targets};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
@@ -139,7 +139,7 @@ async fn borrowed<K: Salted>(client: Client) -> Result<Outcome, Failure> {
     let mut seen = Seen::default();
     let scan = client.table::<K, Reading>("readings").scan(K::full_scan()?);
     scan.visit::<K::Lent, Error>(|key, row| {
-        seen.row(&K::view(key), row.read()?);
+        seen.row(&K::view(key), row.read::<LentReading<'_>>()?);
         Ok(())
     })
     .await?;

@@ -6,7 +6,7 @@ use keyderive_proto::data::bigtable_client::BigtableClient;
 use keyderive_proto::data::read_rows_response::cell_chunk::RowStatus;
 use tonic::transport::Channel;
 
-use super::data::{Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
+use super::data::{LentReading, Outcome, Reading, SITE, Seen, USER_ID, one_bucket};
 use super::report::{Comparison, Line, Table, Targets};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
@@ -144,7 +144,7 @@ async fn borrowed(client: &Client) -> Result<Outcome, Failure> {
     table
         .scan(plan)
         .visit::<LentKey<'_>, Error>(|key, row| {
-            seen.row(&key, row.read()?);
+            seen.row(&key, row.read::<LentReading<'_>>()?);
             Ok(())
         })
         .await?;

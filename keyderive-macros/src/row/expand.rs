@@ -1,0 +1,904 @@
+//! Generates the code of a row type: its constants and the impls, in one scope.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use proc_macro2::{Group, Ident, Literal, Span, TokenStream, TokenTree};
+use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::{DeriveInput, GenericParam, Generics, Lifetime, Type, parse_quote};
+
+use super::attr::{GcAttr, RuleAttrs};
+use super::check::docs;
+use super::model::{FamilyType, Field, Row, Values};
+use crate::attr::unraw;
+use crate::expand::{Runtime, first_span, on_span_of, respan, respan_all, type_name};
+use crate::model::replace_lifetimes;
+
+/// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
+const MAX_MATCHED: usize = 8;
+
+/// The code for a row type without faults.
+pub(super) fn row(row: &Row<'_>) -> TokenStream {
+    let Runtime { private, import } = row.runtime();
+    let code = Code { row, private: &private, generics: row.generics(&private) };
+    let markers = code.markers();
+    let constants = code.constants();
+    let implementation = code.implementation();
+    let assertion = code.assertion();
+    quote! {
+        #[doc(hidden)]
+        #[allow(
+            clippy::all,
+            clippy::nursery,
+            clippy::pedantic,
+            clippy::restriction,
+            dead_code,
+            deprecated,
+            non_camel_case_types,
+            non_upper_case_globals,
+            private_bounds,
+            private_interfaces,
+            unused_qualifications,
+        )]
+        const _: () = {
+            #import
+
+            #markers
+
+            #constants
+
+            #implementation
+
+            #assertion
+        };
+    }
+}
+
+struct Code<'c, 'a> {
+    row: &'c Row<'a>,
+    private: &'c TokenStream,
+    /// With the bounds of columns.
+    generics: Generics,
+}
+
+impl Code<'_, '_> {
+    /// The struct's name. With the struct's own span, a deprecated struct is not reported in our impl.
+    fn name(&self) -> TokenStream {
+        let ident = &self.row.input.ident;
+        quote_spanned!(ident.span()=> #ident)
+    }
+
+    /// `before ty after` with the type of the field's values.
+    fn on_value(
+        &self,
+        field: &Field<'_>,
+        before: TokenStream,
+        lifetime: &str,
+        after: TokenStream,
+    ) -> TokenStream {
+        let ty = field.values().ty();
+        on_span_of(ty, before, &replace_lifetimes(ty.to_token_stream(), &lifetime_of(lifetime)), after)
+    }
+
+    /// An item of the trait by which the field's values are stored.
+    fn stored(&self, field: &Field<'_>, lifetime: &str, item: &str) -> TokenStream {
+        let (private, item) = (self.private, format_ident!("{item}"));
+        match field.form(private) {
+            None => self.on_value(field, quote!(<), lifetime, quote!(as #private::Cell>::#item)),
+            Some(form) => self.on_value(
+                field,
+                quote!(<#form as #private::generated::Form<),
+                lifetime,
+                quote!(>>::#item),
+            ),
+        }
+    }
+
+    /// The type of a field's column, or of the columns of a field that is a map.
+    fn column_type(&self, field: &Field<'_>) -> TokenStream {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        if field.attrs.counter.get().is_some() {
+            return quote!(#generated::Counter);
+        }
+        let cell = match field.form(private) {
+            None => self.on_value(field, quote!(<), "'static", quote!(as #private::Cell>::Owned)),
+            Some(form) => self.on_value(field, quote!(#generated::As<), "'static", quote!(, #form>)),
+        };
+        let optional = |ty: TokenStream| quote!(#private::core::option::Option<#ty>);
+        let is_optional = field.attrs.default.get().is_some() || field.is_family();
+        match field.values() {
+            Values::One(_) if is_optional => optional(cell),
+            Values::One(_) => cell,
+            Values::Optional(_) => optional(cell),
+            Values::Timestamped(_) if is_optional => optional(quote!(#generated::Timestamped<#cell>)),
+            Values::Timestamped(_) => quote!(#generated::Timestamped<#cell>),
+            Values::OptionalTimestamped(_) => optional(quote!(#generated::Timestamped<#cell>)),
+            Values::Versions(_) => quote!(#generated::Versions<#cell>),
+            Values::Aggregate(ty) => ty.to_token_stream(),
+            Values::Aggregates(ty) => quote!(#generated::Versions<#ty>),
+        }
+    }
+
+    /// How the values of a column are stored, and which of its cells are read.
+    fn stored_and_kind(&self, field: &Field<'_>) -> (TokenStream, TokenStream) {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        let kind = |name: &str| {
+            let name = format_ident!("{name}");
+            quote!(#generated::ColumnKind::#name)
+        };
+        let integer = quote!(<#private::core::primitive::i64 as #private::Cell>::TYPE);
+        match field.values() {
+            Values::Aggregate(ty) => (integer, quote!(<#ty as #generated::Aggregate>::KIND)),
+            Values::Aggregates(ty) => (integer, quote!(<#ty as #generated::Aggregate>::KIND_IN_WINDOWS)),
+            values => {
+                let kind = match values {
+                    _ if field.attrs.counter.get().is_some() => kind("Counter"),
+                    Values::Versions(_) => kind("Versions"),
+                    Values::Timestamped(_) | Values::OptionalTimestamped(_) => kind("Timestamped"),
+                    _ => kind("Value"),
+                };
+                (self.stored(field, "'static", "TYPE"), kind)
+            }
+        }
+    }
+
+    /// The marker types: the names of families, and the forms of fields stored `with` a module.
+    fn markers(&self) -> TokenStream {
+        let private = self.private;
+        let families = self.row.fields.iter().filter(|field| field.is_family()).map(|field| {
+            let (marker, name) = (family_marker(field), &field.name);
+            quote! {
+                pub enum #marker {}
+
+                impl #private::generated::FamilyName for #marker {
+                    const NAME: &'static #private::core::primitive::str = #name;
+                }
+            }
+        });
+        let forms = self.row.fields.iter().filter_map(|field| self.with_form(field));
+        quote!(#(#families)* #(#forms)*)
+    }
+
+    /// The marker type that stands for the module of a field.
+    fn with_form(&self, field: &Field<'_>) -> Option<TokenStream> {
+        let private = self.private;
+        let marker = field.with_marker()?;
+        let with = field.attrs.with.get()?;
+        let (written, module, ty) = (&with.written, &with.module, field.values().ty());
+        // Errors of the module are on its path, errors of the type on the type.
+        let span = first_span(&module.to_token_stream()).unwrap_or_else(proc_macro2::Span::call_site);
+        let encode = respan_all(quote!(#module::encode(__value, __out)), span);
+        let decode = respan_all(quote!(#module::decode(__value)), span);
+        Some(quote! {
+            pub enum #marker {}
+
+            impl #private::generated::Form<#ty> for #marker {
+                const TYPE: #private::CellType = #private::CellType::Custom(#written);
+
+                #[inline]
+                fn encode(
+                    __value: &#ty,
+                    __out: &mut #private::CellWriter<'_>,
+                ) -> #private::core::result::Result<(), #private::CellError> {
+                    #encode
+                }
+
+                #[inline]
+                fn decode(
+                    __value: &[#private::core::primitive::u8],
+                ) -> #private::core::result::Result<#ty, #private::CellError> {
+                    #decode
+                }
+            }
+        })
+    }
+
+    /// The constants of the columns and families.
+    fn constants(&self) -> TokenStream {
+        let private = self.private;
+        let fixed = self.row.type_at(&lifetime_of("'static"));
+        let name = self.name();
+        let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
+        let constants = self.row.fields.iter().map(|field| {
+            let (vis, constant, docs) = (&field.field.vis, &field.constant, docs(field.field));
+            let (stored, column) = (&field.name, type_name(field.ty.to_token_stream()));
+            let Some(family) = field.family() else {
+                let text = format!("The family `{stored}`, of `{column}`.");
+                let (ty, value) = match field.family_type() {
+                    FamilyType::Struct(of) => {
+                        let item = |item| self.of_struct(field, of, "'static", item);
+                        (item("Const"), item("CONST"))
+                    }
+                    FamilyType::Map { key, .. } => {
+                        let column = self.column_type(field);
+                        (
+                            quote!(#private::generated::MapFamily<#fixed, #key, #column>),
+                            quote!(#private::generated::MapFamily::__new(#stored)),
+                        )
+                    }
+                };
+                return quote! {
+                    #(#[doc = #docs])*
+                    #[doc = ""]
+                    #[doc = #text]
+                    #vis const #constant: #ty = #value;
+                };
+            };
+            let text = format!("The column `{family}:{stored}`, of `{column}`.");
+            let (ty, aliases) = (self.column_type(field), self.aliases(field));
+            let windows = self.windows(field);
+            let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases) #windows);
+            let value = on_span_of_value(field, value);
+            quote! {
+                #(#[doc = #docs])*
+                #[doc = ""]
+                #[doc = #text]
+                #vis const #constant: #private::generated::Column<#fixed, #ty> = #value;
+            }
+        });
+        quote!(impl #impl_generics #name #type_generics #where_clause { #(#constants)* })
+    }
+
+    /// The former places of a column.
+    fn aliases(&self, field: &Field<'_>) -> TokenStream {
+        let private = self.private;
+        let aliases = field.aliases().map(|alias| {
+            let name = alias.name;
+            let family = match alias.family {
+                Some(family) => quote!(#private::core::option::Option::Some(#family)),
+                None => quote!(#private::core::option::Option::None),
+            };
+            quote!(#private::generated::Alias { family: #family, name: #name })
+        });
+        quote!(&[#(#aliases),*])
+    }
+
+    fn windows(&self, field: &Field<'_>) -> Option<TokenStream> {
+        let window = field.attrs.window.get()?;
+        let micros = Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX));
+        Some(quote!(.__in_windows(#micros)))
+    }
+
+    /// The schema of a field that is a column.
+    fn column_schema(&self, field: &Field<'_>) -> TokenStream {
+        let private = self.private;
+        let (name, aliases) = (&field.name, self.aliases(field));
+        let (stored, kind) = self.stored_and_kind(field);
+        let is_required = field.attrs.default.get().is_none()
+            && field.attrs.counter.get().is_none()
+            && matches!(field.values(), Values::One(_) | Values::Timestamped(_));
+        quote!(#private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required))
+    }
+
+    /// An item of a struct that is a family.
+    fn of_struct(&self, field: &Field<'_>, of: &Type, lifetime: &str, item: &str) -> TokenStream {
+        let (private, item) = (self.private, format_ident!("{item}"));
+        let (marker, fixed) = (family_marker(field), self.row.type_at(&lifetime_of("'static")));
+        let ty = replace_lifetimes(of.to_token_stream(), &lifetime_of(lifetime));
+        let after = quote!(as #private::generated::FamilyConst<#fixed, #marker>>::#item);
+        on_span_of(of, quote!(<), &ty, after)
+    }
+
+    /// The values of a column in its cells: what the field holds, or an `Option` of it if the field needs a value.
+    fn read_values(
+        &self,
+        field: &Field<'_>,
+        cells: &TokenStream,
+        family: &TokenStream,
+        name: &TokenStream,
+    ) -> TokenStream {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        let decode = || self.stored(field, "'_", "decode");
+        let read = match field.values() {
+            Values::One(_) | Values::Optional(_) => {
+                let decode = decode();
+                quote!(#generated::newest(#cells, #decode, #family, #name)?)
+            }
+            Values::Timestamped(_) | Values::OptionalTimestamped(_) => {
+                let decode = decode();
+                quote!(#generated::newest_timestamped(#cells, #decode, #family, #name)?)
+            }
+            Values::Versions(_) => {
+                let decode = decode();
+                quote!(#generated::versions(#cells, #decode, #family, #name)?)
+            }
+            Values::Aggregate(ty) => quote!(#generated::aggregate::<#ty>(#cells, #family, #name)?),
+            Values::Aggregates(ty) => quote!(#generated::aggregates::<#ty>(#cells, #family, #name)?),
+        };
+        on_span_of_value(field, read)
+    }
+
+    /// Reads a field that is a column.
+    fn read(&self, field: &Field<'_>, cells: &TokenStream, family: &TokenStream) -> TokenStream {
+        let private = self.private;
+        let (ident, text) = (field.ident, &field.name);
+        let name = bytes(&field.name).into_token_stream();
+        let read = self.read_values(field, cells, family, &name);
+        let is_needed = matches!(field.values(), Values::One(_) | Values::Timestamped(_));
+        let default = match (field.attrs.default.get(), field.attrs.counter.get()) {
+            (Some(Some(path)), _) => Some(path.to_token_stream()),
+            (Some(None), _) | (None, Some(())) => Some(quote!(#private::core::default::Default::default)),
+            (None, None) => None,
+        };
+        match default {
+            // The path of a default has its own span.
+            Some(default) => quote!(#ident: #private::core::option::Option::unwrap_or_else(#read, #default),),
+            None if is_needed => on_span_of_value(
+                field,
+                quote!(#ident: #private::generated::required(#read, #family, #text)?,),
+            ),
+            None => on_span_of_value(field, quote!(#ident: #read,)),
+        }
+    }
+
+    /// Writes the values of a column.
+    fn write_values(&self, field: &Field<'_>, value: &TokenStream, column: &TokenStream) -> TokenStream {
+        let private = self.private;
+        let encode = || self.stored(field, "'_", "encode");
+        let write = match field.values() {
+            Values::One(_) => {
+                let encode = encode();
+                quote!(__out.write_value(#column, #value, #encode)?;)
+            }
+            Values::Optional(_) => {
+                let encode = encode();
+                quote!(__out.write_option(#column, #value, #encode)?;)
+            }
+            Values::Timestamped(_) => {
+                let encode = encode();
+                quote!(__out.write_versions(#column, #private::core::slice::from_ref(#value), #encode)?;)
+            }
+            Values::OptionalTimestamped(_) => {
+                let encode = encode();
+                quote!(__out.write_versions(#column, #private::core::option::Option::as_slice(#value), #encode)?;)
+            }
+            Values::Versions(_) => {
+                let encode = encode();
+                quote!(__out.write_versions(#column, #value, #encode)?;)
+            }
+            // The server keeps them.
+            Values::Aggregate(_) | Values::Aggregates(_) => TokenStream::new(),
+        };
+        on_span_of_value(field, write)
+    }
+
+    /// Writes a field that is a column.
+    fn write(&self, field: &Field<'_>, family: &TokenStream) -> TokenStream {
+        let private = self.private;
+        let (ident, name) = (field.ident, bytes(&field.name));
+        let column = quote!(#private::generated::Name { family: #family, qualifier: #name });
+        let write = self.write_values(field, &quote!(&self.#ident), &column);
+        let former = field.aliases().map(|alias| {
+            let name = bytes(&alias.name);
+            let family = alias.family.map_or_else(|| family.clone(), |family| quote!(#family));
+            quote!(__out.delete_column(#family, #name);)
+        });
+        quote!(#(#former)* #write)
+    }
+
+    /// The schema of a field that is a family, how it is read from its cells, and how it is written.
+    fn family(&self, field: &Field<'_>, cells: &TokenStream, aliases: &[String]) -> [TokenStream; 3] {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        let (ident, name, is_optional) = (field.ident, &field.name, field.is_optional());
+        match field.family_type() {
+            FamilyType::Struct(of) => {
+                let columns = self.of_struct(field, of, "'static", "OF_COLUMNS");
+                let schema = quote! {
+                    #generated::FieldSchema::Struct {
+                        family: #name, aliases: &[#(#aliases),*], columns: #columns, is_optional: #is_optional,
+                    }
+                };
+                let item = |item: &str| self.of_struct(field, of, "'_", item);
+                let (read, write) = (item("read_field"), item("write_field"));
+                if !is_optional {
+                    return [
+                        schema,
+                        quote!(#read(#cells, #name)?),
+                        quote!(#write(&self.#ident, #name, __out)?;),
+                    ];
+                }
+                let (owns, delete) = (item("owns_column"), item("delete_field"));
+                [
+                    schema,
+                    quote!(#generated::optional_family(#cells, #owns, #read, #name)?),
+                    quote!(__out.write_optional_family(#name, &self.#ident, #write, #delete)?;),
+                ]
+            }
+            FamilyType::Map { map, key, .. } => {
+                let (stored, kind) = self.stored_and_kind(field);
+                let schema = quote! {
+                    #generated::FieldSchema::Map {
+                        family: #name, aliases: &[#(#aliases),*], stored: #stored, kind: #kind,
+                    }
+                };
+                let value = self.read_values(field, &quote!(__column), &quote!(__family), &quote!(__name));
+                let value = match field.values() {
+                    Values::One(_) | Values::Timestamped(_) => value,
+                    _ => quote!(#private::core::option::Option::Some(#value)),
+                };
+                let ty = replace_lifetimes(map.to_token_stream(), &lifetime_of("'_"));
+                let key = replace_lifetimes(key.to_token_stream(), &lifetime_of("'_"));
+                let read = quote! {
+                    #generated::map::<#key, _, #ty>(__cells, __family, |__column, __family, __name| {
+                        #private::core::result::Result::Ok(#value)
+                    })
+                };
+                let read = match is_optional {
+                    false => quote!({ let (__cells, __family) = (#cells, #name); #read? }),
+                    true => quote! {
+                        #generated::optional_family(#cells, #generated::owns_all, |__cells, __family| #read, #name)?
+                    },
+                };
+                let write = self.write_values(field, &quote!(__value), &quote!(__column));
+                if write.is_empty() {
+                    return [schema, read, write];
+                }
+                let write = quote! {
+                    __out.write_map(__family, __map, |__out, __column, __value| {
+                        #write
+                        #private::core::result::Result::Ok(())
+                    })
+                };
+                let write = match is_optional {
+                    false => quote!({ let (__family, __map) = (#name, &self.#ident); #write?; }),
+                    true => quote! {
+                        __out.write_optional_family(
+                            #name,
+                            &self.#ident,
+                            |__map, __family, __out| #write,
+                            |__family, __out| __out.delete_family(__family),
+                        )?;
+                    },
+                };
+                [schema, read, write]
+            }
+        }
+    }
+
+    /// The loop that notes where the cells of each column are. `qualifiers` is the iterator, and each column comes with its slot.
+    fn notes(&self, qualifiers: &TokenStream, columns: &[(&str, usize)]) -> TokenStream {
+        let private = self.private;
+        if columns.len() <= MAX_MATCHED {
+            let arms = columns.iter().map(|(name, slot)| {
+                let name = bytes(name);
+                quote!(#name => __slots[#slot].take(__at),)
+            });
+            return quote! {
+                for (__at, __name) in #qualifiers {
+                    match __name {
+                        #(#arms)*
+                        _ => {}
+                    }
+                }
+            };
+        }
+        let mut sorted = columns.to_vec();
+        sorted.sort_unstable();
+        let names: Vec<_> = sorted.iter().map(|(name, _)| bytes(name)).collect();
+        let slots = sorted.iter().map(|(_, slot)| slot);
+        let (count, places) = (names.len(), 0..names.len());
+        let usize = quote!(#private::core::primitive::usize);
+        quote! {
+            const __NAMES: [&[#private::core::primitive::u8]; #count] = [#(#names),*];
+            const __SLOTS: [#usize; #count] = [#(#slots),*];
+            let mut __next: #usize = 0;
+            for (__at, __name) in #qualifiers {
+                let __place = if __next < #count && #private::generated::is_same_name(__NAMES[__next], __name) {
+                    __next
+                } else {
+                    match __name {
+                        #(#names => #places,)*
+                        _ => continue,
+                    }
+                };
+                __slots[__SLOTS[__place]].take(__at);
+                __next = __place + 1;
+            }
+        }
+    }
+
+    fn implementation(&self) -> TokenStream {
+        match self.row.only_family() {
+            Some(family) => {
+                let of_struct = self.family_struct();
+                let row = self.row_of_one_family(family);
+                quote!(#of_struct #row)
+            }
+            None => self.row_of_families(),
+        }
+    }
+
+    /// The impl of `Row`.
+    fn row_impl(&self, fields: &TokenStream, decode: &TokenStream, encode: &TokenStream) -> TokenStream {
+        let private = self.private;
+        let name = self.name();
+        let text = unraw(&self.row.input.ident);
+        let own = self.row.only_family().unwrap_or(&self.row.family);
+        let decoded = self.row.type_at(&lifetime_of("'__keyderive"));
+        let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
+        let rules = self.rules();
+        let is_owned = self.row.input.generics.lifetimes().next().is_none();
+        let owned = is_owned.then(|| {
+            quote! {
+                #[automatically_derived]
+                impl #impl_generics #private::generated::OwnedRow for #name #type_generics #where_clause {}
+            }
+        });
+        let before = self.deletes_of_exclusive_families();
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #private::generated::Row for #name #type_generics #where_clause {
+                type Decoded<'__keyderive> = #decoded;
+                const SCHEMA: &'static #private::generated::RowSchema =
+                    &#private::generated::RowSchema::__new(#text, #own, &[#fields], &[#rules]);
+
+                #[inline]
+                fn decode<'__keyderive>(
+                    __cells: #private::generated::RowCells<'__keyderive>,
+                ) -> #private::core::result::Result<Self::Decoded<'__keyderive>, #private::generated::RowError> {
+                    #decode
+                }
+
+                #[inline]
+                fn encode(
+                    &self,
+                    __out: &mut #private::generated::RowWriter<'_>,
+                ) -> #private::core::result::Result<(), #private::generated::RowError> {
+                    #before
+                    #encode
+                    __out.end_row(#own);
+                    #private::core::result::Result::Ok(())
+                }
+            }
+
+            #owned
+        }
+    }
+
+    /// A row whose columns are in one family is read and written as that family.
+    fn row_of_one_family(&self, family: &str) -> TokenStream {
+        let private = self.private;
+        let as_family = quote!(<Self as #private::generated::FamilyField>);
+        self.row_impl(
+            &quote! {
+                #private::generated::FieldSchema::Struct {
+                    family: #family, aliases: &[], columns: #as_family::COLUMNS, is_optional: false,
+                }
+            },
+            &quote!(#as_family::read(__cells.of_family(#family), #family)),
+            &quote!(#as_family::write(self, #family, __out)?;),
+        )
+    }
+
+    /// The impls of a struct whose columns are in one family: it can be the family of another row, by any name.
+    fn family_struct(&self) -> TokenStream {
+        let private = self.private;
+        let (name, ident) = (self.name(), &self.row.input.ident);
+        let decoded = self.row.type_at(&lifetime_of("'__keyderive"));
+        let (impl_generics, type_generics, where_clause) = self.generics.split_for_impl();
+        let fields = &self.row.fields;
+        let schemas = fields.iter().map(|field| self.column_schema(field));
+
+        let mut columns: Vec<(String, usize)> = Vec::new();
+        let mut reads = Vec::new();
+        for field in fields {
+            let slot = columns.len();
+            columns.push((field.name.clone(), slot));
+            let mut found = quote!(__slots[#slot]);
+            for alias in field.aliases() {
+                let slot = columns.len();
+                columns.push((alias.name, slot));
+                found = quote!(#found.or(__slots[#slot]));
+            }
+            reads.push(self.read(field, &quote!(__cells.of(#found)), &quote!(__family)));
+        }
+        let (names, count): (Vec<_>, _) =
+            (columns.iter().map(|(name, _)| bytes(name)).collect(), columns.len());
+        let columns: Vec<_> = columns.iter().map(|(name, slot)| (&**name, *slot)).collect();
+        let notes = self.notes(&quote!(__cells.qualifiers()), &columns);
+        let writes = fields.iter().map(|field| self.write(field, &quote!(__family)));
+        let constant = self.family_constant();
+        quote! {
+            #[automatically_derived]
+            impl #impl_generics #private::generated::FamilyField for #name #type_generics #where_clause {
+                type Decoded<'__keyderive> = #decoded;
+                const COLUMNS: &'static [#private::generated::ColumnSchema] = &[#(#schemas),*];
+
+                #[inline]
+                fn read<'__keyderive>(
+                    __cells: #private::generated::CellSlice<'__keyderive>,
+                    __family: &#private::core::primitive::str,
+                ) -> #private::core::result::Result<Self::Decoded<'__keyderive>, #private::generated::RowError> {
+                    let mut __slots: [#private::generated::Slot; #count] = #private::core::default::Default::default();
+                    #notes
+                    #private::core::result::Result::Ok(#ident { #(#reads)* })
+                }
+
+                #[inline]
+                fn write(
+                    &self,
+                    __family: &#private::core::primitive::str,
+                    __out: &mut #private::generated::RowWriter<'_>,
+                ) -> #private::core::result::Result<(), #private::generated::RowError> {
+                    #(#writes)*
+                    #private::core::result::Result::Ok(())
+                }
+
+                fn owns(__name: &[#private::core::primitive::u8]) -> #private::core::primitive::bool {
+                    #private::core::matches!(__name, b"" #(| #names)*)
+                }
+            }
+
+            #constant
+        }
+    }
+
+    /// The constant of a family of this struct: its columns, each under its field's name.
+    fn family_constant(&self) -> TokenStream {
+        let private = self.private;
+        let name = self.name();
+        let fixed = self.row.type_at(&lifetime_of("'static"));
+        let (_, type_generics, where_clause) = self.generics.split_for_impl();
+        // The columns have no lifetimes: they are named by owned types.
+        let params: Vec<_> =
+            self.generics.params.iter().filter(|param| !matches!(param, GenericParam::Lifetime(_))).collect();
+        let idents: Vec<_> = params
+            .iter()
+            .map(|param| match param {
+                GenericParam::Type(param) => param.ident.to_token_stream(),
+                GenericParam::Const(param) => param.ident.to_token_stream(),
+                GenericParam::Lifetime(_) => TokenStream::new(),
+            })
+            .collect();
+        let mut generics = self.generics.clone();
+        generics.params.push(parse_quote!(__Row));
+        generics.params.push(parse_quote!(__Name: #private::generated::FamilyName));
+        let (impl_generics, _, _) = generics.split_for_impl();
+        let columns = self.row.fields.iter().map(|field| {
+            let (vis, ident, ty) = (&field.field.vis, field.ident, self.column_type(field));
+            quote!(#vis #ident: #private::generated::Column<__Row, #ty>,)
+        });
+        let values = self.row.fields.iter().map(|field| {
+            let (ident, stored, aliases) = (field.ident, &field.name, self.aliases(field));
+            let windows = self.windows(field);
+            let value = quote! {
+                #private::generated::Column::__new(
+                    <__Name as #private::generated::FamilyName>::NAME, #stored, #aliases,
+                ) #windows
+            };
+            on_span_of_value(field, quote!(#ident: #value,))
+        });
+        quote! {
+            pub struct __Columns<__Row, #(#params),*> #where_clause {
+                #(#columns)*
+            }
+
+            #[automatically_derived]
+            impl #impl_generics #private::generated::FamilyConst<__Row, __Name>
+                for #name #type_generics #where_clause
+            {
+                type Const = #private::generated::Family<__Row, #fixed, __Columns<__Row, #(#idents),*>>;
+                const CONST: Self::Const = #private::generated::Family::__new(
+                    <__Name as #private::generated::FamilyName>::NAME,
+                    __Columns { #(#values)* },
+                );
+            }
+        }
+    }
+
+    /// A row with several families.
+    fn row_of_families(&self) -> TokenStream {
+        let private = self.private;
+        let ident = &self.row.input.ident;
+        let (mut schemas, mut reads, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+        let mut families: BTreeMap<String, FamilyNotes> = BTreeMap::new();
+        let mut slots = 0_usize;
+        let mut slot = || {
+            slots += 1;
+            slots - 1
+        };
+        for field in &self.row.fields {
+            let own = slot();
+            let mut found = quote!(__slots[#own]);
+            let Some(family) = field.family() else {
+                families.entry(field.name.clone()).or_default().whole.push(own);
+                let mut aliases = Vec::new();
+                for alias in field.aliases() {
+                    let slot = slot();
+                    found = quote!(#found.or(__slots[#slot]));
+                    families.entry(alias.name.clone()).or_default().whole.push(slot);
+                    aliases.push(alias.name);
+                }
+                let [schema, read, write] = self.family(field, &quote!(__all.of(#found)), &aliases);
+                let field_ident = field.ident;
+                schemas.push(schema);
+                reads.push(on_span_of_value(field, quote!(#field_ident: #read,)));
+                writes.push(quote!(#(__out.delete_family(#aliases);)* #write));
+                continue;
+            };
+            families.entry(family.to_owned()).or_default().columns.push((field.name.clone(), own));
+            for alias in field.aliases() {
+                let slot = slot();
+                found = quote!(#found.or(__slots[#slot]));
+                let family = alias.family.unwrap_or_else(|| family.to_owned());
+                families.entry(family).or_default().columns.push((alias.name, slot));
+            }
+            let schema = self.column_schema(field);
+            schemas.push(
+                quote!(#private::generated::FieldSchema::Column { family: #family, column: &[#schema] }),
+            );
+            reads.push(self.read(field, &quote!(__all.of(#found)), &quote!(#family)));
+            writes.push(self.write(field, &quote!(#family)));
+        }
+        let arms = families.iter().map(|(family, notes)| {
+            let family = bytes(family);
+            let whole = &notes.whole;
+            let columns: Vec<_> = notes.columns.iter().map(|(name, slot)| (&**name, *slot)).collect();
+            let columns = (!columns.is_empty()).then(|| self.notes(&quote!(__run.qualifiers()), &columns));
+            quote!(#family => { #(__slots[#whole] = __run.slot();)* #columns })
+        });
+        let decode = quote! {
+            let __all = __cells.all();
+            let mut __slots: [#private::generated::Slot; #slots] =
+                [<#private::generated::Slot as #private::core::default::Default>::default(); #slots];
+            for __run in __cells.runs() {
+                match __run.family() {
+                    #(#arms)*
+                    _ => {}
+                }
+            }
+            #private::core::result::Result::Ok(#ident { #(#reads)* })
+        };
+        self.row_impl(&quote!(#(#schemas),*), &decode, &quote!(#(#writes)*))
+    }
+
+    /// The rules of the families.
+    fn rules(&self) -> TokenStream {
+        let rules = self.ruled_families().map(|(family, rule)| self.rule(family, rule));
+        quote!(#(#rules),*)
+    }
+
+    fn ruled_families(&self) -> impl Iterator<Item = (&str, &RuleAttrs)> {
+        let own = (&*self.row.family, &self.row.attrs.rule);
+        let of_fields =
+            self.row.fields.iter().map(|field| (field.family().unwrap_or(&field.name), &field.attrs.rule));
+        [own].into_iter().chain(of_fields).filter(|(_, rule)| rule.tokens().is_some())
+    }
+
+    fn rule(&self, family: &str, rule: &RuleAttrs) -> TokenStream {
+        let private = self.private;
+        let generated = quote!(#private::generated);
+        let optional = |value: Option<TokenStream>| match value {
+            Some(value) => quote!(#private::core::option::Option::Some(#value)),
+            None => quote!(#private::core::option::Option::None),
+        };
+        let duration = |duration: Duration| {
+            let seconds = duration.as_secs();
+            quote!(#private::core::time::Duration::from_secs(#seconds))
+        };
+        let gc = rule.gc.get().map(|gc| match gc {
+            GcAttr::Never => quote!(#generated::DeclaredGc::Never),
+            GcAttr::Any { max_age, max_versions } => {
+                let max_age = optional(max_age.map(duration));
+                let max_versions = optional(max_versions.map(|versions| quote!(#versions)));
+                quote!(#generated::DeclaredGc::Any { max_age: #max_age, max_versions: #max_versions })
+            }
+            GcAttr::All { max_age, max_versions } => {
+                let max_age = duration(*max_age);
+                quote!(#generated::DeclaredGc::All { max_age: #max_age, max_versions: #max_versions })
+            }
+        });
+        let (gc, ttl) = (optional(gc), optional(rule.ttl.get().copied().map(duration)));
+        let is_exclusive = rule.exclusive.get().is_some();
+        quote!(#generated::FamilyRule { family: #family, gc: #gc, ttl: #ttl, is_exclusive: #is_exclusive })
+    }
+
+    /// An exclusive family is deleted before its columns are set.
+    fn deletes_of_exclusive_families(&self) -> TokenStream {
+        let exclusive = self.ruled_families().filter(|(_, rule)| rule.exclusive.get().is_some());
+        let families = exclusive.map(|(family, _)| family);
+        quote!(#(__out.delete_family(#families);)*)
+    }
+
+    /// The check of the pinned fingerprint, with its error on it.
+    fn assertion(&self) -> Option<TokenStream> {
+        let private = self.private;
+        let fingerprint = &self.row.attrs.fingerprint;
+        let (pinned, span) = (fingerprint.get()?, first_span(fingerprint.tokens()?)?);
+        let fixed = self.row.type_at(&lifetime_of("'static"));
+        let schema = quote!(<#fixed as #private::generated::Row>::SCHEMA);
+        let call = respan(quote!(#private::generated::RowSchema::assert_fingerprint(#schema, #pinned)), span);
+        Some(quote!(const _: () = #call;))
+    }
+}
+
+/// What of a family is noted: all its cells for some fields, and the cells of columns.
+#[derive(Default)]
+struct FamilyNotes {
+    whole: Vec<usize>,
+    columns: Vec<(String, usize)>,
+}
+
+/// The marker type that names the family of a field.
+fn family_marker(field: &Field<'_>) -> Ident {
+    format_ident!("Family_{}", unraw(field.ident))
+}
+
+/// The tokens with their spans on the type of the field's values, so that a fault of the type is told there alone.
+fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
+    match first_span(&field.values().ty().to_token_stream()) {
+        Some(span) => respan_but_locals(tokens, span),
+        None => tokens,
+    }
+}
+
+/// The type may come from a macro, from where our local variables are not visible.
+fn respan_but_locals(tokens: TokenStream, span: Span) -> TokenStream {
+    let is_local = |ident: &Ident| {
+        let name = ident.to_string();
+        name == "self" || name.starts_with("__")
+    };
+    let respan = |mut token: TokenTree| match token {
+        TokenTree::Ident(ref ident) if is_local(ident) => token,
+        TokenTree::Group(group) => {
+            let mut inner = Group::new(group.delimiter(), respan_but_locals(group.stream(), span));
+            inner.set_span(span);
+            inner.into()
+        }
+        _ => {
+            token.set_span(span);
+            token
+        }
+    };
+    tokens.into_iter().map(respan).collect()
+}
+
+fn bytes(name: &str) -> Literal {
+    Literal::byte_string(name.as_bytes())
+}
+
+fn lifetime_of(name: &str) -> Lifetime {
+    Lifetime::new(name, proc_macro2::Span::call_site())
+}
+
+/// A stub impl of a type with faults, so that its uses compile as far as they do not name columns.
+pub(super) fn stub(input: &DeriveInput, row: Option<&Row<'_>>) -> TokenStream {
+    // A stub for a type with parameters would need bounds that the user did not write.
+    if !input.generics.params.is_empty() {
+        return TokenStream::new();
+    }
+    let Runtime { private, import } = row.map_or_else(|| Runtime::new(None, &input.ident), Row::runtime);
+    let name = &input.ident;
+    let unreachable = quote!(#private::core::unreachable!());
+    quote! {
+        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        const _: () = {
+            #import
+
+            impl #private::generated::Row for #name {
+                type Decoded<'__keyderive> = Self;
+                const SCHEMA: &'static #private::generated::RowSchema =
+                    &#private::generated::RowSchema::__new("", "cf", &[], &[]);
+
+                fn decode(
+                    _: #private::generated::RowCells<'_>,
+                ) -> #private::core::result::Result<Self, #private::generated::RowError> {
+                    #unreachable
+                }
+
+                fn encode(
+                    &self,
+                    _: &mut #private::generated::RowWriter<'_>,
+                ) -> #private::core::result::Result<(), #private::generated::RowError> {
+                    #unreachable
+                }
+            }
+
+            impl #private::generated::OwnedRow for #name {}
+        };
+    }
+}

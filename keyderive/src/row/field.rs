@@ -1,0 +1,190 @@
+//! How generated code reads and writes a field: in its column, or in its family.
+//!
+//! The functions take the decoding or encoding of a value, and not a bound on its type. So a type without a stored form is one
+//! error, at the field.
+
+#![expect(clippy::missing_errors_doc, reason = "generated code calls these functions")]
+
+use super::aggregate::{self, Aggregate};
+use super::encode::RowWriter;
+use super::raw::CellSlice;
+use super::{CellError, CellWriter, Name, Qualifier, RawCell, RowError, SERVER_TIME, Timestamped, Versions};
+
+/// A field that its column needs.
+#[inline]
+pub fn required<T>(read: Option<T>, family: &str, qualifier: &str) -> Result<T, RowError> {
+    read.ok_or_else(|| RowError::missing(Name { family, qualifier: qualifier.as_bytes() }))
+}
+
+/// The newest value of a column.
+#[inline]
+pub fn newest<'r, T>(
+    cells: CellSlice<'r>,
+    decode: impl FnOnce(&'r [u8]) -> Result<T, CellError>,
+    family: &str,
+    qualifier: &[u8],
+) -> Result<Option<T>, RowError> {
+    match cells.first() {
+        Some(cell) => match decode(cell.value()) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(RowError::cell(Name { family, qualifier }, error)),
+        },
+        None => Ok(None),
+    }
+}
+
+/// The newest value of a column with its timestamp.
+pub fn newest_timestamped<'r, T>(
+    cells: CellSlice<'r>,
+    decode: impl FnOnce(&'r [u8]) -> Result<T, CellError>,
+    family: &str,
+    qualifier: &[u8],
+) -> Result<Option<Timestamped<T>>, RowError> {
+    let at = cells.first().map(RawCell::timestamp_micros);
+    let value = newest(cells, decode, family, qualifier)?;
+    Ok(at.zip(value).map(|(at, value)| Timestamped::new(at, value)))
+}
+
+/// Every version of a column.
+pub fn versions<'r, T>(
+    cells: CellSlice<'r>,
+    decode: impl Fn(&'r [u8]) -> Result<T, CellError>,
+    family: &str,
+    qualifier: &[u8],
+) -> Result<Versions<T>, RowError> {
+    let version = |cell: RawCell<'r>| Ok(Timestamped::new(cell.timestamp_micros(), decode(cell.value())?));
+    let versions: Result<_, CellError> = cells.iter().map(version).collect();
+    versions.map_err(|error| RowError::cell(Name { family, qualifier }, error))
+}
+
+/// An aggregate of all time.
+pub fn aggregate<A: Aggregate>(cells: CellSlice<'_>, family: &str, qualifier: &[u8]) -> Result<A, RowError> {
+    aggregate::read(cells).map_err(|error| RowError::cell(Name { family, qualifier }, error))
+}
+
+/// The aggregates of windows of time.
+pub fn aggregates<A: Aggregate>(
+    cells: CellSlice<'_>,
+    family: &str,
+    qualifier: &[u8],
+) -> Result<Versions<A>, RowError> {
+    versions(cells, aggregate::decode, family, qualifier)
+}
+
+/// The entries of a map that is a family.
+pub fn map<'r, Q: Qualifier, V, M: Default + Extend<(Q, V)>>(
+    cells: CellSlice<'r>,
+    family: &str,
+    read: impl Fn(CellSlice<'r>, &str, &[u8]) -> Result<Option<V>, RowError>,
+) -> Result<M, RowError> {
+    let mut map = M::default();
+    for column in cells.columns() {
+        // The empty name marks a family without columns.
+        let Some(newest) = column.first().filter(|newest| !newest.qualifier().is_empty()) else { continue };
+        let qualifier = newest.qualifier();
+        let key =
+            Q::of_qualifier(qualifier).map_err(|error| RowError::cell(Name { family, qualifier }, error))?;
+        map.extend(read(column, family, qualifier)?.map(|value| (key, value)));
+    }
+    Ok(map)
+}
+
+/// A family that may be absent, which has none of the field's columns.
+pub fn optional_family<'r, P>(
+    cells: CellSlice<'r>,
+    owns: impl Fn(&[u8]) -> bool,
+    read: impl FnOnce(CellSlice<'r>, &str) -> Result<P, RowError>,
+    family: &str,
+) -> Result<Option<P>, RowError> {
+    let is_present = cells.qualifiers().any(|(_, qualifier)| owns(qualifier));
+    is_present.then(|| read(cells, family)).transpose()
+}
+
+/// Any column is one of a map.
+#[must_use]
+pub fn owns_all(_: &[u8]) -> bool {
+    true
+}
+
+/// Writes of fields.
+impl RowWriter<'_> {
+    /// Sets a column to the field's value.
+    #[doc(hidden)]
+    #[inline]
+    pub fn write_value<V>(
+        &mut self,
+        column: Name<'_>,
+        value: &V,
+        encode: impl FnOnce(&V, &mut CellWriter<'_>) -> Result<(), CellError>,
+    ) -> Result<(), RowError> {
+        self.set_with(column, SERVER_TIME, |out| encode(value, out))
+    }
+
+    /// Sets a column to the field's value, or deletes it.
+    #[doc(hidden)]
+    #[inline]
+    pub fn write_option<V>(
+        &mut self,
+        column: Name<'_>,
+        value: &Option<V>,
+        encode: impl FnOnce(&V, &mut CellWriter<'_>) -> Result<(), CellError>,
+    ) -> Result<(), RowError> {
+        match value {
+            Some(value) => self.write_value(column, value, encode),
+            None => {
+                self.delete(column);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes versions with times of their own the only ones of a column.
+    #[doc(hidden)]
+    pub fn write_versions<V>(
+        &mut self,
+        column: Name<'_>,
+        versions: &[Timestamped<V>],
+        encode: impl Fn(&V, &mut CellWriter<'_>) -> Result<(), CellError>,
+    ) -> Result<(), RowError> {
+        self.set_versions(column, versions, encode)
+    }
+
+    /// Deletes a family, and sets the entries of a map in it.
+    #[doc(hidden)]
+    pub fn write_map<'m, Q: Qualifier + 'm, V: 'm>(
+        &mut self,
+        family: &str,
+        entries: impl IntoIterator<Item = (&'m Q, &'m V)>,
+        write: impl Fn(&mut Self, Name<'_>, &V) -> Result<(), RowError>,
+    ) -> Result<(), RowError> {
+        self.delete_family(family);
+        for (key, value) in entries {
+            let qualifier = Q::to_qualifier(key.borrowed())
+                .map_err(|error| RowError::cell(Name { family, qualifier: b"" }, error))?;
+            if qualifier.is_empty() {
+                return Err(RowError::empty_name(family));
+            }
+            write(self, Name { family, qualifier: &qualifier }, value)?;
+        }
+        Ok(())
+    }
+
+    /// Writes a family that may be absent.
+    #[doc(hidden)]
+    pub fn write_optional_family<P>(
+        &mut self,
+        family: &str,
+        value: &Option<P>,
+        write: impl FnOnce(&P, &str, &mut Self) -> Result<(), RowError>,
+        delete: impl FnOnce(&str, &mut Self),
+    ) -> Result<(), RowError> {
+        let Some(value) = value else {
+            delete(family, self);
+            return Ok(());
+        };
+        let before = self.cells();
+        write(value, family, self)?;
+        self.end_family(family, before);
+        Ok(())
+    }
+}

@@ -1,0 +1,133 @@
+//! Stored forms that an attribute chooses for a field in place of that of its type.
+
+use std::marker::PhantomData;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Cell, CellError, CellType, CellWriter, OwnedCell, StoredCell, json};
+use crate::key::codec::{Ts, Unit, UnixTime};
+
+/// A stored form of values of the type `T`: [`Json`], and those of `ts(unit = "…")`, `proto` and `with = "module"`.
+#[diagnostic::on_unimplemented(
+    message = "`{T}` cannot be stored in this form",
+    label = "not a value that this form stores",
+    note = "`json` needs `serde::Serialize` and `serde::Deserialize`, `ts` a time, `proto` a `prost::Message`, and `with` the type of \
+            its module"
+)]
+pub trait Form<T> {
+    #[doc(hidden)]
+    const TYPE: CellType;
+
+    #[doc(hidden)]
+    fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError>;
+
+    #[doc(hidden)]
+    fn decode(value: &[u8]) -> Result<T, CellError>;
+}
+
+/// The type of a column whose values are a `T` in the form `F`: that of a field with `json`, `ts`, `proto` or `with`.
+///
+/// ```
+/// use keyderive::Row;
+/// use keyderive::row::{As, Column, Json};
+///
+/// #[derive(Row)]
+/// struct Event {
+///     #[row(json)]
+///     tags: Vec<String>,
+/// }
+///
+/// let tags: Column<Event, As<Vec<String>, Json>> = Event::TAGS;
+/// ```
+#[derive(Debug)]
+pub struct As<T, F>(PhantomData<fn() -> (T, F)>);
+
+#[diagnostic::do_not_recommend]
+impl<T, F: Form<T>> StoredCell for As<T, F> {
+    type Value = T;
+    const STORED: CellType = F::TYPE;
+
+    fn read(value: &[u8]) -> Result<T, CellError> {
+        F::decode(value)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<C: OwnedCell> StoredCell for C {
+    type Value = C;
+    const STORED: CellType = C::TYPE;
+
+    fn read(value: &[u8]) -> Result<C, CellError> {
+        C::decode(value)
+    }
+}
+
+/// The form of `#[row(json)]`: compact JSON.
+///
+/// A value that JSON does not give back, such as NaN, is an error of the write.
+#[derive(Clone, Copy, Debug)]
+pub enum Json {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize + DeserializeOwned> Form<T> for Json {
+    const TYPE: CellType = CellType::Json;
+
+    fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        json::write(value, out)
+    }
+
+    fn decode(value: &[u8]) -> Result<T, CellError> {
+        json::read(value)
+    }
+}
+
+/// The form of `#[row(proto)]`: the encoded message.
+#[cfg(feature = "proto")]
+#[derive(Clone, Copy, Debug)]
+pub enum Proto {}
+
+#[cfg(feature = "proto")]
+#[diagnostic::do_not_recommend]
+impl<T: prost::Message + Default> Form<T> for Proto {
+    const TYPE: CellType = CellType::Proto;
+
+    fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        out.write(&value.encode_to_vec());
+        Ok(())
+    }
+
+    fn decode(value: &[u8]) -> Result<T, CellError> {
+        T::decode(value).map_err(|error| {
+            CellError::malformed(format_args!("does not hold its field's message: {error}"))
+                .with_source(error)
+        })
+    }
+}
+
+/// An integer from 1970, rounded down to the unit.
+#[diagnostic::do_not_recommend]
+impl<U: Unit, T: UnixTime> Form<T> for Ts<U> {
+    const TYPE: CellType = CellType::UnixTime(U::UNIT);
+
+    fn encode(value: &T, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        let count = value.unix_nanos().div_euclid(U::UNIT.nanos());
+        let stored = i64::try_from(count).map_err(|_| {
+            CellError::unsupported(format_args!(
+                "is {count} {} from 1970, and an integer column has 64 bits; choose a larger unit",
+                U::UNIT.name()
+            ))
+        })?;
+        stored.encode(out)
+    }
+
+    fn decode(value: &[u8]) -> Result<T, CellError> {
+        let count = <i64 as Cell>::decode(value)?;
+        T::of_unix_nanos(i128::from(count) * U::UNIT.nanos()).ok_or_else(|| {
+            CellError::malformed(format_args!(
+                "holds {count} {} from 1970, a time that its field's type does not have",
+                U::UNIT.name()
+            ))
+        })
+    }
+}

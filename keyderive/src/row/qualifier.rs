@@ -1,0 +1,113 @@
+//! Keys of maps that are families: names of columns.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::{Cell, CellError};
+
+/// A key of a map that is a column family: the name of a column.
+///
+/// Text, bytes, UUIDs, dates, and enums and newtypes with `#[derive(Cell)]` are names. A name is stored as a cell of its type
+/// would be, and the empty name is not allowed.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot name a column, so it cannot be the key of a family",
+    label = "not the name of a column",
+    note = "names are text, bytes, UUIDs, dates, and enums by `#[derive(Cell)]`; write a number as text of a fixed width, which \
+            keeps the order"
+)]
+pub trait Qualifier: Ord + Sized {
+    /// What [`MapFamily::at`](super::MapFamily::at) takes.
+    type Borrowed: ?Sized;
+
+    /// The stored name.
+    ///
+    /// # Errors
+    /// When the key has no stored form.
+    fn to_qualifier(key: &Self::Borrowed) -> Result<Bytes, CellError>;
+
+    /// The key as a borrow.
+    fn borrowed(&self) -> &Self::Borrowed;
+
+    /// Reads a key from its stored name.
+    ///
+    /// # Errors
+    /// When no key has this name.
+    fn of_qualifier(name: &[u8]) -> Result<Self, CellError>;
+}
+
+macro_rules! borrowing {
+    ($($type:ty, $borrowed:ty;)*) => {$(
+        impl Qualifier for $type {
+            type Borrowed = $borrowed;
+
+            fn to_qualifier(key: &$borrowed) -> Result<Bytes, CellError> {
+                Ok(Bytes::copy_from_slice(key.as_ref()))
+            }
+
+            fn borrowed(&self) -> &$borrowed {
+                self
+            }
+
+            fn of_qualifier(name: &[u8]) -> Result<Self, CellError> {
+                <Self as Cell>::decode(name)
+            }
+        }
+    )*};
+}
+
+borrowing! {
+    String, str;
+    Box<str>, str;
+    Arc<str>, str;
+    Vec<u8>, [u8];
+    Bytes, [u8];
+}
+
+/// Implements [`Qualifier`] for types that are stored as names, as they are as cells.
+macro_rules! as_cells {
+    ($($type:ty)*) => {$(
+        impl Qualifier for $type {
+            type Borrowed = Self;
+
+            fn to_qualifier(key: &Self) -> Result<Bytes, CellError> {
+                key.to_stored().map(Bytes::from)
+            }
+
+            fn borrowed(&self) -> &Self {
+                self
+            }
+
+            fn of_qualifier(name: &[u8]) -> Result<Self, CellError> {
+                <Self as Cell>::decode(name)
+            }
+        }
+    )*};
+}
+
+as_cells! { char std::net::IpAddr std::net::Ipv4Addr std::net::Ipv6Addr }
+
+impl<const N: usize> Qualifier for [u8; N] {
+    type Borrowed = Self;
+
+    fn to_qualifier(key: &Self) -> Result<Bytes, CellError> {
+        Ok(Bytes::copy_from_slice(key))
+    }
+
+    fn borrowed(&self) -> &Self {
+        self
+    }
+
+    fn of_qualifier(name: &[u8]) -> Result<Self, CellError> {
+        <Self as Cell>::decode(name)
+    }
+}
+
+#[cfg(feature = "uuid")]
+as_cells! { uuid::Uuid }
+#[cfg(feature = "chrono")]
+as_cells! { chrono::NaiveDate }
+#[cfg(feature = "jiff")]
+as_cells! { jiff::civil::Date }
+#[cfg(feature = "time")]
+as_cells! { time::Date }

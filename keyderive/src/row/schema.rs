@@ -1,0 +1,393 @@
+//! A row type as data: its families, its columns, and how long they are kept.
+
+mod changes;
+mod fingerprint;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+pub use self::changes::{SchemaChange, SchemaChanges, SchemaError};
+
+use super::{CellType, RowFilter};
+
+/// The families and columns of a row type.
+///
+/// ```
+/// use keyderive::Row;
+///
+/// #[derive(Row)]
+/// struct Event {
+///     kind: String,
+///     note: Option<String>,
+/// }
+///
+/// let columns: Vec<_> = Event::SCHEMA.columns().map(|(family, column)| (family, column.name())).collect();
+/// assert_eq!(columns, [("cf", "kind"), ("cf", "note")]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RowSchema {
+    name: &'static str,
+    /// The family of the row's own columns; empty for a map, whose family its table knows.
+    family: &'static str,
+    fields: &'static [FieldSchema],
+    rules: &'static [FamilyRule],
+}
+
+impl RowSchema {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __new(
+        name: &'static str,
+        family: &'static str,
+        fields: &'static [FieldSchema],
+        rules: &'static [FamilyRule],
+    ) -> Self {
+        Self { name, family, fields, rules }
+    }
+
+    /// The row type's name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The families, each once, with the row's own first if it has columns there.
+    ///
+    /// A row type that is a map has one family, which [`Table::family`](crate::Table::family) names, and none here.
+    pub fn families(&self) -> impl Iterator<Item = &'static str> {
+        let mut seen: Vec<&str> = Vec::new();
+        let own = Some(self.family).filter(|own| !own.is_empty());
+        let names = own.into_iter().chain(self.fields.iter().flat_map(FieldSchema::families));
+        names.filter(move |name| {
+            let is_new = !seen.contains(name);
+            seen.push(name);
+            is_new
+        })
+    }
+
+    /// The columns that have a name in the type, with their families. The columns of a map have none.
+    pub fn columns(&self) -> impl Iterator<Item = (&'static str, &'static ColumnSchema)> {
+        self.fields.iter().flat_map(|field| field.columns().iter().map(|column| (field.family(), column)))
+    }
+
+    /// The families that are maps.
+    pub(crate) fn maps(&self) -> impl Iterator<Item = &'static str> {
+        self.fields.iter().filter(|field| matches!(field, FieldSchema::Map { .. })).map(FieldSchema::family)
+    }
+
+    /// The family of this name, if it is a map, with what its columns are.
+    pub(crate) fn map_of(&self, name: &str) -> Option<(&'static str, CellType, ColumnKind)> {
+        self.fields.iter().find_map(|field| match field {
+            FieldSchema::Map { family, stored, kind, .. } if *family == name => {
+                Some((*family, *stored, *kind))
+            }
+            _ => None,
+        })
+    }
+
+    /// The family of the row's own columns; none for a map.
+    pub(crate) fn own_family(&self) -> Option<&'static str> {
+        Some(self.family).filter(|family| !family.is_empty())
+    }
+
+    /// What the type says of how long a family's cells are kept.
+    pub(crate) fn rule(&self, family: &str) -> Option<&'static FamilyRule> {
+        self.rules.iter().find(|rule| rule.family == family)
+    }
+
+    /// Whether a field reads every version of a column in this family; `None` stands for the family of a map.
+    pub(crate) fn has_versions(&self, family: Option<&str>) -> bool {
+        self.fields.iter().any(|field| {
+            let is_of = family.is_none_or(|family| field.families().any(|name| name == family));
+            is_of && field.kinds().any(ColumnKind::reads_versions)
+        })
+    }
+
+    /// Whether expired cells are not hidden in any family.
+    pub(crate) fn has_no_ttl(&self) -> bool {
+        self.rules.iter().all(|rule| rule.ttl.is_none())
+    }
+
+    /// A filter of a family's cells without those that have expired at this time.
+    pub(crate) fn live(&self, family: &str, filter: RowFilter, now_micros: i64) -> RowFilter {
+        match self.rule(family).and_then(|rule| rule.ttl) {
+            None => filter,
+            Some(ttl) => RowFilter::chain([filter, since(ttl, now_micros)]),
+        }
+    }
+
+    /// The filter of all cells but those that have expired at this time; none if none expire.
+    pub(crate) fn live_cells(&self, now_micros: i64) -> Option<RowFilter> {
+        let expiring: Vec<_> = self.rules.iter().filter_map(|rule| Some((rule.family, rule.ttl?))).collect();
+        let names: Vec<_> = expiring.iter().map(|(family, _)| *family).collect();
+        let others = RowFilter::family_regex(regex_of_all_but(&names));
+        let live = expiring
+            .iter()
+            .map(|(family, ttl)| RowFilter::chain([RowFilter::family(*family), since(*ttl, now_micros)]));
+        (!names.is_empty()).then(|| RowFilter::interleave(live.chain([others])))
+    }
+
+    /// The filter of the cells that the type reads, with the markers of its families, but for those that have expired. `own` is
+    /// the family of a map.
+    pub(crate) fn own_cells(&self, own: &str, now_micros: i64) -> RowFilter {
+        let mut whole: Vec<&str> = Vec::new();
+        let mut columns: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        if let Some(family) = self.own_family() {
+            columns.entry(family).or_default().push("");
+        }
+        for field in self.fields {
+            let family = if field.family().is_empty() { own } else { field.family() };
+            if let FieldSchema::Map { aliases, .. } = field {
+                whole.push(family);
+                whole.extend(aliases.iter());
+                continue;
+            }
+            let former = field.former_families().map(|name| -> &str { name }).chain([family]);
+            for family in former {
+                let names = columns.entry(family).or_default();
+                names.extend(field.columns().iter().map(ColumnSchema::name));
+                names.push("");
+            }
+            for alias in field.columns().iter().flat_map(ColumnSchema::aliases) {
+                columns.entry(alias.family.unwrap_or(family)).or_default().push(alias.name);
+            }
+        }
+        let whole = whole.into_iter().map(|family| self.live(family, RowFilter::family(family), now_micros));
+        let columns = columns.into_iter().map(|(family, mut names)| {
+            names.sort_unstable();
+            names.dedup();
+            self.live(family, RowFilter::any_column(family, names), now_micros)
+        });
+        RowFilter::interleave(columns.chain(whole))
+    }
+
+    /// The aggregate that the cells of a family are, if they are aggregates.
+    pub(crate) fn aggregate(&self, family: &str) -> Option<ColumnKind> {
+        let fields = self.fields.iter().filter(|field| field.families().any(|name| name == family));
+        fields.flat_map(FieldSchema::kinds).find(|kind| kind.is_aggregate())
+    }
+}
+
+/// One field of a row type.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldSchema {
+    /// A column.
+    Column { family: &'static str, column: &'static [ColumnSchema; 1] },
+    /// A family with the columns of a struct.
+    Struct {
+        family: &'static str,
+        aliases: &'static [&'static str],
+        columns: &'static [ColumnSchema],
+        is_optional: bool,
+    },
+    /// A family with any column of one type.
+    Map { family: &'static str, aliases: &'static [&'static str], stored: CellType, kind: ColumnKind },
+}
+
+impl FieldSchema {
+    pub(crate) fn family(&self) -> &'static str {
+        match self {
+            Self::Column { family, .. } | Self::Struct { family, .. } | Self::Map { family, .. } => family,
+        }
+    }
+
+    pub(crate) fn columns(&self) -> &'static [ColumnSchema] {
+        match self {
+            Self::Column { column, .. } => *column,
+            Self::Struct { columns, .. } => columns,
+            Self::Map { .. } => &[],
+        }
+    }
+
+    /// The families that it reads, with those of former names.
+    pub(crate) fn families(&self) -> impl Iterator<Item = &'static str> {
+        let of_columns =
+            self.columns().iter().flat_map(ColumnSchema::aliases).filter_map(|alias| alias.family);
+        [self.family()].into_iter().chain(self.former_families()).chain(of_columns)
+    }
+
+    /// The former names of a field that is a family.
+    fn former_families(&self) -> impl Iterator<Item = &'static str> {
+        let aliases: &[&str] = match self {
+            Self::Column { .. } => &[],
+            Self::Struct { aliases, .. } | Self::Map { aliases, .. } => aliases,
+        };
+        aliases.iter().copied()
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = ColumnKind> {
+        let map = match self {
+            Self::Map { kind, .. } => Some(*kind),
+            Self::Column { .. } | Self::Struct { .. } => None,
+        };
+        self.columns().iter().map(|column| column.kind).chain(map)
+    }
+}
+
+/// One column of a row type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ColumnSchema {
+    name: &'static str,
+    aliases: &'static [Alias],
+    stored: CellType,
+    kind: ColumnKind,
+    is_required: bool,
+}
+
+impl ColumnSchema {
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __new(
+        name: &'static str,
+        aliases: &'static [Alias],
+        stored: CellType,
+        kind: ColumnKind,
+        is_required: bool,
+    ) -> Self {
+        Self { name, aliases, stored, kind, is_required }
+    }
+
+    /// The qualifier, which is the column's stored name.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// How its cells are stored.
+    #[must_use]
+    pub const fn stored(&self) -> CellType {
+        self.stored
+    }
+
+    /// Which of its cells are read, and who writes them.
+    #[must_use]
+    pub const fn kind(&self) -> ColumnKind {
+        self.kind
+    }
+
+    /// Whether a row without it cannot be read.
+    #[must_use]
+    pub const fn is_required(&self) -> bool {
+        self.is_required
+    }
+
+    pub(crate) fn aliases(&self) -> impl Iterator<Item = &'static Alias> + use<> {
+        self.aliases.iter()
+    }
+
+    pub(crate) fn former(&self) -> &'static [Alias] {
+        self.aliases
+    }
+}
+
+/// A former place of a column.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// None for the column's own family.
+    pub family: Option<&'static str>,
+    pub name: &'static str,
+}
+
+/// Which cells of a column are read, and who writes them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ColumnKind {
+    /// The newest cell.
+    Value,
+    /// The newest cell with its timestamp.
+    Timestamped,
+    /// Every cell.
+    Versions,
+    /// The newest cell, which `increment` adds to.
+    Counter,
+    /// The cell of a sum, which the server keeps.
+    Sum,
+    /// The cell of a minimum, which the server keeps.
+    Min,
+    /// The cell of a maximum, which the server keeps.
+    Max,
+    /// Cells of sums, one for each window of time.
+    SumVersions,
+    /// Cells of minima, one for each window of time.
+    MinVersions,
+    /// Cells of maxima, one for each window of time.
+    MaxVersions,
+}
+
+impl ColumnKind {
+    /// Whether every cell is read, not only the newest.
+    #[must_use]
+    pub const fn reads_versions(self) -> bool {
+        matches!(self, Self::Versions | Self::SumVersions | Self::MinVersions | Self::MaxVersions)
+    }
+
+    /// Whether the server keeps the values, and programs only add to them.
+    #[must_use]
+    pub const fn is_aggregate(self) -> bool {
+        !matches!(self, Self::Value | Self::Timestamped | Self::Versions | Self::Counter)
+    }
+}
+
+/// How long the cells of a family are kept and read.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FamilyRule {
+    pub family: &'static str,
+    pub gc: Option<DeclaredGc>,
+    /// Older cells are not read.
+    pub ttl: Option<Duration>,
+    /// Whether `put` deletes the family first.
+    pub is_exclusive: bool,
+}
+
+/// A garbage collection rule, as an attribute says it.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeclaredGc {
+    Never,
+    /// A cell goes when one of these says so.
+    Any {
+        max_age: Option<Duration>,
+        max_versions: Option<u32>,
+    },
+    /// A cell goes when both say so.
+    All {
+        max_age: Duration,
+        max_versions: u32,
+    },
+}
+
+/// The filter of cells that are younger than this.
+fn since(ttl: Duration, now_micros: i64) -> RowFilter {
+    let ttl = i64::try_from(ttl.as_micros()).unwrap_or(i64::MAX);
+    // Cells have whole milliseconds.
+    let oldest = now_micros.saturating_sub(ttl).max(0) / 1000 * 1000;
+    RowFilter::timestamps(oldest..)
+}
+
+/// A regular expression of all names but these. RE2 has no negation, so each place where a name can differ is an alternative.
+fn regex_of_all_but(names: &[&str]) -> String {
+    let is_name = names.contains(&"");
+    let mut starts: Vec<char> = names.iter().filter_map(|name| name.chars().next()).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    if starts.is_empty() {
+        return if is_name { ".+".to_owned() } else { ".*".to_owned() };
+    }
+    // The characters of a family's name mean themselves in a class, but for the hyphen.
+    let class: String = starts.iter().map(|start| format!("\\x{{{:x}}}", u32::from(*start))).collect();
+    let mut alternatives = vec![format!("[^{class}].*")];
+    alternatives.extend(starts.iter().map(|start| {
+        let rests: Vec<_> = names.iter().filter_map(|name| name.strip_prefix(*start)).collect();
+        format!("\\x{{{:x}}}{}", u32::from(*start), regex_of_all_but(&rests))
+    }));
+    let optional = if is_name { "" } else { "?" };
+    format!("({}){optional}", alternatives.join("|"))
+}

@@ -1,0 +1,333 @@
+//! Some columns of a row, as values of their types.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use bytes::Bytes;
+
+use super::column::{Column, ColumnRef, ColumnType, Entry, Family, MapFamily, Place};
+use super::field::optional_family;
+use super::raw::{CellSlice, RawRow};
+use super::{
+    FamilyField, Name, Qualifier, RowCells, RowError, RowFilter, RowSchema, StoredCell, Sum, Timestamped,
+    Versions,
+};
+
+/// Columns of the row type `R` that a read takes alone: a column, a family, or a tuple of these.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not select columns of `{R}`",
+    label = "not a selection",
+    note = "select a column such as `Event::KIND`, a family such as `Event::PLACE`, or a tuple of them"
+)]
+pub trait Selection<R> {
+    /// What is read of a row.
+    type Output;
+    #[doc(hidden)]
+    type Reader: SelectionReader<Output = Self::Output> + Send + Sync + 'static;
+
+    #[doc(hidden)]
+    fn reader(self) -> Result<Self::Reader, RowError>;
+}
+
+/// Reads the selected columns of rows.
+#[doc(hidden)]
+pub trait SelectionReader {
+    type Output;
+
+    fn columns(&self, out: &mut SelectedColumns);
+
+    fn read(&self, cells: RowCells<'_>) -> Result<Self::Output, RowError>;
+}
+
+/// The columns that are selected.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct SelectedColumns {
+    /// By family, and whether every version is read.
+    columns: BTreeMap<(String, bool), Vec<Bytes>>,
+    families: Vec<(String, bool)>,
+    has_required: bool,
+}
+
+/// The label of the cell by which a row is returned that has none of the selected columns.
+pub(super) const PRESENCE: &str = "keyderive-row";
+
+impl SelectedColumns {
+    /// The filter of these columns.
+    ///
+    /// A row without any of them is returned all the same if none is required: its first cell is passed without its value, with
+    /// a label.
+    pub(crate) fn filter(self, schema: &RowSchema, now_micros: i64) -> RowFilter {
+        let live = |family: &str, filter: RowFilter| schema.live(family, filter, now_micros);
+        let columns = self
+            .columns
+            .into_iter()
+            .map(|((family, all), names)| (all, live(&family, RowFilter::any_column(&*family, names))));
+        let families =
+            self.families.into_iter().map(|(family, all)| (all, live(&family, RowFilter::family(&*family))));
+        let (every_version, newest): (Vec<_>, Vec<_>) = columns.chain(families).partition(|(all, _)| *all);
+        let filters = |of: Vec<(bool, RowFilter)>| of.into_iter().map(|(_, filter)| filter);
+        let newest = (!newest.is_empty())
+            .then(|| RowFilter::chain([RowFilter::interleave(filters(newest)), RowFilter::latest(1)]));
+        let presence = [RowFilter::cells_per_row(1), RowFilter::strip_value(), RowFilter::label(PRESENCE)];
+        let presence = RowFilter::chain(schema.live_cells(now_micros).into_iter().chain(presence));
+        let presence = (!self.has_required).then_some(presence);
+        RowFilter::interleave(newest.into_iter().chain(filters(every_version)).chain(presence))
+    }
+}
+
+/// A selection whose type is known to who reads by it.
+pub(crate) trait ErasedSelection: fmt::Debug + Send + Sync {
+    fn columns(&self, out: &mut SelectedColumns);
+
+    fn as_any(&self) -> &dyn Any;
+}
+
+/// A selection of columns that are read as a `T`.
+pub(crate) struct HeldSelection<T>(Box<dyn SelectionReader<Output = T> + Send + Sync>);
+
+impl<T: 'static> HeldSelection<T> {
+    pub(crate) fn new(reader: impl SelectionReader<Output = T> + Send + Sync + 'static) -> Self {
+        Self(Box::new(reader))
+    }
+
+    /// The selected columns of a row, whose mark of presence is no cell of theirs.
+    pub(crate) fn read(&self, row: &RawRow, family: &str) -> Result<T, RowError> {
+        match row.without_label(PRESENCE) {
+            Some(row) => self.0.read(RowCells::new(&row, family)),
+            None => self.0.read(RowCells::new(row, family)),
+        }
+    }
+}
+
+impl<T: 'static> ErasedSelection for HeldSelection<T> {
+    fn columns(&self, out: &mut SelectedColumns) {
+        self.0.columns(out);
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl<T> fmt::Debug for HeldSelection<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HeldSelection")
+    }
+}
+
+fn cells_of<'r>(cells: RowCells<'r>, column: Name<'_>) -> CellSlice<'r> {
+    let family = cells.of_family(column.family);
+    let (_, rest) = family.split_where(|cell| cell.qualifier() == column.qualifier);
+    rest.split_where(|cell| cell.qualifier() != column.qualifier).0
+}
+
+/// Reads one column.
+#[doc(hidden)]
+pub struct ColumnReader<T> {
+    place: Place,
+    of: std::marker::PhantomData<fn() -> T>,
+}
+
+impl<T> fmt::Debug for ColumnReader<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ColumnReader").field(&self.place).finish()
+    }
+}
+
+impl<T: ColumnType> SelectionReader for ColumnReader<T> {
+    type Output = T::Output;
+
+    fn columns(&self, out: &mut SelectedColumns) {
+        let all = T::KIND.reads_versions();
+        let names = [self.place.name()].into_iter().chain(self.place.former());
+        for Name { family, qualifier } in names {
+            let columns = out.columns.entry((family.to_owned(), all)).or_default();
+            columns.push(Bytes::copy_from_slice(qualifier));
+        }
+        out.has_required |= T::IS_REQUIRED;
+    }
+
+    fn read(&self, cells: RowCells<'_>) -> Result<T::Output, RowError> {
+        let places = [self.place.name()].into_iter().chain(self.place.former());
+        let mut found = places.map(|name| cells_of(cells, name)).filter(|cells| !cells.is_empty());
+        let found = found.next().unwrap_or_else(|| cells.all().part(0..0));
+        match T::output(found) {
+            Ok(Some(value)) => Ok(value),
+            Ok(None) => Err(RowError::missing(self.place.name())),
+            Err(error) => Err(RowError::cell(self.place.name(), error)),
+        }
+    }
+}
+
+macro_rules! columns {
+    ($($type:ident)*) => {$(
+        impl<R, T: ColumnType + 'static> Selection<R> for $type<R, T> {
+            type Output = T::Output;
+            type Reader = ColumnReader<T>;
+
+            fn reader(self) -> Result<ColumnReader<T>, RowError> {
+                let place = ColumnRef::<R>::place(self)?;
+                Ok(ColumnReader { place, of: std::marker::PhantomData })
+            }
+        }
+    )*};
+}
+
+columns! { Column Entry }
+
+/// Reads a family that is a struct; none if it has none of the struct's columns.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct FamilyReader<P> {
+    family: &'static str,
+    of: std::marker::PhantomData<fn() -> P>,
+}
+
+impl<P: for<'r> FamilyField<Decoded<'r> = P>> SelectionReader for FamilyReader<P> {
+    type Output = Option<P>;
+
+    fn columns(&self, out: &mut SelectedColumns) {
+        out.families.push((self.family.to_owned(), true));
+    }
+
+    fn read(&self, cells: RowCells<'_>) -> Result<Option<P>, RowError> {
+        optional_family(cells.of_family(self.family), P::owns, P::read, self.family)
+    }
+}
+
+impl<R, P, C> Selection<R> for Family<R, P, C>
+where
+    P: for<'r> FamilyField<Decoded<'r> = P> + 'static,
+{
+    type Output = Option<P>;
+    type Reader = FamilyReader<P>;
+
+    fn reader(self) -> Result<FamilyReader<P>, RowError> {
+        Ok(FamilyReader { family: self.family(), of: std::marker::PhantomData })
+    }
+}
+
+/// The column of a map's entry.
+#[doc(hidden)]
+pub trait EntryColumn: ColumnType {
+    /// The value of an entry that is present.
+    type Value;
+
+    fn value(output: Self::Output) -> Option<Self::Value>;
+}
+
+impl<S: StoredCell> EntryColumn for Option<S> {
+    type Value = S::Value;
+
+    fn value(output: Option<S::Value>) -> Option<S::Value> {
+        output
+    }
+}
+
+impl<S: StoredCell> EntryColumn for Option<Timestamped<S>> {
+    type Value = Timestamped<S::Value>;
+
+    fn value(output: Option<Timestamped<S::Value>>) -> Option<Timestamped<S::Value>> {
+        output
+    }
+}
+
+macro_rules! entry_columns {
+    ($([$($param:tt)*] $type:ty;)*) => {$(
+        impl<$($param)*> EntryColumn for $type {
+            type Value = <Self as ColumnType>::Output;
+
+            fn value(output: Self::Value) -> Option<Self::Value> {
+                Some(output)
+            }
+        }
+    )*};
+}
+
+entry_columns! {
+    [S: StoredCell] Versions<S>;
+    [] Sum;
+    [] super::Min;
+    [] super::Max;
+    [] Versions<Sum>;
+    [] Versions<super::Min>;
+    [] Versions<super::Max>;
+}
+
+/// Reads a family that is a map.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct MapReader<Q, T> {
+    family: &'static str,
+    of: std::marker::PhantomData<fn() -> (Q, T)>,
+}
+
+impl<Q: Qualifier, T: EntryColumn> SelectionReader for MapReader<Q, T> {
+    type Output = BTreeMap<Q, T::Value>;
+
+    fn columns(&self, out: &mut SelectedColumns) {
+        out.families.push((self.family.to_owned(), T::KIND.reads_versions()));
+    }
+
+    fn read(&self, cells: RowCells<'_>) -> Result<Self::Output, RowError> {
+        let mut map = BTreeMap::new();
+        for column in cells.of_family(self.family).columns() {
+            let Some(newest) = column.first().filter(|newest| !newest.qualifier().is_empty()) else {
+                continue;
+            };
+            let name = Name { family: self.family, qualifier: newest.qualifier() };
+            let at_column = |error| RowError::cell(name, error);
+            let key = Q::of_qualifier(newest.qualifier()).map_err(at_column)?;
+            let value = T::output(column).map_err(at_column)?.and_then(T::value);
+            map.extend(value.map(|value| (key, value)));
+        }
+        Ok(map)
+    }
+}
+
+impl<R, Q: Qualifier + 'static, T: EntryColumn + 'static> Selection<R> for MapFamily<R, Q, T> {
+    type Output = BTreeMap<Q, T::Value>;
+    type Reader = MapReader<Q, T>;
+
+    fn reader(self) -> Result<MapReader<Q, T>, RowError> {
+        Ok(MapReader { family: self.family(), of: std::marker::PhantomData })
+    }
+}
+
+macro_rules! tuples {
+    ($(($($name:ident $at:tt),+))*) => {$(
+        impl<R, $($name: Selection<R>),+> Selection<R> for ($($name,)+) {
+            type Output = ($($name::Output,)+);
+            type Reader = ($($name::Reader,)+);
+
+            fn reader(self) -> Result<Self::Reader, RowError> {
+                Ok(($(self.$at.reader()?,)+))
+            }
+        }
+
+        impl<$($name: SelectionReader),+> SelectionReader for ($($name,)+) {
+            type Output = ($($name::Output,)+);
+
+            fn columns(&self, out: &mut SelectedColumns) {
+                $(self.$at.columns(out);)+
+            }
+
+            fn read(&self, cells: RowCells<'_>) -> Result<Self::Output, RowError> {
+                Ok(($(self.$at.read(cells)?,)+))
+            }
+        }
+    )*};
+}
+
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}

@@ -1,0 +1,171 @@
+//! Reads of some columns.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::read::Projection;
+use super::scan::ReadRow;
+use super::{Scan, Table};
+use crate::client::Error;
+use crate::key::TableKey;
+use crate::plan::IntoPlan;
+use crate::row::{HeldSelection, RawRow, Row, RowFilter, Selection};
+
+impl<K: TableKey, R: Row> Table<K, R> {
+    /// Reads of these columns alone: the values that the type says, for the same rows.
+    ///
+    /// ```
+    /// use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     name: String,
+    ///     email: Option<String>,
+    ///     portrait: Vec<u8>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let users = Client::embedded().table::<UserKey, User>("users");
+    /// users.create_if_absent().await?;
+    /// users.put(&UserKey { id: 7 }, &User { name: "Corrie".into(), email: None, portrait: vec![0; 1000] }).await?;
+    /// let found: Option<(String, Option<String>)> = users.select((User::NAME, User::EMAIL)).get(&UserKey { id: 7 }).await?;
+    /// assert_eq!(found, Some(("Corrie".into(), None)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// | selected | read as |
+    /// |---|---|
+    /// | a column | its type: `T`, `Option<T>`, `Versions<T>`, `Sum`; `i64` for a counter, `Option<T>` for a column with a default |
+    /// | a family that is a struct | an `Option` of the struct |
+    /// | a family that is a map | a `BTreeMap` |
+    /// | a tuple of up to 8 | a tuple |
+    ///
+    /// The server sends only these columns. If one of them is required, rows without any selected column are not returned;
+    /// otherwise every row is, with what is absent as `None` or empty.
+    pub fn select<S: Selection<R>>(&self, selection: S) -> Select<K, S::Output>
+    where
+        S::Output: 'static,
+    {
+        Select { table: self.selected(selection) }
+    }
+
+    fn selected<S: Selection<R>>(&self, selection: S) -> Table<K, Selected<S::Output>>
+    where
+        S::Output: 'static,
+    {
+        let mut table = self.clone().with_rows::<Selected<S::Output>>();
+        // The selection says how many versions of each column are read.
+        table.every_version = true;
+        table.projection = match selection.reader() {
+            Ok(reader) => Projection::Selected(Arc::new(HeldSelection::new(reader))),
+            Err(error) => Projection::Failed(RowFilter::of_no_column(&error)),
+        };
+        table
+    }
+}
+
+impl<K: TableKey, R: Row> Scan<K, R> {
+    /// Reads these columns alone, as [`Table::select`] does.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String, portrait: Vec<u8> }
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let users = client.table::<UserKey, User>("users");
+    /// let names: Vec<(UserKey, String)> = users.scan(UserKey::scan()).select(User::NAME).collect().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn select<S: Selection<R>>(self, selection: S) -> Scan<K, Selected<S::Output>>
+    where
+        S::Output: 'static,
+    {
+        let table = self.table.selected(selection);
+        let mut scan = self.with_table(table);
+        scan.every_version = true;
+        scan
+    }
+}
+
+/// Reads of some columns, from [`Table::select`].
+pub struct Select<K, T> {
+    table: Table<K, Selected<T>>,
+}
+
+impl<K: TableKey, T: 'static> Select<K, T> {
+    /// Reads the columns of the row with this key, if it exists: one point read.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get(&self, key: &K) -> Result<Option<T>, Error> {
+        let stored = self.table.read_stored(key).await?;
+        stored.map(|row| self.table.read_selected(&row)).transpose()
+    }
+
+    /// Reads the columns of the rows with these keys, in the order of the keys, as [`Table::get_many`] does.
+    ///
+    /// # Errors
+    /// As `get_many`.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the read.
+    pub async fn get_many(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<Option<T>>, Error> {
+        self.table.read_many(keys, |row| self.table.read_selected(row)).await
+    }
+
+    /// A scan of the columns of the rows that `plan` selects, as [`Table::scan`].
+    pub fn scan(&self, plan: impl IntoPlan<K>) -> Scan<K, Selected<T>> {
+        self.table.scan(plan)
+    }
+}
+
+impl<K, T> fmt::Debug for Select<K, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Select").field("table", &self.table).finish()
+    }
+}
+
+impl<K, T> Clone for Select<K, T> {
+    fn clone(&self) -> Self {
+        Self { table: self.table.clone() }
+    }
+}
+
+/// The rows of a scan with [`select`](Scan::select): a `T` for each.
+#[derive(Debug)]
+pub struct Selected<T>(PhantomData<fn() -> T>);
+
+impl<K: TableKey, T: 'static> Table<K, Selected<T>> {
+    fn read_selected(&self, row: &RawRow) -> Result<T, Error> {
+        let held = match &self.projection {
+            Projection::Selected(held) => held.as_any().downcast_ref::<HeldSelection<T>>(),
+            _ => None,
+        };
+        // Only `select` makes such a table, and its other reads fail before anything is sent.
+        let Some(held) = held else {
+            return Err(Error::definition(&self.name, "nothing is selected".to_owned()));
+        };
+        held.read(row, &self.family).map_err(|error| Error::row(&self.name, row.key(), error.of_row(row)))
+    }
+}
+
+impl<K: TableKey, T: 'static> ReadRow<K> for Selected<T> {
+    type Item = (K::Stored, T);
+
+    fn filter(read_filter: RowFilter) -> RowFilter {
+        read_filter
+    }
+
+    fn read(table: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
+        Ok((key, table.read_selected(row)?))
+    }
+}

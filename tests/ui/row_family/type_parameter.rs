@@ -1,0 +1,10 @@
+use keyderive::Row;
+
+#[derive(Row)]
+struct Event<T> {
+    kind: String,
+    #[row(family)]
+    place: T,
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use keyderive::Row;
+
+#[derive(Row)]
+struct Event {
+    mail: String,
+    #[row(alias = "mail")]
+    email: String,
+}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use keyderive::Row;
+
+#[derive(Row)]
+struct Event(String);
+
+fn main() {}

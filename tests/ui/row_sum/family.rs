@@ -1,0 +1,10 @@
+use keyderive::Row;
+use keyderive::row::Sum;
+
+#[derive(Row)]
+struct Event {
+    kind: String,
+    hits: Sum,
+}
+
+fn main() {}

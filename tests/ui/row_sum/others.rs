@@ -1,0 +1,12 @@
+use keyderive::Row;
+use keyderive::row::Sum;
+
+#[derive(Row)]
+struct Event {
+    #[row(family = "sums")]
+    hits: Sum,
+    #[row(family = "sums")]
+    kind: String,
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use keyderive::Row;
+
+#[derive(Row)]
+struct Event {
+    kind: &'static str,
+}
+
+fn main() {}
