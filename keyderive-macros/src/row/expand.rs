@@ -11,7 +11,7 @@ use super::attr::{GcAttr, RuleAttrs};
 use super::check::docs;
 use super::model::{FamilyType, Field, Row, Values};
 use crate::attr::unraw;
-use crate::expand::{Runtime, first_span, on_span_of, respan, respan_all, type_name};
+use crate::expand::{Runtime, first_span, on_span_of, respan, type_name};
 use crate::model::replace_lifetimes;
 
 /// Above this many columns in a family, the name after the last one found is tried first: cells come in the order of their names.
@@ -169,8 +169,8 @@ impl Code<'_, '_> {
         let (written, module, ty) = (&with.written, &with.module, field.values().ty());
         // Errors of the module are on its path, errors of the type on the type.
         let span = first_span(&module.to_token_stream()).unwrap_or_else(proc_macro2::Span::call_site);
-        let encode = respan_all(quote!(#module::encode(__value, __out)), span);
-        let decode = respan_all(quote!(#module::decode(__value)), span);
+        let encode = respan_but_locals(quote!(#module::encode(__value, __out)), span);
+        let decode = respan_but_locals(quote!(#module::decode(__value)), span);
         Some(quote! {
             pub enum #marker {}
 
@@ -359,8 +359,8 @@ impl Code<'_, '_> {
                 let encode = encode();
                 quote!(__out.write_versions(#column, #value, #encode)?;)
             }
-            // The server keeps them.
-            Values::Aggregate(_) | Values::Aggregates(_) => TokenStream::new(),
+            // The server keeps them. The field is named, so that it does not count as unused.
+            Values::Aggregate(_) | Values::Aggregates(_) => quote!(_ = #value;),
         };
         on_span_of_value(field, write)
     }
@@ -433,10 +433,14 @@ impl Code<'_, '_> {
                         #generated::optional_family(#cells, #generated::owns_all, |__cells, __family| #read, #name)?
                     },
                 };
-                let write = self.write_values(field, &quote!(__value), &quote!(__column));
-                if write.is_empty() {
-                    return [schema, read, write];
+                if let Values::Aggregate(_) | Values::Aggregates(_) = field.values() {
+                    return [
+                        schema,
+                        read,
+                        self.write_values(field, &quote!(&self.#ident), &TokenStream::new()),
+                    ];
                 }
+                let write = self.write_values(field, &quote!(__value), &quote!(__column));
                 let write = quote! {
                     __out.write_map(__family, __map, |__out, __column, __value| {
                         #write

@@ -43,7 +43,7 @@ pub trait FamilyField {
     message = "`{Self}` cannot be a column family",
     label = "neither a struct of columns nor a map",
     note = "a family is a struct with `#[derive(Row)]` that has no family of its own, an `Option` of one, or a map such as \
-            `BTreeMap<String, f64>`"
+            `BTreeMap<String, f64>`, written in the field itself and not by an alias"
 )]
 pub trait FamilyConst<R, N>: FamilyField {
     type Const;

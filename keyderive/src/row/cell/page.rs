@@ -27,6 +27,7 @@ enum Level {
 #[derive(crate::Cell)]
 struct Seen;
 
+#[expect(clippy::needless_pass_by_value, reason = "the examples read better")]
 fn own<C: Cell>(value: C) -> Vec<u8> {
     value.to_stored().unwrap()
 }
