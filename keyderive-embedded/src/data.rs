@@ -28,8 +28,8 @@ use crate::filter::Filter;
 use crate::interval::{self, Interval};
 use crate::mutate::{apply, changes, mutate_entries, mutate_row, read_modify_write};
 use crate::scan::Scan;
-use crate::storage::{Cells, Families, LARGE_BYTES};
-use crate::store::{Bulk, RowChange, Store};
+use crate::storage::{Cells, LARGE_BYTES};
+use crate::store::{Bulk, Context, RowChange, Store};
 use crate::worker::{SHORT_WORK, WORK_BYTES, Worker, run_blocking};
 
 /// With more keys and ranges, a `ReadRows` request sorts them on a blocking thread.
@@ -98,13 +98,13 @@ impl Bigtable for Data {
         &self,
         request: Request<MutateRowRequest>,
     ) -> Result<Response<MutateRowResponse>, Status> {
-        let MutateRowRequest { table_name, row_key, mutations, .. } =
+        let MutateRowRequest { table_name, row_key, mutations, idempotency, .. } =
             routed(request, |message| &message.table_name)?;
         check::number_of_mutations(mutations.len())?;
         let inline_bytes = (work(&mutations) <= SHORT_WORK).then_some(LARGE_BYTES);
         let key = row_key.clone();
-        let apply = move |families: &Families, cells: &mut Cells, now| {
-            mutate_row(families, &row_key, cells, &mutations, now)
+        let apply = move |context: &mut Context<'_>, cells: &mut Cells| {
+            mutate_row(context, &row_key, cells, &mutations, idempotency.as_ref())
         };
         self.worker.change(RowChange { table: table_name, key, inline_bytes, apply }).await?;
         Ok(Response::new(MutateRowResponse {}))
@@ -127,9 +127,8 @@ impl Bigtable for Data {
         let (mut outcomes, rest) = self.worker.change_rows(bulk, is_short).await?.into_outcomes();
         for (key, entries) in rest {
             let places: Vec<usize> = entries.iter().map(|(place, _)| *place).collect();
-            let apply = move |families: &Families, cells: &mut Cells, now| {
-                Ok(apply_each(families, cells, &entries, now))
-            };
+            let apply =
+                move |context: &mut Context<'_>, cells: &mut Cells| Ok(apply_each(context, cells, &entries));
             let change = RowChange { table: table_name.clone(), key, inline_bytes: None, apply };
             match self.worker.change(change).await {
                 Ok(made) => {
@@ -174,9 +173,8 @@ impl Bigtable for Data {
         let inline_bytes = is_short.then_some(LARGE_BYTES / predicate.work());
         let key = row_key.clone();
         // Validate both lists, so that an invalid mutation is an error whichever list the predicate selects.
-        let apply = move |families: &Families, cells: &mut Cells, now| {
-            let (found, missing) =
-                (changes(families, &true_mutations, now)?, changes(families, &false_mutations, now)?);
+        let apply = move |context: &mut Context<'_>, cells: &mut Cells| {
+            let (found, missing) = (changes(context, &true_mutations)?, changes(context, &false_mutations)?);
             let matched = !predicate.apply(&row_key, cells.clone())?.is_empty();
             apply(cells, if matched { found } else { missing });
             Ok(matched)
@@ -200,8 +198,8 @@ impl Bigtable for Data {
         let is_short = work.sum::<usize>() <= SHORT_WORK;
         let inline_bytes = is_short.then_some(LARGE_BYTES);
         let key = row_key.clone();
-        let apply = move |families: &Families, cells: &mut Cells, now| {
-            read_modify_write(families, &row_key, cells, &rules, now)
+        let apply = move |context: &mut Context<'_>, cells: &mut Cells| {
+            read_modify_write(context, &row_key, cells, &rules)
         };
         let row = self.worker.change(RowChange { table: table_name, key, inline_bytes, apply }).await?;
         Ok(Response::new(ReadModifyWriteRowResponse { row: Some(row) }))
@@ -231,12 +229,11 @@ fn work_of_entry(entry: &mutate_rows_request::Entry) -> usize {
 }
 
 fn apply_each(
-    families: &Families,
+    context: &mut Context<'_>,
     cells: &mut Cells,
     entries: &[(usize, mutate_rows_request::Entry)],
-    now: i64,
 ) -> Vec<Result<(), Status>> {
-    mutate_entries(families, cells, entries.iter().map(|(_, entry)| entry), now)
+    mutate_entries(context, cells, entries.iter().map(|(_, entry)| entry))
 }
 
 /// Parses a filter: on a blocking thread if compiling its regular expressions may be slow.

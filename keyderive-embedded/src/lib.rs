@@ -22,6 +22,8 @@
 //!
 //! - A cell that is eligible for garbage collection is gone at once; the service may return it for days.
 //! - Regular expressions have no Unicode classes, and those of one filter take at most 8 MiB together when compiled.
+//! - A mutation with an idempotency token is applied once, also after its file was opened again. Tokens are remembered for 15
+//!   minutes, and 8 million at most.
 //! - There are no `HyperLogLog++` aggregates, no SQL, no backups, no views and no change streams.
 
 mod admin;
@@ -37,6 +39,7 @@ mod scan;
 mod serve;
 mod storage;
 mod store;
+mod tokens;
 mod worker;
 
 use std::convert::Infallible;

@@ -14,11 +14,12 @@ use keyderive_proto::data::mutate_rows_request::Entry;
 use keyderive_proto::data::mutation::{AddToCell, DeleteFromColumn, MergeToCell, Mutation, SetCell};
 use keyderive_proto::data::read_modify_write_rule::Rule;
 use keyderive_proto::data::value::Kind as Value;
-use keyderive_proto::data::{self, Column, Family, ReadModifyWriteRule, Row, TimestampRange};
+use keyderive_proto::data::{self, Column, Family, Idempotency, ReadModifyWriteRule, Row, TimestampRange};
 use tonic::Status;
 
 use crate::check;
 use crate::storage::{Cell, Cells, Families};
+use crate::store::Context;
 
 /// The timestamp that stands for the server's time.
 const SERVER_TIME: i64 = -1;
@@ -33,28 +34,27 @@ pub(super) enum Change {
     Nothing,
 }
 
-/// Applies all of `mutations` to the row `key`, in order, or none.
+/// Applies all of `mutations` to the row `key`, in order, or none. None if they were applied before with the same token.
 pub(super) fn mutate_row(
-    families: &Families,
+    context: &mut Context<'_>,
     key: &Bytes,
     cells: &mut Cells,
     mutations: &[data::Mutation],
-    now: i64,
+    idempotency: Option<&Idempotency>,
 ) -> Result<(), Status> {
-    apply(cells, row_changes(families, key, mutations, now)?);
+    apply(cells, row_changes(context, key, mutations, idempotency)?);
     Ok(())
 }
 
 /// Like [`mutate_row`], for several entries of one row in order. Returns an outcome for each.
 pub(super) fn mutate_entries<'a>(
-    families: &Families,
+    context: &mut Context<'_>,
     cells: &mut Cells,
     entries: impl Iterator<Item = &'a Entry>,
-    now: i64,
 ) -> Vec<Result<(), Status>> {
     let mut all = Vec::new();
-    let outcomes = entries.map(|entry| {
-        row_changes(families, &entry.row_key, &entry.mutations, now)
+    let outcomes = entries.map(|Entry { row_key, mutations, idempotency }| {
+        row_changes(context, row_key, mutations, idempotency.as_ref())
             .map(|mut changes| all.append(&mut changes))
     });
     let outcomes = outcomes.collect();
@@ -63,25 +63,28 @@ pub(super) fn mutate_entries<'a>(
 }
 
 fn row_changes(
-    families: &Families,
+    context: &mut Context<'_>,
     key: &Bytes,
     mutations: &[data::Mutation],
-    now: i64,
+    idempotency: Option<&Idempotency>,
 ) -> Result<Vec<Change>, Status> {
     check::key(key)?;
     if mutations.is_empty() {
         return Err(Status::invalid_argument(format!("there are no mutations for row {key:?}")));
     }
-    changes(families, mutations, now)
+    let Some(idempotency) = idempotency else { return changes(context, mutations) };
+    let token = context.token(key, idempotency)?;
+    if context.is_applied(&token)? {
+        return Ok(Vec::new());
+    }
+    let changes = changes(context, mutations)?;
+    context.note(token)?;
+    Ok(changes)
 }
 
 /// Validates mutations.
-pub(super) fn changes(
-    families: &Families,
-    mutations: &[data::Mutation],
-    now: i64,
-) -> Result<Vec<Change>, Status> {
-    mutations.iter().map(|mutation| change(families, mutation, now)).collect()
+pub(super) fn changes(context: &Context<'_>, mutations: &[data::Mutation]) -> Result<Vec<Change>, Status> {
+    mutations.iter().map(|mutation| change(context.families, mutation, context.now)).collect()
 }
 
 fn change(families: &Families, mutation: &data::Mutation, now: i64) -> Result<Change, Status> {
@@ -241,11 +244,10 @@ struct NewestCell {
 /// Applies `rules` to the row `key`, in order, and returns the cells that they wrote. A written cell is never older than
 /// the newest cell that its column had.
 pub(super) fn read_modify_write(
-    families: &Families,
+    context: &Context<'_>,
     key: &Bytes,
     cells: &mut Cells,
     rules: &[ReadModifyWriteRule],
-    now: i64,
 ) -> Result<Row, Status> {
     check::key(key)?;
     if rules.is_empty() {
@@ -253,11 +255,13 @@ pub(super) fn read_modify_write(
     }
     let mut made: BTreeMap<(Arc<str>, Bytes), NewestCell> = BTreeMap::new();
     for ReadModifyWriteRule { family_name, column_qualifier, rule } in rules {
-        let family = plain_family_of(families, family_name)?;
+        let family = plain_family_of(context.families, family_name)?;
         check::qualifier(&family, column_qualifier)?;
         let newest = match made.entry((Arc::clone(&family), column_qualifier.clone())) {
             btree_map::Entry::Occupied(newest) => newest.into_mut(),
-            btree_map::Entry::Vacant(place) => place.insert(newest(cells, &family, column_qualifier, now)),
+            btree_map::Entry::Vacant(place) => {
+                place.insert(newest(cells, &family, column_qualifier, context.now))
+            }
         };
         newest.value = Some(match rule {
             Some(Rule::AppendValue(appended)) => {

@@ -15,7 +15,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::unfold;
 use http::HeaderValue;
 use http_body::Frame;
-use keyderive_proto::{MAX_MESSAGE_BYTES, code_name};
+use keyderive_proto::{EMBEDDED_HEADER, MAX_MESSAGE_BYTES, code_name};
 use percent_encoding::percent_decode;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
@@ -29,6 +29,9 @@ use tonic::transport::server::Connected;
 use tower_service::Service;
 
 use crate::{Bigtable, BoxFuture};
+
+/// With this value of the header, each response says what serves it.
+const VERSION: HeaderValue = HeaderValue::from_static(env!("CARGO_PKG_VERSION"));
 
 /// The most open requests on one connection, the same as at Google's front ends.
 const MAX_CONCURRENT_STREAMS: u32 = 100;
@@ -207,7 +210,8 @@ impl Service<http::Request<Body>> for PortService {
         let request = request.map(|body| Body::new(RequestBody::new(body, Arc::clone(&self.budget))));
         let (begun, answer) = (Instant::now(), self.bigtable.call(request));
         Box::pin(async move {
-            let answer = answer.await?;
+            let mut answer = answer.await?;
+            answer.headers_mut().insert(EMBEDDED_HEADER, VERSION);
             let status = Status::from_header_map(answer.headers());
             let code = status.as_ref().map(|status| code_name(status.code()));
             let message = status.as_ref().map(Status::message).filter(|message| !message.is_empty());

@@ -17,6 +17,7 @@ pub(super) use self::cells::{Cell, CellReader, CellRef};
 pub(super) use self::durable::FileStorage;
 pub use self::durable::OpenError;
 use crate::interval::Interval;
+use crate::tokens::{Token, TokenChanges, Tokens};
 
 /// The definition of a table: all but its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,7 +114,29 @@ pub(super) trait Storage: Send + Sync {
     ) -> Result<bool, Status>;
 
     /// Writes rows, which replace those with the same keys; a row without cells deletes.
-    fn put_rows(&self, table: &str, rows: EncodedRows) -> Result<(), Status>;
+    fn put_rows(&self, table: &str, rows: EncodedRows) -> Result<(), Status> {
+        self.put_rows_and_tokens(table, rows, &TokenChanges::default())
+    }
+
+    /// Writes rows, and remembers and forgets tokens in the same step.
+    fn put_rows_and_tokens(
+        &self,
+        table: &str,
+        rows: EncodedRows,
+        tokens: &TokenChanges<'_>,
+    ) -> Result<(), Status>;
+
+    /// Whether this token is remembered, including uncommitted changes, given that it was added in this minute.
+    fn has_token(&self, minute: i64, token: &Token) -> Result<bool, Status> {
+        let _ = (minute, token);
+        // In memory no change is lost.
+        Ok(true)
+    }
+
+    /// The tokens that are remembered since before the storage was opened.
+    fn tokens(&self) -> Tokens {
+        Tokens::default()
+    }
 
     /// Deletes a batch of the rows of an interval. Returns whether none are left.
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status>;
@@ -256,7 +279,12 @@ impl Storage for MemoryStorage {
         Ok(true)
     }
 
-    fn put_rows(&self, table: &str, changed: EncodedRows) -> Result<(), Status> {
+    fn put_rows_and_tokens(
+        &self,
+        table: &str,
+        changed: EncodedRows,
+        _: &TokenChanges<'_>,
+    ) -> Result<(), Status> {
         let Some(table) = self.get(table) else { return Ok(()) };
         let mut rows = write(&table.rows);
         for (key, body) in changed {

@@ -1,14 +1,15 @@
 //! The store: tables over a storage, with atomic changes of rows, garbage collection and a clock.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::mem;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::task::Poll;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
+use keyderive_proto::data::Idempotency;
 use tonic::Status;
 
 use crate::check::GRANULARITY_MICROS;
@@ -18,6 +19,7 @@ use crate::storage::{
     CellReader, Cells, Definition, EncodedRows, Families, LARGE_BYTES, MemoryStorage, Page, Storage, cells,
     unreadable,
 };
+use crate::tokens::{Token, Tokens};
 use crate::worker::SHORT_WORK;
 
 /// How many rows a bulk step changes, and a sweep step scans, under one lock.
@@ -44,6 +46,8 @@ pub(super) struct Store {
     storage: Box<dyn Storage>,
     clock: SteadyClock,
     writers: Mutex<Sweeps>,
+    /// Changed under the lock of writers.
+    tokens: RwLock<Tokens>,
     max_row_bytes: usize,
 }
 
@@ -56,24 +60,72 @@ pub(super) struct RowChange<F> {
     pub(super) apply: F,
 }
 
-/// Changes a row's cells, which contain no garbage, given the families and the server time.
-pub(super) trait ApplyChange<T>: Fn(&Families, &mut Cells, i64) -> Result<T, Status> {}
+/// Changes a row's cells, which contain no garbage.
+pub(super) trait ApplyChange<T>: Fn(&mut Context<'_>, &mut Cells) -> Result<T, Status> {}
 
-impl<T, F: Fn(&Families, &mut Cells, i64) -> Result<T, Status>> ApplyChange<T> for F {}
+impl<T, F: Fn(&mut Context<'_>, &mut Cells) -> Result<T, Status>> ApplyChange<T> for F {}
+
+/// What the change of a row needs besides its cells.
+pub(super) struct Context<'a> {
+    pub(super) families: &'a Families,
+    /// The server time.
+    pub(super) now: i64,
+    store: &'a Store,
+    table: &'a str,
+    table_id: Option<u64>,
+    noted: HashSet<Token>,
+}
+
+impl Context<'_> {
+    /// The token of a mutation of the row `key`.
+    ///
+    /// # Errors
+    /// If it is too short, or from so long ago that it may be forgotten.
+    pub(super) fn token(&self, key: &Bytes, idempotency: &Idempotency) -> Result<Token, Status> {
+        Token::new(idempotency, self.table, self.table_id, key, self.now)
+    }
+
+    /// Whether a mutation with this token was applied.
+    pub(super) fn is_applied(&self, token: &Token) -> Result<bool, Status> {
+        Ok(self.noted.contains(token) || self.store.has_token(token, self.now)?)
+    }
+
+    /// Remembers the token of a mutation that is applied.
+    ///
+    /// # Errors
+    /// If too many tokens are remembered. The mutation must not be applied then.
+    pub(super) fn note(&mut self, token: Token) -> Result<(), Status> {
+        self.store.tokens().check_room(self.noted.len(), self.now)?;
+        self.noted.insert(token);
+        Ok(())
+    }
+}
 
 /// A change that was computed without the lock.
 pub(super) struct Prepared<T> {
     definition: Arc<Definition>,
     before: Bytes,
-    after: Bytes,
+    change: Applied<T>,
     now: i64,
+}
+
+/// The outcome of a change, the encoded row after it, and the tokens that came with it.
+struct Applied<T> {
     outcome: T,
+    after: Bytes,
+    tokens: HashSet<Token>,
 }
 
 impl Store {
     pub(super) fn new(storage: impl Storage + 'static, clock: impl Clock + 'static) -> Self {
         let clock = SteadyClock::new(clock, storage.latest_micros());
-        Self { storage: Box::new(storage), clock, writers: Mutex::default(), max_row_bytes: cells::MAX_BYTES }
+        Self {
+            clock,
+            writers: Mutex::default(),
+            tokens: RwLock::new(storage.tokens()),
+            storage: Box::new(storage),
+            max_row_bytes: cells::MAX_BYTES,
+        }
     }
 
     pub(super) fn in_memory() -> Self {
@@ -84,6 +136,13 @@ impl Store {
     #[cfg(test)]
     pub(super) fn with_max_row_bytes(self, max_row_bytes: usize) -> Self {
         Self { max_row_bytes, ..self }
+    }
+
+    /// The store with another limit of tokens.
+    #[cfg(test)]
+    pub(super) fn with_max_tokens(self, most: usize) -> Self {
+        self.tokens.write().unwrap_or_else(PoisonError::into_inner).set_most(most);
+        self
     }
 
     /// The time in whole milliseconds, as microseconds since the epoch. It never steps back.
@@ -229,8 +288,9 @@ impl Store {
             return Ok(None);
         }
         let now = self.now_micros();
-        let (outcome, after) = self.apply_change(table, key, &definition, &before, now, apply)?;
-        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)])?;
+        let Applied { outcome, after, tokens } =
+            self.apply_change(table, key, &definition, &before, now, apply)?;
+        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)], &tokens)?;
         Ok(Some(outcome))
     }
 
@@ -241,8 +301,8 @@ impl Store {
         let before = self.storage.row(table, key)?;
         // Taken after reading the row, so that it is not before the time of any write that the row contains.
         let now = self.now_micros();
-        let (outcome, after) = self.apply_change(table, key, &definition, &before, now, apply)?;
-        Ok(Prepared { definition, before, after, now, outcome })
+        let change = self.apply_change(table, key, &definition, &before, now, apply)?;
+        Ok(Prepared { definition, before, change, now })
     }
 
     /// Applies a prepared change. Returns `None` if the row or its table has changed since.
@@ -252,7 +312,7 @@ impl Store {
         prepared: Prepared<T>,
     ) -> Result<Option<T>, Status> {
         let RowChange { table, key, .. } = change;
-        let Prepared { definition, before, after, now, outcome } = prepared;
+        let Prepared { definition, before, change: Applied { outcome, after, tokens }, now } = prepared;
         let mut sweeps = self.lock();
         if !Arc::ptr_eq(&self.table(table)?, &definition) {
             return Ok(None);
@@ -263,11 +323,16 @@ impl Store {
         if !is_shared && row != before {
             return Ok(None);
         }
-        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)])?;
+        // The row may have changed and changed back.
+        for token in &tokens {
+            if self.has_token(token, now)? {
+                return Ok(None);
+            }
+        }
+        self.put(&mut sweeps, table, &definition, now, vec![(key.clone(), after)], &tokens)?;
         Ok(Some(outcome))
     }
 
-    /// The outcome of a change, and the encoded row after it.
     fn apply_change<T>(
         &self,
         table: &str,
@@ -276,20 +341,23 @@ impl Store {
         before: &Bytes,
         now: i64,
         apply: &impl ApplyChange<T>,
-    ) -> Result<(T, Bytes), Status> {
+    ) -> Result<Applied<T>, Status> {
         let families = &definition.families;
         let mut cells = cells::decode(before, families).ok_or_else(|| unreadable(key))?;
         let has_rules = gc::has_rules(families);
         if has_rules {
             gc::collect(&mut cells, families, now);
         }
-        let outcome = apply(families, &mut cells, now)?;
+        let mut context =
+            Context { families, now, store: self, table, table_id: definition.id, noted: HashSet::new() };
+        let outcome = apply(&mut context, &mut cells)?;
+        let tokens = context.noted;
         if has_rules {
             gc::collect(&mut cells, families, now);
         }
         let most = self.max_row_bytes;
         match cells::encode(&cells, most) {
-            Ok(after) => Ok((outcome, after.into())),
+            Ok(after) => Ok(Applied { outcome, after: after.into(), tokens }),
             Err(bytes) => Err(Status::failed_precondition(format!(
                 "row {key:?} of table `{table}` would have {bytes} bytes, and the limit is {most}; it is unchanged: delete columns or old versions \
                  first, or spread it over several rows"
@@ -305,9 +373,18 @@ impl Store {
         definition: &Definition,
         now: i64,
         rows: EncodedRows,
+        tokens: &HashSet<Token>,
     ) -> Result<(), Status> {
         let swept_rows = SWEPT_PER_WRITE * rows.len();
-        self.storage.put_rows(table, rows)?;
+        match tokens.is_empty() {
+            true => self.storage.put_rows(table, rows)?,
+            false => {
+                let mut known = self.tokens.write().unwrap_or_else(PoisonError::into_inner);
+                let changes = known.add(tokens, now);
+                // Even if this fails: a token that is remembered by mistake is looked up in the storage.
+                self.storage.put_rows_and_tokens(table, rows, &changes)?;
+            }
+        }
         if swept_rows == 0 || !gc::has_rules(&definition.families) {
             return Ok(());
         }
@@ -378,6 +455,21 @@ impl Store {
         }))
     }
 
+    /// Whether a mutation with this token was applied.
+    fn has_token(&self, token: &Token, now: i64) -> Result<bool, Status> {
+        for minute in self.tokens().minutes_of(token, now) {
+            // The change may be lost that came with the token.
+            if self.storage.has_token(minute, token)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn tokens(&self) -> RwLockReadGuard<'_, Tokens> {
+        self.tokens.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Ignores poisoning: each call of the storage is atomic.
     fn lock(&self) -> MutexGuard<'_, Sweeps> {
         self.writers.lock().unwrap_or_else(PoisonError::into_inner)
@@ -417,12 +509,12 @@ pub(super) struct Bulk<E, F> {
 
 /// Applies the entries of one row. Returns an outcome for each.
 pub(super) trait ApplyEntries<E>:
-    Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
+    Fn(&mut Context<'_>, &mut Cells, &[(usize, E)]) -> Vec<Result<(), Status>>
 {
 }
 
 impl<E, F> ApplyEntries<E> for F where
-    F: Fn(&Families, &mut Cells, &[(usize, E)], i64) -> Vec<Result<(), Status>>
+    F: Fn(&mut Context<'_>, &mut Cells, &[(usize, E)]) -> Vec<Result<(), Status>>
 {
 }
 
@@ -456,7 +548,7 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
         let mut sweeps = store.lock();
         let definition = store.table(&self.table)?;
         let now = store.now_micros();
-        let (mut work, mut bytes, mut changed) = (0, 0, EncodedRows::new());
+        let (mut work, mut bytes, mut changed, mut noted) = (0, 0, EncodedRows::new(), HashSet::new());
         while changed.len() < BATCH_ROWS && work < BATCH_WORK && bytes < BATCH_BYTES {
             let Some(rest) = self.entries.get(self.done..).filter(|rest| !rest.is_empty()) else { break };
             let key = (self.key)(&rest[0].1).clone();
@@ -478,11 +570,12 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
                 self.deferred.push((key, entries));
                 continue;
             }
-            let apply = |families: &Families, cells: &mut Cells, now| {
-                Ok((self.apply)(families, cells, &self.entries[row.clone()], now))
+            let apply = |context: &mut Context<'_>, cells: &mut Cells| {
+                Ok((self.apply)(context, cells, &self.entries[row.clone()]))
             };
             match store.apply_change(&self.table, &key, &definition, &before, now, &apply) {
-                Ok((outcomes, after)) => {
+                Ok(Applied { outcome: outcomes, after, tokens }) => {
+                    noted.extend(tokens);
                     for ((place, _), outcome) in self.entries[row].iter().zip(outcomes) {
                         self.outcomes[*place] = outcome;
                     }
@@ -492,7 +585,7 @@ impl<E: Default, F: ApplyEntries<E>> Bulk<E, F> {
                 Err(status) => self.reject(row, &status),
             }
         }
-        store.put(&mut sweeps, &self.table, &definition, now, changed)
+        store.put(&mut sweeps, &self.table, &definition, now, changed, &noted)
     }
 
     fn reject(&mut self, row: Range<usize>, status: &Status) {

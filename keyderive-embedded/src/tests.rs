@@ -11,6 +11,7 @@ mod limits;
 mod protocol;
 mod raw;
 mod schemas;
+mod tokens;
 mod writes;
 
 use std::sync::Arc;

@@ -46,6 +46,9 @@ pub use self::rows::RowsMessage;
 /// The header in which a client declares its features: a `FeatureFlags` message in base64.
 pub const FEATURES_HEADER: &str = "bigtable-features";
 
+/// The header by which an embedded Bigtable on a port names itself in each response, with its version.
+pub const EMBEDDED_HEADER: &str = "keyderive-embedded";
+
 /// The largest message that a client sends or accepts. The service's limit is slightly higher.
 pub const MAX_MESSAGE_BYTES: usize = 256 << 20;
 

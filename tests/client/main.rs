@@ -31,6 +31,7 @@ mod retry;
 mod scans_at_close;
 mod streams;
 mod support;
+mod tokens;
 mod unknown;
 mod whole_rows;
 mod writes;

@@ -12,6 +12,7 @@ mod crash;
 mod faults;
 mod files;
 mod flips;
+mod sums;
 
 use std::path::{Path, PathBuf};
 

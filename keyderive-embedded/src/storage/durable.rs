@@ -10,6 +10,7 @@
 //! | `keyderive` | `time` | the latest server time of a cell, 8 bytes, if there is one |
 //! | `tables` | the name of a Bigtable table | its definition |
 //! | `rows/` and that name | a row key | the row's cells |
+//! | `tokens/` and a minute since the epoch | the digest of an idempotency token that was applied then | nothing |
 //!
 //! Each value is a [record](format), which begins with a checksum. In version 0, the checksum of a row did not cover its key.
 //!
@@ -59,6 +60,7 @@ use self::format::{Contents, Damage, Records};
 use self::sealed::{FailedWrite, SharedFile};
 use super::{CellReader, Definition, EncodedRows, Storage, names};
 use crate::interval::Interval;
+use crate::tokens::{Token, TokenChanges, Tokens};
 
 /// Tables and rows in one file.
 pub(crate) struct FileStorage {
@@ -72,6 +74,8 @@ pub(crate) struct FileStorage {
     /// The committed definitions.
     tables: RwLock<BTreeMap<String, Arc<Definition>>>,
     changes: Mutex<Changes>,
+    /// The tokens that were in the file when it was opened, until they are asked for.
+    tokens: Mutex<Tokens>,
     /// The error of every call after a failure that reopening cannot repair.
     broken: OnceLock<Status>,
     panicked: AtomicBool,
@@ -105,7 +109,7 @@ impl FileStorage {
     fn over(file: Arc<dyn StorageBackend>, path: String) -> Result<Self, OpenError> {
         let file = SharedFile::new(file);
         let opened = panic::catch_unwind(AssertUnwindSafe(|| format::open(Arc::clone(&file))));
-        let (database, Contents { tables, latest_micros }) = opened.unwrap_or_else(|_| {
+        let (database, Contents { tables, latest_micros, tokens }) = opened.unwrap_or_else(|_| {
             // Unwinding has dropped redb's database, but not its lock.
             let _ = file.close();
             Err(OpenError::Damaged("redb panicked".to_owned()))
@@ -118,6 +122,7 @@ impl FileStorage {
             is_closed: AtomicBool::new(false),
             tables: RwLock::new(tables),
             changes: Mutex::new(Changes { latest_micros, ..Changes::default() }),
+            tokens: Mutex::new(tokens),
             broken: OnceLock::new(),
             panicked: AtomicBool::new(false),
         })
@@ -359,8 +364,13 @@ impl Storage for FileStorage {
         })
     }
 
-    fn put_rows(&self, table: &str, rows: EncodedRows) -> Result<(), Status> {
-        if rows.is_empty() {
+    fn put_rows_and_tokens(
+        &self,
+        table: &str,
+        rows: EncodedRows,
+        tokens: &TokenChanges<'_>,
+    ) -> Result<(), Status> {
+        if rows.is_empty() && tokens.is_empty() {
             return Ok(());
         }
         let name = format::rows_name(table);
@@ -375,8 +385,29 @@ impl Storage for FileStorage {
                 let mut record = stored.insert_reserve(&key[..], Records::sealed_len(&body))?;
                 records.encode_into(record.as_mut(), &key, &body);
             }
-            Ok(())
+            format::change_tokens(transaction, tokens)
         })
+    }
+
+    fn has_token(&self, minute: i64, token: &Token) -> Result<bool, Status> {
+        let name = format::tokens_name(minute);
+        let changes = self.changes();
+        if let Some(transaction) = &changes.transaction {
+            let found =
+                self.call_redb(|| format::has_token(&transaction.open_table(format::rows(&name))?, token))?;
+            drop(changes);
+            return found.map_err(|error| self.handle_error(&error));
+        }
+        drop(changes);
+        self.read(|database| match database.begin_read()?.open_table(format::rows(&name)) {
+            Ok(tokens) => format::has_token(&tokens, token),
+            Err(TableError::TableDoesNotExist(_)) => Ok(false),
+            Err(error) => Err(error.into()),
+        })
+    }
+
+    fn tokens(&self) -> Tokens {
+        mem::take(&mut *self.tokens.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn delete_rows(&self, table: &str, interval: &Interval) -> Result<bool, Status> {

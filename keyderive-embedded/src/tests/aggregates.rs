@@ -30,6 +30,16 @@ fn family(aggregator: Option<Aggregator>, input: Option<Type>) -> ColumnFamily {
     ColumnFamily { gc_rule: None, value_type }
 }
 
+/// A family of sums.
+pub(super) fn sum() -> ColumnFamily {
+    family(Some(Aggregator::Sum(Sum {})), Some(big_endian()))
+}
+
+/// Servers with a table of sums.
+pub(super) async fn sums() -> Servers {
+    Servers::with([("sum", sum())]).await
+}
+
 async fn servers() -> Servers {
     let aggregate = |aggregator| family(Some(aggregator), Some(big_endian()));
     Servers::with([
@@ -45,7 +55,7 @@ fn value(kind: ValueKind) -> Option<Value> {
     Some(Value { kind: Some(kind) })
 }
 
-fn add(family: &str, timestamp: i64, input: i64) -> AddToCell {
+pub(super) fn add(family: &str, timestamp: i64, input: i64) -> AddToCell {
     AddToCell {
         family_name: family.to_owned(),
         column_qualifier: value(ValueKind::RawValue("q".into())),

@@ -91,7 +91,7 @@ impl Servers {
         Self::over(|store| store)
     }
 
-    fn over(change: impl FnOnce(Store) -> Store) -> Self {
+    pub(super) fn over(change: impl FnOnce(Store) -> Store) -> Self {
         let clock = Stopped::at(START);
         Self { clock: clock.clone(), ..Self::of(change(store(clock))) }
     }

@@ -369,6 +369,7 @@ impl Client {
                 elapsed,
                 ended: Some(RetryLimit::Time(allowed)),
                 unknown_outcome: None,
+                honours_tokens: false,
             },
         )
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -384,6 +385,7 @@ impl ClientBuilder {
             small_windows,
             admin,
             shutdown: Arc::new(Shutdown::default()),
+            honours_tokens: AtomicBool::new(place.honours_tokens()),
             target: Target(place),
             instance: format!("projects/{project}/instances/{instance}"),
             app_profile,
@@ -451,6 +453,14 @@ pub(super) enum Place {
     Embedded(Option<Arc<str>>),
     Emulator(Arc<str>),
     Cloud(Arc<str>),
+}
+
+impl Place {
+    /// Whether its server is known to apply a write once that carries an idempotency token. Google's emulator ignores tokens;
+    /// an embedded Bigtable on a port names itself in its answers.
+    fn honours_tokens(&self) -> bool {
+        !matches!(self, Self::Emulator(_))
+    }
 }
 
 impl Target {

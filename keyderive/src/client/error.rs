@@ -347,7 +347,7 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         match self.cause() {
             Repr::Rpc(Rpc { failure, tries, .. }) => {
-                failure.transient && tries.unknown_outcome != Some(Idempotency::NotIdempotent)
+                failure.transient && tries.unknown_outcome <= Some(Idempotency::Idempotent)
             }
             Repr::RuntimeEnded { idempotency, .. } => *idempotency == Idempotency::Idempotent,
             Repr::Credentials { error } => error.is_transient(),
@@ -487,6 +487,8 @@ pub(crate) struct AttemptSummary {
     pub(super) attempts: u32,
     pub(super) elapsed: Duration,
     pub(super) ended: Option<RetryLimit>,
+    /// Whether the client took the server for one that honours idempotency tokens.
+    pub(super) honours_tokens: bool,
 }
 
 /// Which limit ended the retries of a transient failure.

@@ -64,6 +64,7 @@ mod write;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use keyderive_proto::data;
@@ -84,7 +85,7 @@ use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
-use operation::{Operation, RpcMethod};
+use operation::{Idempotency, Operation, RpcMethod};
 pub use raw::RawTable;
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
@@ -140,6 +141,8 @@ struct Inner {
     streams: Option<StreamBudget>,
     credentials: Option<Authorizer>,
     throttle: Option<Throttle>,
+    /// Whether the server is known to honour idempotency tokens.
+    honours_tokens: AtomicBool,
     infos: InfoCache,
     _refresh_tasks: Vec<RefreshTask>,
 }
@@ -399,6 +402,20 @@ impl Client {
     /// This client as part of the operation that the guard counts.
     fn with_in_flight(&self, in_flight: Option<Arc<InFlightGuard>>) -> Self {
         Self { in_flight, ..self.clone() }
+    }
+
+    /// Whether a write may be sent again after it may have been applied.
+    fn may_repeat(&self, idempotency: Idempotency) -> bool {
+        match idempotency {
+            Idempotency::Idempotent => true,
+            Idempotency::ByToken => self.honours_tokens(),
+            Idempotency::NotIdempotent => false,
+        }
+    }
+
+    fn honours_tokens(&self) -> bool {
+        let known = || self.inner.honours_tokens.load(Ordering::Relaxed);
+        self.settings.idempotency_tokens.unwrap_or_else(known)
     }
 
     fn throttle(&self) -> Option<&Throttle> {

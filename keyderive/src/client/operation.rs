@@ -59,10 +59,12 @@ pub(super) enum RpcMethod {
 }
 
 /// Whether an operation may be retried after it may have reached the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Idempotency {
     /// It is idempotent.
     Idempotent,
+    /// It adds to an aggregate, and carries a token by which a server knows a repetition.
+    ByToken,
     /// It is not idempotent: it is retried only if it was not sent, or the server refused it.
     NotIdempotent,
 }

@@ -2,11 +2,12 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use keyderive_proto::MAX_MESSAGE_BYTES;
 use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
 use keyderive_proto::data::bigtable_client::BigtableClient;
+use keyderive_proto::{EMBEDDED_HEADER, MAX_MESSAGE_BYTES};
 use prost::Message;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tonic::metadata::{KeyRef, MetadataMap};
@@ -20,6 +21,7 @@ use super::observe::{self, Watch};
 use super::operation::{self, Idempotency, Operation};
 use super::settings::CallSettings;
 use super::shutdown::InFlightGuard;
+use super::write::token;
 
 /// Longer timeouts count as this one: tokio's `Instant` overflows if more is added.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
@@ -51,6 +53,7 @@ where
         match answer {
             Ok(response) => {
                 attempts.answered(&attempt);
+                attempts.note_server(response.metadata());
                 attempts.succeeded();
                 return Ok(response.into_inner());
             }
@@ -125,7 +128,7 @@ impl Attempts {
         operation.check_table()?;
         connections::check_timers("operations run")?;
         let in_flight = client.admit(&operation)?;
-        Ok(Self {
+        let mut attempts = Self {
             settings: operation.settings(client).clone(),
             client: client.clone(),
             channels,
@@ -141,7 +144,16 @@ impl Attempts {
             cookies: Cookies::default(),
             avoided: None,
             may_be_applied: false,
-        })
+        };
+        if attempts.operation.idempotency() == Idempotency::ByToken {
+            attempts.end_before_tokens();
+        }
+        Ok(attempts)
+    }
+
+    /// Ends the attempts while servers remember the tokens of the first.
+    pub(super) fn end_before_tokens(&mut self) {
+        self.settings.total_timeout = self.settings.total_timeout.min(token::RETRIED_FOR);
     }
 
     pub(super) fn operation(&self) -> &Operation {
@@ -197,6 +209,19 @@ impl Attempts {
             operation::insert_all(metadata, &headers.map_err(Failure::no_token)?);
         }
         Ok(request)
+    }
+
+    /// Notes what the metadata of an answer say: of the server, and its routing cookies.
+    pub(super) fn note(&mut self, metadata: &MetadataMap) {
+        self.note_server(metadata);
+        self.keep_cookies(metadata);
+    }
+
+    /// Notes whether the answer is of a server that honours idempotency tokens.
+    pub(super) fn note_server(&self, metadata: &MetadataMap) {
+        if !self.client.honours_tokens() && metadata.contains_key(EMBEDDED_HEADER) {
+            self.client.inner.honours_tokens.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Keeps the routing cookies of an answer.
@@ -310,7 +335,7 @@ impl Attempts {
     }
 
     fn retry_delay(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<RetryLimit>> {
-        self.keep_cookies(&failure.metadata);
+        self.note(&failure.metadata);
         if failure.answered {
             self.answered(attempt);
         } else if failure.timed_out && !failure.unsent {
@@ -318,7 +343,7 @@ impl Attempts {
         }
         self.failed = self.failed.saturating_add(1);
         self.avoided = Some(attempt.lease.slot());
-        let safe = failure.is_not_applied() || self.operation.idempotency() == Idempotency::Idempotent;
+        let safe = failure.is_not_applied() || self.client.may_repeat(self.operation.idempotency());
         if !(failure.transient && safe) {
             return Err(None);
         }
@@ -351,7 +376,9 @@ impl Attempts {
 
     fn tries(&self, ended: Option<RetryLimit>) -> AttemptSummary {
         let unknown_outcome = self.may_be_applied.then(|| self.operation.idempotency());
-        AttemptSummary { attempts: self.made.max(1), elapsed: self.begun.elapsed(), ended, unknown_outcome }
+        let (attempts, elapsed) = (self.made.max(1), self.begun.elapsed());
+        let honours_tokens = self.client.honours_tokens();
+        AttemptSummary { attempts, elapsed, ended, unknown_outcome, honours_tokens }
     }
 
     /// The time left for all attempts.

@@ -67,6 +67,12 @@ pub struct Settings {
     ///
     /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on top of a call's own time, once for each table.
     pub require_layout_check: bool,
+    /// Whether the server honours idempotency tokens, so that a write that adds to a [`Sum`](crate::row::Sum) may be retried
+    /// when it may have been applied. `None`: the cloud and the embedded Bigtable do, and Google's emulator ignores them.
+    ///
+    /// Each such write carries a token in any case. With `Some(false)` it is not retried when its outcome is unknown; with
+    /// `Some(true)` beside a server that ignores tokens, a retry counts twice.
+    pub idempotency_tokens: Option<bool>,
 }
 
 /// The timeouts and retries of one kind of operation.
@@ -140,6 +146,7 @@ impl Settings {
             admin,
             ping_and_warm,
             require_layout_check: _,
+            idempotency_tokens: _,
         } = self;
         let all = [
             read_row,
@@ -169,6 +176,7 @@ impl Default for Settings {
             admin: CallSettings::of(MINUTE, 10 * MINUTE),
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
             require_layout_check: false,
+            idempotency_tokens: None,
         }
     }
 }

@@ -7,6 +7,7 @@ mod encode;
 mod outcomes;
 #[cfg(test)]
 mod tests;
+pub(super) mod token;
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -42,6 +43,7 @@ impl Client {
         mutations: impl Into<Mutations>,
     ) -> Result<(), Error> {
         const MUTATIONS: u8 = 3;
+        const IDEMPOTENCY: u8 = 8;
         let mutations = mutations.into();
         check(table, &key, &[&mutations])?;
         let operation =
@@ -52,7 +54,11 @@ impl Client {
             row_key: key.clone(),
             ..data::MutateRowRequest::default()
         };
-        let request = EncodedRequest::new(&head, mutations.into_field(MUTATIONS));
+        let mut body = mutations.into_field(MUTATIONS);
+        if operation.idempotency() == Idempotency::ByToken {
+            body = [body, token::field(IDEMPOTENCY).into()].concat().into();
+        }
+        let request = EncodedRequest::new(&head, body);
         self.call(operation, request, |transport, request| {
             send_unary(transport, "/google.bigtable.v2.Bigtable/MutateRow", request)
         })

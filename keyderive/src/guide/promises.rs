@@ -10,9 +10,6 @@
 //! - **Killed**: the process is killed, which drops the future and loses the response.
 //! - **Older program**: the caller's row type has fewer columns than the stored rows.
 //!
-//! An update that adds to a `Sum` is retried only if it was not applied, as an increment: after an unknown outcome, a second call
-//! may count twice.
-//!
 //! "Perhaps later" means that a request in flight can still be applied after the call has ended. "Unknown" means that
 //! the call fails with [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
 //!
@@ -28,6 +25,7 @@
 //! | [`put_if_absent`](crate::Table::put_if_absent) | one returns true [^one-wins] | not retried; unknown: read the row [^once] | applied or not; an existing row stays [^guarded] | no effect [^server-time] | applied or not [^killed] | a row with any cell stays [^kept] |
 //! | [`delete_if`](crate::Table::delete_if) | one returns true [^one-wins] | not retried; unknown: read the row [^once] | applied or not; the condition still guards it [^guarded] | no effect [^any-time] | applied or not [^killed] | deletes all columns [^older] |
 //! | [`increment`](crate::Table::increment), [`append`](crate::Table::append), [`modify`](crate::Table::modify) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
+//! | [`Update::add`](crate::Update::add), [`Update::add_at`](crate::Update::add_at), to a [`Sum`](crate::row::Sum) | all count [^sums] | retried with a token, counts once [^sums-once]; where the server ignores tokens, not retried: a second call may count twice [^sums-ignored] | counted once or not at all, perhaps later [^sums-dropped] | a clock that is minutes behind the server's: a late retry is refused [^sums-clock] | counted once or not at all [^sums-dropped] | `put` leaves it as it is [^sums-older] |
 //! | [`delete`](crate::Table::delete) | the last applied wins [^delete] | retried [^again]; it can delete a newer row | deleted or not, perhaps later [^dropped] | no effect [^any-time] | deleted or not [^killed] | deletes all columns [^older] |
 //! | [`delete_rows`](crate::Table::delete_rows) | all found rows are deleted [^deletes] | retried [^again] | some rows are deleted; call it again [^dropped] | no effect [^any-time] | some rows are deleted [^killed] | deletes all columns [^older] |
 //! | [`drop_rows`](crate::Table::drop_rows) | all rows are deleted [^deletes] | not retried; some rows are dropped: call it again [^tables-once] | each bucket is dropped or unchanged [^dropped-buckets] | no effect [^any-time] | each bucket is dropped or unchanged [^killed-table] | deletes all columns, and foreign rows [^deletes] |
@@ -56,7 +54,7 @@
 //!
 //! | call | concurrent | lost response | dropped | clock | killed | older program |
 //! |---|---|---|---|---|---|---|
-//! | [`mutate_row`](crate::client::RawTable::mutate_row) | each is applied whole, one after the other [^raw] | retried, unless it uses the server's time or adds to a cell [^again] [^raw-once] | whole or not, perhaps later [^dropped] | wrong timestamps hide newer cells and mix rows [^old-write] | whole or not [^killed] | other columns stay [^older] |
+//! | [`mutate_row`](crate::client::RawTable::mutate_row) | each is applied whole, one after the other [^raw] | retried, unless it uses the server's time [^again] [^raw-once]; what adds to a cell counts as `Update::add` [^sums-once] | whole or not, perhaps later [^dropped] | wrong timestamps hide newer cells and mix rows [^old-write] | whole or not [^killed] | other columns stay [^older] |
 //! | [`mutate_rows`](crate::client::RawTable::mutate_rows), [`RawWriter::write`](crate::client::RawWriter::write) | each row as `mutate_row`; a key given twice is unordered [^raw] | failed rows as `mutate_row` [^again] [^raw-once] | some rows, each whole [^dropped] | as `mutate_row` [^old-write] | some rows, each whole [^killed] | other columns stay [^older] |
 //! | [`check_and_mutate_row`](crate::client::RawTable::check_and_mutate_row) | each is one atomic step [^raw-one-wins] | not retried; unknown: read the row [^once] | applied or not [^dropped] | as `mutate_row` [^old-write] | applied or not [^killed] | other columns stay [^older] |
 //! | [`read_modify_write_row`](crate::client::RawTable::read_modify_write_row) | all count [^counts] | not retried; unknown: a second call may count twice [^once] | counted once or not at all [^dropped] | no effect [^rule-time] | counted once or not at all [^killed] | other columns stay [^older] |
@@ -100,6 +98,12 @@
 //! [^any-time]: `a_deletion_takes_cells_of_any_time`
 //! [^counts]: `concurrent_increments_and_appends_all_count`
 //! [^rule-time]: `a_cell_written_by_a_rule_is_never_older_than_the_cell_it_read`
+//! [^sums]: `concurrent_additions_all_count`
+//! [^sums-once]: `an_addition_counts_once_after_a_lost_answer`, `each_addition_counts_once_when_answers_are_lost`, `each_addition_counts_once_when_the_server_is_killed`
+//! [^sums-ignored]: `an_addition_without_tokens_fails_after_a_lost_answer`, `a_server_that_is_not_known_to_honour_tokens_gets_an_addition_once`
+//! [^sums-dropped]: `a_dropped_addition_counts_once_or_not_at_all`
+//! [^sums-clock]: `tokens_are_remembered_for_15_minutes`
+//! [^sums-older]: `sums_stay_beside_programs_without_them`
 //! [^delete]: `a_delete_beside_a_put_leaves_the_row_whole_or_none`
 //! [^deletes]: `deletions_beside_each_other_all_succeed`
 //! [^tables-once]: `a_table_is_not_changed_again_after_a_lost_answer`

@@ -94,10 +94,29 @@
 //! | changed by | [`increment`](crate::Table::increment), [`modify`](crate::Table::modify) | [`update`](crate::Table::update) with `.add(…)`, in the same request as other changes; in bulk too |
 //! | gives the new value | yes | no |
 //! | many increments of one row | one after the other | merged by the server |
+//! | an answer is lost | not retried: a second call may count twice | retried, and counts once |
 //! | `put` of the row | overwrites it | leaves it as it is |
 //! | `max_age` | the count goes on from an expired value | with `Versions<Sum>` and `window = "1h"`, old windows go |
 //!
 //! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
+//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) are written as sums are.
+//!
+//! # Sums that count once
+//!
+//! An update that adds to a sum carries an idempotency token: 16 random bytes and the time of the first attempt, the same in each
+//! retry. A server that has applied an update with this token does not apply it again. Servers remember a token for 15
+//! minutes, so the client retries for at most 10, and a request that arrives later is refused. After an error with
+//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second call may count twice.
+//!
+//! - **The cloud** honours tokens by its protocol; this was not tried there. It refuses requests of clients whose clocks are far
+//!   behind.
+//! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers 8 million at most, and refuses
+//!   further ones with `RESOURCE_EXHAUSTED`. On a port it names itself in each answer, so that clients know it.
+//! - **Google's emulator** ignores them. There an addition is not retried when it may have been applied, and the error says why.
+//!
+//! [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens) says what the client cannot know. An update
+//! [on a condition](crate::Update::only_if) has no token, and is not retried when it may have been applied. Additions to a
+//! minimum or a maximum need none.
 //!
 //! # Atomicity
 //!
@@ -107,7 +126,7 @@
 //! # Retries of writes
 //!
 //! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the
-//! same values. Conditional writes, increments and appends are retried only if they were not applied: they were not
+//! same values. What adds to a sum is retried by its token. Conditional writes, increments and appends are retried only if they were not applied: they were not
 //! sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the
 //! write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
 //!

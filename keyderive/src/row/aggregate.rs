@@ -23,8 +23,8 @@ use super::{Cell, CellError, ColumnKind};
 /// ```
 ///
 /// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes. A column to which nothing was added
-/// reads as 0, and `put` of the row leaves it as it is. An addition is not repeated if it may have been applied: after an error
-/// with [`is_outcome_unknown`](crate::Error::is_outcome_unknown), the same update may count twice.
+/// reads as 0, and `put` of the row leaves it as it is. An addition is retried and
+/// [counts once](crate::guide::rows#sums-that-count-once).
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(i64);
 

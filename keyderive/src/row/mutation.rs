@@ -36,8 +36,8 @@ const NO_VERSIONS: (i64, Option<i64>) = (i64::MAX / 1000 * 1000, None);
 pub(crate) enum Change {
     /// Sets one version of a column.
     SetCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: Bytes },
-    /// Adds to a cell of an aggregate family.
-    AddToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: i64 },
+    /// Adds to a cell of an aggregate family. To a minimum or a maximum, twice is as once: it `is_idempotent`.
+    AddToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, value: i64, is_idempotent: bool },
     /// Merges the state of an aggregate into a cell of an aggregate family.
     MergeToCell { family: Arc<str>, qualifier: Bytes, timestamp_micros: i64, state: Bytes },
     /// Deletes the versions of a column that are in a range, or all.
@@ -74,7 +74,8 @@ impl Mutation {
 
     /// Adds a number to a cell of an aggregate family: of sums, minima or maxima.
     ///
-    /// A write with it is not retried if its outcome is unknown.
+    /// A write with it carries an [idempotency token](crate::guide::rows#sums-that-count-once), so that it counts once however
+    /// often it is retried. Where the server ignores tokens, it is not retried if its outcome is unknown.
     pub fn add_to_cell(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -82,12 +83,22 @@ impl Mutation {
         value: i64,
     ) -> Self {
         let (family, qualifier) = (family.into(), qualifier.into());
-        Self(Change::AddToCell { family, qualifier, timestamp_micros, value })
+        Self(Change::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: false })
     }
 
-    /// Merges an aggregate's state, as it is stored, into a cell of an aggregate family.
-    ///
-    /// A write with it is not retried if its outcome is unknown.
+    /// Adds to a minimum or a maximum.
+    pub(crate) fn add_to_extreme(
+        family: impl Into<Arc<str>>,
+        qualifier: impl Into<Bytes>,
+        timestamp_micros: i64,
+        value: i64,
+    ) -> Self {
+        let (family, qualifier) = (family.into(), qualifier.into());
+        Self(Change::AddToCell { family, qualifier, timestamp_micros, value, is_idempotent: true })
+    }
+
+    /// Merges an aggregate's state, as it is stored, into a cell of an aggregate family. It is retried as
+    /// [`add_to_cell`](Self::add_to_cell).
     pub fn merge_to_cell(
         family: impl Into<Arc<str>>,
         qualifier: impl Into<Bytes>,
@@ -136,13 +147,9 @@ impl Mutation {
         Self(Change::DeleteRow)
     }
 
-    /// Whether to apply it twice is the same as once.
-    pub(crate) fn is_idempotent(&self) -> bool {
-        match self.0 {
-            Change::SetCell { timestamp_micros, .. } => timestamp_micros != SERVER_TIME,
-            Change::AddToCell { .. } | Change::MergeToCell { .. } => false,
-            Change::DeleteColumn { .. } | Change::DeleteFamily { .. } | Change::DeleteRow => true,
-        }
+    /// Whether it adds to what a cell holds, so that twice is not as once.
+    pub(crate) fn adds(&self) -> bool {
+        matches!(self.0, Change::AddToCell { is_idempotent: false, .. } | Change::MergeToCell { .. })
     }
 }
 

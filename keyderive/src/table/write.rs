@@ -797,7 +797,7 @@ fn no_prefixes<K>(plan: &Plan<K>) -> &'static str {
 ///
 /// # Errors
 /// When the key, the name of a column or a value cannot be encoded, before anything is sent; when the write fails. After an
-/// error with [`is_outcome_unknown`](Error::is_outcome_unknown), send the same update again.
+/// error with [`is_outcome_unknown`](Error::is_outcome_unknown), send the same update again, unless it [adds](Self::add).
 ///
 /// # Cancel safety
 /// If the future is dropped, the changes are made together or not at all, perhaps later.
@@ -931,6 +931,9 @@ impl<K: TableKey, R> Update<K, R> {
     /// # Ok(())
     /// # }
     /// ```
+    ///
+    /// However often the update is retried, it [counts once](crate::guide::rows#sums-that-count-once). After an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row: the same update may count twice.
     pub fn add<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
         C::Type: Addable,
@@ -1075,7 +1078,11 @@ fn addition(place: &Place, timestamp_micros: i64, amount: i64) -> Result<Mutatio
         window => timestamp_micros.div_euclid(window).saturating_mul(window),
     };
     check_timestamp(start).map_err(|error| RowError::cell(place.name(), error))?;
-    Ok(Mutation::add_to_cell(&*place.family, place.qualifier.clone(), start, amount))
+    let (family, qualifier) = (&*place.family, place.qualifier.clone());
+    Ok(match place.kind {
+        ColumnKind::Sum | ColumnKind::SumVersions => Mutation::add_to_cell(family, qualifier, start, amount),
+        _ => Mutation::add_to_extreme(family, qualifier, start, amount),
+    })
 }
 
 /// A column in an update: the server has no request that sets columns and increments others.
@@ -1084,7 +1091,7 @@ fn addition(place: &Place, timestamp_micros: i64, amount: i64) -> Result<Mutatio
     message = "an update cannot increment a counter: Bigtable sets and increments in different requests",
     label = "not in an update",
     note = "increment it with `table.increment(&key, column, amount)`; or make the field a `Sum`, which `.add(…)` changes in an \
-            update, once however often it is retried"
+            update, and counts once however often the update is retried"
 )]
 pub trait InUpdate {}
 

@@ -10,11 +10,11 @@ use keyderive::embedded::{Bigtable, Faults};
 use super::*;
 
 /// More polls than any call needs, unless it waits for another thread: each call is dropped at every await.
-const POLLS: usize = 40;
+pub(super) const POLLS: usize = 40;
 
 /// Polls a future `times` times, yields after each poll, and drops it; whether it completed. The last time, awaits it
 /// to its end.
-async fn polled(future: impl Future, times: usize) -> bool {
+pub(super) async fn polled(future: impl Future, times: usize) -> bool {
     let mut future = pin!(future);
     if times + 1 == POLLS {
         future.await;

@@ -23,6 +23,7 @@ use redb::{
 use super::FileError;
 use super::sealed::{ChecksummedFile, InvalidHeader, SharedFile};
 use crate::storage::Definition;
+use crate::tokens::{Token, TokenChanges, Tokens};
 
 /// The version of the format that this release reads and writes.
 const VERSION: u32 = 1;
@@ -68,6 +69,7 @@ pub(super) struct Contents {
     pub(super) tables: BTreeMap<String, Arc<Definition>>,
     /// The latest server time of a cell; zero in a file of a release that did not store it.
     pub(super) latest_micros: i64,
+    pub(super) tokens: Tokens,
 }
 
 /// Why opening a file failed. Its text follows the name of the file: "the file `events.keyderive` is in use by …".
@@ -223,7 +225,53 @@ fn load(database: &Database) -> Result<Contents, FileError> {
         tables.insert(name.to_owned(), Arc::new(definition));
     }
     let latest = metadata(&transaction.open_table(METADATA)?, TIME_KEY)?;
-    Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes) })
+    let mut tokens = Tokens::default();
+    for table in transaction.list_tables()? {
+        let Some(minute) = minute_of(table.name()) else { continue };
+        let records = Records::of(table.name());
+        for entry in transaction.open_table(rows(table.name()))?.iter()? {
+            let (token, record) = entry?;
+            let damaged = |damage| FileError::record(table.name(), token.value(), damage);
+            records.open(token.value(), record.value()).map_err(damaged)?;
+            tokens.restore(minute, token.value().try_into().map_err(|_| damaged(Damage::Content))?);
+        }
+    }
+    Ok(Contents { tables, latest_micros: latest.map_or(0, i64::from_be_bytes), tokens })
+}
+
+const TOKENS_PREFIX: &str = "tokens/";
+
+/// The name of the redb table that holds the tokens of a minute.
+pub(super) fn tokens_name(minute: i64) -> String {
+    format!("{TOKENS_PREFIX}{minute}")
+}
+
+fn minute_of(name: &str) -> Option<i64> {
+    name.strip_prefix(TOKENS_PREFIX)?.parse().ok()
+}
+
+pub(super) fn change_tokens(
+    transaction: &WriteTransaction,
+    changes: &TokenChanges<'_>,
+) -> Result<(), FileError> {
+    for minute in &changes.expired {
+        transaction.delete_table(rows(&tokens_name(*minute)))?;
+    }
+    let Some((minute, added)) = changes.added else { return Ok(()) };
+    let name = tokens_name(minute);
+    let records = Records::of(&name);
+    let mut tokens = transaction.open_table(rows(&name))?;
+    for token in added {
+        tokens.insert(token.as_bytes(), records.seal(token.as_bytes(), &[]).as_slice())?;
+    }
+    Ok(())
+}
+
+pub(super) fn has_token(
+    tokens: &impl ReadableTable<&'static [u8], &'static [u8]>,
+    token: &Token,
+) -> Result<bool, FileError> {
+    Ok(tokens.get(token.as_bytes())?.is_some())
 }
 
 /// Recomputes the checksums of all rows, so that they cover the row's key. In version 0 they covered only its cells, so

@@ -2,6 +2,7 @@
 
 mod faults;
 mod groups;
+mod tokens;
 
 use std::io;
 use std::path::PathBuf;

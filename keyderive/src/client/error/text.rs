@@ -10,6 +10,7 @@ use tonic::Code;
 use super::{AttemptSummary, Error, Protocol, Repr, RetryLimit, Rpc};
 use crate::client::Target;
 use crate::client::failure::Failure;
+use crate::client::operation::Idempotency;
 use crate::key::ShownKey;
 
 impl fmt::Display for Error {
@@ -142,6 +143,10 @@ impl Error {
 
 const MAY_BE_APPLIED: &str = "; it may have been applied";
 
+/// Why a write that adds to an aggregate was not repeated.
+const TOKENS_ARE_IGNORED: &str =
+    ", since it adds to an aggregate, and this server is not known to honour idempotency tokens";
+
 /// The row that the error is about.
 struct OneRow<'a>(&'a [u8], Keys);
 
@@ -214,7 +219,13 @@ impl Rpc {
             }
             _ => write!(f, "{outcome}{tries}")?,
         }
-        f.write_str(if tries.unknown_outcome.is_some() { MAY_BE_APPLIED } else { "" })?;
+        match tries.unknown_outcome {
+            None => {}
+            Some(Idempotency::ByToken) if !tries.honours_tokens => {
+                write!(f, "{MAY_BE_APPLIED}, and was not repeated{TOKENS_ARE_IGNORED}")?;
+            }
+            Some(_) => f.write_str(MAY_BE_APPLIED)?,
+        }
         if failure.code == Code::NotFound && is_missing_table(rpc, table, &failure.message) {
             write!(
                 f,
@@ -334,7 +345,7 @@ mod tests {
         Error::rpc(
             &operation,
             status.into(),
-            AttemptSummary { attempts, elapsed, ended, unknown_outcome: None },
+            AttemptSummary { attempts, elapsed, ended, unknown_outcome: None, honours_tokens: false },
         )
     }
 

@@ -15,7 +15,7 @@ use keyderive_proto::data::value::Kind;
 use keyderive_proto::data::{self, TimestampRange};
 use prost::Message as _;
 
-use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice};
+use super::{Large, MAX_MUTATIONS, check, is_far_from_limits, is_within_advice, token};
 use crate::client::Error;
 use crate::client::operation::Idempotency;
 use crate::client::protobuf::{LENGTH, Reader, begin, bytes, bytes_len, int, int_len};
@@ -100,7 +100,7 @@ impl Entry {
     /// Appends it as a field of the request; returns the offset of its key in `out`.
     pub(crate) fn encode(&self, out: &mut Vec<u8>) -> usize {
         encode(&self.key, &self.mutations, out);
-        out.len() - self.mutations.bytes().len() - self.key.len()
+        out.len() - fields_len(&self.key, &self.mutations) + bytes_len(self.key.len()) - self.key.len()
     }
 
     pub(crate) fn meta(&self) -> EntryMeta {
@@ -111,14 +111,23 @@ impl Entry {
 
 /// The size of an entry in a request.
 pub(super) fn entry_bytes(key: &[u8], mutations: &Mutations) -> usize {
-    bytes_len(bytes_len(key.len()) + mutations.bytes().len())
+    bytes_len(fields_len(key, mutations))
 }
 
-/// Appends an entry as a field of the request.
+/// The size of an entry's fields.
+fn fields_len(key: &[u8], mutations: &Mutations) -> usize {
+    let token = if mutations.idempotency() == Idempotency::ByToken { token::FIELD_BYTES } else { 0 };
+    bytes_len(key.len()) + mutations.bytes().len() + token
+}
+
+/// Appends an entry as a field of the request. One that needs a token ends with room for it.
 fn encode(key: &[u8], mutations: &Mutations, out: &mut Vec<u8>) {
-    begin(ENTRIES, bytes_len(key.len()) + mutations.bytes().len(), out);
+    begin(ENTRIES, fields_len(key, mutations), out);
     bytes(ROW_KEY, key, out);
     out.extend_from_slice(mutations.bytes());
+    if mutations.idempotency() == Idempotency::ByToken {
+        token::reserve(out);
+    }
 }
 
 /// Splits an encoded entry into its row key, which is its first field, and its mutations.
@@ -139,8 +148,10 @@ fn split(entry: &[u8]) -> (&[u8], &[u8]) {
 pub(crate) struct Mutations {
     bytes: Vec<u8>,
     count: usize,
-    /// Whether one of them has another effect when it is applied twice.
+    /// Whether one of them sets a cell of its own at the server's time whenever it is applied.
     not_idempotent: bool,
+    /// Whether one of them adds to a cell, so that a write of them needs a token.
+    adds: bool,
     /// Those that are too large, or larger than Bigtable advises.
     large: Vec<Large>,
     templates: CellTemplates,
@@ -192,8 +203,13 @@ impl Mutations {
 
     /// Appends a mutation.
     pub(crate) fn push(&mut self, mutation: &Mutation) {
+        self.not_idempotent |= matches!(mutation.0, Change::SetCell { timestamp_micros: SERVER_TIME, .. });
+        self.append(mutation);
+    }
+
+    fn append(&mut self, mutation: &Mutation) {
         self.count += 1;
-        self.not_idempotent |= !mutation.is_idempotent();
+        self.adds |= mutation.adds();
         let is_accepted = match &mutation.0 {
             Change::SetCell { family, qualifier, value, .. }
             | Change::MergeToCell { family, qualifier, state: value, .. } => {
@@ -220,18 +236,13 @@ impl Mutations {
     }
 
     /// Appends a change of a typed row, which may be repeated although it is at the server's time, as in
-    /// [`write`](Self::write). What adds to an aggregate may not.
+    /// [`write`](Self::write).
     pub(crate) fn push_change(&mut self, mutation: &Mutation) {
-        let not_idempotent = self.not_idempotent;
-        self.push(mutation);
-        match &mutation.0 {
-            Change::AddToCell { .. } | Change::MergeToCell { .. } => {}
-            Change::SetCell { family, qualifier, timestamp_micros, .. }
-                if *timestamp_micros != SERVER_TIME =>
-            {
-                self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
-            }
-            _ => self.not_idempotent = not_idempotent,
+        self.append(mutation);
+        if let Change::SetCell { family, qualifier, timestamp_micros, .. } = &mutation.0
+            && *timestamp_micros != SERVER_TIME
+        {
+            self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
         }
     }
 
@@ -239,6 +250,7 @@ impl Mutations {
         self.bytes.clear();
         self.count = 0;
         self.not_idempotent = false;
+        self.adds = false;
         self.large.clear();
         self.deletes.clear();
         self.explicit_timestamps.clear();
@@ -299,7 +311,11 @@ impl Mutations {
 
     /// Whether a write of them may be retried after it may have been applied.
     pub(super) fn idempotency(&self) -> Idempotency {
-        if self.not_idempotent { Idempotency::NotIdempotent } else { Idempotency::Idempotent }
+        match self {
+            Self { not_idempotent: true, .. } => Idempotency::NotIdempotent,
+            Self { adds: true, .. } => Idempotency::ByToken,
+            _ => Idempotency::Idempotent,
+        }
     }
 
     /// Whether a change is within Bigtable's limits. A change larger than Bigtable advises is noted.
@@ -497,10 +513,23 @@ impl Batch {
     /// Takes the entries out, and begins the next batch.
     pub(crate) fn take(&mut self) -> Entries {
         self.mutations = 0;
+        self.make_tokens();
         let bytes = (self.bytes.len() + self.bytes.len() / 16).min(MAX_BYTES);
         self.next_capacities = (bytes, self.offsets.len());
         let (bytes, offsets) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.offsets));
         Entries { bytes: bytes.into(), offsets }
+    }
+}
+
+impl Batch {
+    /// Gives each entry that needs a token one, as the request is about to be sent.
+    fn make_tokens(&mut self) {
+        let ends = self.offsets.iter().skip(1).map(|next| next.start).chain([self.bytes.len()]);
+        for (entry, end) in self.offsets.iter().zip(ends) {
+            if entry.idempotency == Idempotency::ByToken {
+                token::fill(&mut self.bytes[..end]);
+            }
+        }
     }
 }
 
@@ -530,6 +559,11 @@ impl Entries {
         let mut selected = Vec::new();
         indexes.for_each(|index| selected.extend_from_slice(self.entry(index)));
         selected.into()
+    }
+
+    /// Whether an entry carries a token.
+    pub(super) fn have_tokens(&self) -> bool {
+        self.offsets.iter().any(|entry| entry.idempotency == Idempotency::ByToken)
     }
 
     pub(in crate::client) fn idempotency(&self, index: usize) -> Idempotency {
@@ -743,7 +777,7 @@ pub(super) fn message(change: &Change) -> data::Mutation {
             let (family_name, column_qualifier) = (family.to_string(), qualifier);
             Message::SetCell(SetCell { family_name, column_qualifier, timestamp_micros, value })
         }
-        Change::AddToCell { family, qualifier, timestamp_micros, value: input } => {
+        Change::AddToCell { family, qualifier, timestamp_micros, value: input, .. } => {
             Message::AddToCell(AddToCell {
                 family_name: family.to_string(),
                 column_qualifier: value(Kind::RawValue(qualifier)),

@@ -46,6 +46,9 @@ impl Client {
             Ok(attempts) => attempts,
             Err(error) => return fail_all(outcomes, &pending, entries, &error),
         };
+        if entries.have_tokens() {
+            attempts.end_before_tokens();
+        }
         if attempts.watch.is_wanted() {
             attempts.watch.count(pending.len(), entries.bytes().len());
         }
@@ -65,7 +68,11 @@ impl Client {
             };
             let mut statuses = vec![EntryStatus::Missing; pending.len()];
             let answer = self.send_attempt(&attempts, &attempt, entries, &pending, &mut statuses).await;
-            let ended = answer.map(|metadata| attempts.keep_cookies(&metadata)).err();
+            let ended = answer.map(|metadata| attempts.note(&metadata)).err();
+            if let Some(failure) = &ended {
+                // Whether entries are retried may depend on it.
+                attempts.note_server(&failure.metadata);
+            }
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
                 throttle.failed(failure.code);
@@ -74,7 +81,8 @@ impl Client {
                 break;
             }
             for (mut entry, status) in std::mem::take(&mut pending).into_iter().zip(statuses) {
-                match verdict(status, ended.as_ref(), entries.idempotency(entry.index)) {
+                let is_repeatable = self.may_repeat(entries.idempotency(entry.index));
+                match verdict(status, ended.as_ref(), is_repeatable) {
                     Verdict::Applied => {}
                     Verdict::Retry(failure) => {
                         entry.may_be_applied |= !failure.is_not_applied();
@@ -176,14 +184,14 @@ enum Verdict {
 }
 
 /// What to do with an entry after an attempt. `ended` is the failure of the attempt as a whole.
-fn verdict(status: EntryStatus, ended: Option<&Failure>, idempotency: Idempotency) -> Verdict {
+fn verdict(status: EntryStatus, ended: Option<&Failure>, is_repeatable: bool) -> Verdict {
     let failure = match (status, ended) {
         (EntryStatus::Applied, _) => return Verdict::Applied,
         (EntryStatus::Failed(status), _) => Box::new(Failure::from(status)),
         (EntryStatus::Missing, Some(failure)) => Box::new(failure.clone()),
         (EntryStatus::Missing, None) => return Verdict::NoStatus,
     };
-    match failure.transient && (failure.is_not_applied() || idempotency == Idempotency::Idempotent) {
+    match failure.transient && (failure.is_not_applied() || is_repeatable) {
         true => Verdict::Retry(failure),
         false => Verdict::Failed(failure),
     }

@@ -5,8 +5,7 @@ use std::time::Instant;
 use futures_util::future::{FutureExt as _, join_all};
 
 use super::*;
-use crate::storage::Families;
-use crate::store::{ApplyChange, Bulk, Clock, RowChange, Store, SystemClock};
+use crate::store::{ApplyChange, Bulk, Clock, Context, RowChange, Store, SystemClock};
 use crate::worker::{GROUP_TIME, Worker};
 
 fn worker(file: &TestFile) -> Worker {
@@ -18,7 +17,7 @@ fn worker(file: &TestFile) -> Worker {
 /// Puts a row of one cell.
 fn change(key: &str) -> RowChange<impl ApplyChange<()> + Send + Sync + 'static> {
     let (key, row) = row(key, "new");
-    let make = move |_: &Families, cells: &mut Cells, _| {
+    let make = move |_: &mut Context<'_>, cells: &mut Cells| {
         cells.clone_from(&row);
         Ok(())
     };
@@ -62,7 +61,7 @@ async fn a_request_of_many_rows_is_one_commit() {
     let worker = worker(&file);
     let before = file.syncs();
     let rows = (0..10_000).map(|number| row(&format!("n{number}"), "new")).collect();
-    let make = |_: &Families, cells: &mut Cells, rows: &[(usize, (Bytes, Arc<Cells>))], _| {
+    let make = |_: &mut Context<'_>, cells: &mut Cells, rows: &[(usize, (Bytes, Arc<Cells>))]| {
         cells.clone_from(&rows[0].1.1);
         vec![Ok(()); rows.len()]
     };
