@@ -8,7 +8,7 @@ use syn::{GenericArgument, Ident, Lifetime, PathArguments, PathSegment, Type};
 
 use crate::attr::{FieldAttrs, JAVA, Layout, MAX_KEY_LEN, SaltAttr, Unit, unraw};
 use crate::ctxt::Ctxt;
-use crate::model::{Field, Key};
+use crate::model::{Field, Key, ungrouped};
 use crate::names;
 
 /// Reports every broken rule.
@@ -371,7 +371,7 @@ fn borrows_nothing_static(cx: &Ctxt, field: &Field<'_>) {
 
 /// The `'static` of a borrowed type.
 pub(crate) fn static_borrow(ty: &Type) -> Option<&Lifetime> {
-    let lifetime = match ty {
+    let lifetime = match ungrouped(ty) {
         Type::Reference(reference) => reference.lifetime.as_ref(),
         Type::Path(path) => {
             path.path.segments.last().filter(|last| last.ident == "Cow").and_then(lifetime_of)
@@ -665,7 +665,7 @@ fn is_named(ty: &Type, names: &[&str]) -> bool {
 }
 
 fn last_segment(ty: &Type) -> Option<&PathSegment> {
-    match ty {
+    match ungrouped(ty) {
         Type::Path(path) => path.path.segments.last(),
         _ => None,
     }

@@ -357,3 +357,11 @@ pub(crate) fn replace_lifetimes(tokens: TokenStream, lifetime: &Lifetime) -> Tok
     }
     replaced
 }
+
+/// The type itself, if a macro was given it, which puts it in a group.
+pub(crate) fn ungrouped(mut ty: &Type) -> &Type {
+    while let Type::Group(group) = ty {
+        ty = &group.elem;
+    }
+    ty
+}

@@ -10,6 +10,7 @@ use super::attr::{GcAttr, RuleAttrs};
 use super::model::{FamilyType, Field, Row, Values, argument, is_aggregate};
 use crate::check::static_borrow;
 use crate::ctxt::Ctxt;
+use crate::model::ungrouped;
 
 /// The longest qualifier that Bigtable allows.
 const MAX_QUALIFIER_LEN: usize = 16_384;
@@ -237,7 +238,7 @@ fn types(cx: &Ctxt, row: &Row<'_>, field: &Field<'_>) {
 }
 
 fn is_ident(ty: &Type, name: &str) -> bool {
-    matches!(ty, Type::Path(path) if path.path.is_ident(name))
+    matches!(ungrouped(ty), Type::Path(path) if path.path.is_ident(name))
 }
 
 /// Two fields cannot share a column, nor a family with the columns of a struct or map.

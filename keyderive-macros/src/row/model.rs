@@ -10,7 +10,7 @@ use super::attr::{FamilyAttr, FieldAttrs, StructAttrs};
 use crate::attr::{Unit, unraw};
 use crate::ctxt::Ctxt;
 use crate::expand::Runtime;
-use crate::model::replace_lifetimes;
+use crate::model::{replace_lifetimes, ungrouped};
 
 /// The family of a row's own columns, unless an attribute names another.
 pub(super) const DEFAULT_FAMILY: &str = "cf";
@@ -265,7 +265,7 @@ pub(super) enum FamilyType<'t> {
 
 /// Whether a type is an aggregate, by its name.
 pub(super) fn is_aggregate(ty: &Type) -> bool {
-    let Type::Path(path) = ty else { return false };
+    let Type::Path(path) = ungrouped(ty) else { return false };
     let last = path.path.segments.last();
     last.is_some_and(|last| {
         last.arguments.is_empty() && ["Sum", "Min", "Max"].iter().any(|name| last.ident == name)
@@ -289,11 +289,7 @@ fn map_arguments(ty: &Type) -> Option<(&Type, &Type)> {
 }
 
 fn arguments<'t>(ty: &'t Type, names: &[&str]) -> Option<Vec<&'t Type>> {
-    // The type that a macro is given comes in a group.
-    if let Type::Group(group) = ty {
-        return arguments(&group.elem, names);
-    }
-    let Type::Path(path) = ty else { return None };
+    let Type::Path(path) = ungrouped(ty) else { return None };
     let last = path.path.segments.last().filter(|last| names.iter().any(|name| last.ident == name))?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     let types = arguments.args.iter().filter_map(|argument| match argument {

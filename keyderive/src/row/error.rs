@@ -93,6 +93,11 @@ impl RowError {
         self
     }
 
+    /// The column, as `family:qualifier`.
+    pub(crate) fn column(&self) -> String {
+        format!("{}:{}", self.0.family, Text(&self.0.qualifier))
+    }
+
     /// Whether the row has no cell in a column that the row type needs.
     #[must_use]
     pub fn is_missing_column(&self) -> bool {

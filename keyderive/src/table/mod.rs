@@ -6,6 +6,7 @@ pub mod load;
 mod marker;
 mod put_both;
 mod read;
+mod sample;
 mod scan;
 mod select;
 mod verify;

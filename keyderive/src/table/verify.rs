@@ -11,21 +11,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use futures_util::TryStreamExt as _;
-
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, ReadRows, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 use crate::key::{Schema, TableKey};
-use crate::plan::{KeyRange, Plan};
 use crate::row::RowFilter;
 
 /// The prefix of the names of voucher families.
 const PREFIX: &str = "keyderive.";
 /// Reserved family names: that of the marker row, and one that is kept for later releases.
 const RESERVED: [&str; 2] = [marker::FAMILY, "keyderive-move"];
-/// At how many places of a table [`Table::vouch`] samples keys, and how many at each.
-const SAMPLED_PLACES: usize = 32;
-const SAMPLED_KEYS: u64 = 16;
 
 /// What confirms the key layout of a table that passed [`Table::verify`] or
 /// [`CreateTable::verify`](super::CreateTable::verify).
@@ -139,7 +133,8 @@ impl<K: TableKey, R> Table<K, R> {
     ///   without, and the emulator stores none.
     /// - Its marker row for key types with this tag, if it has one, must have the fingerprint of the key type.
     ///
-    /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules.
+    /// [`CreateTable::verify`](super::CreateTable::verify) compares the whole declaration, including rules, and
+    /// [`verify_rows`](Self::verify_rows) reads a sample of the stored rows.
     ///
     /// ```
     /// use keyderive::{Client, RowKey};
@@ -263,36 +258,21 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Fails if a key of a sample is not of the key type.
     async fn check_sampled_keys(&self) -> Result<(), Error> {
-        let starts = self.key_space_starts().await?;
-        for start in starts.iter().step_by(starts.len().div_ceil(SAMPLED_PLACES).max(1)) {
-            let place = KeyRange::new(start.clone(), None);
-            let ranges = match K::SCHEMA.tag() {
-                None => vec![place],
-                Some(_) => {
-                    let requests = Plan::<K>::full().within(&place).requests();
-                    requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
-                }
-            };
-            let ranges = marker::exclude_marker::<K>(ranges);
-            let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
-            let request =
-                ReadRows { ranges, limit: Some(SAMPLED_KEYS), filter: Some(keys), ..ReadRows::default() };
-            let mut rows = self.client.read_rows(&self.name, request);
-            while let Some(row) = rows.try_next().await? {
-                // Decoding fails for keys that would not encode to the same bytes.
-                K::stored(row.key()).map_err(|error| {
-                    Error::mismatch(
-                        &self.name,
-                        format!(
-                            "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
-                             type that its rows were written by",
-                            described(K::SCHEMA)
-                        ),
-                    )
-                })?;
-            }
-        }
-        Ok(())
+        let keys = RowFilter::chain([RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        self.sample(keys, |row| {
+            // Decoding fails for keys that would not encode to the same bytes.
+            K::stored(row.key()).map(drop).map_err(|error| {
+                Error::mismatch(
+                    &self.name,
+                    format!(
+                        "it cannot vouch for {}, since it has a row of another layout: {error}; call `vouch()` with the key \
+                         type that its rows were written by",
+                        described(K::SCHEMA)
+                    ),
+                )
+            })
+        })
+        .await
     }
 
     /// Whether this handle has been checked, or is [`unchecked`](Self::unchecked).
@@ -428,13 +408,16 @@ fn check_families(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
     };
     let lacks_own = families.first().as_ref().is_some_and(is_missing);
     let own = match lacks_own {
-        true => "; or name another family for the table's own columns by `client.table(…).family(…)`",
+        true => {
+            "; or name another family for the row type's own columns, by `#[row(family = \"…\")]`, and for a map by \
+             `client.table(…).family(…)`"
+        }
         false => "",
     };
     let lacks_others = missing.len() > usize::from(lacks_own);
     let others = match lacks_others {
         true => {
-            "; each field of the row type that is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
+            "; each field of the row type with `#[row(family)]` is a family, by the field's name or the one of `#[row(name = \"…\")]`"
         }
         false => "",
     };
@@ -569,8 +552,8 @@ pub(super) fn check_reserved<'a>(
             table,
             format!(
                 "the column family `{name}` has a name that is reserved for keyderive itself, as are `keyderive`, \
-                 `keyderive-move` and all that begin with `{PREFIX}`; give the field another name by `#[serde(rename)]`, \
-                 or declare the family with another name"
+                 `keyderive-move` and all that begin with `{PREFIX}`; give the field another name by \
+                 `#[row(name = \"…\")]`, or declare the family with another name"
             ),
         )),
     }

@@ -1,0 +1,125 @@
+//! Samples of a table's rows, to compare what is stored with the types of a program.
+
+use std::collections::BTreeMap;
+
+use futures_util::TryStreamExt as _;
+
+use super::{Table, marker};
+use crate::client::{Error, ReadRows};
+use crate::key::TableKey;
+use crate::plan::{KeyRange, Plan};
+use crate::row::{RawRow, Row, RowCells, RowError, RowFilter};
+
+/// At how many places of a table rows are read, and how many at each.
+const PLACES: usize = 32;
+const ROWS: u64 = 16;
+
+/// How many columns the text of an error names.
+const SHOWN: usize = 8;
+
+impl<K: TableKey, R> Table<K, R> {
+    /// Reads a sample of the stored rows as the row type, and fails if one cannot be read; returns how many were read.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// #[derive(RowKey)]
+    /// struct UserKey {
+    ///     id: u64,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct OlderUser {
+    ///     name: String,
+    /// }
+    ///
+    /// #[derive(Row)]
+    /// struct User {
+    ///     name: String,
+    ///     age: u32, // a required column, which older rows lack
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), keyderive::Error> {
+    /// let client = Client::embedded();
+    /// let older = client.table::<UserKey, OlderUser>("users");
+    /// older.create_if_absent().await?;
+    /// older.put(&UserKey { id: 7 }, &OlderUser { name: "Corrie".into() }).await?;
+    /// assert_eq!(older.verify_rows().await?, 1);
+    ///
+    /// let error = client.table::<UserKey, User>("users").verify_rows().await.unwrap_err();
+    /// assert!(error.is_table_mismatch());
+    /// assert!(error.to_string().contains("column `cf:age` is missing"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// For a test or a deployment, before a program with another row type runs: up to 512 rows, from all parts of the table.
+    /// It reads whole rows, of the key type alone. Rows that the sample leaves out may still fail.
+    ///
+    /// # Errors
+    /// [`is_table_mismatch`](Error::is_table_mismatch) if rows cannot be read: for each column that fails, in how many rows, and
+    /// why in the first. When a request fails.
+    ///
+    /// # Cancel safety
+    /// A dropped future cancels the reads.
+    pub async fn verify_rows(&self) -> Result<u64, Error>
+    where
+        R: Row,
+    {
+        self.ensure_checked().await?;
+        let mut failed: BTreeMap<String, (u64, RowError, Vec<u8>)> = BTreeMap::new();
+        let mut read = 0;
+        let foreign_or_read = |row: &RawRow| {
+            if K::stored(row.key()).is_err() {
+                return Ok(());
+            }
+            read += 1;
+            if let Err(error) = R::decode(RowCells::new(row, &self.family)) {
+                let known = failed.entry(error.column());
+                known.or_insert_with(|| (0, error, row.key().to_vec())).0 += 1;
+            }
+            Ok(())
+        };
+        self.sample(self.read_filter(), foreign_or_read).await?;
+        if failed.is_empty() {
+            return Ok(read);
+        }
+        let rows: u64 = failed.values().map(|(rows, ..)| rows).sum();
+        let mut text = format!("{rows} of {read} rows of a sample cannot be read as `{}`", R::SCHEMA.name());
+        for (rows, error, key) in failed.values().take(SHOWN) {
+            let key = key.escape_ascii();
+            text.push_str(&format!("; in {rows}, such as `{key}`, the {error}"));
+        }
+        if let Some(more @ 1..) = failed.len().checked_sub(SHOWN) {
+            text.push_str(&format!("; and {more} more columns"));
+        }
+        Err(Error::mismatch(&self.name, text))
+    }
+
+    /// Calls `check` on rows from all parts of the table. With a tag, they are those with keys of this tag.
+    pub(super) async fn sample(
+        &self,
+        filter: RowFilter,
+        mut check: impl FnMut(&RawRow) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let starts = self.key_space_starts().await?;
+        for start in starts.iter().step_by(starts.len().div_ceil(PLACES).max(1)) {
+            let place = KeyRange::new(start.clone(), None);
+            let ranges = match K::SCHEMA.tag() {
+                None => vec![place],
+                Some(_) => {
+                    let requests = Plan::<K>::full().within(&place).requests();
+                    requests.iter().flat_map(|request| request.ranges().to_vec()).collect()
+                }
+            };
+            let ranges = marker::exclude_marker::<K>(ranges);
+            let request =
+                ReadRows { ranges, limit: Some(ROWS), filter: Some(filter.clone()), ..ReadRows::default() };
+            let mut rows = self.client.read_rows(&self.name, request);
+            while let Some(row) = rows.try_next().await? {
+                check(&row)?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,260 @@
+//! Programs with an older and with a newer row type on one table: what `changes_from` says of the types is what their programs
+//! meet.
+
+use std::collections::BTreeMap;
+
+use keyderive::client::{Aggregate, Family};
+use keyderive::row::{OwnedRow, Sum, Versions};
+use keyderive::{Cell, Client, GcRule, Row, Table};
+
+use super::{PageKey, key};
+
+/// What the programs of two row types meet.
+#[derive(Debug, PartialEq)]
+struct Met {
+    /// Whether the newer program reads what the older one has written.
+    older_rows_are_read: bool,
+    /// Whether the older program reads what the newer one has written.
+    newer_rows_are_read: bool,
+}
+
+/// A table with families for all row types below.
+async fn table<R>(client: &Client) -> Table<PageKey, R>
+where
+    R: OwnedRow,
+{
+    let one = |name| Family::new(name, GcRule::max_versions(1));
+    let all = |name| Family::new(name, GcRule::never());
+    let sums = Family::aggregate("sums", Aggregate::Sum, GcRule::never());
+    let families = [one("cf"), one("place"), one("daily"), all("h"), sums];
+    drop(client.raw_table("events").create(families, [""; 0]).await);
+    client.table("events")
+}
+
+/// Writes rows by each program, and reads them by the other; fails unless `changes_from` foretells it.
+async fn meet<Older: OwnedRow, Newer: OwnedRow>(
+    older_rows: impl IntoIterator<Item = Older>,
+    newer_rows: impl IntoIterator<Item = Newer>,
+) -> Met {
+    let (mut older_rows_are_read, mut newer_rows_are_read) = (true, true);
+    for row in older_rows {
+        let client = Client::embedded();
+        table::<Older>(&client).await.put(&key("/"), &row).await.unwrap();
+        let newer = table::<Newer>(&client).await;
+        let read = newer.get(&key("/")).await.map(Option::unwrap);
+        let verified = newer.verify_rows().await;
+        assert_eq!(verified.is_ok(), read.is_ok());
+        if let Err(error) = verified {
+            assert!(error.is_table_mismatch() && error.to_string().contains("1 of 1 rows"), "{error}");
+        }
+        older_rows_are_read &= read.is_ok();
+    }
+    for row in newer_rows {
+        let client = Client::embedded();
+        table::<Newer>(&client).await.put(&key("/"), &row).await.unwrap();
+        newer_rows_are_read &=
+            table::<Older>(&client).await.get(&key("/")).await.is_ok_and(|row| row.is_some());
+    }
+    let changes = Newer::SCHEMA.changes_from(&Older::SCHEMA.to_json()).unwrap();
+    assert_eq!(changes.are_compatible(), older_rows_are_read, "{changes}");
+    let breaks = changes.iter().any(keyderive::row::SchemaChange::breaks_older_programs);
+    assert!(breaks || newer_rows_are_read, "{changes}");
+    Met { older_rows_are_read, newer_rows_are_read }
+}
+
+const BOTH: Met = Met { older_rows_are_read: true, newer_rows_are_read: true };
+const OLDER_ROWS: Met = Met { older_rows_are_read: true, newer_rows_are_read: false };
+const NEWER_ROWS: Met = Met { older_rows_are_read: false, newer_rows_are_read: true };
+const NONE: Met = Met { older_rows_are_read: false, newer_rows_are_read: false };
+
+#[derive(Row, Debug)]
+struct Event {
+    kind: String,
+}
+
+fn event() -> Event {
+    Event { kind: "login".into() }
+}
+
+#[derive(Row)]
+struct Place {
+    city: String,
+}
+
+#[tokio::test]
+async fn what_may_be_absent_is_added() {
+    #[derive(Row)]
+    struct More {
+        kind: String,
+        user: Option<String>,
+        #[row(default)]
+        retries: u32,
+        #[row(counter)]
+        views: i64,
+        #[row(family = "h")]
+        state: Versions<String>,
+        #[row(family = "sums")]
+        hits: Sum,
+        #[row(family)]
+        place: Option<Place>,
+        #[row(family)]
+        daily: BTreeMap<String, f64>,
+    }
+    let more = More {
+        kind: "login".into(),
+        user: Some("alice".into()),
+        retries: 1,
+        views: 2,
+        state: [keyderive::row::Timestamped::new(1000, "on".into())].into_iter().collect(),
+        hits: Sum::default(),
+        place: Some(Place { city: "Oslo".into() }),
+        daily: BTreeMap::from([("0015".into(), 0.5)]),
+    };
+    assert_eq!(meet([event()], [more]).await, BOTH);
+}
+
+#[tokio::test]
+async fn a_required_column_is_not_added() {
+    #[derive(Row)]
+    struct More {
+        kind: String,
+        user: String,
+    }
+    let more = || More { kind: "login".into(), user: "alice".into() };
+    assert_eq!(meet([event()], [more()]).await, NEWER_ROWS);
+
+    #[derive(Row)]
+    struct Optional {
+        kind: String,
+        user: Option<String>,
+    }
+    let optional = |user| Optional { kind: "login".into(), user };
+    assert_eq!(meet([optional(None), optional(Some("a".into()))], [more()]).await, NEWER_ROWS);
+    // An optional column is dropped; a required one is, and one becomes optional.
+    assert_eq!(meet([optional(None), optional(Some("a".into()))], [event()]).await, BOTH);
+    assert_eq!(meet([more()], [event()]).await, OLDER_ROWS);
+    assert_eq!(meet([more()], [optional(None), optional(Some("a".into()))]).await, OLDER_ROWS);
+}
+
+#[tokio::test]
+async fn a_renamed_column_needs_its_alias() {
+    #[derive(Row, Debug)]
+    struct Renamed {
+        #[row(alias = "kind")]
+        sort: String,
+    }
+    #[derive(Row)]
+    struct Forgotten {
+        sort: String,
+    }
+    let sort = || "login".to_owned();
+    assert_eq!(meet([event()], [Renamed { sort: sort() }]).await, OLDER_ROWS);
+    assert_eq!(meet([event()], [Forgotten { sort: sort() }]).await, NONE);
+
+    // The former value does not return.
+    let client = Client::embedded();
+    let (older, newer) = (table::<Event>(&client).await, table::<Renamed>(&client).await);
+    older.put(&key("/"), &event()).await.unwrap();
+    assert_eq!(newer.get(&key("/")).await.unwrap().unwrap().sort, "login");
+    newer.update(&key("/")).set(Renamed::SORT, "logout").await.unwrap();
+    assert_eq!(newer.get(&key("/")).await.unwrap().unwrap().sort, "logout");
+    let error = older.get(&key("/")).await.unwrap_err();
+    assert!(error.is_invalid_row() && error.to_string().contains("column `cf:kind` is missing"), "{error}");
+}
+
+#[tokio::test]
+async fn types_that_read_all_former_values_replace_them() {
+    #[derive(Cell)]
+    enum Kind {
+        Login,
+        Logout,
+    }
+    #[derive(Cell)]
+    enum MoreKinds {
+        Login,
+        Logout,
+        Moved,
+    }
+    #[derive(Row)]
+    struct Narrow {
+        kind: Kind,
+        count: i16,
+        name: String,
+        user: Kind,
+    }
+    #[derive(Row)]
+    struct Wide {
+        kind: MoreKinds,
+        count: i64,
+        name: Vec<u8>,
+        user: String,
+    }
+    let narrow = |kind| Narrow { kind, count: i16::MIN, name: "ü".into(), user: Kind::Logout };
+    let wide =
+        |kind, count, name: &[u8], user: &str| Wide { kind, count, name: name.into(), user: user.into() };
+    let all_new = [
+        wide(MoreKinds::Moved, 1, b"a", "Login"),
+        wide(MoreKinds::Login, i64::MAX, b"a", "Login"),
+        wide(MoreKinds::Logout, 1, b"\xff", "Login"),
+        wide(MoreKinds::Login, 1, b"a", "nobody"),
+    ];
+    for row in all_new {
+        assert_eq!(meet([narrow(Kind::Login), narrow(Kind::Logout)], [row]).await, OLDER_ROWS);
+    }
+    let both = wide(MoreKinds::Login, 1, b"a", "Login");
+    let client = Client::embedded();
+    table::<Wide>(&client).await.put(&key("/"), &both).await.unwrap();
+    assert!(table::<Narrow>(&client).await.get(&key("/")).await.unwrap().is_some());
+    // The way back.
+    let Met { older_rows_are_read, newer_rows_are_read: _ } =
+        meet([wide(MoreKinds::Moved, i64::MAX, b"\xff", "nobody")], [narrow(Kind::Login)]).await;
+    assert!(!older_rows_are_read);
+}
+
+/// Rows with one column of a type each.
+macro_rules! of_type {
+    ($($name:ident { $(#[$meta:meta])* $type:ty })*) => {$(
+        #[derive(Row)]
+        struct $name {
+            $(#[$meta])*
+            value: $type,
+        }
+    )*};
+}
+
+#[tokio::test]
+async fn other_types_and_forms_do_not_replace_each_other() {
+    of_type! {
+        Small { f32 }
+        Double { f64 }
+        Text { String }
+        Json { #[row(json)] String }
+        Integer { i64 }
+    }
+    assert_eq!(meet([Small { value: 0.5 }], [Double { value: 0.5 }]).await, NONE);
+    // The older program takes JSON for text.
+    assert_eq!(meet([Text { value: "a".into() }], [Json { value: "a".into() }]).await, NEWER_ROWS);
+    assert_eq!(meet([Text { value: "a".into() }], [Integer { value: 1 }]).await, NONE);
+}
+
+/// Inside JSON, serde decides what is read, and `changes_from` does not look.
+#[tokio::test]
+async fn what_is_inside_json_is_not_compared() {
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Narrow {
+        a: u8,
+    }
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Wide {
+        a: u64,
+        #[serde(default)]
+        b: Option<String>,
+    }
+    of_type! {
+        Older { #[row(json)] Narrow }
+        Newer { #[row(json)] Wide }
+    }
+    let newer = Newer { value: Wide { a: 1, b: Some("b".into()) } };
+    assert_eq!(meet([Older { value: Narrow { a: 1 } }], [newer]).await, BOTH);
+    assert_eq!(Newer::SCHEMA.changes_from(&Older::SCHEMA.to_json()).unwrap().iter().count(), 0);
+}
