@@ -266,7 +266,9 @@ impl<K: TableKey, R> Scan<K, R> {
         let versions = self.versions.or((!self.every_version).then_some(DEFAULT_VERSIONS));
         let rows = self.row_filters.iter().cloned();
         let read_filter = rows.chain(self.table.column_filter()).chain(self.filters.iter().cloned());
-        RowFilter::chain(read_filter.chain(versions.map(RowFilter::latest)))
+        let keys_only = self.keys_only.then(|| [RowFilter::cells_per_row(1), RowFilter::strip_value()]);
+        let narrowed = versions.map(RowFilter::latest).into_iter().chain(keys_only.into_iter().flatten());
+        RowFilter::chain(read_filter.chain(narrowed))
     }
 
     /// Describes what the scan will do, without running it.
@@ -319,7 +321,11 @@ impl<K: TableKey, R> Scan<K, R> {
     where
         R: ReadRow<K>,
     {
-        let filter = R::filter(self.read_filter());
+        self.rows()
+    }
+
+    fn rows(self) -> Rows<K, R> {
+        let filter = self.read_filter();
         let planned = self.planned().and_then(|plan| self.table.check_filter(&filter).map(|()| plan));
         let Self {
             table, limit, reversed, unordered, key_filter, skip_foreign, skip_unreadable, log, ..
@@ -490,14 +496,12 @@ impl<K: TableKey, R> Scan<K, R> {
     /// # #[tokio::main(flavor = "current_thread")]
     /// # async fn main() -> Result<(), Error> {
     /// # let client = Client::embedded();
-    /// # let lent = client.table::<ReadingKey, Reading<'_>>("readings");
-    /// # lent.create_if_absent().await?;
+    /// let readings = client.table::<ReadingKey, Reading<'_>>("readings");
+    /// # readings.create_if_absent().await?;
     /// # for at in 0..3 {
     /// #     let key = ReadingKey { station: "north".into(), at };
-    /// #     lent.put(&key, &Reading { celsius: 20.5, sensor: "a" }).await?;
+    /// #     readings.put(&key, &Reading { celsius: 20.5, sensor: "a" }).await?;
     /// # }
-    /// let readings = client.table::<ReadingKey, OwnedReading>("readings");
-    /// # #[derive(Row)] struct OwnedReading { celsius: f64, sensor: String }
     /// let mut sum = 0.0;
     /// let rows = readings
     ///     .scan(ReadingKey::scan())
@@ -536,12 +540,11 @@ impl<K: TableKey, R> Scan<K, R> {
         mut visit: impl FnMut(B::Decoded<'_>, RowRef<'_>) -> Result<(), E>,
     ) -> Result<u64, E>
     where
-        R: ReadRow<K>,
         B: RowKey,
         E: From<Error>,
     {
         self.check_layout::<B>()?;
-        let mut rows = self.stream();
+        let mut rows = self.rows();
         let mut visited = 0;
         poll_fn(|cx| {
             let mut left = ROWS_PER_TURN;
@@ -589,10 +592,6 @@ pub trait ReadRow<K: TableKey>: Sized + sealed::Sealed {
     /// An item of the stream.
     type Item;
 
-    /// Narrows what the server sends of a row.
-    #[doc(hidden)]
-    fn filter(read_filter: RowFilter) -> RowFilter;
-
     /// Reads a stored row.
     ///
     /// # Errors
@@ -613,10 +612,6 @@ mod sealed {
 impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
-    fn filter(read_filter: RowFilter) -> RowFilter {
-        read_filter
-    }
-
     fn read(table: &Table<K, R>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, table.read(row)?))
     }
@@ -629,10 +624,6 @@ pub enum KeyOnly {}
 impl<K: TableKey> ReadRow<K> for KeyOnly {
     type Item = K::Stored;
 
-    fn filter(read_filter: RowFilter) -> RowFilter {
-        RowFilter::chain([read_filter, RowFilter::cells_per_row(1), RowFilter::strip_value()])
-    }
-
     fn read(_: &Table<K, Self>, key: K::Stored, _: &RawRow) -> Result<K::Stored, Error> {
         Ok(key)
     }
@@ -640,10 +631,6 @@ impl<K: TableKey> ReadRow<K> for KeyOnly {
 
 impl<K: TableKey> ReadRow<K> for RawRow {
     type Item = (K::Stored, RawRow);
-
-    fn filter(read_filter: RowFilter) -> RowFilter {
-        read_filter
-    }
 
     fn read(_: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, row.clone()))
@@ -745,7 +732,9 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             }
         }
     }
+}
 
+impl<K: TableKey, R> Rows<K, R> {
     /// Passes the next row and the rows already buffered to `visit`, at most `max`. Returns how many: 0 at the end.
     fn poll_visit<B: RowKey, E: From<Error>>(
         &mut self,

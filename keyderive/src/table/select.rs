@@ -161,10 +161,6 @@ impl<K: TableKey, T: 'static> Table<K, Selected<T>> {
 impl<K: TableKey, T: 'static> ReadRow<K> for Selected<T> {
     type Item = (K::Stored, T);
 
-    fn filter(read_filter: RowFilter) -> RowFilter {
-        read_filter
-    }
-
     fn read(table: &Table<K, Self>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, table.read_selected(row)?))
     }
