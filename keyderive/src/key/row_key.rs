@@ -195,6 +195,7 @@ pub trait TableKey: RowKey + Send + Sync + 'static {
 impl<K: OwnedRowKey> TableKey for K {
     type Stored = K;
 
+    #[inline]
     fn stored(key: &[u8]) -> Result<K, DecodeError> {
         K::decode(key)
     }

@@ -37,7 +37,7 @@ impl<'r> RowCells<'r> {
 
     /// The cells of one family.
     #[doc(hidden)]
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn of_family(self, family: &str) -> CellSlice<'r> {
         let is_of = |cell: &RawCell<'r>| super::is_same_name(cell.family_bytes(), family.as_bytes());
@@ -47,14 +47,8 @@ impl<'r> RowCells<'r> {
             (Some(first), Some(last)) if is_of(&first) && (first.is_of_family_of(last) || is_of(&last)) => {
                 self.cells
             }
-            _ => self.search(family),
+            _ => self.cells.of(search(self.cells.row(), family)),
         }
-    }
-
-    #[inline(never)]
-    fn search(self, family: &str) -> CellSlice<'r> {
-        let is_of = |run: &FamilyRun<'r>| run.family() == family.as_bytes();
-        self.runs().find(is_of).map_or(self.cells.part(0..0), |run| run.cells)
     }
 
     /// The cells, family by family.
@@ -64,6 +58,13 @@ impl<'r> RowCells<'r> {
     pub fn runs(self) -> FamilyRuns<'r> {
         FamilyRuns { left: self.cells, start: 0 }
     }
+}
+
+/// Where the cells of a family are in a row. Arguments and result are in registers.
+#[inline(never)]
+fn search(row: &RawRow, family: &str) -> Slot {
+    let is_of = |run: &FamilyRun<'_>| run.family() == family.as_bytes();
+    RowCells::new(row, "").runs().find(is_of).map_or_else(Slot::default, FamilyRun::slot)
 }
 
 impl std::fmt::Debug for RowCells<'_> {

@@ -119,6 +119,12 @@ pub struct CellSlice<'a> {
 }
 
 impl<'a> CellSlice<'a> {
+    /// The row that they are of.
+    #[inline]
+    pub(crate) fn row(self) -> &'a RawRow {
+        self.row
+    }
+
     #[inline]
     pub(crate) fn iter(self) -> RawCells<'a> {
         RawCells(self)

@@ -237,12 +237,13 @@ impl<K: TableKey, R> Table<K, R> {
         }
     }
 
+    #[inline]
     fn read(&self, stored: &RawRow) -> Result<R, Error>
     where
         R: OwnedRow,
     {
         R::decode(RowCells::new(stored, &self.family))
-            .map_err(|error| Error::row(&self.name, stored.key(), error.of_row(stored)))
+            .map_err(#[cold] |error| Error::row(&self.name, stored.key(), error.of_row(stored)))
     }
 }
 

@@ -591,8 +591,9 @@ pub(super) struct LastRead(Mutex<Option<Error>>);
 
 impl LastRead {
     /// Notes how the last attempt to decode the row ended.
-    pub(super) fn note<T>(&self, read: &Result<T, Error>) {
-        let error = read.as_ref().err().filter(|error| error.is_unreadable_row());
+    #[inline(never)]
+    pub(super) fn note(&self, error: Option<&Error>) {
+        let error = error.filter(|error| error.is_unreadable_row());
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = error.cloned();
     }
 

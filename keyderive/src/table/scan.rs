@@ -19,7 +19,7 @@ use crate::client::{Client, Error};
 use crate::key::{RowKey, TableKey};
 use crate::plan::{Explain, ExplainOptions, Limit, Plan, PlanError, VersionsRead};
 use crate::row::{
-    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowFilter, RowSchema, now_micros,
+    Condition, OwnedRow, RawCell, RawCells, RawRow, Row, RowCells, RowError, RowFilter, RowSchema, now_micros,
 };
 
 /// How many rows are visited before other tasks have a turn.
@@ -612,6 +612,7 @@ mod sealed {
 impl<K: TableKey, R: OwnedRow> ReadRow<K> for R {
     type Item = (K::Stored, R);
 
+    #[inline]
     fn read(table: &Table<K, R>, key: K::Stored, row: &RawRow) -> Result<Self::Item, Error> {
         Ok((key, table.read(row)?))
     }
@@ -707,6 +708,7 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
         poll_fn(|cx| self.poll_item(cx)).await
     }
 
+    #[inline]
     fn poll_item(&mut self, cx: &mut Context<'_>) -> Next<R::Item> {
         loop {
             match ready!(self.poll_next_row(cx)) {
@@ -716,19 +718,20 @@ impl<K: TableKey, R: ReadRow<K>> Rows<K, R> {
             }
             let Self { table, execution: Ok(execution), .. } = self else { return Poll::Ready(None) };
             let Some(row) = execution.current() else { return Poll::Ready(None) };
-            let item = match K::stored(row.key()) {
-                Ok(key) => R::read(table, key, row),
-                Err(error) => Err(Error::foreign(&table.name, error)),
+            // The item is returned where it is read: it may be large, and each variable on its way would be a copy.
+            let error = match K::stored(row.key()) {
+                Ok(key) => match R::read(table, key, row) {
+                    Ok(item) => {
+                        execution.delivered();
+                        return Poll::Ready(Some(Ok(item)));
+                    }
+                    Err(error) => error,
+                },
+                Err(error) => Error::foreign(&table.name, error),
             };
-            match item {
-                Ok(item) => {
-                    execution.delivered();
-                    return Poll::Ready(Some(Ok(item)));
-                }
-                Err(error) if self.skip_unreadable && error.is_unreadable_row() => {
-                    self.log.skipped.add_unreadable(row.key(), error);
-                }
-                Err(error) => return Poll::Ready(Some(Err(execution.fail_at_row(error)))),
+            match self.skip_unreadable && error.is_unreadable_row() {
+                true => self.log.skipped.add_unreadable(row.key(), error),
+                false => return Poll::Ready(Some(Err(execution.fail_at_row(error)))),
             }
         }
     }
@@ -848,18 +851,27 @@ impl<'a> RowRef<'a> {
     /// # Errors
     /// If the stored columns are not an `S`: [`Scan::visit`] says what happens to such a row. A scan of
     /// [keys alone](Scan::keys_only) has no values.
+    #[inline]
     pub fn read<S: Row>(self) -> Result<S::Decoded<'a>, Error> {
         if !self.compared.is_same(S::SCHEMA) {
             self.compared
                 .compare(self.schema, S::SCHEMA, self.family)
                 .map_err(|text| Error::definition(self.table, text))?;
         }
-        let read = S::decode(RowCells::new(self.row, self.family))
-            .map_err(|error| Error::row(self.table, self.row.key(), error.of_row(self.row)));
+        let row = S::decode(RowCells::new(self.row, self.family)).map_err(|error| self.unreadable(error))?;
         if let Some(last_read) = self.last_read {
-            last_read.note(&read);
+            last_read.note(None);
         }
-        read
+        Ok(row)
+    }
+
+    #[cold]
+    fn unreadable(self, error: RowError) -> Error {
+        let error = Error::row(self.table, self.row.key(), error.of_row(self.row));
+        if let Some(last_read) = self.last_read {
+            last_read.note(Some(&error));
+        }
+        error
     }
 
     /// The row key, as stored.

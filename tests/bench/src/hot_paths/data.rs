@@ -201,10 +201,19 @@ pub(super) struct Seen {
 impl Seen {
     #[inline]
     pub(super) fn row(&mut self, key: &LentKey<'_>, row: LentReading<'_>) {
-        let names = (key.user_id.len() + 64 * key.site.len() + 4096 * row.station.len()) as u64;
+        self.cells_of(
+            key,
+            row.celsius.to_bits() ^ row.humidity.cast_unsigned() ^ 4096 * row.station.len() as u64,
+        );
+    }
+
+    /// A row whose cells have this sum.
+    #[inline]
+    pub(super) fn cells_of(&mut self, key: &LentKey<'_>, cells: u64) {
+        let names = (key.user_id.len() + 64 * key.site.len()) as u64;
         self.rows += 1;
         self.keys = self.keys.rotate_left(1) ^ (key.at << 20 | u64::from(key.seq));
-        self.cells = self.cells.wrapping_add(row.celsius.to_bits() ^ row.humidity.cast_unsigned() ^ names);
+        self.cells = self.cells.wrapping_add(cells ^ names);
     }
 
     pub(super) fn of<'a>(rows: impl IntoIterator<Item = &'a (EventKey, Reading)>) -> Self {

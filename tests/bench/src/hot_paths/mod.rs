@@ -17,6 +17,7 @@ mod merge_floor;
 mod merges;
 mod raw;
 mod report;
+mod rows;
 mod scans;
 mod server;
 mod turns;
@@ -33,13 +34,14 @@ pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     Scans,
+    Rows,
     Merges,
     Bulk,
     Keys,
 }
 
 impl Section {
-    pub const ALL: [Self; 4] = [Self::Scans, Self::Merges, Self::Bulk, Self::Keys];
+    pub const ALL: [Self; 5] = [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Keys];
 
     /// The section of this name.
     #[must_use]
@@ -52,6 +54,7 @@ impl fmt::Display for Section {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Scans => "scans",
+            Self::Rows => "rows",
             Self::Merges => "merges",
             Self::Bulk => "bulk",
             Self::Keys => "keys",
@@ -91,6 +94,7 @@ pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
     for section in sections {
         match section {
             Section::Scans => println!("{}", scans::measure(size)?),
+            Section::Rows => rows::measure(size, |table| println!("{table}"))?,
             Section::Merges => merges::measure(size, |table| println!("{table}"))?,
             Section::Bulk => println!("{}", bulk::measure(size)?),
             Section::Keys => println!("{}", keys::measure(size)?),

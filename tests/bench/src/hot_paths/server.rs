@@ -33,6 +33,13 @@ impl Stored {
         Self(buckets.into_iter().map(|rows| messages(&rows)).collect())
     }
 
+    /// Rows of these cells, in key order, in one bucket.
+    pub(super) fn of_cells(rows: Vec<(Bytes, Vec<Cell>)>) -> Self {
+        let chunks = 3 * ROWS_A_MESSAGE;
+        let rows_a_message = rows.first().map_or(1, |(_, cells)| (chunks / cells.len().max(1)).max(1));
+        Self(vec![rows.chunks(rows_a_message).map(|rows| encode_rows(rows.iter().cloned())).collect()])
+    }
+
     pub(super) fn bytes(&self) -> u64 {
         self.0.iter().flatten().map(|message| message.len() as u64).sum()
     }
