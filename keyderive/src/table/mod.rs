@@ -242,8 +242,10 @@ impl<K: TableKey, R> Table<K, R> {
     where
         R: OwnedRow,
     {
-        R::decode(RowCells::new(stored, &self.family))
-            .map_err(#[cold] |error| Error::row(&self.name, stored.key(), error.of_row(stored)))
+        R::decode(RowCells::new(stored, &self.family)).map_err(
+            #[cold]
+            |error| Error::row(&self.name, stored.key(), error.of_row(stored)),
+        )
     }
 }
 

@@ -203,7 +203,7 @@ impl Seen {
     pub(super) fn row(&mut self, key: &LentKey<'_>, row: LentReading<'_>) {
         self.cells_of(
             key,
-            row.celsius.to_bits() ^ row.humidity.cast_unsigned() ^ 4096 * row.station.len() as u64,
+            row.celsius.to_bits() ^ row.humidity.cast_unsigned() ^ (4096 * row.station.len() as u64),
         );
     }
 

@@ -153,7 +153,7 @@ fn measure_shape<S: Shape>(Size { rows, runs }: Size) -> Result<Table, Failure> 
         stored.push((Bytes::from(key.encode()?), row.cells()));
     }
     let read = Outcome::Read(seen);
-    let server = Server::start(Stored::of_cells(stored));
+    let server = Server::start(Stored::of_cells(&stored));
     let runtime = turns::runtime()?;
     let channel = runtime.block_on(raw::connect(&server.host()))?;
     let client = runtime.block_on(Client::emulator(server.host()))?;

@@ -34,7 +34,7 @@ impl Stored {
     }
 
     /// Rows of these cells, in key order, in one bucket.
-    pub(super) fn of_cells(rows: Vec<(Bytes, Vec<Cell>)>) -> Self {
+    pub(super) fn of_cells(rows: &[(Bytes, Vec<Cell>)]) -> Self {
         let chunks = 3 * ROWS_A_MESSAGE;
         let rows_a_message = rows.first().map_or(1, |(_, cells)| (chunks / cells.len().max(1)).max(1));
         Self(vec![rows.chunks(rows_a_message).map(|rows| encode_rows(rows.iter().cloned())).collect()])
