@@ -1,5 +1,5 @@
 //! The embedded Bigtable, in process and over loopback TCP, compared with Google's emulator over loopback TCP: point
-//! reads, writes and scanned rows per second, and the memory of 10,000,000 rows.
+//! reads, writes and scanned rows per second, counters beside sums, and the memory of 10,000,000 rows.
 //!
 //! `cargo run --release -p keyderive-bench --bin embedded [seconds]`. The same client runs the same operations on
 //! each, one after the other, for the given seconds, 2 by default. All that is repeated in turn, and the best of each
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use keyderive::embedded::Bigtable;
-use keyderive::row::Mutation;
+use keyderive::row::{Mutation, Sum};
 use keyderive::{Client, Row, RowKey, Table};
 use keyderive_bench::meter::processor_time_of;
 use keyderive_tests::emulator::Emulator;
@@ -54,14 +54,35 @@ struct Reading {
     station: String,
 }
 
+/// A count by which each call learns the new value, and one that the server adds up.
+#[derive(Row)]
+struct Counts {
+    #[row(counter)]
+    counter: i64,
+    #[row(family = "sums")]
+    sum: Sum,
+}
+
 type Readings = Table<ReadingKey, Reading>;
+type AllCounts = Table<ReadingKey, Counts>;
 
 fn reading(id: u32) -> (ReadingKey, Reading) {
     (ReadingKey { id }, Reading { celsius: 21.5, humidity: id.into(), station: "S-0042".to_owned() })
 }
 
-/// Reads, parallel reads, parallel writes and scanned rows: the best of all runs.
-type Figures = [Rate; 4];
+/// What is measured.
+const OPERATIONS: [&str; 7] = [
+    "reads",
+    "reads in parallel",
+    "writes in parallel",
+    "scanned rows",
+    "increments",
+    "additions",
+    "additions by a writer",
+];
+
+/// The best of all runs.
+type Figures = [Rate; OPERATIONS.len()];
 
 /// Operations per second.
 #[derive(Clone, Copy, Default)]
@@ -120,21 +141,26 @@ async fn main() -> Result<(), Failure> {
     if let Some(emulator) = &emulator {
         clients.push(("emulator, over TCP", Client::emulator(emulator.host()).await?));
     }
-    let mut tables: Vec<(&str, Readings, Figures)> = Vec::new();
+    let mut tables: Vec<(&str, Readings, AllCounts, Figures)> = Vec::new();
     for (name, client) in clients {
         let readings = client.table("readings");
         readings.create_if_absent().await?;
         readings.put_all((0..ROWS).map(reading)).await?;
-        tables.push((name, readings, Figures::default()));
+        let counts = client.table("counts");
+        counts.create_if_absent().await?;
+        tables.push((name, readings, counts, Figures::default()));
     }
     let processes: Vec<u32> = emulator.iter().map(Emulator::id).chain([std::process::id()]).collect();
     for _ in 0..RUNS {
-        for (_, readings, best) in tables.iter_mut().filter(|_| !time.is_zero()) {
+        for (_, readings, counts, best) in tables.iter_mut().filter(|_| !time.is_zero()) {
             let figures = [
                 reads(readings, 1, time, &processes).await?,
                 reads(readings, AT_A_TIME, time, &processes).await?,
                 writes(readings, time, &processes).await?,
                 scanned(readings, time, &processes).await?,
+                increments(counts, time, &processes).await?,
+                additions(counts, time, &processes).await?,
+                additions_by_a_writer(counts, time, &processes).await?,
             ];
             *best = std::array::from_fn(|figure| best[figure].best(figures[figure]));
         }
@@ -146,14 +172,12 @@ async fn main() -> Result<(), Failure> {
     memory().await
 }
 
-fn print(second: &str, tables: &[(&str, Readings, Figures)], of: impl Fn(&Rate) -> f64) {
-    println!(
-        "| a {second} | reads | reads, {AT_A_TIME} at a time | writes, {AT_A_TIME} at a time | scanned rows |"
-    );
-    println!("|---|---|---|---|---|");
+fn print(second: &str, tables: &[(&str, Readings, AllCounts, Figures)], of: impl Fn(&Rate) -> f64) {
+    println!("| a {second}, {AT_A_TIME} in parallel | {} |", OPERATIONS.join(" | "));
+    println!("|---|{}", "---|".repeat(OPERATIONS.len()));
     // The emulator's, if it runs.
-    let last = tables.last().map_or(Figures::default(), |(_, _, figures)| *figures);
-    for (name, _, figures) in tables {
+    let last = tables.last().map_or(Figures::default(), |(.., figures)| *figures);
+    for (name, _, _, figures) in tables {
         let cells = figures
             .iter()
             .zip(&last)
@@ -239,6 +263,39 @@ async fn scanned(readings: &Readings, time: Duration, processes: &[u32]) -> Resu
         scanned += ROWS;
     }
     Ok(timer.rate(scanned.into()))
+}
+
+async fn increments(counts: &AllCounts, time: Duration, processes: &[u32]) -> Result<Rate, Failure> {
+    let counts = counts.clone();
+    let increment = move |id| {
+        let counts = counts.clone();
+        async move { counts.increment(&ReadingKey { id }, Counts::COUNTER, 1).await.map(drop) }
+    };
+    rate(AT_A_TIME, time, processes, increment).await
+}
+
+async fn additions(counts: &AllCounts, time: Duration, processes: &[u32]) -> Result<Rate, Failure> {
+    let counts = counts.clone();
+    let add = move |id| {
+        let counts = counts.clone();
+        async move { counts.update(&ReadingKey { id }).add(Counts::SUM, 1).await }
+    };
+    rate(AT_A_TIME, time, processes, add).await
+}
+
+async fn additions_by_a_writer(
+    counts: &AllCounts,
+    time: Duration,
+    processes: &[u32],
+) -> Result<Rate, Failure> {
+    let (timer, mut rng, mut added) = (Timer::start(processes), Rng::with_seed(0), 0_u32);
+    let writer = counts.writer();
+    while timer.begun.elapsed() < time {
+        writer.update(counts.update(&ReadingKey { id: rng.u32(..ROWS) }).add(Counts::SUM, 1)).await?;
+        added += 1;
+    }
+    writer.close().await?;
+    Ok(timer.rate(added.into()))
 }
 
 /// Rows with keys of 24 bytes, in random order, each with one cell of 8.
