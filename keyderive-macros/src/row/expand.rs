@@ -422,8 +422,11 @@ impl Code<'_, '_> {
                 };
                 let ty = replace_lifetimes(map.to_token_stream(), &lifetime_of("'_"));
                 let key = replace_lifetimes(key.to_token_stream(), &lifetime_of("'_"));
+                // A key that cannot name a column is told where it is written.
+                let on_key = |name| respan(name, first_span(&key).unwrap_or_else(Span::call_site));
+                let (read_map, write_map) = (on_key(quote!(map)), on_key(quote!(write_map)));
                 let read = quote! {
-                    #generated::map::<#key, _, #ty>(__cells, __family, |__column, __family, __name| {
+                    #generated::#read_map::<#key, _, #ty>(__cells, __family, |__column, __family, __name| {
                         #private::core::result::Result::Ok(#value)
                     })
                 };
@@ -442,7 +445,7 @@ impl Code<'_, '_> {
                 }
                 let write = self.write_values(field, &quote!(__value), &quote!(__column));
                 let write = quote! {
-                    __out.write_map(__family, __map, |__out, __column, __value| {
+                    __out.#write_map(__family, __map, |__out, __column, __value| {
                         #write
                         #private::core::result::Result::Ok(())
                     })
@@ -720,7 +723,7 @@ impl Code<'_, '_> {
                 let [schema, read, write] = self.family(field, &quote!(__all.of(#found)), &aliases);
                 let field_ident = field.ident;
                 schemas.push(schema);
-                reads.push(on_span_of_value(field, quote!(#field_ident: #read,)));
+                reads.push(on_span_of_family(field, quote!(#field_ident: #read,)));
                 writes.push(quote!(#(__out.delete_family(#aliases);)* #write));
                 continue;
             };
@@ -837,6 +840,14 @@ fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
     match first_span(&field.values().ty().to_token_stream()) {
         Some(span) => respan_but_locals(tokens, span),
         None => tokens,
+    }
+}
+
+/// [`on_span_of_value`] for a field that is a family. The key and the value of a map have their own spans.
+fn on_span_of_family(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
+    match field.family_type() {
+        FamilyType::Map { .. } => tokens,
+        FamilyType::Struct(_) => on_span_of_value(field, tokens),
     }
 }
 

@@ -1,0 +1,9 @@
+use keyderive::Cell;
+
+#[derive(Cell)]
+enum Kind {
+    Login,
+    Moved { to: String },
+}
+
+fn main() {}
