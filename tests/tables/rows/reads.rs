@@ -64,8 +64,8 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
         assert_eq!(
             text,
             "table `pages`: it exists, without the column families `stats`, `extra`, `daily`, `tags`, `series`; it has \
-             `cf`: add them to the table with `modify_families` and `FamilyChange::add`; each field of the row type that \
-             is a struct or a map is a family, by the name that `#[serde(rename)]` gives it"
+             `cf`: add them to the table with `modify_families` and `FamilyChange::add`; each field of the row type \
+             with `#[row(family)]` is a family, by the field's name or the one of `#[row(name = \"…\")]`"
         );
     }
     let other = client
@@ -78,7 +78,8 @@ async fn a_table_without_a_family_of_the_rows_says_what_to_do(client: Client) {
     assert!(
         other.ends_with(
             "without the column family `main`; it has `cf`: add it to the table with `modify_families` and \
-             `FamilyChange::add`; or name another family for the table's own columns by `client.table(…).family(…)`"
+             `FamilyChange::add`; or name another family for the row type's own columns, by \
+             `#[row(family = \"…\")]`, and for a map by `client.table(…).family(…)`"
         ),
         "{other}"
     );

@@ -76,6 +76,15 @@ fn any_entries(rng: &mut Rng) -> Vec<(Entry, data::mutate_rows_request::Entry)> 
     (0..rng.usize(1..4)).map(|_| entry(rng)).collect()
 }
 
+/// The entries of a request, and apart from them their tokens.
+fn without_tokens(
+    request: &Bytes,
+) -> (Vec<data::mutate_rows_request::Entry>, Vec<Option<data::Idempotency>>) {
+    let mut entries = MutateRowsRequest::decode(request.clone()).unwrap().entries;
+    let tokens = entries.iter_mut().map(|entry| entry.idempotency.take()).collect();
+    (entries, tokens)
+}
+
 #[test]
 fn entries_are_those_of_the_generated_messages() {
     let mut rng = Rng::with_seed(0x7772_6974);
@@ -93,14 +102,21 @@ fn entries_are_those_of_the_generated_messages() {
         assert_eq!((batch.len(), batch.bytes()), (all.len(), sum));
 
         let (entries, copied) = (batch.take(), copied.take());
-        let messages = all.iter().map(|(_, message)| message.clone()).collect();
-        let request = MutateRowsRequest { entries: messages, ..MutateRowsRequest::default() };
-        assert_eq!(*entries.bytes(), request.encode_to_vec());
-        assert_eq!(entries.bytes(), copied.bytes());
+        let (decoded, tokens) = without_tokens(entries.bytes());
+        let messages: Vec<_> = all.iter().map(|(_, message)| message.clone()).collect();
+        assert_eq!(decoded, messages);
+        assert_eq!(without_tokens(copied.bytes()).0, messages);
+        // Entries are as the generated messages encode them, with their tokens.
+        let with_tokens = MutateRowsRequest::decode(entries.bytes().clone()).unwrap();
+        assert_eq!(*entries.bytes(), with_tokens.encode_to_vec());
+        for ((entry, _), token) in all.iter().zip(&tokens) {
+            assert_eq!(token.is_some(), entry.mutations.idempotency() == Idempotency::ByToken);
+        }
 
         let some: Vec<usize> = (0..all.len()).filter(|_| rng.bool()).collect();
-        let again = MutateRowsRequest::decode(entries.select(some.iter().copied())).unwrap();
-        assert!(again.entries.iter().eq(some.iter().map(|place| &all[*place].1)));
+        let (again, same_tokens) = without_tokens(&entries.select(some.iter().copied()));
+        assert!(again.iter().eq(some.iter().map(|place| &all[*place].1)));
+        assert!(same_tokens.iter().eq(some.iter().map(|place| &tokens[*place])));
         assert!(entries.keys().eq(all.iter().map(|(entry, _)| &entry.key[..])));
         for (place, (entry, _)) in all.iter().enumerate() {
             assert_eq!(entries.key(place), entry.key);
@@ -204,11 +220,16 @@ fn successive_rows_are_those_of_the_generated_messages() {
 }
 
 #[test]
-fn mutations_that_add_are_not_idempotent() {
+fn mutations_that_add_need_a_token() {
     let replay = |mutation| Mutations::from(vec![mutation]).idempotency();
     assert_eq!(replay(Mutation::set_now("cf", "q", "v")), Idempotency::NotIdempotent);
-    assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Idempotency::NotIdempotent);
-    assert_eq!(replay(Mutation::merge_to_cell("cf", "q", 0, "s")), Idempotency::NotIdempotent);
+    assert_eq!(replay(Mutation::add_to_cell("cf", "q", 0, 1)), Idempotency::ByToken);
+    assert_eq!(replay(Mutation::merge_to_cell("cf", "q", 0, "s")), Idempotency::ByToken);
+    // The least and the greatest value stay the same.
+    assert_eq!(replay(Mutation::add_to_extreme("cf", "q", 0, 1)), Idempotency::Idempotent);
+    // A token does not make a cell at the server's time one.
+    let both = vec![Mutation::add_to_cell("cf", "q", 0, 1), Mutation::set_now("cf", "q", "v")];
+    assert_eq!(Mutations::from(both).idempotency(), Idempotency::NotIdempotent);
     assert_eq!(replay(Mutation::set("cf", "q", 0, "v")), Idempotency::Idempotent);
     assert_eq!(replay(Mutation::delete_row()), Idempotency::Idempotent);
 }
