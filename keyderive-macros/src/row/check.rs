@@ -60,7 +60,11 @@ fn names(cx: &Ctxt, row: &Row<'_>, field: &Field<'_>) {
     }
     for alias in field.aliases() {
         match (field.is_family(), &alias.family) {
-            (true, _) => family_name(cx, alias.written, &alias.name),
+            (true, _) => cx.error(
+                alias.written,
+                "`alias` is for a column: a write of one column of the family would hide those of the former one; copy the \
+                 cells to the new family instead",
+            ),
             (false, Some(family)) => {
                 family_name(cx, alias.written, family);
                 column_name(cx, alias.written, &alias.name);

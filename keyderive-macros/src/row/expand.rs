@@ -374,9 +374,12 @@ impl Code<'_, '_> {
         let former = field.aliases().map(|alias| {
             let name = bytes(&alias.name);
             let family = alias.family.map_or_else(|| family.clone(), |family| quote!(#family));
-            quote!(__out.delete_column(#family, #name);)
+            quote!(__out.delete_former(#family, #name, __before);)
         });
-        quote!(#(#former)* #write)
+        match field.aliases().next() {
+            None => write,
+            Some(_) => quote!({ let __before = __out.cells(); #write #(#former)* }),
+        }
     }
 
     /// The schema of a field that is a family, how it is read from its cells, and how it is written.

@@ -10,7 +10,7 @@ use super::column::{Appendable, Place};
 use super::versions::is_timestamp;
 use super::{
     CellError, CellValue, CellWriter, Column, ColumnRef, ColumnType, ComparableCell, ComparedVersion, Entry,
-    Family, MapFamily, OrderedCell, RowError, RowFilter, RowSchema,
+    Family, MapFamily, Name, OrderedCell, RowError, RowFilter, RowSchema,
 };
 use crate::plan::prefix_end;
 
@@ -232,6 +232,26 @@ fn stored<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Vec<u8>, RowEr
     Ok(bytes)
 }
 
+/// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
+/// former name, as for a read.
+fn on_column<R>(place: &Place, value: Option<RowFilter>) -> Condition<R> {
+    let test = |Name { family, qualifier }: Name<'_>, value| {
+        Box::new(Test::Column {
+            family: family.to_owned(),
+            qualifier: Bytes::copy_from_slice(qualifier),
+            value,
+        })
+    };
+    let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
+    let Some(last) = names.pop() else { return Test::Row.into() };
+    let all = names.into_iter().rev().fold(test(last, value.clone()), |former, name| {
+        let absent = Box::new(Test::Not(test(name, None)));
+        let former = if value.is_some() { Box::new(Test::And(absent, former)) } else { former };
+        Box::new(Test::Or(test(name, value.clone()), former))
+    });
+    (*all).into()
+}
+
 fn compared<R, C: ColumnRef<R>>(
     column: C,
     filter: impl FnOnce(&Place, StoredOrder) -> Result<RowFilter, RowError>,
@@ -241,10 +261,7 @@ fn compared<R, C: ColumnRef<R>>(
         Err(error) => return Condition::failed(error),
     };
     match filter(&place, StoredOrder::of(place.stored)) {
-        Ok(value) => {
-            Test::Column { family: place.family.into_owned(), qualifier: place.qualifier, value: Some(value) }
-                .into()
-        }
+        Ok(value) => on_column(&place, Some(value)),
         Err(error) => Condition::failed(error),
     }
 }
@@ -272,9 +289,7 @@ macro_rules! conditions {
             /// The column has a value.
             pub fn exists(self) -> Condition<R> {
                 match self.place() {
-                    Ok(Place { family, qualifier, .. }) => {
-                        Test::Column { family: family.into_owned(), qualifier, value: None }.into()
-                    }
+                    Ok(place) => on_column(&place, None),
                     Err(error) => Condition::failed(error),
                 }
             }

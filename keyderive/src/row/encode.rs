@@ -56,6 +56,15 @@ impl<'w> RowWriter<'w> {
         self.family
     }
 
+    /// Deletes a column under its former name, if the column was set since `before` cells were, or the row is not merged: no old
+    /// value may return.
+    #[doc(hidden)]
+    pub fn delete_former(&mut self, family: &str, qualifier: &[u8], before: usize) {
+        if !self.merges || self.cells > before {
+            self.sink.delete_column(family, qualifier);
+        }
+    }
+
     pub(super) fn delete(&mut self, Name { family, qualifier }: Name<'_>) {
         if !self.merges {
             self.sink.delete_column(family, qualifier);

@@ -58,7 +58,7 @@ struct Event {
     level: Option<Timestamped<f64>>,
     #[row(family)]
     place: Place,
-    #[row(family, alias = "previous")]
+    #[row(family)]
     former: Option<Place>,
     #[row(family)]
     daily: BTreeMap<String, f64>,
@@ -202,17 +202,14 @@ async fn former_names_are_read_and_deleted() {
         Mutation::set("old", "amount", 1000, one),
         Mutation::delete_column("place", "floor"),
         Mutation::set("place", "level", 1000, 5_i64.to_be_bytes().to_vec()),
-        Mutation::set("previous", "city", 1000, "Basel"),
     ];
     raw.mutate_row(KEY.encode().unwrap(), moved).await.unwrap();
     let read = events.get(&KEY).await.unwrap().unwrap();
     assert_eq!((read.amount, read.place.floor), (2.5, Some(5)));
-    assert_eq!(read.former, Some(Place { city: "Basel".into(), floor: None }));
     let names = async || stored(&events).await;
     events.update(&KEY).set(Event::AMOUNT, 3.5).clear(Event::PLACE.floor).await.unwrap();
     assert!(!names().await.iter().any(|name| name == "old:amount" || name == "place:level"));
     events.put(&KEY, &read).await.unwrap();
-    assert!(!names().await.contains(&"previous:city".to_owned()));
     assert_eq!(events.get(&KEY).await.unwrap(), Some(read));
 }
 

@@ -1060,6 +1060,13 @@ fn encode(
     RowWriter::new(sink, &place.family, true).set_with(place.name(), timestamp_micros, encode)
 }
 
+/// Rejects a change of what the server finds in a column, where the value may be under a former name.
+fn check_has_no_former(place: &Place) -> Result<(), RowError> {
+    let text = "has an alias, and the server would not find a value that is still stored under it; move the values first, and \
+                remove the alias";
+    check_kind(place, |_| place.former().next().is_none(), text)
+}
+
 fn delete_former(place: &Place, sink: &mut dyn Sink) {
     for Name { family, qualifier } in place.former() {
         sink.delete_column(family, qualifier);
@@ -1141,6 +1148,7 @@ impl<K: TableKey, R> Modify<K, R> {
                 kind == ColumnKind::Counter || (kind == ColumnKind::Value && is_integer && !place.is_required)
             };
             check_kind(&place, is_counter, "is no counter; `set` it, or `add` to an aggregate")?;
+            check_has_no_former(&place)?;
             Ok(ReadModifyWrite::increment(place.family, place.qualifier, amount))
         })
     }
@@ -1155,6 +1163,7 @@ impl<K: TableKey, R> Modify<K, R> {
                 kind == ColumnKind::Value && matches!(place.stored, CellType::Text | CellType::Bytes)
             };
             check_kind(&place, is_text, "is neither text nor bytes; `set` it")?;
+            check_has_no_former(&place)?;
             Ok(ReadModifyWrite::append(place.family, place.qualifier, value))
         })
     }

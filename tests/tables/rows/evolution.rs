@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use keyderive::client::{Aggregate, Family};
 use keyderive::row::{OwnedRow, Sum, Versions};
-use keyderive::{Cell, Client, GcRule, Row, Table};
+use keyderive::{Cell, Client, GcRule, Row, RowKey as _, Table};
 
 use super::{PageKey, key};
 
@@ -160,6 +160,64 @@ async fn a_renamed_column_needs_its_alias() {
     assert_eq!(newer.get(&key("/")).await.unwrap().unwrap().sort, "logout");
     let error = older.get(&key("/")).await.unwrap_err();
     assert!(error.is_invalid_row() && error.to_string().contains("column `cf:kind` is missing"), "{error}");
+}
+
+/// A value under the former name is the column's value for every call, and none returns after a write.
+#[tokio::test]
+async fn a_former_name_counts_in_conditions_and_writes() {
+    #[derive(Row)]
+    struct Older {
+        kind: String,
+        count: Option<i64>,
+        log: Option<String>,
+    }
+    #[derive(Row, Debug, PartialEq)]
+    struct Newer {
+        #[row(alias = "kind")]
+        sort: String,
+        #[row(alias = "number", alias = "count")]
+        total: Option<i64>,
+        #[row(alias = "log")]
+        notes: Option<String>,
+    }
+    let client = Client::embedded();
+    let (older, newer) = (table::<Older>(&client).await, table::<Newer>(&client).await);
+    let put = async || {
+        let row = Older { kind: "login".into(), count: Some(7), log: Some("in".into()) };
+        older.put(&key("/"), &row).await.unwrap();
+    };
+    let holds = async |condition| newer.update(&key("/")).only_if(condition).await.unwrap();
+    put().await;
+    assert!(holds(Newer::SORT.exists()).await && holds(Newer::SORT.equals("login")).await);
+    assert!(holds(Newer::TOTAL.at_least(7)).await && !holds(Newer::TOTAL.less_than(7)).await);
+    assert!(!holds(Newer::TOTAL.absent()).await && !holds(Newer::SORT.equals("logout")).await);
+    assert!(holds(Newer::NOTES.starts_with("i").and(Newer::TOTAL.one_of([6, 7]))).await);
+    let found = newer.scan(PageKey::scan()).matching(Newer::TOTAL.equals(7)).collect().await.unwrap();
+    assert_eq!(found.len(), 1);
+    // The own name wins, also where its value does not meet the condition and the former one does.
+    newer.merge(&key("/"), &Newer { sort: "logout".into(), total: Some(8), notes: None }).await.unwrap();
+    put().await;
+    assert!(!holds(Newer::TOTAL.equals(7)).await && holds(Newer::TOTAL.equals(8)).await);
+
+    // A merge replaces the former values of what it sets alone.
+    older.delete(&key("/")).await.unwrap();
+    put().await;
+    newer.merge(&key("/"), &Newer { sort: "logout".into(), total: None, notes: None }).await.unwrap();
+    let stored =
+        client.raw_table("events").read_row(key("/").encode().unwrap(), None).await.unwrap().unwrap();
+    let names: Vec<_> =
+        stored.cells().map(|cell| String::from_utf8_lossy(cell.qualifier()).into_owned()).collect();
+    assert_eq!(names, ["count", "log", "sort"]);
+    let row = newer.get(&key("/")).await.unwrap().unwrap();
+    assert_eq!(row, Newer { sort: "logout".into(), total: Some(7), notes: Some("in".into()) });
+
+    // The server would count from 0, and append to nothing.
+    let increment = newer.increment(&key("/"), Newer::TOTAL, 1).await.unwrap_err();
+    let append = newer.append(&key("/"), Newer::NOTES, "out").await.unwrap_err();
+    for error in [increment, append] {
+        assert!(error.to_string().contains("has an alias, and the server would not find a value"), "{error}");
+    }
+    assert_eq!(newer.get(&key("/")).await.unwrap().unwrap(), row);
 }
 
 #[tokio::test]
