@@ -278,8 +278,9 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///
 /// # Attributes on a field
 /// - `#[row(name = "n")]` the stored name of the column or family; the default is the field's name.
-/// - `#[row(alias = "notes")]` a former name, or `"family:name"`, which is read where the column of the name is absent. `put`,
-///   and `set` and `clear` of an update, delete the alias's column. While programs of both names run, write both, as two fields.
+/// - `#[row(alias = "notes")]` a former name of a column, or `"family:name"`, under which reads and conditions find the value
+///   where the column itself has none. A write of the column deletes what is under the alias. `increment` and `append` are
+///   refused, since the server looks only at the column. While programs of both names run, write both, as two fields.
 /// - `#[row(family)]` the field is a family: a struct, an `Option` of one, or a map.
 /// - `#[row(family = "h")]` the field is a column of the family `h`.
 /// - `#[row(default)]`, `#[row(default = "path")]` the value where the column is absent. `put` writes the column.

@@ -144,7 +144,14 @@ fn options(cx: &Ctxt, field: &Field<'_>) {
         );
     }
     if let (Some(tokens), Some(_)) = (attrs.counter.tokens(), attrs.aliases.first()) {
-        cx.error(tokens, "the server would count from 0 beside a value under the alias; move the values first, and remove `alias`");
+        cx.error(tokens, "the server would count from 0 beside a value under the alias; keep the stored name by `#[row(name = \"…\")]`");
+    }
+    let holds_aggregates = matches!(field.values(), Values::Aggregate(_) | Values::Aggregates(_));
+    if let (true, false, Some(alias)) = (holds_aggregates, field.is_family(), field.aliases().next()) {
+        cx.error(
+            alias.written,
+            "the server would count from 0 beside an aggregate under the alias; keep the stored name by `#[row(name = \"…\")]`",
+        );
     }
     if let (Some(tokens), Some(_)) = (attrs.counter.tokens(), attrs.default.get()) {
         cx.error(tokens, "a counter that is absent counts from 0; remove `default`");

@@ -256,8 +256,7 @@ impl Code<'_, '_> {
     }
 
     fn windows(&self, field: &Field<'_>) -> Option<TokenStream> {
-        let window = field.attrs.window.get()?;
-        let micros = Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX));
+        let micros = window_micros(field)?;
         Some(quote!(.__in_windows(#micros)))
     }
 
@@ -269,7 +268,8 @@ impl Code<'_, '_> {
         let is_required = field.attrs.default.get().is_none()
             && field.attrs.counter.get().is_none()
             && matches!(field.values(), Values::One(_) | Values::Timestamped(_));
-        quote!(#private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required))
+        let windows = self.windows(field);
+        quote!(#private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required) #windows)
     }
 
     /// An item of a struct that is a family.
@@ -383,7 +383,7 @@ impl Code<'_, '_> {
     }
 
     /// The schema of a field that is a family, how it is read from its cells, and how it is written.
-    fn family(&self, field: &Field<'_>, cells: &TokenStream, aliases: &[String]) -> [TokenStream; 3] {
+    fn family(&self, field: &Field<'_>, cells: &TokenStream) -> [TokenStream; 3] {
         let private = self.private;
         let generated = quote!(#private::generated);
         let (ident, name, is_optional) = (field.ident, &field.name, field.is_optional());
@@ -392,7 +392,7 @@ impl Code<'_, '_> {
                 let columns = self.of_struct(field, of, "'static", "OF_COLUMNS");
                 let schema = quote! {
                     #generated::FieldSchema::Struct {
-                        family: #name, aliases: &[#(#aliases),*], columns: #columns, is_optional: #is_optional,
+                        family: #name, columns: #columns, is_optional: #is_optional,
                     }
                 };
                 let item = |item: &str| self.of_struct(field, of, "'_", item);
@@ -413,9 +413,10 @@ impl Code<'_, '_> {
             }
             FamilyType::Map { map, key, .. } => {
                 let (stored, kind) = self.stored_and_kind(field);
+                let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
                 let schema = quote! {
                     #generated::FieldSchema::Map {
-                        family: #name, aliases: &[#(#aliases),*], stored: #stored, kind: #kind,
+                        family: #name, stored: #stored, kind: #kind, window_micros: #window,
                     }
                 };
                 let value = self.read_values(field, &quote!(__column), &quote!(__family), &quote!(__name));
@@ -539,6 +540,12 @@ impl Code<'_, '_> {
             }
         });
         let before = self.deletes_of_exclusive_families();
+        let has_values =
+            |field: &Field<'_>| !matches!(field.values(), Values::Aggregate(_) | Values::Aggregates(_));
+        let end = match self.row.fields.iter().any(has_values) {
+            true => quote!(__out.end_row(#own);),
+            false => quote!(__out.end_row_of_aggregates(#own)?;),
+        };
         quote! {
             #[automatically_derived]
             impl #impl_generics #private::generated::Row for #name #type_generics #where_clause {
@@ -560,7 +567,7 @@ impl Code<'_, '_> {
                 ) -> #private::core::result::Result<(), #private::generated::RowError> {
                     #before
                     #encode
-                    __out.end_row(#own);
+                    #end
                     #private::core::result::Result::Ok(())
                 }
             }
@@ -576,7 +583,7 @@ impl Code<'_, '_> {
         self.row_impl(
             &quote! {
                 #private::generated::FieldSchema::Struct {
-                    family: #family, aliases: &[], columns: #as_family::COLUMNS, is_optional: false,
+                    family: #family, columns: #as_family::COLUMNS, is_optional: false,
                 }
             },
             &quote!(#as_family::read(__cells.of_family(#family), #family)),
@@ -716,18 +723,11 @@ impl Code<'_, '_> {
             let mut found = quote!(__slots[#own]);
             let Some(family) = field.family() else {
                 families.entry(field.name.clone()).or_default().whole.push(own);
-                let mut aliases = Vec::new();
-                for alias in field.aliases() {
-                    let slot = slot();
-                    found = quote!(#found.or(__slots[#slot]));
-                    families.entry(alias.name.clone()).or_default().whole.push(slot);
-                    aliases.push(alias.name);
-                }
-                let [schema, read, write] = self.family(field, &quote!(__all.of(#found)), &aliases);
+                let [schema, read, write] = self.family(field, &quote!(__all.of(#found)));
                 let field_ident = field.ident;
                 schemas.push(schema);
                 reads.push(on_span_of_family(field, quote!(#field_ident: #read,)));
-                writes.push(quote!(#(__out.delete_family(#aliases);)* #write));
+                writes.push(write);
                 continue;
             };
             families.entry(family.to_owned()).or_default().columns.push((field.name.clone(), own));
@@ -844,6 +844,12 @@ fn on_span_of_value(field: &Field<'_>, tokens: TokenStream) -> TokenStream {
         Some(span) => respan_but_locals(tokens, span),
         None => tokens,
     }
+}
+
+/// The width of the windows of an aggregate.
+fn window_micros(field: &Field<'_>) -> Option<Literal> {
+    let window = field.attrs.window.get()?;
+    Some(Literal::i64_unsuffixed(i64::try_from(window.as_micros()).unwrap_or(i64::MAX)))
 }
 
 /// [`on_span_of_value`] for a field that is a family. The key and the value of a map have their own spans.

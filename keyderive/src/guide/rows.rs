@@ -75,7 +75,7 @@
 //! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
 //! | read one row; many by their keys, in that order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
-//! | read some columns | [`select`](crate::Table::select); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
+//! | read some columns | [`select`](crate::Table::select), of a scan after `matching`; into a smaller struct: [`rows_as`](crate::Table::rows_as) |
 //! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching) |
 //! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
 //!
@@ -99,7 +99,8 @@
 //! | `max_age` | the count goes on from an expired value | with `Versions<Sum>` and `window = "1h"`, old windows go |
 //!
 //! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
-//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) are written as sums are.
+//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) are written as sums are: a `Max` of a time keeps the last one, in whatever
+//! order writes arrive. Sums, minima and maxima need families of their own.
 //!
 //! # Sums that count once
 //!

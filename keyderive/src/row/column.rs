@@ -264,7 +264,8 @@ appendable! { String Box<str> std::sync::Arc<str> Vec<u8> Bytes Any }
 #[diagnostic::on_unimplemented(
     message = "a column of `{C}` cannot hold `{Self}`",
     label = "not a value of this column",
-    note = "the column's type is that of its field in the row type; convert the value, as by `.into()` or `as`"
+    note = "the column's type is that of its field in the row type; convert the value, as by `.into()` or `as`",
+    note = "an `Option` is written by `.set_or_clear(column, option)`"
 )]
 pub trait CellValue<C> {
     /// Appends the stored bytes, for a column whose cells are stored as this.

@@ -34,7 +34,8 @@ use crate::plan::prefix_end;
 /// let is_free = Job::OWNER.absent().or(Job::ATTEMPTS.equals(0));
 /// ```
 ///
-/// The newest version of a column counts. [`and`](Self::and), and [`not`](Self::not) of a part, are sent as condition filters,
+/// The newest version of a column counts, and only what is stored: a default, and the 0 of an absent counter, are of reads
+/// alone, so `equals(0)` does not hold for them, and `absent()` does. [`and`](Self::and), and [`not`](Self::not) of a part, are sent as condition filters,
 /// which Bigtable calls slow and does not promise to apply to one state of the row.
 #[derive(Debug)]
 #[must_use = "a condition does nothing by itself"]
@@ -234,20 +235,17 @@ fn stored<V: CellValue<C>, C>(place: &Place, value: &V) -> Result<Vec<u8>, RowEr
 
 /// The test of a column's newest value, or whether there is one if there is no filter. A column without a value has that of a
 /// former name, as for a read.
-fn on_column<R>(place: &Place, value: Option<RowFilter>) -> Condition<R> {
-    let test = |Name { family, qualifier }: Name<'_>, value| {
-        Box::new(Test::Column {
-            family: family.to_owned(),
-            qualifier: Bytes::copy_from_slice(qualifier),
-            value,
-        })
+fn on_column<R>(place: &Place, value: Option<&RowFilter>) -> Condition<R> {
+    let test = |Name { family, qualifier }: Name<'_>, value: Option<&RowFilter>| {
+        let (family, qualifier) = (family.to_owned(), Bytes::copy_from_slice(qualifier));
+        Box::new(Test::Column { family, qualifier, value: value.cloned() })
     };
     let mut names: Vec<_> = [place.name()].into_iter().chain(place.former()).collect();
     let Some(last) = names.pop() else { return Test::Row.into() };
-    let all = names.into_iter().rev().fold(test(last, value.clone()), |former, name| {
+    let all = names.into_iter().rev().fold(test(last, value), |former, name| {
         let absent = Box::new(Test::Not(test(name, None)));
         let former = if value.is_some() { Box::new(Test::And(absent, former)) } else { former };
-        Box::new(Test::Or(test(name, value.clone()), former))
+        Box::new(Test::Or(test(name, value), former))
     });
     (*all).into()
 }
@@ -261,7 +259,7 @@ fn compared<R, C: ColumnRef<R>>(
         Err(error) => return Condition::failed(error),
     };
     match filter(&place, StoredOrder::of(place.stored)) {
-        Ok(value) => on_column(&place, Some(value)),
+        Ok(value) => on_column(&place, Some(&value)),
         Err(error) => Condition::failed(error),
     }
 }

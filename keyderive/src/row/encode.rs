@@ -128,6 +128,22 @@ impl<'w> RowWriter<'w> {
         }
     }
 
+    /// Rejects a row that has aggregates alone: the server keeps them, and a marker cannot be among them.
+    ///
+    /// # Errors
+    /// If no cell has been set.
+    #[doc(hidden)]
+    pub fn end_row_of_aggregates(&mut self, family: &str) -> Result<(), RowError> {
+        if self.cells > 0 {
+            return Ok(());
+        }
+        let error = CellError::unsupported(
+            "has aggregates alone, which a program adds to and does not set, so there is nothing to put; add to them by \
+             `table.update(&key).add(…)`, which makes the row",
+        );
+        Err(RowError::cell(Name { family, qualifier: b"" }, error))
+    }
+
     #[cold]
     fn mark(&mut self, family: &str) {
         self.cells += 1;
@@ -141,7 +157,8 @@ pub(crate) fn check_timestamp(timestamp_micros: i64) -> Result<(), CellError> {
         return Ok(());
     }
     Err(CellError::unsupported(format_args!(
-        "has the timestamp {timestamp_micros}; Bigtable stores whole milliseconds from 0 on, given in microseconds"
+        "has the timestamp {timestamp_micros}; Bigtable stores whole milliseconds from 0 on, given in microseconds; \
+         round it, as by `micros / 1000 * 1000`"
     )))
 }
 

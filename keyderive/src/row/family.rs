@@ -96,7 +96,7 @@ macro_rules! maps {
             const SCHEMA: &'static RowSchema = &RowSchema::__new(
                 stringify!($map),
                 "",
-                &[FieldSchema::Map { family: "", aliases: &[], stored: V::TYPE, kind: ColumnKind::Value }],
+                &[FieldSchema::Map { family: "", stored: V::TYPE, kind: ColumnKind::Value, window_micros: 0 }],
                 &[],
             );
 

@@ -97,7 +97,8 @@
 //! - **JSON** has no NaN and no infinity, the same `null` for `None`, `Some(None)` and `Some(())`, and at most 127 nested arrays
 //!   and objects. A write rejects a value that JSON does not give back.
 //! - **Keys of maps** are [`Qualifier`]s: text, bytes, UUIDs, dates, and enums and newtypes by `#[derive(Cell)]`.
-//! - **Aliases.** `#[row(alias = "mail")]` reads the column of a former name where the column of the name is absent.
+//! - **Aliases.** `#[row(alias = "mail")]` names a former column, under which reads and conditions find the value where the
+//!   column itself has none. A write of the column deletes it.
 //!
 //! Cells have the server's time of the write, in whole milliseconds, unless [`Timestamped`] or [`Versions`] set another. A
 //! retried write can add a second version with the same values, if the family keeps several versions.

@@ -140,17 +140,13 @@ impl RowSchema {
         }
         for field in self.fields {
             let family = if field.family().is_empty() { own } else { field.family() };
-            if let FieldSchema::Map { aliases, .. } = field {
+            if let FieldSchema::Map { .. } = field {
                 whole.push(family);
-                whole.extend(aliases.iter());
                 continue;
             }
-            let former = field.former_families().map(|name| -> &str { name }).chain([family]);
-            for family in former {
-                let names = columns.entry(family).or_default();
-                names.extend(field.columns().iter().map(ColumnSchema::name));
-                names.push("");
-            }
+            let names = columns.entry(family).or_default();
+            names.extend(field.columns().iter().map(ColumnSchema::name));
+            names.push("");
             for alias in field.columns().iter().flat_map(ColumnSchema::aliases) {
                 columns.entry(alias.family.unwrap_or(family)).or_default().push(alias.name);
             }
@@ -179,14 +175,9 @@ pub enum FieldSchema {
     /// A column.
     Column { family: &'static str, column: &'static [ColumnSchema; 1] },
     /// A family with the columns of a struct.
-    Struct {
-        family: &'static str,
-        aliases: &'static [&'static str],
-        columns: &'static [ColumnSchema],
-        is_optional: bool,
-    },
+    Struct { family: &'static str, columns: &'static [ColumnSchema], is_optional: bool },
     /// A family with any column of one type.
-    Map { family: &'static str, aliases: &'static [&'static str], stored: CellType, kind: ColumnKind },
+    Map { family: &'static str, stored: CellType, kind: ColumnKind, window_micros: i64 },
 }
 
 impl FieldSchema {
@@ -204,20 +195,11 @@ impl FieldSchema {
         }
     }
 
-    /// The families that it reads, with those of former names.
+    /// The families that it reads, with those of former columns.
     pub(crate) fn families(&self) -> impl Iterator<Item = &'static str> {
         let of_columns =
             self.columns().iter().flat_map(ColumnSchema::aliases).filter_map(|alias| alias.family);
-        [self.family()].into_iter().chain(self.former_families()).chain(of_columns)
-    }
-
-    /// The former names of a field that is a family.
-    fn former_families(&self) -> impl Iterator<Item = &'static str> {
-        let aliases: &[&str] = match self {
-            Self::Column { .. } => &[],
-            Self::Struct { aliases, .. } | Self::Map { aliases, .. } => aliases,
-        };
-        aliases.iter().copied()
+        [self.family()].into_iter().chain(of_columns)
     }
 
     fn kinds(&self) -> impl Iterator<Item = ColumnKind> {
@@ -237,6 +219,8 @@ pub struct ColumnSchema {
     stored: CellType,
     kind: ColumnKind,
     is_required: bool,
+    /// The width of the windows of an aggregate; 0 without windows.
+    window_micros: i64,
 }
 
 impl ColumnSchema {
@@ -249,7 +233,14 @@ impl ColumnSchema {
         kind: ColumnKind,
         is_required: bool,
     ) -> Self {
-        Self { name, aliases, stored, kind, is_required }
+        Self { name, aliases, stored, kind, is_required, window_micros: 0 }
+    }
+
+    /// A column of aggregates, each of a window of this many microseconds.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn __in_windows(self, window_micros: i64) -> Self {
+        Self { window_micros, ..self }
     }
 
     /// The qualifier, which is the column's stored name.

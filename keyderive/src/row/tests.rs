@@ -650,12 +650,17 @@ async fn an_aggregate_in_windows_has_one_for_each() {
     let pages = Client::embedded().table::<Key, Page>("pages");
     pages.create_if_absent().await.unwrap();
     for (at, amount) in [(0, 1), (HOUR - 1000, 2), (HOUR, 3), (2 * HOUR - 1, 4), (5 * HOUR + 7, 5)] {
-        pages.update(&KEY).add_at(Page::VIEWS, at, amount).add(Page::TOTAL, amount).await.unwrap();
+        pages
+            .update(&KEY)
+            .add_at(Page::VIEWS, 24 * HOUR + at, amount)
+            .add(Page::TOTAL, amount)
+            .await
+            .unwrap();
     }
     let page = pages.get(&KEY).await.unwrap().unwrap();
     let views: Vec<_> =
         page.views.iter().map(|view| (view.timestamp_micros / HOUR, view.value.get())).collect();
-    assert_eq!((views, page.total.get()), (vec![(5, 5), (1, 7), (0, 3)], 15));
+    assert_eq!((views, page.total.get()), (vec![(29, 5), (25, 7), (24, 3)], 15));
     // `put` leaves them alone, although it has read older ones.
     pages.update(&KEY).add(Page::TOTAL, 1).await.unwrap();
     pages.put(&KEY, &Page { title: Some("Home".into()), ..page }).await.unwrap();
@@ -697,4 +702,49 @@ async fn an_exclusive_family_has_what_was_put_last_alone() {
     raw.mutate_row(KEY.encode().unwrap(), [Mutation::set("cf", "unknown", 1000, "")]).await.unwrap();
     table.merge(&KEY, &row).await.unwrap();
     assert!(stored(&table).await.contains(&"cf:unknown".to_owned()));
+}
+
+/// A program sets no aggregate, and a marker cannot be among them.
+#[tokio::test]
+async fn a_row_of_aggregates_alone_is_added_to_and_not_put() {
+    #[derive(crate::Row, Debug, Default, PartialEq)]
+    struct Views {
+        #[row(family = "sums")]
+        views: Sum,
+    }
+    let client = Client::embedded();
+    let views = client.table::<Key, Views>("views");
+    views.create_if_absent().await.unwrap();
+    for error in [
+        views.put(&KEY, &Views::default()).await.unwrap_err(),
+        views.insert(&KEY, &Views::default()).await.unwrap_err(),
+        views.put_if_absent(&KEY, &Views::default()).await.unwrap_err(),
+    ] {
+        assert!(error.is_invalid_row() && error.to_string().contains("has aggregates alone"), "{error}");
+    }
+    views.update(&KEY).add(Views::VIEWS, 2).await.unwrap();
+    assert_eq!(views.get(&KEY).await.unwrap().unwrap().views.get(), 2);
+}
+
+/// A time in milliseconds is in the year 1970 if it is taken for microseconds.
+#[tokio::test]
+async fn a_window_that_has_expired_is_not_added_to() {
+    #[derive(crate::Row, Debug)]
+    struct Views {
+        title: Option<String>,
+        #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
+        views: Versions<Sum>,
+    }
+    let client = Client::embedded();
+    let views = client.table::<Key, Views>("views");
+    views.create_if_absent().await.unwrap();
+    let now = i64::try_from(UNIX_EPOCH.elapsed().unwrap().as_micros()).unwrap();
+    let at = |time| views.update(&KEY).add_at(Views::VIEWS, time, 1);
+    for error in [at(now / 1000).await.unwrap_err(), views.update_all([at(now / 1000)]).await.unwrap_err()] {
+        assert!(error.to_string().contains("would be gone at once"), "{error}");
+    }
+    let error = at(1).await.unwrap_err();
+    assert!(error.to_string().contains("in the window of the beginning of 1970"), "{error}");
+    views.update(&KEY).add_at(Views::VIEWS, now, 1).await.unwrap();
+    assert_eq!(views.get(&KEY).await.unwrap().unwrap().views.newest().map(|sum| sum.get()), Some(1));
 }

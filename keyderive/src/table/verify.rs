@@ -484,7 +484,8 @@ fn differs(
     Error::mismatch(
         info.name(),
         format!(
-            "{what} of the column family `{name}` is not the declared one: expected `{expected}`, found `{found}`"
+            "{what} of the column family `{name}` is not the declared one: expected `{expected}`, found `{found}`; a rule is changed \
+             with `modify_families` and `FamilyChange::gc_rule`"
         ),
     )
 }

@@ -129,8 +129,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Nothing is deleted: a `None` or a skipped field leaves what is stored; a map adds its entries to the stored
-    /// ones, and [`Versions`](crate::row::Versions) add theirs. After a concurrent `put` of the row, columns of both
+    /// Nothing is deleted but what is stored under an alias of a column that is set: a `None` or a skipped field leaves what is
+    /// stored; a map adds its entries to the stored ones, and [`Versions`](crate::row::Versions) add theirs. After a concurrent `put` of the row, columns of both
     /// may stay.
     ///
     /// # Errors
@@ -901,6 +901,7 @@ impl<K: TableKey, R> Update<K, R> {
     {
         self.changed(column, |place, sink| {
             check_kind(&place, |kind| kind == ColumnKind::Versions, "keeps one version; `set` it")?;
+            check_has_no_former(&place)?;
             check_timestamp(timestamp_micros).map_err(|error| RowError::cell(place.name(), error))?;
             encode(&place, timestamp_micros, sink, |out| value.encode_value(place.stored, out))
         })
@@ -942,6 +943,36 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     /// Adds to the aggregate of the window of time that a time is in, in microseconds since the epoch.
+    ///
+    /// ```
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct PageKey { url: String }
+    /// use keyderive::row::{Sum, Versions};
+    ///
+    /// #[derive(Row)]
+    /// struct Page {
+    ///     title: Option<String>,
+    ///     #[row(family = "hourly", window = "1h", gc(max_age = "90d"))]
+    ///     views: Versions<Sum>,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let now = i64::try_from(std::time::UNIX_EPOCH.elapsed()?.as_micros())?;
+    /// let pages = Client::embedded().table::<PageKey, Page>("pages");
+    /// pages.create_if_absent().await?;
+    /// let home = PageKey { url: "/".into() };
+    /// pages.update(&home).add_at(Page::VIEWS, now, 1).await?;
+    ///
+    /// for hour in &pages.get(&home).await?.unwrap().views {
+    ///     println!("{} views from {} on", hour.value.get(), hour.timestamp_micros);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// The time is rounded down to the start of its window in UTC. A window that the family's rule would remove at once is an
+    /// error; so a time in another unit is found where the family has a `max_age`.
     pub fn add_at<C: ColumnRef<R>>(self, column: C, timestamp_micros: i64, amount: i64) -> Self
     where
         C::Type: AddableAt,
@@ -1062,7 +1093,7 @@ fn encode(
 
 /// Rejects a change of what the server finds in a column, where the value may be under a former name.
 fn check_has_no_former(place: &Place) -> Result<(), RowError> {
-    let text = "has an alias, and the server would not find a value that is still stored under it; move the values first, and \
+    let text = "has an alias, and what is still stored under it would not be found any more; put the whole row first, and \
                 remove the alias";
     check_kind(place, |_| place.former().next().is_none(), text)
 }
@@ -1085,6 +1116,13 @@ fn addition(place: &Place, timestamp_micros: i64, amount: i64) -> Result<Mutatio
         window => timestamp_micros.div_euclid(window).saturating_mul(window),
     };
     check_timestamp(start).map_err(|error| RowError::cell(place.name(), error))?;
+    if start == 0 && place.window_micros != 0 {
+        let error = CellError::unsupported(
+            "is added to in the window of the beginning of 1970, whose time stands for an aggregate without windows; give the time \
+             in microseconds since the epoch",
+        );
+        return Err(RowError::cell(place.name(), error));
+    }
     let (family, qualifier) = (&*place.family, place.qualifier.clone());
     Ok(match place.kind {
         ColumnKind::Sum | ColumnKind::SumVersions => Mutation::add_to_cell(family, qualifier, start, amount),

@@ -179,6 +179,8 @@ async fn a_former_name_counts_in_conditions_and_writes() {
         total: Option<i64>,
         #[row(alias = "log")]
         notes: Option<String>,
+        #[row(family = "h", alias = "former")]
+        state: Versions<String>,
     }
     let client = Client::embedded();
     let (older, newer) = (table::<Older>(&client).await, table::<Newer>(&client).await);
@@ -195,27 +197,43 @@ async fn a_former_name_counts_in_conditions_and_writes() {
     let found = newer.scan(PageKey::scan()).matching(Newer::TOTAL.equals(7)).collect().await.unwrap();
     assert_eq!(found.len(), 1);
     // The own name wins, also where its value does not meet the condition and the former one does.
-    newer.merge(&key("/"), &Newer { sort: "logout".into(), total: Some(8), notes: None }).await.unwrap();
+    newer
+        .merge(
+            &key("/"),
+            &Newer { sort: "logout".into(), total: Some(8), notes: None, state: Versions::default() },
+        )
+        .await
+        .unwrap();
     put().await;
     assert!(!holds(Newer::TOTAL.equals(7)).await && holds(Newer::TOTAL.equals(8)).await);
 
     // A merge replaces the former values of what it sets alone.
     older.delete(&key("/")).await.unwrap();
     put().await;
-    newer.merge(&key("/"), &Newer { sort: "logout".into(), total: None, notes: None }).await.unwrap();
+    newer
+        .merge(
+            &key("/"),
+            &Newer { sort: "logout".into(), total: None, notes: None, state: Versions::default() },
+        )
+        .await
+        .unwrap();
     let stored =
         client.raw_table("events").read_row(key("/").encode().unwrap(), None).await.unwrap().unwrap();
     let names: Vec<_> =
         stored.cells().map(|cell| String::from_utf8_lossy(cell.qualifier()).into_owned()).collect();
     assert_eq!(names, ["count", "log", "sort"]);
     let row = newer.get(&key("/")).await.unwrap().unwrap();
-    assert_eq!(row, Newer { sort: "logout".into(), total: Some(7), notes: Some("in".into()) });
+    assert_eq!(
+        row,
+        Newer { sort: "logout".into(), total: Some(7), notes: Some("in".into()), state: Versions::default() }
+    );
 
-    // The server would count from 0, and append to nothing.
+    // The server would count from 0, append to nothing, and begin another history.
     let increment = newer.increment(&key("/"), Newer::TOTAL, 1).await.unwrap_err();
     let append = newer.append(&key("/"), Newer::NOTES, "out").await.unwrap_err();
-    for error in [increment, append] {
-        assert!(error.to_string().contains("has an alias, and the server would not find a value"), "{error}");
+    let version = newer.update(&key("/")).add_version(Newer::STATE, 1000, "on").await.unwrap_err();
+    for error in [increment, append, version] {
+        assert!(error.to_string().contains("has an alias, and what is still stored under it"), "{error}");
     }
     assert_eq!(newer.get(&key("/")).await.unwrap().unwrap(), row);
 }

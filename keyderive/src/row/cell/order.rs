@@ -24,7 +24,8 @@ use crate::row::{As, RowFilter};
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` cannot be compared at the server",
     label = "one value of this type has several stored forms",
-    note = "compare a column of integers, floats, text, bytes, UUIDs, dates, `bool` or an enum"
+    note = "compare a column of integers, floats, text, bytes, UUIDs, dates, `bool` or an enum; an aggregate, such as `Sum`, is \
+            compared by the program that has read it"
 )]
 pub trait ComparableCell {}
 
@@ -36,8 +37,9 @@ pub trait ComparableCell {}
 /// Implement it for a type of your own whose order is that of its stored bytes.
 #[diagnostic::on_unimplemented(
     message = "a column of `{Self}` has no order at the server",
-    label = "only equality is exact for this type",
-    note = "the order is exact for integers, floats, `char`, text, bytes, UUIDs and dates"
+    label = "the order of its stored bytes is not that of its values",
+    note = "the order is exact for integers, floats, `char`, text, bytes, UUIDs and dates; an aggregate, such as `Sum`, is compared \
+            by the program that has read it"
 )]
 pub trait OrderedCell: ComparableCell {}
 

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -179,6 +180,14 @@ struct KeptColumn {
     kind: KeptKind,
     /// Whether a row without it is not read.
     required: bool,
+    /// The width of the windows of an aggregate.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    window_micros: i64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &i64) -> bool {
+    *number == 0
 }
 
 /// Who writes a column's cells. A value with its timestamp, one of several versions, and a counter are stored alike.
@@ -224,15 +233,17 @@ impl KeptSchema {
                 stored: column.stored.into(),
                 kind: column.kind.into(),
                 required: column.is_required && !is_optional,
+                window_micros: column.window_micros,
             });
             let map = match field {
-                FieldSchema::Map { family, aliases, stored, kind } => Some(KeptColumn {
+                FieldSchema::Map { family, stored, kind, window_micros } => Some(KeptColumn {
                     family: (*family).to_owned(),
                     name: None,
-                    aliases: aliases.iter().map(|family| format!("{family}:")).collect(),
+                    aliases: Vec::new(),
                     stored: (*stored).into(),
                     kind: (*kind).into(),
                     required: false,
+                    window_micros: *window_micros,
                 }),
                 FieldSchema::Column { .. } | FieldSchema::Struct { .. } => None,
             };
@@ -264,11 +275,10 @@ impl KeptSchema {
     }
 }
 
-/// The former places of a column: its own aliases, and its name in the former families of its field.
+/// The former places of a column.
 fn aliases(field: &FieldSchema, column: &super::ColumnSchema) -> Vec<String> {
-    let own = column.aliases().map(|alias| (alias.family.unwrap_or(field.family()), alias.name));
-    let of_families = field.former_families().map(|family| (family, column.name));
-    own.chain(of_families).map(|(family, name)| format!("{family}:{name}")).collect()
+    let place = |alias: &super::Alias| format!("{}:{}", alias.family.unwrap_or(field.family()), alias.name);
+    column.aliases().map(place).collect()
 }
 
 impl KeptColumn {
@@ -278,14 +288,20 @@ impl KeptColumn {
     }
 
     fn reads(&self, other: &Self) -> bool {
-        self.kind.aggregate() == other.kind.aggregate() && self.stored.reads(&other.stored)
+        self.kind.aggregate() == other.kind.aggregate()
+            && self.window_micros == other.window_micros
+            && self.stored.reads(&other.stored)
     }
 
     fn change_from(&self, old: &Self) -> Option<SchemaChange> {
         let (place, former) = (self.place(), old.place());
         let (is_compatible, breaks_older_programs, text) = if !self.reads(old) {
             let sides = |column: &Self| match column.kind.aggregate() {
-                Some(kind) => format!("{kind:?}").to_lowercase(),
+                Some(kind) if column.window_micros == 0 => format!("{kind:?}").to_lowercase(),
+                Some(kind) => {
+                    let window = Duration::from_micros(column.window_micros.unsigned_abs());
+                    format!("{kind:?} in windows of {window:?}").to_lowercase()
+                }
                 None => column.stored.to_string(),
             };
             let text = format!(

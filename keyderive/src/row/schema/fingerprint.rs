@@ -57,8 +57,8 @@ const fn exclusive(hash: Fnv, rule: &FamilyRule) -> Fnv {
 const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
     match field {
         FieldSchema::Column { family, column: [one] } => column(hash.text("column").text(family), one),
-        FieldSchema::Struct { family, aliases, columns, is_optional } => {
-            let mut hash = names(hash.text("struct").text(family).number(*is_optional as u64), aliases);
+        FieldSchema::Struct { family, columns, is_optional } => {
+            let mut hash = hash.text("struct").text(family).number(*is_optional as u64);
             let mut at = 0;
             while at < columns.len() {
                 hash = column(hash, &columns[at]);
@@ -66,8 +66,8 @@ const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
             }
             hash
         }
-        FieldSchema::Map { family, aliases, stored: of, kind: is } => {
-            kind(stored(names(hash.text("map").text(family), aliases), of), *is)
+        FieldSchema::Map { family, stored: of, kind: is, window_micros } => {
+            windows(kind(stored(hash.text("map").text(family), of), *is), *window_micros)
         }
     }
 }
@@ -84,7 +84,15 @@ const fn column(hash: Fnv, column: &ColumnSchema) -> Fnv {
         hash = hash.text(name);
         at += 1;
     }
-    kind(stored(hash, &column.stored), column.kind).number(column.is_required as u64)
+    let hash = kind(stored(hash, &column.stored), column.kind).number(column.is_required as u64);
+    windows(hash, column.window_micros)
+}
+
+const fn windows(hash: Fnv, micros: i64) -> Fnv {
+    match micros {
+        0 => hash,
+        micros => hash.text("windows").number(micros.cast_unsigned()),
+    }
 }
 
 const fn names(mut hash: Fnv, names: &[&str]) -> Fnv {
