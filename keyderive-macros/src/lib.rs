@@ -172,7 +172,7 @@ pub fn derive_row_key(input: proc_macro::TokenStream) -> proc_macro::TokenStream
 /// each variant declares: decimal, zero padded to the digits of the greatest code. Values sort by their codes. The enum
 /// also needs `#[derive(Clone, Copy, Debug)]`, since values are passed by copy and shown in errors.
 ///
-/// Variants may be renamed, moved and added; never change a code. A code with more digits than all others widens the
+/// Variants can be renamed, reordered and added later; never change a code. A code with more digits than all others widens the
 /// field, so that rows stored before are no longer found: leave room in the greatest code. Decoding rejects a code
 /// that the enum does not have.
 ///
@@ -219,8 +219,8 @@ pub fn derive_key_field(input: proc_macro::TokenStream) -> proc_macro::TokenStre
 /// # Ok::<(), keyderive::row::CellError>(())
 /// ```
 ///
-/// Variants may be moved and added, and with a stored name also renamed: never change a stored name or a code. A value that
-/// no variant has is an error of the read.
+/// Variants can be reordered and added later, and renamed if `#[row(name = "…")]` keeps the stored name. Never change a stored
+/// name or a code. A read of a value that no variant has fails.
 ///
 /// # Attributes
 /// - `#[row(code)]` on the enum: stores the explicit discriminant, from 0 to `i64::MAX`, in 8 bytes, big-endian.
@@ -271,8 +271,8 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// ```
 ///
 /// # Attributes on the struct
-/// - `#[row(family = "cf")]` the family of its own columns; the default is `cf`.
-/// - `#[row(gc(…))]`, `#[row(ttl = "7d")]`, `#[row(exclusive)]` for its own family: see below.
+/// - `#[row(family = "cf")]` the default family, which holds each column that names no other; without it, `cf`.
+/// - `#[row(gc(…))]`, `#[row(ttl = "7d")]`, `#[row(exclusive)]` for the default family: see below.
 /// - `#[row(fingerprint = "…")]` pins the layout: any change of it fails the build.
 /// - `#[row(crate = "path")]` the path of `keyderive`, for a renamed or re-exported crate.
 ///
@@ -280,7 +280,7 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// - `#[row(name = "n")]` the stored name of the column or family; the default is the field's name.
 /// - `#[row(alias = "notes")]` a former name of a column, or `"family:name"`, under which reads and conditions find the value
 ///   where the column itself has none. A write of the column deletes what is under the alias. `increment` and `append` are
-///   refused, since the server looks only at the column. While programs of both names run, write both, as two fields.
+///   rejected, since the server looks only at the column. While programs of both names run, write both, as two fields.
 /// - `#[row(family)]` the field is a family: a struct, an `Option` of one, or a map.
 /// - `#[row(family = "h")]` the field is a column of the family `h`.
 /// - `#[row(default)]`, `#[row(default = "path")]` the value where the column is absent. `put` writes the column.
@@ -289,20 +289,23 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 /// - `#[row(proto)]` a message of `prost`, encoded; needs the feature `proto`.
 /// - `#[row(ts(unit = "millis"))]` a time as an integer of `secs`, `millis`, `micros` or `nanos` since 1970, rounded down.
 /// - `#[row(with = "module")]` a value of any type, encoded and decoded by a module of yours: see below.
-/// - `#[row(window = "1h")]` of `Versions<Sum>` and its like: an addition counts for the window that its time is in.
+/// - `#[row(window = "1h")]` on `Versions<Sum>`, `Versions<Min>` or `Versions<Max>`: one aggregate for each hour, of what
+///   `add_at` adds at a time within it.
 /// - `#[row(constant = "NAME")]` the name of the constant; the default is the field's name in upper case.
 ///
 /// `json`, `proto`, `ts` and `with` also apply inside `Option`, `Versions`, `Timestamped` and maps.
 ///
 /// # How long cells are kept
 /// On the struct, on a field with `family`, or on one field of each `family = "h"`:
-/// - `#[row(gc(max_age = "30d"))]`, `#[row(gc(max_versions = 3))]`, both in one `gc` (a cell goes when either says so),
-///   `#[row(gc(all(max_age = "30d", max_versions = 3)))]` (when both do), `#[row(gc(never))]`. The default is one version, and
-///   `never` where a field is `Versions` or an aggregate.
-/// - `#[row(ttl = "7d")]` hides older cells from every read, count and condition; alone it is `max_age` too.
-/// - `#[row(exclusive)]` `put` deletes the family first, also columns that the type does not name.
+/// - `#[row(gc(max_age = "30d"))]`, `#[row(gc(max_versions = 3))]`: the rule by which `create` lets Bigtable remove cells. With both
+///   in one `gc`, a cell is removed if either applies; with `#[row(gc(all(max_age = "30d", max_versions = 3)))]`, if both
+///   do; with `#[row(gc(never))]`, none is. The default is one version, and `never` where a field is `Versions` or an aggregate.
+/// - `#[row(ttl = "7d")]` hides older cells from every read, count and condition. Bigtable may take a
+///   week to remove a cell after its rule allows it, and reads return it until then if there is no `ttl`. Without a `gc`, a `ttl`
+///   of 7 days is `gc(max_age = "7d")` too.
+/// - `#[row(exclusive)]`: `put` empties the family before it writes, also of columns that the type does not name.
 ///
-/// # Forms of your own
+/// # Encodings of your own
 /// The module of `with` has `encode` and `decode`:
 ///
 /// ```

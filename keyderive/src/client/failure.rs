@@ -30,7 +30,7 @@ pub(crate) struct Failure {
     pub(super) transient: bool,
     /// Whether the request cannot have reached the server.
     pub(super) unsent: bool,
-    /// Whether the server did nothing: it said so by its answer, or refused the stream.
+    /// Whether the server did nothing: it said so by its answer, or rejected the stream.
     pub(super) refused: bool,
     /// The delay after which the server asks for a retry.
     pub(super) retry_after: Option<Duration>,
@@ -52,7 +52,7 @@ impl Failure {
         Self { answered: false, timed_out: true, ..Self::from(status) }
     }
 
-    /// Whether the request was not applied: it was not sent, or a server refused it. After every other failure, a write may
+    /// Whether the request was not applied: it was not sent, or a server rejected it. After every other failure, a write may
     /// have been applied.
     pub(super) fn is_not_applied(&self) -> bool {
         self.unsent || self.refused

@@ -34,7 +34,7 @@
 //! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
-//! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service refused or did not answer |
+//! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service rejected or did not answer |
 //! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
 //! | `keyderive.channel.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!

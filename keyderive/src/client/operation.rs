@@ -65,7 +65,7 @@ pub(crate) enum Idempotency {
     Idempotent,
     /// It adds to an aggregate, and carries a token by which a server knows a repetition.
     ByToken,
-    /// It is not idempotent: it is retried only if it was not sent, or the server refused it.
+    /// It is not idempotent: it is retried only if it was not sent, or the server rejected it.
     NotIdempotent,
 }
 

@@ -1,4 +1,4 @@
-//! Coming from rows by serde, or from another ORM: what one writes there, and here.
+//! For users of serde, sqlx and ORMs: what they write there, and what they write here.
 //!
 //! ```
 //! use std::collections::BTreeMap;
@@ -51,7 +51,8 @@
 //! | `serde_json::Value`, tagged and untagged enums | `#[row(json)]` |
 //! | a column by its name, `"visits:2026-05-01"` | `User::VISITS.at("2026-05-01")`; at run time `User::column("visits:2026-05-01")` |
 //! | a partial update by a struct of options | [`update`](crate::Table::update) with the columns; or [`merge`](crate::Table::merge) |
-//! | `save()`, `upsert` | [`put`](crate::Table::put): the row is then equal to the value |
+//! | `save()`, `upsert` | [`put`](crate::Table::put), which leaves columns that the row type does not have |
+//! | a transaction | none: one call on one row is [atomic](super::rows#atomicity), several rows are not |
 //! | `create`, which fails if the row exists | [`put_if_absent`](crate::Table::put_if_absent) |
 //! | optimistic locking by a version column | a field `Timestamped<T>`, and a condition [`version`](crate::row::Column::version) |
 //! | `UPDATE … SET n = n + 1` | [`increment`](crate::Table::increment) of a counter, or `.add(…)` to a [`Sum`](crate::row::Sum) |

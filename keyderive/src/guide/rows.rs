@@ -1,7 +1,7 @@
 //! Rows: writing, changing and reading them.
 //!
 //! A row is a struct with [`#[derive(Row)]`](macro@crate::Row). Its fields are columns of one family, `cf` unless
-//! `#[row(family = "…")]` names another; a field with `#[row(family)]` is a family of its own. The derive declares a typed
+//! `#[row(family = "…")]` names another; a field with `#[row(family)]` is a whole family. The derive declares a typed
 //! constant for each. [`row`](crate::row) says how each value is stored.
 //!
 //! ```
@@ -60,12 +60,13 @@
 //! writes leave them as they are.
 //!
 //! Calls on single columns take their constants: `Sensor::NAME`, `Sensor::PLACE.city` for a column of a family,
-//! `Sensor::DAILY.at("METER:0015")` for an entry of a map. A program that learns a name at run time asks for
-//! [`Sensor::column("place:city")`](crate::Row::column), which is compared with the row type before anything is sent.
+//! `Sensor::DAILY.at("METER:0015")` for an entry of a map. A program that learns a name at run time calls
+//! [`Sensor::column("place:city")`](crate::Row::column), which compares it with the row type before anything is sent.
 //!
-//! | to | write |
+//! | to | call |
 //! |---|---|
-//! | make a row equal to a value | [`put`](crate::Table::put); many, in order: [`put_all`](crate::Table::put_all) |
+//! | store a whole row | [`put`](crate::Table::put); many, in order: [`put_all`](crate::Table::put_all) |
+//! | store a row whose key is new, at the least cost | [`insert`](crate::Table::insert) |
 //! | set the present fields of a value | [`merge`](crate::Table::merge), [`merge_all`](crate::Table::merge_all) |
 //! | change some columns | [`update`](crate::Table::update), then `.set(…)`, `.clear(…)`, `.add(…)`; `.await` it, or `.only_if(condition)`; of many rows: [`update_all`](crate::Table::update_all), [`Writer::update`](crate::Writer::update) |
 //! | write many rows in the background | [`writer`](crate::Table::writer), then [`close`](crate::Writer::close), whose error lists each failed row with its key |
@@ -74,9 +75,9 @@
 //! | write only if the row meets a condition | [`put_if_absent`](crate::Table::put_if_absent), [`put_if`](crate::Table::put_if), [`delete_if`](crate::Table::delete_if) with a [`Condition`](crate::row::Condition) |
 //! | increment and append at the server | [`increment`](crate::Table::increment), [`append`](crate::Table::append); several at once: [`modify`](crate::Table::modify) |
 //! | delete a row | [`delete`](crate::Table::delete) |
-//! | read one row; many by their keys, in that order | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
-//! | read some columns | [`select`](crate::Table::select), of a scan after `matching`; into a smaller struct: [`rows_as`](crate::Table::rows_as) |
-//! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching) |
+//! | read one row; many, in the order of the keys given | [`get`](crate::Table::get), [`exists`](crate::Table::exists); [`get_many`](crate::Table::get_many) |
+//! | read some columns | [`select`](crate::Table::select); into a smaller struct: [`rows_as`](crate::Table::rows_as) |
+//! | read the rows that meet a condition | [`Scan::matching`](crate::Scan::matching), before a `select` |
 //! | read stored cells | [`get_raw`](crate::Table::get_raw); without a key type or a row type: [`raw_table`](crate::Client::raw_table) |
 //!
 //! # What is checked
@@ -84,7 +85,7 @@
 //! By the compiler: that a column is one of the table's row type, that a value has the column's type, that a required column is
 //! not cleared, that only counters are incremented, only aggregates added to, and only columns with `Versions` given more of them.
 //!
-//! Before anything is sent: that a value has a stored form, and that it can be read back. NaN inside JSON, a `u64` above
+//! Before anything is sent: that a value can be stored and read back. NaN inside JSON, a `u64` above
 //! `i64::MAX`, a map's key that is empty, and two versions of one timestamp are errors that name the column.
 //!
 //! # Counters and sums
@@ -92,32 +93,61 @@
 //! | | a counter, `#[row(counter)] n: i64` | a sum, `n: Sum` in a family of sums |
 //! |---|---|---|
 //! | changed by | [`increment`](crate::Table::increment), [`modify`](crate::Table::modify) | [`update`](crate::Table::update) with `.add(…)`, in the same request as other changes; in bulk too |
-//! | gives the new value | yes | no |
-//! | many increments of one row | one after the other | merged by the server |
-//! | an answer is lost | not retried: a second call may count twice | retried, and counts once |
+//! | returns the new value | yes | no |
+//! | several additions to one row | one after the other | combined by the server |
+//! | after a lost response | not retried: a second call may count twice | retried, and counts once |
 //! | `put` of the row | overwrites it | leaves it as it is |
-//! | `max_age` | the count goes on from an expired value | with `Versions<Sum>` and `window = "1h"`, old windows go |
+//! | in a family with `max_age` | each increment renews the cell, and adds even to an expired value that the server has not removed yet | expires by windows: `Versions<Sum>` with `window = "1h"` keeps a sum for each hour |
 //!
 //! Use a counter where the new value decides what to do next, a sum for statistics, and a sum in windows for those that expire.
-//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) are written as sums are: a `Max` of a time keeps the last one, in whatever
-//! order writes arrive. Sums, minima and maxima need families of their own.
+//! [`Min`](crate::row::Min) and [`Max`](crate::row::Max) take values by `.add(…)` too: a `Max` of a time keeps the latest one, whatever
+//! order the writes arrive in. Each of the three types needs a family of its own.
 //!
 //! # Sums that count once
 //!
 //! An update that adds to a sum carries an idempotency token: 16 random bytes and the time of the first attempt, the same in each
 //! retry. A server that has applied an update with this token does not apply it again. Servers remember a token for 15
-//! minutes, so the client retries for at most 10, and a request that arrives later is refused. After an error with
-//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second call may count twice.
+//! minutes, so the client retries for at most 10, or until the operation's timeout if that is earlier. The server rejects a request
+//! that arrives later. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the token is gone, and a second
+//! call may count twice.
 //!
-//! - **The cloud** honours tokens by its protocol; this was not tried there. It refuses requests of clients whose clocks are far
-//!   behind.
-//! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers 8 million at most, and refuses
-//!   further ones with `RESOURCE_EXHAUSTED`. On a port it names itself in each answer, so that clients know it.
+//! - **The cloud** honours tokens according to its protocol; this library has not been tested against it. It rejects tokens of
+//!   clients whose clocks are far behind.
+//! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers at most 8 million, and rejects
+//!   further ones with `RESOURCE_EXHAUSTED`. On a port, a header in each response tells clients that it honours tokens.
 //! - **Google's emulator** ignores them. There an addition is not retried when it may have been applied, and the error says why.
 //!
-//! [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens) says what the client cannot know. An update
+//! For any other server, [`Settings::idempotency_tokens`](crate::client::Settings::idempotency_tokens) tells the client. An update
 //! [on a condition](crate::Update::only_if) has no token, and is not retried when it may have been applied. Additions to a
-//! minimum or a maximum need none.
+//! minimum or a maximum need none: repeating them changes nothing.
+//!
+//! # When a row type changes
+//!
+//! Programs with older and newer row types can share a table, if every change of the type is one that both can live with. Keep
+//! the schema in a file, and compare the type with it in a test:
+//!
+//! ```
+//! # use keyderive::Row;
+//! # #[derive(Row)] struct Sensor { name: String }
+//! # let kept = Sensor::SCHEMA.to_json();
+//! // let kept = include_str!("sensor.json"); // what `Sensor::SCHEMA.to_json()` was before the change
+//! let changes = Sensor::SCHEMA.changes_from(&kept)?;
+//! assert!(changes.are_compatible(), "{changes}");
+//! # Ok::<(), keyderive::row::SchemaError>(())
+//! ```
+//!
+//! | to | do |
+//! |---|---|
+//! | add a column | an `Option`, or `#[row(default)]`; `modify_families` first if it is in a new family |
+//! | make it required later | write it in every program, fill the old rows, check with [`verify_rows`](crate::Table::verify_rows), then drop the `Option` |
+//! | rename a field | keep the stored name by `#[row(name = "…")]`: nothing else changes |
+//! | rename a stored column | `name` and `alias`: reads find both, and writes move the value; older programs do not find new values |
+//! | widen an integer, add variants to an enum | update the programs that read first, then those that write |
+//! | change the type otherwise | add a column with the new type, write both, fill the old rows, then drop the first |
+//! | remove a column | make it an `Option` in every program first, then drop the field; stored cells stay until the row is deleted |
+//!
+//! [`changes_from`](crate::row::RowSchema::changes_from) has the whole table. `#[row(fingerprint = "…")]` on the struct makes any
+//! change of the layout fail the build, so that none happens by accident.
 //!
 //! # Atomicity
 //!
@@ -127,8 +157,8 @@
 //! # Retries of writes
 //!
 //! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the
-//! same values. What adds to a sum is retried by its token. Conditional writes, increments and appends are retried only if they were not applied: they were not
-//! sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the
+//! same values. Additions to a sum are retried with their token. Conditional writes, increments and appends are retried only if
+//! they were certainly not applied: they were not sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the
 //! write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
 //!
 //! [Guarantees of each call](super::promises) covers concurrent calls, lost responses, dropped futures and killed

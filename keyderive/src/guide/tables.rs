@@ -64,7 +64,7 @@
 //!
 //! **The check.** Before its first request, a [`Table`](crate::Table) reads the table's definition (`GetTable`) and
 //! compares it with its types: the vouchers, if there are any, must be for this layout, and the families of the row
-//! type must exist and hold bytes. A difference fails the request with
+//! type must exist and hold what its fields are: bytes, sums, minima or maxima. A difference fails the request with
 //! [`is_table_mismatch`](crate::Error::is_table_mismatch) before anything else is sent. The client caches the result
 //! for all handles, and discards it when this client changes the table. A program sees changes by other programs only
 //! after a restart.

@@ -1,30 +1,43 @@
-//! Aggregates: values that the server keeps, and programs add to.
+//! Aggregates: the server combines the values that programs add.
 
 use std::fmt;
 
 use super::raw::CellSlice;
 use super::{Cell, CellError, ColumnKind};
 
-/// The sum of all that was added to a column. A program reads it and adds to it, and cannot set it.
+/// A column that the server adds up. Programs add to it and read it, and cannot set it.
 ///
 /// ```
-/// use keyderive::Row;
 /// use keyderive::row::Sum;
+/// # use keyderive::{Client, Row, RowKey};
+/// # #[derive(RowKey)] struct PageKey { url: String }
 ///
 /// #[derive(Row)]
 /// struct Page {
-///     title: String,
-///     #[row(family = "sums")]
+///     title: Option<String>,
+///     #[row(family = "sums")] // a family of sums alone
 ///     views: Sum,
 /// }
 ///
-/// let new = Page { title: "Home".into(), views: Sum::default() };
-/// assert_eq!(new.views.get(), 0);
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), keyderive::Error> {
+/// let pages = Client::embedded().table::<PageKey, Page>("pages");
+/// pages.create_if_absent().await?;
+/// let home = PageKey { url: "/".into() };
+/// pages.update(&home).set(Page::TITLE, "Home").add(Page::VIEWS, 40).await?;
+/// pages.update(&home).add(Page::VIEWS, 3).await?;
+/// pages.update(&home).add(Page::VIEWS, -1).await?;
+/// assert_eq!(pages.get(&home).await?.unwrap().views.get(), 42);
+///
+/// pages.update(&home).clear(Page::VIEWS).await?; // from 0 again
+/// # Ok(())
+/// # }
 /// ```
 ///
-/// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes. A column to which nothing was added
-/// reads as 0, and `put` of the row leaves it as it is. An addition is retried and
-/// [counts once](crate::guide::rows#sums-that-count-once).
+/// [`Update::add`](crate::Update::add) adds to it, in the same request as other changes, and
+/// [counts once](crate::guide::rows#sums-that-count-once) however often it is retried. A sum to which nothing was added reads as 0.
+/// A sum that overflows wraps around. [`put`](crate::Table::put) leaves it as it is: the value of the field is not written.
+/// Sums need families of their own: no other field can be in theirs.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Sum(i64);
 
@@ -44,14 +57,14 @@ impl fmt::Debug for Sum {
 
 macro_rules! extremes {
     ($($type:ident $what:literal)*) => {$(
-        #[doc = concat!("The ", $what, " value that was added to a column; none if nothing was.")]
+        #[doc = concat!("A column of which the server keeps the ", $what, " value that was added; `None` if none was.")]
         ///
-        /// As a [`Sum`], it is read and added to, and never set.
+        /// Programs add to it by [`Update::add`](crate::Update::add) and read it, as a [`Sum`], and cannot set it.
         #[derive(Clone, Copy, Default, PartialEq, Eq, Hash)]
         pub struct $type(Option<i64>);
 
         impl $type {
-            #[doc = concat!("The ", $what, " value.")]
+            #[doc = concat!("The ", $what, " value that was added.")]
             #[must_use]
             pub const fn get(self) -> Option<i64> {
                 self.0

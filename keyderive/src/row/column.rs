@@ -375,7 +375,7 @@ impl Place {
     }
 }
 
-/// A column with a name of its own, as a constant of the row type `R`.
+/// The constant of a field that is a column of the row type `R`.
 ///
 /// ```
 /// use keyderive::Row;

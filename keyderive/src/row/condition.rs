@@ -1,4 +1,4 @@
-//! What a row has to be like for a conditional write to be made, or for a scan to return it.
+//! Conditions on the stored row: a conditional write applies only if they hold, a scan returns only rows that meet them.
 
 use std::marker::PhantomData;
 use std::ops::Bound;
@@ -34,9 +34,12 @@ use crate::plan::prefix_end;
 /// let is_free = Job::OWNER.absent().or(Job::ATTEMPTS.equals(0));
 /// ```
 ///
-/// The newest version of a column counts, and only what is stored: a default, and the 0 of an absent counter, are of reads
-/// alone, so `equals(0)` does not hold for them, and `absent()` does. [`and`](Self::and), and [`not`](Self::not) of a part, are sent as condition filters,
-/// which Bigtable calls slow and does not promise to apply to one state of the row.
+/// A condition compares the newest stored version of a column. Every comparison with an absent column is false, and its
+/// [`not`](Self::not) is true. Defaults, and the 0 of an absent counter, exist only in reads: use `absent()` for them.
+///
+/// [`and`](Self::and), and a `not` inside another condition, are sent as Bigtable's condition filters, which are slow. Bigtable
+/// documents that the parts of such a filter may see different states of a row that changes meanwhile. A condition
+/// without them is one test of one state, and the right guard for a [`put_if`](crate::Table::put_if) among competing writers.
 #[derive(Debug)]
 #[must_use = "a condition does nothing by itself"]
 pub struct Condition<R> {

@@ -60,7 +60,7 @@ struct Traits {
     has_sink: bool,
 }
 
-/// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is refused
+/// What a filter does. No chain and no interleave has fewer than two filters, no range is empty, and what is rejected
 /// is the whole filter.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Kind {
@@ -374,7 +374,7 @@ impl RowFilter {
         &self.kind
     }
 
-    /// A filter that is refused, since a column that it is to leave is none.
+    /// A filter that is rejected, since a column that it is to leave is none.
     pub(crate) fn of_no_column(error: &RowError) -> Self {
         refused(Fault::Column(error.to_string()))
     }
@@ -391,7 +391,7 @@ impl Traits {
     /// Those of a filter that holds no other, no label and no sink.
     const SINGLE: Self = Self { depth: 1, has_label: false, has_sink: false };
 
-    /// Those of a filter around `parts`. What is too deep is refused at once, so that every walk over a filter may
+    /// Those of a filter around `parts`. What is too deep is rejected at once, so that every walk over a filter may
     /// recurse.
     fn of<'a>(parts: impl IntoIterator<Item = &'a RowFilter>) -> Result<Self, FilterError> {
         let mut traits = Self::SINGLE;

@@ -49,12 +49,14 @@
 //!
 //! # Columns and families
 //!
-//! [`#[derive(Row)]`](macro@crate::Row) makes each field a column of the row's own family, `cf` unless
+//! [`#[derive(Row)]`](macro@crate::Row) makes each field a column of the row's default family, which is `cf` unless
 //! `#[row(family = "…")]` on the struct names another.
 //!
 //! - `#[row(family = "h")]` on a field puts its column into another family.
 //! - `#[row(family)]` makes the field a family: a struct, whose fields are its columns, an `Option` of one, or a map, whose
-//!   entries are its columns. A struct that is a family has no family of its own.
+//!   entries are its columns. The fields of such a struct are columns, and no families.
+//! - An *aggregate* is a field of the type [`Sum`], [`Min`] or [`Max`]: programs add values, and the server keeps the result. A
+//!   family has aggregates of one type alone, which is fixed when it is created, or no aggregates.
 //! - A [`BTreeMap`](std::collections::BTreeMap) or [`HashMap`](std::collections::HashMap) of [`Cell`]s is a row too. Its entries
 //!   are columns of one family, which [`Table::family`](crate::Table::family) names. `()` is a row without columns.
 //!
@@ -64,28 +66,29 @@
 //! and newer programs can share a table. A row without a column that its type needs is *unreadable*: an error that names what it
 //! has and what it lacks, unless the read [skips such rows](crate::OnUnreadable).
 //!
-//! | field | an absent column reads as | `put` of an absent value |
+//! | field | reads an absent column as | what `put` does where the field is absent or empty |
 //! |---|---|---|
-//! | `T`, [`Timestamped<T>`] | an error | |
+//! | `T`, [`Timestamped<T>`] | an error | a value is never absent |
 //! | `Option<T>`, `Option<Timestamped<T>>` | `None` | deletes the column |
-//! | `T` with `default` | the default | |
-//! | `i64` with `counter` | 0 | |
-//! | [`Versions<T>`] | no versions | deletes the column, then sets the versions |
-//! | [`Sum`]; [`Min`], [`Max`] | 0; `None` | leaves them alone |
-//! | a struct that is a family; an `Option` of one | its columns, absent; `None` if it has none of them | deletes its columns |
-//! | a map that is a family; an `Option` of one | an empty map; `None` | deletes the family, then sets the entries |
+//! | `T` with `default` | the default | a value is never absent |
+//! | `i64` with `counter` | 0 | a value is never absent |
+//! | [`Versions<T>`] | no versions | deletes the column |
+//! | [`Sum`]; [`Min`], [`Max`] | 0; `None` | never writes the column |
+//! | a struct that is a family | a struct whose columns are absent | each column as its type says |
+//! | an `Option` of a struct | `None` if all its columns are absent | deletes its columns |
+//! | a map that is a family; an `Option` of one | an empty map; `None` | deletes the family |
 //!
 //! Empty text is a value. A row whose columns are all absent, and an `Option` of a family that is `Some` without a column, are
 //! stored as an empty value under the empty qualifier, so that they exist. So no column can have the empty name.
 //!
-//! [`put`](crate::Table::put) makes the row equal to the value, in one request. It deletes all versions of absent columns and of
-//! former names, and sets present ones at the server's time, so the request applied last decides the whole row.
-//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set what is present and delete nothing. None of them
-//! changes columns that the row type does not have, unless the family is `exclusive`.
+//! [`put`](crate::Table::put) makes the columns of the row type equal to the value's, in one request. It deletes absent columns and
+//! former names, and sets present ones at the server's time, so the request applied last decides all of them.
+//! [`insert`](crate::Table::insert) and [`merge`](crate::Table::merge) set only what is present. None of them changes columns that
+//! the row type does not have, except that `put` empties a family that is `exclusive`.
 //!
 //! # Values
 //!
-//! [`Cell`] lists the types that are values and their stored bytes. An attribute chooses another form:
+//! [`Cell`] lists the types that are values and their stored bytes. An attribute chooses another encoding:
 //!
 //! | attribute | type | stored as |
 //! |---|---|---|

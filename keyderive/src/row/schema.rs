@@ -73,6 +73,13 @@ impl RowSchema {
         self.fields.iter().flat_map(|field| field.columns().iter().map(|column| (field.family(), column)))
     }
 
+    /// The columns of a family without which no row can be read.
+    pub(crate) fn required_columns(&self, family: &str) -> impl Iterator<Item = &'static str> {
+        let fields = self.fields.iter().filter(move |field| field.family() == family);
+        let required = fields.filter(|field| !matches!(field, FieldSchema::Struct { is_optional: true, .. }));
+        required.flat_map(FieldSchema::columns).filter(|column| column.is_required()).map(ColumnSchema::name)
+    }
+
     /// The families that are maps.
     pub(crate) fn maps(&self) -> impl Iterator<Item = &'static str> {
         self.fields.iter().filter(|field| matches!(field, FieldSchema::Map { .. })).map(FieldSchema::family)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{CellError, Change, Mutation, Name, RowError, SERVER_TIME, now_micros};
+use super::{CellError, Change, Mutation, Name, RowError, RowSchema, SERVER_TIME, now_micros};
 
 /// Takes the changes to one row.
 ///
@@ -67,6 +67,26 @@ impl MutationList {
 
     pub(crate) fn as_slice(&self) -> &[Mutation] {
         &self.mutations
+    }
+
+    /// The error of the first required column that a deletion of its family leaves unset.
+    pub(crate) fn deleted_required_column(&self, schema: &RowSchema) -> Option<RowError> {
+        let is_set = |mutation: &Mutation, family: &str, name: &str| match &mutation.0 {
+            Change::SetCell { family: of, qualifier, .. } => **of == *family && qualifier == name.as_bytes(),
+            _ => false,
+        };
+        self.mutations.iter().enumerate().find_map(|(index, mutation)| {
+            let Change::DeleteFamily { family } = &mutation.0 else { return None };
+            let later = &self.mutations[index..];
+            let unset = schema
+                .required_columns(family)
+                .find(|column| !later.iter().any(|mutation| is_set(mutation, family, column)))?;
+            let error = CellError::unsupported(
+                "is cleared with its family, and a row without it can no longer be read; set it after `clear_family` in the \
+                 same update, or delete the row",
+            );
+            Some(RowError::cell(Name { family, qualifier: unset.as_bytes() }, error))
+        })
     }
 
     /// Gives the column that a condition compares a version that is newer than the compared one.

@@ -514,8 +514,7 @@ async fn updates_of_many_rows_are_applied_in_order() {
     let found: Vec<_> =
         read.into_iter().map(|(_, (note, hits))| (note.unwrap_or_default(), hits.get())).collect();
     assert_eq!(found, [("two".into(), 4), (String::new(), 2), ("three".into(), 5)]);
-    let empty = events.update_all([events.update(&key(0))]).await.unwrap_err().to_string();
-    assert!(empty.contains("the write has no mutation"), "{empty}");
+    events.update_all([events.update(&key(0))]).await.unwrap();
     let other = events.client.table::<Key, Event>("others");
     let wrong = events.update_all([other.update(&key(0)).add(Event::HITS, 1)]).await.unwrap_err().to_string();
     assert!(wrong.contains("an update of the table `others`"), "{wrong}");

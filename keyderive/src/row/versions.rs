@@ -5,7 +5,7 @@ use std::slice;
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::vec;
 
-/// A column's value with its timestamp. Reads return the newest version; writes make it the only one.
+/// A column's value with its timestamp. Reads return the newest version.
 ///
 /// ```
 /// use keyderive::row::Timestamped;
@@ -31,8 +31,8 @@ use std::vec;
 /// ```
 ///
 /// Timestamps are microseconds since the epoch. Bigtable stores whole milliseconds from 0 on; a write rejects other
-/// timestamps. [`put`](crate::Table::put) deletes the other versions of the column, since a newer one would hide the
-/// written one; [`merge`](crate::Table::merge) keeps them. A timestamp ahead of the server's time hides plain values that
+/// timestamps. [`put`](crate::Table::put) and [`update`](crate::Table::update) delete the other versions of the column, since a
+/// newer one would hide the written one; [`merge`](crate::Table::merge) and [`insert`](crate::Table::insert) keep them. A timestamp ahead of the server's time hides plain values that
 /// are written to the column until that time comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamped<T> {

@@ -48,8 +48,8 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// | declared | default |
     /// |---|---|
-    /// | column families | the table's own, and one for each field of the row type that is a struct or a map |
-    /// | garbage collection rules | keep one version of each column, or every version in families where the row type reads [`Versions`](crate::row::Versions) |
+    /// | column families | those of the row type: the default one, and each that a field or attribute names |
+    /// | garbage collection rules | those of the row type's `gc` and `ttl`; else one version of each column, or every cell in families with [`Versions`](crate::row::Versions) or aggregates |
     /// | initial splits | the first key of every salt bucket, so that the first writes are spread; none without a salt |
     /// | row key schema | that of the key type, if its layout has one |
     /// | voucher | an empty column family whose name has the fingerprint of the key type's layout |
@@ -86,8 +86,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The families keep one
-    /// version of each column, or all if the row type reads them.
+    /// A salted table begins with one tablet for each bucket, so that the first writes are spread. The families and their
+    /// garbage collection rules are those of [`create`](Self::create).
     ///
     /// If several programs call it at the same time, one creates the table and the others compare it. An existing table is
     /// compared as by [`verify`](Self::verify). Key types with tags can share a table: the call adds this one's voucher. Each

@@ -342,7 +342,7 @@ impl<K: TableKey, R> Table<K, R> {
     /// ```
     ///
     /// Reads ask for the columns and families of `S`, former names too, and a row without any of them is `None`. If `S` is a map,
-    /// reads ask for its family.
+    /// reads ask for its family. A `put` writes the columns of `S`, and leaves the others as they are.
     ///
     /// Where both types have a column, it must be stored the same way; otherwise calls of the table fail before anything is
     /// sent.
@@ -393,7 +393,7 @@ pub(super) enum Projection {
     /// Those of the row type.
     RowType,
     Selected(Arc<dyn ErasedSelection>),
-    /// The selection names no column, and this filter is refused with its error.
+    /// The selection names no column, and this filter is rejected with its error.
     Failed(RowFilter),
 }
 

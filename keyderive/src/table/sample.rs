@@ -53,8 +53,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// For a test or a deployment, before a program with another row type runs: up to 512 rows, from all parts of the table.
-    /// It reads whole rows, of the key type alone. Rows that the sample leaves out may still fail.
+    /// Use it in a test or a deployment, before a program with another row type runs. The sample has up to 512 rows from all parts
+    /// of the table, and skips rows whose keys are not of this key type. Rows outside the sample may still fail.
     ///
     /// # Errors
     /// [`is_table_mismatch`](Error::is_table_mismatch) if rows cannot be read: for each column that fails, in how many rows, and

@@ -108,7 +108,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Self { key_filter: Some(keep), ..self }
     }
 
-    /// What to do with rows whose keys are not of this key type.
+    /// What to do with rows whose keys are not of this key type. The default is [`OnForeign::Fail`](super::OnForeign::Fail).
     pub fn on_foreign(self, policy: OnForeign) -> Self {
         Self { skip_foreign: policy == OnForeign::Skip, ..self }
     }
@@ -849,8 +849,8 @@ impl<'a> RowRef<'a> {
     /// text. Otherwise the call fails, before it decodes the first row.
     ///
     /// # Errors
-    /// If the stored columns are not an `S`: [`Scan::visit`] says what happens to such a row. A scan of
-    /// [keys alone](Scan::keys_only) has no values.
+    /// If the stored columns cannot be read as `S`; [`Scan::visit`] says what happens to such a row. If the scan reads
+    /// [keys alone](Scan::keys_only).
     #[inline]
     pub fn read<S: Row>(self) -> Result<S::Decoded<'a>, Error> {
         if !self.compared.is_same(S::SCHEMA) {

@@ -14,7 +14,7 @@ use crate::plan::IntoPlan;
 use crate::row::{HeldSelection, RawRow, Row, RowFilter, Selection};
 
 impl<K: TableKey, R: Row> Table<K, R> {
-    /// Reads of these columns alone: the values that the type says, for the same rows.
+    /// Reads only these columns: `get`, `get_many` and `scan` return their values in place of the row.
     ///
     /// ```
     /// use keyderive::{Client, Row, RowKey};
@@ -45,8 +45,9 @@ impl<K: TableKey, R: Row> Table<K, R> {
     /// | a family that is a map | a `BTreeMap` |
     /// | a tuple of up to 8 | a tuple |
     ///
-    /// The server sends only these columns. If one of them is required, rows without any selected column are not returned;
-    /// otherwise every row is, with what is absent as `None` or empty.
+    /// The server sends only these columns. If a selected column is required, rows with none of the selected columns are not
+    /// returned. Otherwise every row is, and absent columns are `None` or empty. For [`rows_as`](Self::rows_as), a row with
+    /// none of its columns does not exist, whether one is required or not.
     pub fn select<S: Selection<R>>(&self, selection: S) -> Select<K, S::Output>
     where
         S::Output: 'static,

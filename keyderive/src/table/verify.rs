@@ -127,7 +127,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// - The table must vouch for the layout of the key type, and for no other layout of key types with this tag.
     ///   [`allow_unvouched`](Verify::allow_unvouched) accepts a table that another program created;
     ///   [`vouch`](Self::vouch) adds a voucher to it.
-    /// - It must have its own column family and those of the row type, with cells of bytes. If the row type has
+    /// - It must have the default family and those of the row type: families of aggregates where fields are
+    ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
     ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version.
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.

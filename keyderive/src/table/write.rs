@@ -30,7 +30,7 @@ use crate::row::{
 const DELETED_ROWS: usize = 5_000;
 
 impl<K: TableKey, R> Table<K, R> {
-    /// Makes the row with this key equal to `row`, in one atomic request.
+    /// Stores a whole row: makes the columns of the row type equal to those of `row`, in one atomic request.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -45,13 +45,13 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// When it returns, the stored columns of the type are those of this value, whole, whatever the clients' clocks say. Of
-    /// concurrent puts the one that the server applies last stays, and no reader sees a mixture. A request that timed out can
+    /// When it returns, the stored columns of the type are those of this value, whatever the clients' clocks say. Of
+    /// concurrent puts, the one that the server applies last stays, and no reader sees a mixture. A request that timed out can
     /// arrive after the call has returned and bring this value back, whole; use [`put_if`](Self::put_if) where that matters.
     ///
-    /// A struct owns the columns that its fields name. Present fields are set at the server's time, and absent options are
-    /// deleted. Columns that the struct does not name stay, since a newer version of the program may have written them. A
-    /// map owns its whole family. A row whose fields are all absent still exists: `put` gives it a marker cell.
+    /// Present fields are set at the server's time, and absent options are deleted. Columns that the struct does not name
+    /// stay, since a newer version of the program may have written them; so do [aggregates](crate::row#columns-and-families). A
+    /// map owns its whole family. A row whose fields are all absent still exists: `put` stores an empty cell for it.
     ///
     /// This relies on two things. The server's clock never steps back. And no program sets cells in the future, by a raw write
     /// or a [`Timestamped`](crate::row::Timestamped) that is ahead: such a cell hides every put until its time has passed.
@@ -129,9 +129,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Nothing is deleted but what is stored under an alias of a column that is set: a `None` or a skipped field leaves what is
-    /// stored; a map adds its entries to the stored ones, and [`Versions`](crate::row::Versions) add theirs. After a concurrent `put` of the row, columns of both
-    /// may stay.
+    /// A `None` leaves the stored column as it is. A map adds its entries to the stored ones, and
+    /// [`Versions`](crate::row::Versions) add theirs. `merge` deletes only what is stored under the alias of a column that it
+    /// sets. After a concurrent `put` of the row, columns of both may stay.
     ///
     /// # Errors
     /// Those of [`put`](Self::put).
@@ -340,9 +340,9 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// A missing row is created with these columns alone, unless [`only_if`](Update::only_if) requires that it exists. A row
-    /// that loses its last cell is gone; a row that was put without a present column has a marker cell, and exists until it
-    /// is deleted. Use [`increment`](Self::increment) for counters, or [`modify`](Self::modify) for several at once: Bigtable
+    /// A missing row is created with these columns alone, and cannot be read if the row type requires others:
+    /// `.only_if(Condition::row_exists())` prevents that. A row that loses its last cell is gone; a row whose fields were all
+    /// absent when it was put has an empty cell, and exists until it is deleted. Use [`increment`](Self::increment) for counters, or [`modify`](Self::modify) for several at once: Bigtable
     /// has no request that both sets columns and increments others.
     pub fn update(&self, key: &K) -> Update<K, R> {
         Update { table: self.clone(), key: self.encode(key), mutations: MutationList::default(), fault: None }
@@ -375,8 +375,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// Each row is updated whole, request by request in the order given. After an error earlier requests are applied, and rows of
-    /// the failed one may be. An update without changes is an error.
+    /// Each row is updated whole. Two updates of one row are applied in the order given. Updates without a change are skipped.
+    /// After an error, earlier requests are applied, and rows of the failed one may be.
     ///
     /// # Errors
     /// For the first update with an error, with its index in the input, after the updates before it were sent; for the first row
@@ -390,12 +390,12 @@ impl<K: TableKey, R> Table<K, R> {
     {
         let mut updates = updates.into_iter().enumerate();
         self.write_entries(move |entry| {
-            let (index, update) = updates.next()?;
+            let (index, update) = updates.find(|(_, update)| !update.is_empty())?;
             Some(update.encode_into(self, entry).map_err(|error| Error::input(index, error)))
         })
     }
 
-    /// Adds to a counter of a row; returns the sum. An absent column counts as 0, and a missing row is created.
+    /// Adds to a counter of a row; returns the new count. An absent column counts as 0, and a missing row is created.
     ///
     /// A counter is a field with `#[row(counter)]`, or an entry of a map of `i64`.
     ///
@@ -436,7 +436,7 @@ impl<K: TableKey, R> Table<K, R> {
         let value: Result<[u8; 8], _> = value.as_ref().try_into();
         value
             .map(i64::from_be_bytes)
-            .map_err(|_| Error::answer(&self.name, &key, "the sum does not have 8 bytes"))
+            .map_err(|_| Error::answer(&self.name, &key, "the new count does not have 8 bytes"))
     }
 
     /// Appends bytes to a column of a row, of text or bytes; returns the new value. An absent column counts as empty, and a
@@ -527,7 +527,8 @@ impl<K: TableKey, R> Table<K, R> {
     /// # }
     /// ```
     ///
-    /// True: the condition held, and the row was written in the same atomic step. False: nothing was written.
+    /// True: the condition held, and the row was written in the same atomic step. False: nothing was written. For conditions
+    /// with `and`, see [`Condition`].
     ///
     /// It is not retried when it may have been applied. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row to find out.
@@ -538,6 +539,7 @@ impl<K: TableKey, R> Table<K, R> {
     ///
     /// # Cancel safety
     /// If the future is dropped, the row is written or not, perhaps later; the condition still guards the write.
+    #[must_use = "false means that nothing was written"]
     pub async fn put_if(&self, key: &K, row: &R, condition: Condition<R>) -> Result<bool, Error>
     where
         R: Row,
@@ -882,6 +884,8 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     /// Deletes every column of a family from the row, also those that the row type does not name.
+    ///
+    /// A struct that is no `Option` and has required columns can be cleared only if the update sets these after it.
     pub fn clear_family<F: FamilyRef<R>>(mut self, family: F) -> Self {
         let cleared = self.mutations.write(|sink| {
             sink.delete_family(family.name());
@@ -907,7 +911,8 @@ impl<K: TableKey, R> Update<K, R> {
         })
     }
 
-    /// Adds to an aggregate: to the sum, or to what the least or greatest value is of.
+    /// Adds a value to an aggregate: a [`Sum`](crate::row::Sum) grows by it, a [`Min`](crate::row::Min) or
+    /// [`Max`](crate::row::Max) becomes it if it is less or greater.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -933,8 +938,8 @@ impl<K: TableKey, R> Update<K, R> {
     /// # }
     /// ```
     ///
-    /// However often the update is retried, it [counts once](crate::guide::rows#sums-that-count-once). After an error with
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown), read the row: the same update may count twice.
+    /// Retries inside the call [count once](crate::guide::rows#sums-that-count-once). After an error with
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown), the value may have been added, and a second call may add it twice.
     pub fn add<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
         C::Type: Addable,
@@ -942,7 +947,7 @@ impl<K: TableKey, R> Update<K, R> {
         self.added(column, 0, amount)
     }
 
-    /// Adds to the aggregate of the window of time that a time is in, in microseconds since the epoch.
+    /// Adds a value to the aggregate of one window of time: the one that contains `timestamp_micros`.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -971,8 +976,9 @@ impl<K: TableKey, R> Update<K, R> {
     /// # }
     /// ```
     ///
-    /// The time is rounded down to the start of its window in UTC. A window that the family's rule would remove at once is an
-    /// error; so a time in another unit is found where the family has a `max_age`.
+    /// The time is in microseconds since the epoch, and is rounded down to the start of its window, in UTC. If the family's rule
+    /// would remove the window at once, the update fails before it is sent. This also finds times in another unit, if the family has
+    /// a `max_age`.
     pub fn add_at<C: ColumnRef<R>>(self, column: C, timestamp_micros: i64, amount: i64) -> Self
     where
         C::Type: AddableAt,
@@ -1027,14 +1033,16 @@ impl<K: TableKey, R> Update<K, R> {
     /// # }
     /// ```
     ///
-    /// True: the changes were made in the same atomic step. As [`put_if`](Table::put_if), it is not retried when it may have
-    /// been applied. Without a change nothing is written, and the row is only read.
+    /// True: the condition held, and the changes were made in the same atomic step; for conditions with `and`, see
+    /// [`Condition`]. False: nothing was written. As [`put_if`](Table::put_if), it is not retried when it may have been applied.
+    /// Without a change nothing is written, and the row is only read.
     ///
     /// # Errors
     /// Those of the update itself, and of `put_if`. After an unknown outcome, read the row and decide again.
     ///
     /// # Cancel safety
     /// As `put_if`.
+    #[must_use = "false means that nothing was written"]
     pub async fn only_if(self, condition: Condition<R>) -> Result<bool, Error> {
         self.table.ensure_checked().await?;
         let (table, key, mutations) = self.parts()?;
@@ -1071,10 +1079,15 @@ impl<K: TableKey, R> Update<K, R> {
         into.check_explicit_timestamps(&key, &entry.mutations)
     }
 
+    /// Whether there is nothing to send, and no error to report.
+    pub(super) fn is_empty(&self) -> bool {
+        self.key.is_ok() && self.fault.is_none() && self.mutations.is_empty()
+    }
+
     fn parts(self) -> Result<(Table<K, R>, Bytes, MutationList), Error> {
         let Self { table, key, mutations, fault } = self;
         let key = key?;
-        match fault {
+        match fault.or_else(|| mutations.deleted_required_column(table.schema)) {
             Some(error) => Err(Error::row(&table.name, &key, error)),
             None => Ok((table, key, mutations)),
         }

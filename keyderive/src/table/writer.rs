@@ -99,7 +99,8 @@ impl<K: TableKey, R> Writer<K, R> {
         self.raw.write_with(|entry| self.table.encode_row(entry, key, row, false)).await
     }
 
-    /// Buffers an update, as [`Table::update`] makes it; waits while too much is buffered or in flight.
+    /// Buffers an update, as [`Table::update`] makes it; waits while too much is buffered or in flight. An update without a
+    /// change is skipped.
     ///
     /// ```
     /// # use keyderive::{Client, Row, RowKey};
@@ -127,12 +128,15 @@ impl<K: TableKey, R> Writer<K, R> {
     /// ```
     ///
     /// # Errors
-    /// Those of [`put`](Self::put), and when the update has no change.
+    /// Those of [`put`](Self::put).
     ///
     /// # Cancel safety
     /// That of [`put`](Self::put).
     pub async fn update(&self, update: Update<K, R>) -> Result<(), Error> {
         self.table.ensure_checked().await?;
+        if update.is_empty() {
+            return Ok(());
+        }
         self.raw.write_with(|entry| update.encode_into(&self.table, entry)).await
     }
 

@@ -3,8 +3,8 @@
 use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::ops::RangeBounds as _;
 
-use keyderive::Client;
 use keyderive::row::{Mutation, RawCell, Timestamped, Versions};
+use keyderive::{Client, RowKey as _};
 
 use super::{Page, Stats, key, map, pages};
 use crate::servers::on_every_bigtable;
@@ -12,6 +12,7 @@ use crate::servers::on_every_bigtable;
 on_every_bigtable! {
     an_update_changes_what_it_names
     an_update_of_nothing_sends_nothing
+    a_family_with_a_required_column_is_not_left_empty
     an_update_is_made_under_a_condition
     a_fault_of_an_update_is_raised_when_it_is_made
     columns_of_families_are_incremented_and_appended_to
@@ -79,6 +80,51 @@ async fn an_update_changes_what_it_names(client: Client) {
 async fn an_update_of_nothing_sends_nothing(client: Client) {
     let absent = client.table::<super::PageKey, Page>("absent");
     absent.update(&key("/")).await.unwrap();
+
+    let pages = pages(&client).await;
+    let updates =
+        [pages.update(&key("/")), pages.update(&key("/")).set(Page::TITLE, "a"), pages.update(&key("x"))];
+    pages.update_all(updates).await.unwrap();
+    let writer = pages.writer();
+    writer.update(pages.update(&key("x"))).await.unwrap();
+    writer.close().await.unwrap();
+    assert_eq!(pages.scan(super::PageKey::scan()).count().await.unwrap(), 1);
+}
+
+async fn a_family_with_a_required_column_is_not_left_empty(client: Client) {
+    #[derive(keyderive::Row, Debug, PartialEq)]
+    struct User {
+        name: String,
+        #[row(family)]
+        address: Address,
+        #[row(family)]
+        former: Option<Address>,
+    }
+    #[derive(keyderive::Row, Clone, Debug, PartialEq)]
+    struct Address {
+        city: String,
+        floor: Option<i32>,
+    }
+    let users = client.table::<super::PageKey, User>("users");
+    users.create_if_absent().await.unwrap();
+    let address = |city: &str, floor| Address { city: city.into(), floor };
+    let (zurich, bern) = (address("Zürich", Some(2)), address("Bern", None));
+    let user = User { name: "Corrie".into(), address: zurich.clone(), former: Some(bern.clone()) };
+    users.put(&key("/"), &user).await.unwrap();
+
+    let text = "row `/` of table `users`: column `address:city` is cleared with its family, and a row without it can no longer \
+                be read; set it after `clear_family` in the same update, or delete the row";
+    let cleared = || users.update(&key("/")).set(User::ADDRESS.city, "Bern").clear_family(User::ADDRESS);
+    assert_eq!(cleared().await.unwrap_err().to_string(), text);
+    let error = cleared().only_if(User::NAME.equals("Corrie")).await.unwrap_err();
+    assert_eq!(error.to_string(), text);
+    assert!(users.update_all([cleared()]).await.unwrap_err().to_string().ends_with(text));
+    assert_eq!(users.get(&key("/")).await.unwrap(), Some(user));
+
+    users.update(&key("/")).clear_family(User::FORMER).await.unwrap();
+    cleared().set(User::ADDRESS.city, "Bern").await.unwrap();
+    let user = User { name: "Corrie".into(), address: bern, former: None };
+    assert_eq!(users.get(&key("/")).await.unwrap(), Some(user));
 }
 
 async fn an_update_is_made_under_a_condition(client: Client) {

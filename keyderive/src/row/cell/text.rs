@@ -69,7 +69,7 @@ impl Cell for char {
     }
 }
 
-/// Types that are stored as their `Display`. Another text that their `FromStr` would read, such as `0::1` for `::1`, is refused:
+/// Types that are stored as their `Display`. Another text that their `FromStr` would read, such as `0::1` for `::1`, is rejected:
 /// the server compares bytes, and would not find the value.
 macro_rules! displayed {
     ($($type:ty, $cell:ident, $expected:literal;)*) => {$(

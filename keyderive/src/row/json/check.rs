@@ -230,7 +230,7 @@ elements! {
     SerializeStructVariant serialize_field &'static str;
 }
 
-/// A name that is no text is refused by the writer of the JSON.
+/// A name that is no text is rejected by the writer of the JSON.
 impl SerializeMap for Check {
     type Ok = Form;
     type Error = Lost;

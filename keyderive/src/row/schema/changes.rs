@@ -28,7 +28,7 @@ impl RowSchema {
     ///     amount: i32,
     /// }
     ///
-    /// let kept = Event::SCHEMA.to_json(); // commonly a file: `include_str!("event.json")`
+    /// let kept = Event::SCHEMA.to_json(); // write it to a file, which later versions `include_str!`
     ///
     /// mod later {
     ///     #[derive(keyderive::Row)]
@@ -47,17 +47,17 @@ impl RowSchema {
     /// # Ok::<(), keyderive::row::SchemaError>(())
     /// ```
     ///
-    /// | change | stored rows | older programs |
+    /// | change | stored rows | programs with the older row type |
     /// |---|---|---|
-    /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | are read | go on |
-    /// | a new required column; a column becomes required | are not read | go on |
-    /// | an optional column is dropped | are read | go on |
-    /// | a required column is dropped, or becomes optional | are read | cannot read new rows |
-    /// | a new name, with the former as `alias` | are read | do not see new values; cannot read new rows if it was required |
-    /// | a type that reads all former values: a wider integer, more variants, text for an enum, bytes for text | are read | cannot read all new values |
-    /// | any other type or form | are not read | cannot read new rows |
+    /// | a new column that is optional, has a default, or is a counter, `Versions` or an aggregate; a new family | can be read | read and write as before |
+    /// | a new required column; a column becomes required | cannot be read | read and write as before |
+    /// | an optional column is dropped | can be read | read and write as before |
+    /// | a required column is dropped, or becomes optional | can be read | cannot read rows without it |
+    /// | a new name, with the former as `alias` | can be read | do not find new values; cannot read new rows if it was required |
+    /// | a type that reads all former values: a wider integer, more variants, text for an enum, bytes for text | can be read | cannot read all new values |
+    /// | any other type or encoding | cannot be read | cannot read new rows |
     ///
-    /// What is inside JSON, messages and forms of your own is not compared.
+    /// It compares neither what is inside JSON and messages, nor encodings by `with`.
     ///
     /// # Errors
     /// If the text is not a schema that [`to_json`](Self::to_json) has made.
@@ -103,7 +103,7 @@ impl SchemaChanges {
         self.0.iter()
     }
 
-    /// Whether all stored rows are read, as far as the schemas say.
+    /// Whether this row type can read all rows that the former type wrote. It says nothing about older programs.
     #[must_use]
     pub fn are_compatible(&self) -> bool {
         self.iter().all(SchemaChange::is_compatible)
