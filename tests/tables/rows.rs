@@ -1,5 +1,6 @@
 //! Rows: families, versions, and work on parts of a row.
 
+mod attacked;
 mod evolution;
 mod kinds;
 mod laws;

@@ -105,17 +105,19 @@ fn order(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> TokenStream
 fn qualifier(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> Option<TokenStream> {
     // The lifetime lets an impl stand whose bound does not hold.
     let ordered = quote!(for<'__keyderive> #ident: #private::core::cmp::Ord,);
-    let (inner, to_qualifier, of_qualifier) = match shape {
+    let (inner, key, to_qualifier, of_qualifier) = match shape {
         Shape::Newtype(inner) => {
             let inner_as = quote!(<#inner as #private::Qualifier>);
             (
                 quote!(for<'__keyderive> #inner: #private::Qualifier,),
+                quote!(#inner_as::KEY),
                 quote!(#inner_as::to_qualifier(#inner_as::borrowed(&__key.0))),
                 quote!(#private::core::result::Result::map(#inner_as::of_qualifier(__name), Self)),
             )
         }
         Shape::Names(_) => (
             TokenStream::new(),
+            quote!(<Self as #private::Cell>::TYPE),
             quote! {
                 #private::core::result::Result::map(
                     #private::Cell::to_stored(__key),
@@ -130,6 +132,7 @@ fn qualifier(shape: &Shape<'_>, ident: &Ident, private: &TokenStream) -> Option<
         #[automatically_derived]
         impl #private::Qualifier for #ident where #ordered #inner {
             type Borrowed = Self;
+            const KEY: #private::CellType = #key;
 
             fn to_qualifier(
                 __key: &Self,

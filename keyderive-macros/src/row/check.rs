@@ -354,6 +354,17 @@ fn rules(cx: &Ctxt, row: &Row<'_>) {
         }
         let fields = row.fields.iter().filter(|field| field.family().unwrap_or(&field.name) == family);
         for field in fields {
+            if rule.ttl.get().is_some()
+                && let Some(alias) = field.aliases().find(|alias| alias.family.is_some())
+            {
+                cx.error(
+                    alias.written,
+                    format_args!(
+                        "`ttl` hides cells of the family `{family}` alone, and this alias is in another; copy its values, or remove \
+                         the `ttl`"
+                    ),
+                );
+            }
             check_rule(cx, field, family, rule, max_age.or(rule.ttl.get().copied()));
         }
     }
@@ -376,13 +387,13 @@ fn check_rule(cx: &Ctxt, field: &Field<'_>, family: &str, rule: &RuleAttrs, max_
     if let Some(tokens) = field.attrs.counter.tokens() {
         cx.error(
             tokens,
-            "a counter goes on from an expired value; use `Versions<Sum>` with `window`, or remove `max_age`",
+            "an increment adds to an expired value too; use `Versions<Sum>` with `window`, or remove `max_age` and `ttl`",
         );
     }
-    if is_aggregate(field.ty) {
+    if let Values::Aggregate(ty) = field.values() {
         cx.error(
-            field.ty,
-            "an aggregate is at time 0, which `max_age` deletes; use `Versions<…>` with `window`, or remove `max_age`",
+            ty,
+            "an aggregate is at time 0, and expires at once; use `Versions<…>` with `window`, or remove `max_age` and `ttl`",
         );
     }
 }

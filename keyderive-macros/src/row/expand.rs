@@ -228,8 +228,7 @@ impl Code<'_, '_> {
             };
             let text = format!("The column `{family}:{stored}`, of `{column}`.");
             let (ty, aliases) = (self.column_type(field), self.aliases(field));
-            let windows = self.windows(field);
-            let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases) #windows);
+            let value = quote!(#private::generated::Column::__new(#family, #stored, #aliases));
             let value = on_span_of_value(field, value);
             quote! {
                 #(#[doc = #docs])*
@@ -255,11 +254,6 @@ impl Code<'_, '_> {
         quote!(&[#(#aliases),*])
     }
 
-    fn windows(&self, field: &Field<'_>) -> Option<TokenStream> {
-        let micros = window_micros(field)?;
-        Some(quote!(.__in_windows(#micros)))
-    }
-
     /// The schema of a field that is a column.
     fn column_schema(&self, field: &Field<'_>) -> TokenStream {
         let private = self.private;
@@ -268,7 +262,7 @@ impl Code<'_, '_> {
         let is_required = field.attrs.default.get().is_none()
             && field.attrs.counter.get().is_none()
             && matches!(field.values(), Values::One(_) | Values::Timestamped(_));
-        let windows = self.windows(field);
+        let windows = window_micros(field).map(|micros| quote!(.__in_windows(#micros)));
         quote!(#private::generated::ColumnSchema::__new(#name, #aliases, #stored, #kind, #is_required) #windows)
     }
 
@@ -306,7 +300,10 @@ impl Code<'_, '_> {
                 quote!(#generated::versions(#cells, #decode, #family, #name)?)
             }
             Values::Aggregate(ty) => quote!(#generated::aggregate::<#ty>(#cells, #family, #name)?),
-            Values::Aggregates(ty) => quote!(#generated::aggregates::<#ty>(#cells, #family, #name)?),
+            Values::Aggregates(ty) => {
+                let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
+                quote!(#generated::aggregates::<#ty>(#cells, #family, #name, #window)?)
+            }
         };
         on_span_of_value(field, read)
     }
@@ -413,10 +410,14 @@ impl Code<'_, '_> {
             }
             FamilyType::Map { map, key, .. } => {
                 let (stored, kind) = self.stored_and_kind(field);
-                let window = window_micros(field).unwrap_or_else(|| Literal::i64_unsuffixed(0));
+                let fixed = replace_lifetimes(key.to_token_stream(), &lifetime_of("'static"));
+                let key_type = respan(quote!(KEY), first_span(&fixed).unwrap_or_else(Span::call_site));
                 let schema = quote! {
                     #generated::FieldSchema::Map {
-                        family: #name, stored: #stored, kind: #kind, window_micros: #window,
+                        family: #name,
+                        key: <#fixed as #private::Qualifier>::#key_type,
+                        stored: #stored,
+                        kind: #kind,
                     }
                 };
                 let value = self.read_values(field, &quote!(__column), &quote!(__family), &quote!(__name));
@@ -681,11 +682,10 @@ impl Code<'_, '_> {
         });
         let values = self.row.fields.iter().map(|field| {
             let (ident, stored, aliases) = (field.ident, &field.name, self.aliases(field));
-            let windows = self.windows(field);
             let value = quote! {
                 #private::generated::Column::__new(
                     <__Name as #private::generated::FamilyName>::NAME, #stored, #aliases,
-                ) #windows
+                )
             };
             on_span_of_value(field, quote!(#ident: #value,))
         });

@@ -168,6 +168,13 @@ pub enum CellType {
         /// The greatest value.
         max: i64,
     },
+    /// The same without 0.
+    NonZero {
+        /// The least value.
+        min: i64,
+        /// The greatest value.
+        max: i64,
+    },
     /// The integer 0 or 1.
     Bool,
     /// The integer code of a variant.
@@ -192,6 +199,10 @@ pub enum CellType {
     Uuid,
     /// As `Display` writes an address.
     IpAddress,
+    /// The same, of version 4 alone.
+    Ipv4Address,
+    /// The same, of version 6 alone.
+    Ipv6Address,
     /// RFC 3339, in UTC.
     Time,
     /// `2015-03-16`.

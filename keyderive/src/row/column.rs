@@ -357,8 +357,6 @@ pub struct Place {
     pub(crate) stored: CellType,
     pub(crate) kind: ColumnKind,
     pub(crate) is_required: bool,
-    /// The width of a window of time, in microseconds, for aggregates in windows.
-    pub(crate) window_micros: i64,
 }
 
 impl Place {
@@ -396,7 +394,6 @@ pub struct Column<R, T> {
     family: &'static str,
     name: &'static str,
     aliases: &'static [Alias],
-    window_micros: i64,
     of: PhantomData<fn() -> (R, T)>,
 }
 
@@ -404,14 +401,7 @@ impl<R, T> Column<R, T> {
     #[doc(hidden)]
     #[must_use]
     pub const fn __new(family: &'static str, name: &'static str, aliases: &'static [Alias]) -> Self {
-        Self { family, name, aliases, window_micros: 0, of: PhantomData }
-    }
-
-    /// A column of aggregates, each of a window of this many microseconds.
-    #[doc(hidden)]
-    #[must_use]
-    pub const fn __in_windows(self, window_micros: i64) -> Self {
-        Self { window_micros, ..self }
+        Self { family, name, aliases, of: PhantomData }
     }
 
     /// The column family's name.
@@ -452,7 +442,6 @@ impl<R, T: ColumnType> ColumnRef<R> for Column<R, T> {
             stored: T::Cell::STORED,
             kind: T::KIND,
             is_required: T::IS_REQUIRED,
-            window_micros: self.window_micros,
         })
     }
 }
@@ -541,7 +530,6 @@ pub(crate) fn entry<R, Q: Qualifier, T: ColumnType>(
             stored: T::Cell::STORED,
             kind: T::KIND,
             is_required: T::IS_REQUIRED,
-            window_micros: 0,
         }),
         Err(error) => Err(RowError::cell(Name { family: &family, qualifier: b"" }, error)),
     };

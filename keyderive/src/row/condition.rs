@@ -76,7 +76,7 @@ impl<R> Condition<R> {
         Test::Row.into()
     }
 
-    /// The filter passes at least one cell of the row.
+    /// The filter passes at least one cell of the row. It sees all stored cells, also those that a `ttl` hides.
     pub fn filter(filter: RowFilter) -> Self {
         Test::Filter(filter).into()
     }

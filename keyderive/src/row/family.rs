@@ -96,7 +96,12 @@ macro_rules! maps {
             const SCHEMA: &'static RowSchema = &RowSchema::__new(
                 stringify!($map),
                 "",
-                &[FieldSchema::Map { family: "", stored: V::TYPE, kind: ColumnKind::Value, window_micros: 0 }],
+                &[FieldSchema::Map {
+                    family: "",
+                    key: Q::KEY,
+                    stored: V::TYPE,
+                    kind: ColumnKind::Value,
+                }],
                 &[],
             );
 

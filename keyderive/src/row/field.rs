@@ -5,6 +5,8 @@
 
 #![expect(clippy::missing_errors_doc, reason = "generated code calls these functions")]
 
+use std::time::Duration;
+
 use super::aggregate::{self, Aggregate};
 use super::encode::RowWriter;
 use super::raw::CellSlice;
@@ -62,12 +64,26 @@ pub fn aggregate<A: Aggregate>(cells: CellSlice<'_>, family: &str, qualifier: &[
     aggregate::read(cells).map_err(|error| RowError::cell(Name { family, qualifier }, error))
 }
 
-/// The aggregates of windows of time.
+/// The aggregates of windows of time, which are `window_micros` wide.
+///
+/// # Errors
+/// If a cell is not at the start of a window: a program with windows of another width has added to it.
 pub fn aggregates<A: Aggregate>(
     cells: CellSlice<'_>,
     family: &str,
     qualifier: &[u8],
+    window_micros: i64,
 ) -> Result<Versions<A>, RowError> {
+    let starts_window = |at: i64| at != 0 && (window_micros == 0 || at % window_micros == 0);
+    if let Some(cell) = cells.iter().find(|cell| !starts_window(cell.timestamp_micros())) {
+        let error = CellError::malformed(format_args!(
+            "has an aggregate of the time {}, in microseconds since the epoch, at which no window of {:?} begins: a program whose \
+             row type differs has added to it",
+            cell.timestamp_micros(),
+            Duration::from_micros(window_micros.unsigned_abs()),
+        ));
+        return Err(RowError::cell(Name { family, qualifier }, error));
+    }
     versions(cells, aggregate::decode, family, qualifier)
 }
 

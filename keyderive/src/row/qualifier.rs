@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use super::{Cell, CellError};
+use super::{Cell, CellError, CellType};
 
 /// A key of a map that is a column family: the name of a column.
 ///
@@ -19,6 +19,8 @@ use super::{Cell, CellError};
 pub trait Qualifier: Ord + Sized {
     /// What [`MapFamily::at`](super::MapFamily::at) takes.
     type Borrowed: ?Sized;
+    /// How the names are stored.
+    const KEY: CellType;
 
     /// The stored name.
     ///
@@ -40,6 +42,7 @@ macro_rules! borrowing {
     ($($type:ty, $borrowed:ty;)*) => {$(
         impl Qualifier for $type {
             type Borrowed = $borrowed;
+            const KEY: CellType = <Self as Cell>::TYPE;
 
             fn to_qualifier(key: &$borrowed) -> Result<Bytes, CellError> {
                 Ok(Bytes::copy_from_slice(key.as_ref()))
@@ -69,6 +72,7 @@ macro_rules! as_cells {
     ($($type:ty)*) => {$(
         impl Qualifier for $type {
             type Borrowed = Self;
+            const KEY: CellType = <Self as Cell>::TYPE;
 
             fn to_qualifier(key: &Self) -> Result<Bytes, CellError> {
                 key.to_stored().map(Bytes::from)
@@ -89,6 +93,7 @@ as_cells! { char std::net::IpAddr std::net::Ipv4Addr std::net::Ipv6Addr }
 
 impl<const N: usize> Qualifier for [u8; N] {
     type Borrowed = Self;
+    const KEY: CellType = <Self as Cell>::TYPE;
 
     fn to_qualifier(key: &Self) -> Result<Bytes, CellError> {
         Ok(Bytes::copy_from_slice(key))

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 pub use self::changes::{SchemaChange, SchemaChanges, SchemaError};
 
-use super::{CellType, RowFilter};
+use super::{CellType, Name, RowFilter};
 
 /// The families and columns of a row type.
 ///
@@ -73,6 +73,16 @@ impl RowSchema {
         self.fields.iter().flat_map(|field| field.columns().iter().map(|column| (field.family(), column)))
     }
 
+    /// The width of the windows in which a column has aggregates, in microseconds; 0 if it has none.
+    pub(crate) fn window_micros(&self, Name { family, qualifier }: Name<'_>) -> i64 {
+        let mut of_family = self.fields.iter().filter(|field| field.family() == family);
+        let window = of_family.find_map(|field| {
+            let mut columns = field.columns().iter();
+            columns.find(|column| column.name.as_bytes() == qualifier).map(|column| column.window_micros)
+        });
+        window.unwrap_or_default()
+    }
+
     /// The columns of a family without which no row can be read.
     pub(crate) fn required_columns(&self, family: &str) -> impl Iterator<Item = &'static str> {
         let fields = self.fields.iter().filter(move |field| field.family() == family);
@@ -85,11 +95,11 @@ impl RowSchema {
         self.fields.iter().filter(|field| matches!(field, FieldSchema::Map { .. })).map(FieldSchema::family)
     }
 
-    /// The family of this name, if it is a map, with what its columns are.
-    pub(crate) fn map_of(&self, name: &str) -> Option<(&'static str, CellType, ColumnKind)> {
+    /// The family of this name, if it is a map, with how its keys and values are stored, and what its columns are.
+    pub(crate) fn map_of(&self, name: &str) -> Option<(&'static str, CellType, CellType, ColumnKind)> {
         self.fields.iter().find_map(|field| match field {
-            FieldSchema::Map { family, stored, kind, .. } if *family == name => {
-                Some((*family, *stored, *kind))
+            FieldSchema::Map { family, key, stored, kind, .. } if *family == name => {
+                Some((*family, *key, *stored, *kind))
             }
             _ => None,
         })
@@ -184,7 +194,7 @@ pub enum FieldSchema {
     /// A family with the columns of a struct.
     Struct { family: &'static str, columns: &'static [ColumnSchema], is_optional: bool },
     /// A family with any column of one type.
-    Map { family: &'static str, stored: CellType, kind: ColumnKind, window_micros: i64 },
+    Map { family: &'static str, key: CellType, stored: CellType, kind: ColumnKind },
 }
 
 impl FieldSchema {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use bytes::Bytes;
 
@@ -77,13 +78,21 @@ impl fmt::Display for Value {
     }
 }
 
-impl CellValue<Any> for Value {
-    fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
-        let fits = match (self, stored) {
+impl Value {
+    /// Whether it is a value that a column stored so can hold.
+    fn fits(&self, stored: CellType) -> bool {
+        match (self, stored) {
             (Self::Integer(value), CellType::Integer { min, max }) => (min..=max).contains(value),
+            (Self::Integer(value), CellType::NonZero { min, max }) => {
+                *value != 0 && (min..=max).contains(value)
+            }
             (Self::Integer(value), CellType::Code(codes)) => codes.contains(value),
-            (Self::Integer(_), CellType::UnixTime(_))
-            | (Self::Bool(_), CellType::Bool)
+            (Self::Integer(value), CellType::UnixTime(unit)) => {
+                // From the year 0000 to 9999, which all crates of times have.
+                let seconds = (i128::from(*value) * unit.nanos()).div_euclid(1_000_000_000);
+                (-62_167_219_200..253_402_300_800).contains(&seconds)
+            }
+            (Self::Bool(_), CellType::Bool)
             | (Self::F32(_), CellType::F32)
             | (Self::F64(_), CellType::F64)
             | (Self::Text(_), CellType::Text)
@@ -91,18 +100,24 @@ impl CellValue<Any> for Value {
             (Self::Text(text), CellType::Char) => text.chars().count() == 1,
             (Self::Text(text), CellType::Enum(names)) => names.contains(&&**text),
             (Self::Text(text), CellType::Json) => serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok(),
-            (Self::Text(text), CellType::IpAddress) => {
-                <std::net::IpAddr as Cell>::decode(text.as_bytes()).is_ok()
-            }
-            // Whether the text is one of these is known to the crate of the field's type alone.
-            (Self::Text(_), CellType::Uuid | CellType::Time | CellType::Date) => true,
+            (Self::Text(text), CellType::IpAddress) => is_address::<IpAddr>(text),
+            (Self::Text(text), CellType::Ipv4Address) => is_address::<Ipv4Addr>(text),
+            (Self::Text(text), CellType::Ipv6Address) => is_address::<Ipv6Addr>(text),
+            (Self::Text(text), CellType::Uuid) => is_uuid(text.as_bytes()),
+            (Self::Text(text), CellType::Date) => is_date(text.as_bytes()),
+            (Self::Text(text), CellType::Time) => is_time(text.as_bytes()),
             (Self::Bytes(bytes), CellType::Array(length)) => bytes.len() == length,
             (Self::Bytes(bytes), CellType::Unit) => bytes.is_empty(),
             _ => false,
-        };
-        if !fits {
+        }
+    }
+}
+
+impl CellValue<Any> for Value {
+    fn encode_value(&self, stored: CellType, out: &mut CellWriter<'_>) -> Result<(), CellError> {
+        if !self.fits(stored) {
             return Err(CellError::unsupported(format_args!(
-                "holds {stored}, and the value is {self}; convert it"
+                "holds {stored}, which the value, {self}, is not; convert it"
             )));
         }
         match self {
@@ -114,6 +129,65 @@ impl CellValue<Any> for Value {
             Self::Bytes(value) => value.encode(out),
         }
     }
+}
+
+fn is_address<A: Cell>(text: &str) -> bool {
+    A::decode(text.as_bytes()).is_ok()
+}
+
+/// Whether the text is a UUID as it is stored: hyphenated, in lower case.
+fn is_uuid(text: &[u8]) -> bool {
+    let is_at = |(at, byte): (usize, &u8)| match at {
+        8 | 13 | 18 | 23 => *byte == b'-',
+        _ => byte.is_ascii_digit() || (b'a'..=b'f').contains(byte),
+    };
+    text.len() == 36 && text.iter().enumerate().all(is_at)
+}
+
+fn number(digits: &[u8]) -> Option<u32> {
+    let is_number = digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0')))
+}
+
+/// Whether the text is a date of the calendar, as `2015-03-16`.
+fn is_date(text: &[u8]) -> bool {
+    let [y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1] = *text else { return false };
+    let (Some(year), Some(month), Some(day)) =
+        (number(&[y0, y1, y2, y3]), number(&[m0, m1]), number(&[d0, d1]))
+    else {
+        return false;
+    };
+    let days = match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        1..=12 => 31,
+        _ => 0,
+    };
+    (1..=days).contains(&day)
+}
+
+/// Whether the text is a time in UTC, as the crates of times write it: `2015-03-16T19:53:32.156Z`, or with `+00:00`.
+fn is_time(text: &[u8]) -> bool {
+    let Some((date, rest)) = text.split_at_checked(10) else { return false };
+    let Some((clock, rest)) = rest.split_at_checked(9) else { return false };
+    let [b'T', h0, h1, b':', m0, m1, b':', s0, s1] = *clock else { return false };
+    let below = |digits: [u8; 2], end| number(&digits).is_some_and(|number| number < end);
+    let zone = match rest.strip_prefix(b".") {
+        None => rest,
+        Some(fraction) => {
+            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if !(1..=9).contains(&digits) {
+                return false;
+            }
+            &fraction[digits..]
+        }
+    };
+    is_date(date)
+        && below([h0, h1], 24)
+        && below([m0, m1], 60)
+        && below([s0, s1], 60)
+        && matches!(zone, b"Z" | b"+00:00")
 }
 
 impl RowSchema {
@@ -135,19 +209,29 @@ impl RowSchema {
                 stored: column.stored(),
                 kind: column.kind(),
                 is_required: column.is_required(),
-                window_micros: 0,
             })));
         }
         match self.map_of(family) {
-            Some((family, stored, kind)) => Ok(Entry::new(Ok(Place {
-                family: Cow::Borrowed(family),
-                qualifier: Bytes::copy_from_slice(name.as_bytes()),
-                aliases: &[],
-                stored,
-                kind,
-                is_required: false,
-                window_micros: 0,
-            }))),
+            Some((family, key, stored, kind)) => {
+                // A name that no key of the map has would make the row unreadable.
+                let is_binary = matches!(key, CellType::Bytes | CellType::Array(_));
+                let key_value = match is_binary {
+                    true => Value::Bytes(Bytes::copy_from_slice(name.as_bytes())),
+                    false => Value::Text(name.to_owned()),
+                };
+                if !key_value.fits(key) {
+                    let text = format_args!("is named by text that is not {key}, as the keys of the map are");
+                    return Err(RowError::cell(column, CellError::unsupported(text)));
+                }
+                Ok(Entry::new(Ok(Place {
+                    family: Cow::Borrowed(family),
+                    qualifier: Bytes::copy_from_slice(name.as_bytes()),
+                    aliases: &[],
+                    stored,
+                    kind,
+                    is_required: false,
+                })))
+            }
             None => Err(RowError::cell(column, self.no_column(family, name))),
         }
     }

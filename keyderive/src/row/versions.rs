@@ -89,7 +89,8 @@ impl<T> Timestamped<T> {
 ///
 /// A row type with such a field reads every version of all its columns. The garbage collection rule of the family decides
 /// how many exist: [`Table::create`](crate::Table::create) declares a rule that deletes none for a family with such fields.
-/// It rejects one that keeps a single version, as [`Table::verify`](crate::Table::verify) does.
+/// It rejects one that keeps a single version, as [`Table::verify`](crate::Table::verify) does. With `max_versions = 3`, the
+/// server keeps the newest three of what is written, whether it is written at once or one by one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Versions<T>(Vec<Timestamped<T>>);
 

@@ -63,6 +63,7 @@ impl<K: TableKey, R> Table<K, R> {
             families: self.families(),
             declared_rules: self.ruled_families(),
             versioned: self.versioned_families(),
+            at_zero: self.aggregates_at_zero(),
             splits: Vec::new(),
             has_schema: true,
             has_marker: false,
@@ -216,6 +217,15 @@ impl<K: TableKey, R> Table<K, R> {
         self.family_names().filter(|name| self.has_versions(name)).map(str::to_owned).collect()
     }
 
+    /// The families with aggregates without windows, whose cells are at time 0.
+    pub(super) fn aggregates_at_zero(&self) -> Vec<String> {
+        let families = self.family_names().filter(|name| {
+            let aggregate = self.schema_of(name, |family| self.schema.aggregate(family));
+            aggregate.is_some_and(|kind| !kind.reads_versions())
+        });
+        families.map(str::to_owned).collect()
+    }
+
     /// The families whose rules the row type declares.
     pub(super) fn ruled_families(&self) -> Vec<String> {
         self.family_names().filter(|name| self.schema.rule(name).is_some()).map(str::to_owned).collect()
@@ -285,6 +295,7 @@ pub struct CreateTable<K> {
     declared_rules: Vec<String>,
     /// The families whose columns are read in every version.
     versioned: Vec<String>,
+    at_zero: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,
     has_marker: bool,
@@ -307,7 +318,15 @@ impl<K: TableKey> CreateTable<K> {
     fn with_family(mut self, family: Family) -> Self {
         self.declared_rules.push(family.name().to_owned());
         match self.families.iter_mut().find(|known| known.name() == family.name()) {
-            Some(known) => *known = family,
+            // `family` gives a family of aggregates another rule.
+            Some(known) => {
+                *known = match (known.aggregates(), family.aggregates()) {
+                    (Some(aggregate), None) => {
+                        Family::aggregate(family.name(), aggregate, family.gc_rule().clone())
+                    }
+                    _ => family,
+                };
+            }
             None => self.families.push(family),
         }
         self
@@ -454,6 +473,7 @@ impl<K: TableKey> CreateTable<K> {
             families: self.families.clone(),
             declared_rules,
             versioned: self.versioned.clone(),
+            at_zero: self.at_zero.clone(),
             schema: self.schema(),
             marker: self.has_marker,
         }
@@ -498,6 +518,14 @@ impl<K: TableKey> CreateTable<K> {
                 &self.name,
                 verify::loses_versions(family.name(), family.gc_rule()),
             ));
+        }
+        let loses = |family: &&Family| {
+            verify::loses_aggregates(family.gc_rule())
+                && self.at_zero.iter().any(|name| name == family.name())
+        };
+        if let Some(family) = self.families.iter().find(loses) {
+            let text = verify::removes_aggregates(family.name(), family.gc_rule());
+            return Err(Error::definition(&self.name, text));
         }
         if self.has_marker {
             marker::check::<K>(&self.name)?;
@@ -561,6 +589,7 @@ impl<K> Clone for CreateTable<K> {
             families: self.families.clone(),
             declared_rules: self.declared_rules.clone(),
             versioned: self.versioned.clone(),
+            at_zero: self.at_zero.clone(),
             splits: self.splits.clone(),
             has_schema: self.has_schema,
             has_marker: self.has_marker,

@@ -10,11 +10,12 @@ use std::marker::PhantomData;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use super::{Table, marker};
 use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo, TableSchema};
 use crate::key::{Schema, TableKey};
-use crate::row::RowFilter;
+use crate::row::{RowFilter, now_micros};
 
 /// The prefix of the names of voucher families.
 const PREFIX: &str = "keyderive.";
@@ -63,6 +64,8 @@ pub(super) struct Expected {
     pub(super) declared_rules: Vec<String>,
     /// The families whose columns are read in every version.
     pub(super) versioned: Vec<String>,
+    /// The families with aggregates without windows.
+    pub(super) at_zero: Vec<String>,
     pub(super) schema: Option<TableSchema>,
     /// Whether the table must have a marker.
     pub(super) marker: bool,
@@ -175,6 +178,7 @@ impl<K: TableKey, R> Table<K, R> {
             families: self.families(),
             declared_rules: self.ruled_families(),
             versioned: self.versioned_families(),
+            at_zero: self.aggregates_at_zero(),
             schema: K::row_key_schema().ok().map(|schema| (&schema).into()),
             marker: false,
         };
@@ -321,7 +325,8 @@ impl<K: TableKey, R> Table<K, R> {
         let families = self.families();
         check_families(info, &families)?;
         check_cell_types(info, &families)?;
-        check_versions(info, &self.versioned_families())
+        check_versions(info, &self.versioned_families())?;
+        check_aggregates(info, &self.aggregates_at_zero())
     }
 }
 
@@ -378,6 +383,7 @@ pub(super) async fn compare<K: TableKey>(
     check_families(info, &expected.families)?;
     check_cell_types(info, &expected.families)?;
     check_versions(info, &expected.versioned)?;
+    check_aggregates(info, &expected.at_zero)?;
     let is_declared = |family: &&Family| expected.declared_rules.iter().any(|name| name == family.name());
     expected.families.iter().filter(is_declared).try_for_each(|family| check_rule(info, family))?;
     let row_key_schema = check_schema::<K>(info, expected.schema.as_ref())?;
@@ -453,12 +459,43 @@ pub(super) fn loses_versions(family: &str, found: &GcRule) -> String {
     )
 }
 
+/// Fails for a family of aggregates at time 0 whose rule removes cells by their age.
+fn check_aggregates(info: &TableInfo, at_zero: &[String]) -> Result<(), Error> {
+    let loses = |family: &&Family| loses_aggregates(family.gc_rule());
+    match at_zero.iter().find_map(|name| info.family(name).filter(loses)) {
+        None => Ok(()),
+        Some(family) => Err(Error::mismatch(
+            info.name(),
+            format!("{}, with `modify_families`", removes_aggregates(family.name(), family.gc_rule())),
+        )),
+    }
+}
+
+/// Whether a rule removes what is added to an aggregate without windows, whose time is 0.
+pub(super) fn loses_aggregates(rule: &GcRule) -> bool {
+    rule.removes_newest(Duration::from_micros(now_micros().unsigned_abs()))
+}
+
+/// Why a rule does not fit a family of aggregates without windows.
+pub(super) fn removes_aggregates(family: &str, found: &GcRule) -> String {
+    format!(
+        "the row type has an aggregate without windows in the column family `{family}`, at time 0, which the garbage collection rule \
+         of the family removes: found `{found}`; use `Versions<…>` with `window`, or give the family the rule `GcRule::never()`"
+    )
+}
+
 /// Fails for a family whose cells have another type.
 fn check_cell_types(info: &TableInfo, families: &[Family]) -> Result<(), Error> {
     for family in families {
         let Some(found) = info.family(family.name()) else { continue };
-        if found.cells() != family.cells() {
-            return Err(differs(info, family, "the type of the cells", &family.cells(), &found.cells()));
+        let (expected, cells) = (family.cells(), found.cells());
+        if cells != expected {
+            let text = format!(
+                "the column family `{}` is of another type: expected `{expected}`, found `{cells}`; a family keeps its type, so name \
+                 another one in the row type",
+                family.name()
+            );
+            return Err(Error::mismatch(info.name(), text));
         }
     }
     Ok(())

@@ -22,8 +22,8 @@ use crate::plan::{IntoPlan, Plan};
 use crate::row::{
     self, Addable, AddableAt, Appendable, CellError, CellType, CellValue, CellWriter, Clearable, ColumnKind,
     ColumnRef, ColumnType, Condition, Countable, FamilyRef, History, Mutation, MutationList, Name, Place,
-    RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowWriter, SERVER_TIME, Settable, SettableAt, Sink,
-    check_kind, check_timestamp,
+    RawRow, ReadModifyWrite, Row, RowError, RowFilter, RowSchema, RowWriter, SERVER_TIME, Settable,
+    SettableAt, Sink, check_kind, check_timestamp,
 };
 
 /// How many rows a request deletes.
@@ -105,7 +105,8 @@ impl<K: TableKey, R> Table<K, R> {
 
     /// Sets what is present in `row`, in one atomic request, and leaves the rest of the stored row as it is.
     ///
-    /// The changes apply together, and later reads return the new value of each changed column. A missing row is
+    /// The changes apply together. Later reads return the new value of each changed column, except that a
+    /// [`Timestamped`](crate::row::Timestamped) value which is older than the stored one stays hidden by it. A missing row is
     /// created with these columns alone.
     ///
     /// ```
@@ -897,7 +898,8 @@ impl<K: TableKey, R> Update<K, R> {
 
     /// Adds a version with a time of its own, in microseconds since the epoch, to a column that keeps its versions.
     ///
-    /// Bigtable stores whole milliseconds from 0 on. A version of the same time is replaced.
+    /// Bigtable stores whole milliseconds from 0 on. A version of the same time is replaced. A family with `max_versions` keeps the
+    /// newest versions, so that an older one may be removed at once.
     pub fn add_version<C: ColumnRef<R>, V>(self, column: C, timestamp_micros: i64, value: V) -> Self
     where
         C::Type: History,
@@ -987,7 +989,8 @@ impl<K: TableKey, R> Update<K, R> {
     }
 
     fn added<C: ColumnRef<R>>(mut self, column: C, timestamp_micros: i64, amount: i64) -> Self {
-        match column.place().and_then(|place| addition(&place, timestamp_micros, amount)) {
+        let window = |place: &Place| self.table.schema.window_micros(place.name());
+        match column.place().and_then(|place| addition(&place, window(&place), timestamp_micros, amount)) {
             Ok(mutation) => self.mutations.push(mutation),
             Err(error) => self.note(Err(error)),
         }
@@ -1111,27 +1114,39 @@ fn check_has_no_former(place: &Place) -> Result<(), RowError> {
     check_kind(place, |_| place.former().next().is_none(), text)
 }
 
+/// Rejects a change of what the server finds in a column, where the value may have expired.
+fn check_has_no_ttl(place: &Place, schema: &RowSchema) -> Result<(), RowError> {
+    let text = "is in a family with `ttl`, and the server would go on from an expired value that reads hide; count with \
+                `Versions<Sum>` and `window`, or `set` it";
+    check_kind(place, |_| schema.rule(&place.family).is_none_or(|rule| rule.ttl.is_none()), text)
+}
+
 fn delete_former(place: &Place, sink: &mut dyn Sink) {
     for Name { family, qualifier } in place.former() {
         sink.delete_column(family, qualifier);
     }
 }
 
-fn addition(place: &Place, timestamp_micros: i64, amount: i64) -> Result<Mutation, RowError> {
+fn addition(
+    place: &Place,
+    window_micros: i64,
+    timestamp_micros: i64,
+    amount: i64,
+) -> Result<Mutation, RowError> {
     check_kind(
         place,
         ColumnKind::is_aggregate,
         "is no aggregate; `increment` a counter, `set` another column",
     )?;
     // An aggregate without windows is at time 0.
-    let start = match place.window_micros {
+    let start = match window_micros {
         0 => timestamp_micros,
         window => timestamp_micros.div_euclid(window).saturating_mul(window),
     };
     check_timestamp(start).map_err(|error| RowError::cell(place.name(), error))?;
-    if start == 0 && place.window_micros != 0 {
+    if start == 0 && place.kind.reads_versions() {
         let error = CellError::unsupported(
-            "is added to in the window of the beginning of 1970, whose time stands for an aggregate without windows; give the time \
+            "has an aggregate for each window of time, and time 0 is that of an aggregate without windows; call `add_at` with the time \
              in microseconds since the epoch",
         );
         return Err(RowError::cell(place.name(), error));
@@ -1193,6 +1208,7 @@ impl<K: TableKey, R> Modify<K, R> {
     where
         C::Type: Countable,
     {
+        let schema = self.table.schema;
         self.with(column, |place| {
             let is_integer = matches!(place.stored, CellType::Integer { min: i64::MIN, max: i64::MAX });
             let is_counter = |kind| {
@@ -1200,6 +1216,7 @@ impl<K: TableKey, R> Modify<K, R> {
             };
             check_kind(&place, is_counter, "is no counter; `set` it, or `add` to an aggregate")?;
             check_has_no_former(&place)?;
+            check_has_no_ttl(&place, schema)?;
             Ok(ReadModifyWrite::increment(place.family, place.qualifier, amount))
         })
     }
@@ -1209,12 +1226,14 @@ impl<K: TableKey, R> Modify<K, R> {
     where
         C::Type: Appendable,
     {
+        let schema = self.table.schema;
         self.with(column, |place| {
             let is_text = |kind: ColumnKind| {
                 kind == ColumnKind::Value && matches!(place.stored, CellType::Text | CellType::Bytes)
             };
             check_kind(&place, is_text, "is neither text nor bytes; `set` it")?;
             check_has_no_former(&place)?;
+            check_has_no_ttl(&place, schema)?;
             Ok(ReadModifyWrite::append(place.family, place.qualifier, value))
         })
     }

@@ -239,14 +239,11 @@ impl Mutations {
     /// [`write`](Self::write).
     pub(crate) fn push_change(&mut self, mutation: &Mutation) {
         self.append(mutation);
-        // An aggregate without windows is at time 0.
         match &mutation.0 {
             Change::SetCell { family, qualifier, timestamp_micros, .. }
+            | Change::AddToCell { family, qualifier, timestamp_micros, .. }
                 if *timestamp_micros != SERVER_TIME =>
             {
-                self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
-            }
-            Change::AddToCell { family, qualifier, timestamp_micros, .. } if *timestamp_micros != 0 => {
                 self.note_explicit_timestamp(family, qualifier, *timestamp_micros);
             }
             _ => {}

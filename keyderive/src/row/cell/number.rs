@@ -35,7 +35,7 @@ macro_rules! integers {
         impl Cell for $non_zero {
             type Owned = Self;
             type Decoded<'r> = Self;
-            const TYPE: CellType = $type::TYPE;
+            const TYPE: CellType = CellType::NonZero { min: $type::MIN as i64, max: $max as i64 };
 
             #[inline]
             fn encode(&self, out: &mut CellWriter<'_>) -> Result<(), CellError> {

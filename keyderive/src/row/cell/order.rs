@@ -63,9 +63,11 @@ impl StoredOrder {
     /// The order of values that are stored as this.
     pub(crate) fn of(stored: CellType) -> Self {
         match stored {
-            CellType::Integer { .. } | CellType::Bool | CellType::Code(_) | CellType::UnixTime(_) => {
-                Self::Integer
-            }
+            CellType::Integer { .. }
+            | CellType::NonZero { .. }
+            | CellType::Bool
+            | CellType::Code(_)
+            | CellType::UnixTime(_) => Self::Integer,
             CellType::F32 => Self::F32,
             CellType::F64 => Self::F64,
             _ => Self::Bytes,

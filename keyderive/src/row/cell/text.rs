@@ -93,8 +93,8 @@ macro_rules! displayed {
 
 displayed! {
     IpAddr, IpAddress, "an address is stored as text, such as `127.0.0.1` or `::1`";
-    Ipv4Addr, IpAddress, "an address is stored as text, such as `127.0.0.1`";
-    Ipv6Addr, IpAddress, "an address is stored as text, such as `::1`";
+    Ipv4Addr, Ipv4Address, "an address is stored as text, such as `127.0.0.1`";
+    Ipv6Addr, Ipv6Address, "an address is stored as text, such as `::1`";
 }
 
 #[cfg(feature = "uuid")]

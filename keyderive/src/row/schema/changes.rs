@@ -84,9 +84,9 @@ impl RowSchema {
             Some(format!(
                 "the column `{family}:{}` is stored as {} by `{}`, and as {} by `{}`; give both fields the same type",
                 column.name.as_deref().or(stored.name.as_deref()).unwrap_or("…"),
-                stored.stored,
+                stored.shown(),
                 self.name,
-                column.stored,
+                column.shown(),
                 other.name,
             ))
         })
@@ -176,6 +176,9 @@ struct KeptColumn {
     name: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     aliases: Vec<String>,
+    /// The names of the columns of a map.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    key: Option<StoredType>,
     stored: StoredType,
     kind: KeptKind,
     /// Whether a row without it is not read.
@@ -230,20 +233,22 @@ impl KeptSchema {
                 family: field.family().to_owned(),
                 name: Some(column.name.to_owned()),
                 aliases: aliases(field, column),
+                key: None,
                 stored: column.stored.into(),
                 kind: column.kind.into(),
                 required: column.is_required && !is_optional,
                 window_micros: column.window_micros,
             });
             let map = match field {
-                FieldSchema::Map { family, stored, kind, window_micros } => Some(KeptColumn {
+                FieldSchema::Map { family, key, stored, kind } => Some(KeptColumn {
                     family: (*family).to_owned(),
                     name: None,
                     aliases: Vec::new(),
+                    key: Some((*key).into()),
                     stored: (*stored).into(),
                     kind: (*kind).into(),
                     required: false,
-                    window_micros: *window_micros,
+                    window_micros: 0,
                 }),
                 FieldSchema::Column { .. } | FieldSchema::Struct { .. } => None,
             };
@@ -265,6 +270,15 @@ impl KeptSchema {
             }
         }
         for new in added {
+            let of_other_shape = old.columns.iter().filter(|old| old.is_in_map_of(new));
+            if let Some(change) = of_other_shape
+                .filter_map(|old| new.change_of_shape(old))
+                .min_by_key(|change| change.is_compatible)
+            {
+                dropped.retain(|old| !old.is_in_map_of(new));
+                changes.push(change);
+                continue;
+            }
             let is_renamed = |old: &&KeptColumn| old.stored == new.stored && old.kind == new.kind;
             let renamed = dropped.iter().position(is_renamed).filter(|_| dropped.len() == 1);
             let renamed = renamed.map(|at| dropped.remove(at));
@@ -291,23 +305,66 @@ impl KeptColumn {
         self.kind.aggregate() == other.kind.aggregate()
             && self.window_micros == other.window_micros
             && self.stored.reads(&other.stored)
+            && self.reads_names_of(other)
+    }
+
+    /// Whether a map reads the names of another one, or of a column that the other type names.
+    fn reads_names_of(&self, other: &Self) -> bool {
+        match (&self.key, &other.key) {
+            (Some(key), Some(other)) => key.reads(other),
+            (Some(StoredType::Text | StoredType::Bytes), None) => true,
+            (Some(StoredType::Enum(names)), None) => {
+                other.name.as_ref().is_some_and(|name| names.contains(name))
+            }
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
+    }
+
+    /// Whether one of the two is a map with the family of the other, so that both have a column in common.
+    fn is_in_map_of(&self, other: &Self) -> bool {
+        self.family == other.family && self.name.is_none() != other.name.is_none()
+    }
+
+    /// What the column holds, for a text that compares two.
+    fn shown(&self) -> String {
+        let value = match self.kind.aggregate() {
+            Some(kind) if self.window_micros == 0 => format!("{kind:?}").to_lowercase(),
+            Some(kind) => {
+                let window = Duration::from_micros(self.window_micros.unsigned_abs());
+                format!("{kind:?} in windows of {window:?}").to_lowercase()
+            }
+            None => self.stored.to_string(),
+        };
+        match &self.key {
+            Some(key) if *key != StoredType::Text => format!("{value}, named by {key},"),
+            _ => value,
+        }
+    }
+
+    /// The change if a map became columns, or the reverse, and one does not read all values of the other.
+    fn change_of_shape(&self, old: &Self) -> Option<SchemaChange> {
+        let (place, former) = (self.place(), old.place());
+        let is_compatible = self.reads(old);
+        if is_compatible && old.reads(self) {
+            return None;
+        }
+        let effect = match is_compatible {
+            true => "older programs cannot read all new values",
+            false => "older values are not read so; give the map another family, and copy the values",
+        };
+        let (was, is) = (old.shown(), self.shown());
+        let text = format!("`{former}` was {was} and `{place}` is {is}; {effect}");
+        Some(SchemaChange { text, is_compatible, breaks_older_programs: true })
     }
 
     fn change_from(&self, old: &Self) -> Option<SchemaChange> {
         let (place, former) = (self.place(), old.place());
         let (is_compatible, breaks_older_programs, text) = if !self.reads(old) {
-            let sides = |column: &Self| match column.kind.aggregate() {
-                Some(kind) if column.window_micros == 0 => format!("{kind:?}").to_lowercase(),
-                Some(kind) => {
-                    let window = Duration::from_micros(column.window_micros.unsigned_abs());
-                    format!("{kind:?} in windows of {window:?}").to_lowercase()
-                }
-                None => column.stored.to_string(),
-            };
             let text = format!(
                 "`{place}` was {} and is {}, and older values are not read so; add a column of another name, and copy the values",
-                sides(old),
-                sides(self)
+                old.shown(),
+                self.shown()
             );
             (false, true, text)
         } else if self.required && !old.required {
@@ -321,7 +378,8 @@ impl KeptColumn {
         } else if !old.reads(self) {
             let text = format!(
                 "`{place}` was {} and is {}; older programs cannot read all new values",
-                old.stored, self.stored
+                old.shown(),
+                self.shown()
             );
             (true, true, text)
         } else if old.required && !self.required {

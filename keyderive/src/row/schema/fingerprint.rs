@@ -66,8 +66,13 @@ const fn field(hash: Fnv, field: &FieldSchema) -> Fnv {
             }
             hash
         }
-        FieldSchema::Map { family, stored: of, kind: is, window_micros } => {
-            windows(kind(stored(hash.text("map").text(family), of), *is), *window_micros)
+        FieldSchema::Map { family, key, stored: of, kind: is } => {
+            let hash = hash.text("map").text(family);
+            let hash = match key {
+                CellType::Text => hash,
+                key => stored(hash.text("key"), key),
+            };
+            kind(stored(hash, of), *is)
         }
     }
 }
@@ -124,6 +129,9 @@ const fn stored(hash: Fnv, stored: &CellType) -> Fnv {
         CellType::Integer { min, max } => {
             hash.text("integer").number(min.cast_unsigned()).number(max.cast_unsigned())
         }
+        CellType::NonZero { min, max } => {
+            hash.text("nonzero").number(min.cast_unsigned()).number(max.cast_unsigned())
+        }
         CellType::Bool => hash.text("bool"),
         CellType::Code(codes) => {
             let (mut hash, mut at) = (hash.text("code"), 0);
@@ -143,6 +151,8 @@ const fn stored(hash: Fnv, stored: &CellType) -> Fnv {
         CellType::Unit => hash.text("unit"),
         CellType::Uuid => hash.text("uuid"),
         CellType::IpAddress => hash.text("ip"),
+        CellType::Ipv4Address => hash.text("ipv4"),
+        CellType::Ipv6Address => hash.text("ipv6"),
         CellType::Time => hash.text("time"),
         CellType::Date => hash.text("date"),
         CellType::Json => hash.text("json"),

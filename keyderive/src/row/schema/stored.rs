@@ -11,6 +11,7 @@ use super::super::CellType;
 #[serde(rename_all = "snake_case")]
 pub(super) enum StoredType {
     Integer { min: i64, max: i64 },
+    NonZero { min: i64, max: i64 },
     Bool,
     Code(Vec<i64>),
     F32,
@@ -23,6 +24,8 @@ pub(super) enum StoredType {
     Unit,
     Uuid,
     IpAddress,
+    Ipv4Address,
+    Ipv6Address,
     Time,
     Date,
     Json,
@@ -35,6 +38,7 @@ impl From<CellType> for StoredType {
     fn from(stored: CellType) -> Self {
         match stored {
             CellType::Integer { min, max } => Self::Integer { min, max },
+            CellType::NonZero { min, max } => Self::NonZero { min, max },
             CellType::Bool => Self::Bool,
             CellType::Code(codes) => Self::Code(codes.to_vec()),
             CellType::F32 => Self::F32,
@@ -47,6 +51,8 @@ impl From<CellType> for StoredType {
             CellType::Unit => Self::Unit,
             CellType::Uuid => Self::Uuid,
             CellType::IpAddress => Self::IpAddress,
+            CellType::Ipv4Address => Self::Ipv4Address,
+            CellType::Ipv6Address => Self::Ipv6Address,
             CellType::Time => Self::Time,
             CellType::Date => Self::Date,
             CellType::Json => Self::Json,
@@ -64,9 +70,12 @@ impl StoredType {
             return true;
         }
         match (self, other) {
-            (Self::Integer { min, max }, Self::Integer { min: least, max: greatest }) => {
-                min <= least && greatest <= max
-            }
+            (Self::Integer { min, max }, Self::Integer { min: least, max: greatest })
+            | (
+                Self::Integer { min, max } | Self::NonZero { min, max },
+                Self::NonZero { min: least, max: greatest },
+            ) => min <= least && greatest <= max,
+            (Self::IpAddress, Self::Ipv4Address | Self::Ipv6Address) => true,
             (Self::Integer { min, max }, Self::Bool) => *min <= 0 && *max >= 1,
             (Self::Integer { min, max }, Self::Code(codes)) => {
                 codes.iter().all(|code| (min..=max).contains(&code))
@@ -88,6 +97,8 @@ impl StoredType {
                 | Self::Enum(_)
                 | Self::Uuid
                 | Self::IpAddress
+                | Self::Ipv4Address
+                | Self::Ipv6Address
                 | Self::Time
                 | Self::Date
                 | Self::Json
@@ -104,6 +115,7 @@ impl fmt::Display for StoredType {
         };
         match self {
             Self::Integer { min, max } => write!(f, "an integer of {min} to {max}"),
+            Self::NonZero { min, max } => write!(f, "an integer of {min} to {max} without 0"),
             Self::Bool => f.write_str("a `bool`"),
             Self::Code(codes) => write!(f, "one of the codes {codes:?}"),
             Self::F32 => f.write_str("an `f32`"),
@@ -116,6 +128,8 @@ impl fmt::Display for StoredType {
             Self::Unit => f.write_str("a value without bytes"),
             Self::Uuid => f.write_str("a UUID"),
             Self::IpAddress => f.write_str("an IP address"),
+            Self::Ipv4Address => f.write_str("an IPv4 address"),
+            Self::Ipv6Address => f.write_str("an IPv6 address"),
             Self::Time => f.write_str("a time in RFC 3339"),
             Self::Date => f.write_str("a date"),
             Self::Json => f.write_str("JSON"),

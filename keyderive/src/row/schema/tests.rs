@@ -211,6 +211,70 @@ fn windows_of_another_width_are_another_column() {
 }
 
 #[test]
+fn a_struct_that_becomes_a_map_is_compared_with_it() {
+    #[derive(crate::Row)]
+    struct Counts {
+        visits: Option<i64>,
+    }
+    #[derive(crate::Row)]
+    struct Named {
+        #[row(family)]
+        p: Option<Counts>,
+    }
+    #[derive(crate::Row)]
+    struct Floats {
+        #[row(family)]
+        p: BTreeMap<String, f64>,
+    }
+    #[derive(crate::Row)]
+    struct Integers {
+        #[row(family)]
+        p: BTreeMap<String, i64>,
+    }
+    #[derive(crate::Row)]
+    struct ById {
+        #[row(family)]
+        p: BTreeMap<uuid::Uuid, i64>,
+    }
+    let incompatible = [
+        (Named::SCHEMA, Floats::SCHEMA),
+        (Floats::SCHEMA, Named::SCHEMA),
+        (Integers::SCHEMA, Floats::SCHEMA),
+        (Integers::SCHEMA, ById::SCHEMA),
+        (Named::SCHEMA, ById::SCHEMA),
+    ];
+    for (old, new) in incompatible {
+        let changes = new.changes_from(&old.to_json()).unwrap();
+        let broken = |change: &SchemaChange| !change.is_compatible() && change.breaks_older_programs();
+        assert!(changes.iter().any(broken), "{} to {}: {changes}", old.name(), new.name());
+        assert_ne!(old.fingerprint(), new.fingerprint());
+    }
+    for (old, new) in [(Named::SCHEMA, Integers::SCHEMA), (Integers::SCHEMA, Named::SCHEMA)] {
+        let changes = new.changes_from(&old.to_json()).unwrap();
+        assert!(changes.are_compatible(), "{changes}");
+    }
+}
+
+#[test]
+fn types_with_fewer_values_do_not_read_all() {
+    #[derive(crate::Row)]
+    struct Wide {
+        few: i64,
+        address: std::net::IpAddr,
+    }
+    #[derive(crate::Row)]
+    struct Narrow {
+        few: std::num::NonZeroI64,
+        address: std::net::Ipv4Addr,
+    }
+    let changes = Narrow::SCHEMA.changes_from(&Wide::SCHEMA.to_json()).unwrap();
+    assert_eq!(changes.iter().filter(|change| !change.is_compatible()).count(), 2, "{changes}");
+    let back = Wide::SCHEMA.changes_from(&Narrow::SCHEMA.to_json()).unwrap();
+    assert!(back.are_compatible() && back.iter().all(SchemaChange::breaks_older_programs), "{back}");
+    assert_ne!(Wide::SCHEMA.fingerprint(), Narrow::SCHEMA.fingerprint());
+}
+
+#[test]
 fn a_text_that_is_no_schema_is_an_error() {
     let error = old::Event::SCHEMA.changes_from("{").unwrap_err().to_string();
     assert!(

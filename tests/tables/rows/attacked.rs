@@ -1,0 +1,164 @@
+//! Calls that once returned success over wrong data: each is an error, or right.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use keyderive::client::FamilyChange;
+use keyderive::row::{Sum, Versions};
+use keyderive::{Client, GcRule, Row, Table};
+
+use super::{PageKey, key};
+use crate::servers::on_every_bigtable;
+
+on_every_bigtable! {
+    a_sum_is_not_added_to_where_its_family_removes_it
+    windows_of_another_width_are_not_read
+    text_that_cannot_be_read_back_is_not_written
+    an_expired_value_is_not_incremented
+    another_rule_keeps_the_type_of_a_family
+}
+
+const HOUR: i64 = 3_600_000_000;
+const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+async fn table<R: Row>(client: &Client) -> Table<PageKey, R> {
+    let table = client.table("attacked");
+    table.create_if_absent().await.unwrap();
+    table
+}
+
+async fn a_sum_is_not_added_to_where_its_family_removes_it(client: Client) {
+    #[derive(Row)]
+    struct Counted {
+        #[row(family = "sums")]
+        views: Sum,
+    }
+    let rows = table::<Counted>(&client).await;
+    rows.update(&key("/")).add(Counted::VIEWS, 5).await.unwrap();
+    rows.modify_families([FamilyChange::gc_rule("sums", GcRule::max_age(DAY))]).await.unwrap();
+    let expected = "the row type has an aggregate without windows in the column family `sums`, at time 0";
+    for program in [rows.clone(), client.table::<PageKey, Counted>("attacked")] {
+        let error = program.update(&key("/")).add(Counted::VIEWS, 7).await.unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+        let error = program.update_all([program.update(&key("/")).add(Counted::VIEWS, 7)]).await.unwrap_err();
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let error = rows.verify().await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");
+    let other = client.table::<PageKey, Counted>("other");
+    let error = other.create().family("sums", GcRule::max_age(DAY)).await.unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+}
+
+#[derive(Row)]
+struct Hourly {
+    #[row(family = "w", window = "1h")]
+    views: Versions<Sum>,
+}
+
+#[derive(Row)]
+struct Daily {
+    #[row(family = "w", window = "1d")]
+    views: Versions<Sum>,
+}
+
+async fn windows_of_another_width_are_not_read(client: Client) {
+    let (hourly, daily) = (table::<Hourly>(&client).await, client.table::<PageKey, Daily>("attacked"));
+    let midnight = 20_000 * 24 * HOUR;
+    hourly.update(&key("/")).add_at(Hourly::VIEWS, midnight + 15 * HOUR, 2).await.unwrap();
+    let expected = "at which no window of 86400s begins";
+    let error = daily.get(&key("/")).await.err().unwrap().to_string();
+    assert!(error.contains(expected), "{error}");
+    let error = daily.verify_rows().await.unwrap_err();
+    assert!(error.is_table_mismatch() && error.to_string().contains(expected), "{error}");
+    let error = hourly.update(&key("/")).add(Hourly::column("w:views").unwrap(), 1).await;
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("call `add_at` with the time"), "{error}");
+}
+
+async fn text_that_cannot_be_read_back_is_not_written(client: Client) {
+    #[derive(Row)]
+    struct Typed {
+        id: Option<uuid::Uuid>,
+        date: Option<chrono::NaiveDate>,
+        time: Option<chrono::DateTime<chrono::Utc>>,
+        #[row(ts(unit = "millis"))]
+        seen: Option<chrono::DateTime<chrono::Utc>>,
+        four: Option<std::net::Ipv4Addr>,
+        few: Option<std::num::NonZeroI8>,
+        #[row(family, name = "m")]
+        by_id: BTreeMap<uuid::Uuid, i64>,
+    }
+    let rows = table::<Typed>(&client).await;
+    let id = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+    let wrong = [
+        ("id", "hello"),
+        ("id", "67E55044-10b1-426f-9247-bb680e5fe0c8"),
+        ("id", "67e5504410b1426f9247bb680e5fe0c8"),
+        ("date", "2015-3-16"),
+        ("date", "+2015-03-16"),
+        ("date", "2015-02-29"),
+        ("time", "now"),
+        ("time", "2015-03-16T24:00:00Z"),
+        ("time", "2015-03-16T12:00:00+01:00"),
+        ("four", "::1"),
+    ];
+    for (column, text) in wrong {
+        let error = rows.update(&key("/")).set(Typed::column(column).unwrap(), text).await.unwrap_err();
+        assert!(error.to_string().contains("which the value, text, is not"), "{column} {text}: {error}");
+    }
+    for (column, number) in [("seen", i64::MAX), ("few", 0), ("few", 128)] {
+        let error = rows.update(&key("/")).set(Typed::column(column).unwrap(), number).await.unwrap_err();
+        assert!(error.to_string().contains("which the value, an integer, is not"), "{error}");
+    }
+    let error = Typed::column("m:x").unwrap_err();
+    assert!(error.to_string().contains("is named by text that is not a UUID"), "{error}");
+
+    let update = rows
+        .update(&key("/"))
+        .set(Typed::column("id").unwrap(), id)
+        .set(Typed::column("date").unwrap(), "2016-02-29");
+    let update = update
+        .set(Typed::column("time").unwrap(), "2015-03-16T19:53:32.156+00:00")
+        .set(Typed::column("few").unwrap(), -1_i64);
+    let update = update
+        .set(Typed::column("four").unwrap(), "127.0.0.1")
+        .set(Typed::column("seen").unwrap(), 1_426_535_612_156_i64);
+    update.set(Typed::column(&format!("m:{id}")).unwrap(), 1_i64).await.unwrap();
+    let row = rows.get(&key("/")).await.unwrap().unwrap();
+    assert_eq!(
+        (row.id.unwrap().to_string(), row.by_id.len(), row.few.unwrap().get()),
+        (id.to_owned(), 1, -1)
+    );
+    assert_eq!((row.time, row.date.unwrap().to_string()), (row.seen, "2016-02-29".into()));
+    assert!(row.four.unwrap().is_loopback());
+}
+
+async fn an_expired_value_is_not_incremented(client: Client) {
+    #[derive(Row)]
+    struct Short {
+        #[row(family, name = "m", ttl = "1h")]
+        counts: BTreeMap<String, i64>,
+        #[row(family = "t", ttl = "1h")]
+        log: Option<String>,
+    }
+    let rows = table::<Short>(&client).await;
+    let expected = "is in a family with `ttl`, and the server would go on from an expired value";
+    let error = rows.increment(&key("/"), Short::COUNTS.at("x"), 1).await.unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+    let error = rows.append(&key("/"), Short::LOG, "x").await.unwrap_err().to_string();
+    assert!(error.contains(expected), "{error}");
+    assert!(rows.get(&key("/")).await.unwrap().is_none_or(|row| row.counts.is_empty() && row.log.is_none()));
+}
+
+async fn another_rule_keeps_the_type_of_a_family(client: Client) {
+    #[derive(Row)]
+    struct Counted {
+        #[row(family = "sums")]
+        views: Sum,
+    }
+    let rows = client.table::<PageKey, Counted>("attacked");
+    rows.create().family("sums", GcRule::max_versions(2)).await.unwrap();
+    rows.update(&key("/")).add(Counted::VIEWS, 5).await.unwrap();
+    assert_eq!(rows.get(&key("/")).await.unwrap().unwrap().views.get(), 5);
+}
