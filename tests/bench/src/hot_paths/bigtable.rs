@@ -9,7 +9,9 @@ use bigtable_rs::bigtable::{BigTable, BigTableConnection, RowCell};
 use bigtable_rs::google::bigtable::v2::mutate_rows_request::Entry;
 use bigtable_rs::google::bigtable::v2::mutation::{Mutation as Change, SetCell};
 use bigtable_rs::google::bigtable::v2::row_range::StartKey;
-use bigtable_rs::google::bigtable::v2::{MutateRowsRequest, Mutation, ReadRowsRequest, RowRange, RowSet};
+use bigtable_rs::google::bigtable::v2::{
+    MutateRowRequest, MutateRowsRequest, Mutation, ReadRowsRequest, RowRange, RowSet,
+};
 use futures_util::{Stream, StreamExt as _};
 use keyderive::key::RowKey as _;
 
@@ -47,6 +49,34 @@ fn reading(cells: Vec<RowCell>) -> Result<Reading, Failure> {
         }
     }
     Ok(reading)
+}
+
+/// Reads one row, and counts it.
+pub(super) async fn get(mut client: BigTable, key: &EventKey) -> Result<u64, Failure> {
+    let request = ReadRowsRequest {
+        table_name: client.get_full_table_name("readings"),
+        rows: Some(RowSet { row_keys: vec![key.encode()?], row_ranges: Vec::new() }),
+        rows_limit: 1,
+        ..ReadRowsRequest::default()
+    };
+    let mut rows = 0;
+    for (_, cells) in client.read_rows(request).await? {
+        reading(cells)?;
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Writes one row, and counts it.
+pub(super) async fn put(mut client: BigTable, key: &[u8], row: &Reading) -> Result<u64, Failure> {
+    let request = MutateRowRequest {
+        table_name: client.get_full_table_name("readings"),
+        row_key: key.to_vec(),
+        mutations: mutations(row, -1),
+        ..MutateRowRequest::default()
+    };
+    client.mutate_row(request).await?;
+    Ok(1)
 }
 
 /// Reads the table by one stream.
@@ -149,6 +179,10 @@ pub(super) async fn write(
 }
 
 fn entry(key: &EventKey, row: &Reading, timestamp_micros: i64) -> Result<Entry, Failure> {
+    Ok(Entry { row_key: key.encode()?, mutations: mutations(row, timestamp_micros), ..Entry::default() })
+}
+
+fn mutations(row: &Reading, timestamp_micros: i64) -> Vec<Mutation> {
     let set = |qualifier: &str, value: Vec<u8>| Mutation {
         mutation: Some(Change::SetCell(SetCell {
             family_name: FAMILY.to_owned(),
@@ -157,10 +191,9 @@ fn entry(key: &EventKey, row: &Reading, timestamp_micros: i64) -> Result<Entry, 
             value,
         })),
     };
-    let mutations = vec![
+    vec![
         set("celsius", row.celsius.to_be_bytes().to_vec()),
         set("humidity", row.humidity.to_be_bytes().to_vec()),
         set("station", row.station.as_bytes().to_vec()),
-    ];
-    Ok(Entry { row_key: key.encode()?, mutations, ..Entry::default() })
+    ]
 }

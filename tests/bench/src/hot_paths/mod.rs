@@ -15,6 +15,7 @@ mod machine;
 mod memory;
 mod merge_floor;
 mod merges;
+mod points;
 mod raw;
 mod report;
 mod rows;
@@ -37,11 +38,12 @@ pub enum Section {
     Rows,
     Merges,
     Bulk,
+    Points,
     Keys,
 }
 
 impl Section {
-    pub const ALL: [Self; 5] = [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Keys];
+    pub const ALL: [Self; 6] = [Self::Scans, Self::Rows, Self::Merges, Self::Bulk, Self::Points, Self::Keys];
 
     /// The section of this name.
     #[must_use]
@@ -57,6 +59,7 @@ impl fmt::Display for Section {
             Self::Rows => "rows",
             Self::Merges => "merges",
             Self::Bulk => "bulk",
+            Self::Points => "points",
             Self::Keys => "keys",
         })
     }
@@ -65,7 +68,8 @@ impl fmt::Display for Section {
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Size {
-    /// The rows of each scan, merge and bulk write; keys take a tenth of them, up to 10,000.
+    /// The rows of each scan, merge and bulk write; up to 20,000 reads and writes of one row; keys take a tenth of them, up to
+    /// 10,000.
     pub rows: u32,
     /// How many times each path is timed.
     pub runs: usize,
@@ -97,6 +101,7 @@ pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
             Section::Rows => rows::measure(size, |table| println!("{table}"))?,
             Section::Merges => merges::measure(size, |table| println!("{table}"))?,
             Section::Bulk => println!("{}", bulk::measure(size)?),
+            Section::Points => points::measure(size, |table| println!("{table}"))?,
             Section::Keys => println!("{}", keys::measure(size)?),
         }
     }

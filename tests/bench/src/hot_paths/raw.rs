@@ -45,6 +45,25 @@ pub(super) async fn mutate_rows(channel: &Channel, request: Bytes) -> Result<Str
     call(channel, "/google.bigtable.v2.Bigtable/MutateRows", request).await
 }
 
+/// Sends an encoded `ReadRows` request for one row, and counts the row.
+pub(super) async fn read_row(channel: &Channel, request: Bytes) -> Result<u64, Failure> {
+    let mut messages = call(channel, "/google.bigtable.v2.Bigtable/ReadRows", request).await?;
+    let mut rows = 0;
+    while messages.message().await?.is_some() {
+        rows += 1;
+    }
+    Ok(rows)
+}
+
+/// Sends an encoded `MutateRow` request, and counts the row.
+pub(super) async fn mutate_row(channel: &Channel, request: Bytes) -> Result<u64, Failure> {
+    let mut client = Grpc::new(channel.clone());
+    client.ready().await?;
+    let path = PathAndQuery::from_static("/google.bigtable.v2.Bigtable/MutateRow");
+    client.unary(Request::new(request), path, PassthroughCodec).await?;
+    Ok(1)
+}
+
 async fn call(channel: &Channel, path: &'static str, request: Bytes) -> Result<Streaming<Bytes>, Failure> {
     let mut client = Grpc::new(channel.clone())
         .max_decoding_message_size(usize::MAX)

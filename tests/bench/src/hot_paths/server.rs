@@ -93,7 +93,7 @@ pub(super) struct Server {
 impl Server {
     pub(super) fn start(script: impl Script) -> Self {
         let rule = move |request: &Request| match request.rpc {
-            Rpc::ReadRows | Rpc::MutateRows => script.answer(request),
+            Rpc::ReadRows | Rpc::MutateRow | Rpc::MutateRows => script.answer(request),
             _ => Answer::new(),
         };
         let mock = Mock::new().by(rule).admin_by(|_| Answer::table([FAMILY])).unrecorded();

@@ -1,0 +1,173 @@
+//! Reads and writes of one row, one or many at a time.
+
+use bytes::Bytes;
+use futures_util::future::try_join_all;
+use keyderive::{Client, RowKey as _};
+use keyderive_proto::data::mutation::{Mutation as Change, SetCell};
+use keyderive_proto::data::{MutateRowRequest, Mutation, ReadRowsRequest, RowSet};
+use keyderive_scripted::{Answer, Request, Rpc};
+use prost::Message as _;
+
+use super::data::{FAMILY, Outcome, Reading, one_bucket};
+use super::report::{Comparison, Line, Table, Targets};
+use super::server::{Script, Server, Stored};
+use super::turns::{self, Path};
+use super::{Failure, Size, bigtable, raw};
+use crate::EventKey;
+
+/// How many operations are in flight at a time, by table.
+const IN_FLIGHT: [u32; 3] = [1, 64, 1024];
+
+/// A run makes at most as many operations.
+const OPERATIONS: u32 = 20_000;
+
+/// Answers each read with the same row, and each write with success.
+struct Answers {
+    row: Stored,
+}
+
+impl Script for Answers {
+    fn answer(&self, request: &Request) -> Answer {
+        match request.rpc {
+            Rpc::ReadRows => self.row.answer(request),
+            _ => Answer::written(),
+        }
+    }
+}
+
+/// Measures them all. `print` takes each table as it is done.
+pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Result<(), Failure> {
+    let stored = one_bucket(1);
+    let [(key, row)] = stored.as_slice() else { return Err("there is one row".into()) };
+    let encoded = Bytes::from(key.encode()?);
+    let server = Server::start(Answers { row: Stored::new([vec![(encoded.clone(), row)]]) });
+    let runtime = turns::runtime()?;
+    let channel = runtime.block_on(raw::connect(&server.host()))?;
+    let client = runtime.block_on(Client::emulator(server.host()))?;
+    let table = client.table::<EventKey, Reading>("readings");
+    let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
+    let (read, write) = (read_request(&encoded), write_request(&encoded, row));
+
+    let operations = rows.min(OPERATIONS);
+    let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
+    let (table, channel, peer, encoded) = (&table, &channel, &peer, &encoded);
+    let (read, write) = (&read, &write);
+    for in_flight in IN_FLIGHT {
+        let gets = [
+            Path::new("a tonic call, its bytes made beforehand", found, move || {
+                counted(operations, in_flight, async || raw::read_row(channel, read.clone()).await)
+            }),
+            Path::new("`bigtable_rs`", found, move || {
+                counted(operations, in_flight, async || bigtable::get(peer.clone(), key).await)
+            }),
+            Path::new("keyderive, `get`", found, move || {
+                counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some())))
+            }),
+        ];
+        let costs = turns::least(&runtime, &gets, runs)?;
+        print(compared("Reads of one row", operations, in_flight, &gets, costs));
+        let puts = [
+            Path::new("a tonic call, its bytes made beforehand", written, move || async move {
+                let put = async || raw::mutate_row(channel, write.clone()).await;
+                counted(operations, in_flight, put).await.map(as_written)
+            }),
+            Path::new("`bigtable_rs`", written, move || async move {
+                let put = async || bigtable::put(peer.clone(), encoded, row).await;
+                counted(operations, in_flight, put).await.map(as_written)
+            }),
+            Path::new("keyderive, `put`", written, move || async move {
+                let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
+                counted(operations, in_flight, put).await.map(as_written)
+            }),
+        ];
+        let costs = turns::least(&runtime, &puts, runs)?;
+        print(compared("Writes of one row", operations, in_flight, &puts, costs));
+    }
+    Ok(())
+}
+
+/// Calls `operation` so many times, `in_flight` at a time, and adds up what it returns.
+async fn counted(
+    operations: u32,
+    in_flight: u32,
+    operation: impl AsyncFn() -> Result<u64, Failure>,
+) -> Result<Outcome, Failure> {
+    let worker = async |number: u32| {
+        let mut count = 0;
+        for _ in (number..operations).step_by(in_flight as usize) {
+            count += operation().await?;
+        }
+        Ok::<_, Failure>(count)
+    };
+    let counts = try_join_all((0..in_flight).map(worker)).await?;
+    Ok(Outcome::Counted(counts.iter().sum()))
+}
+
+fn as_written(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Counted(count) => Outcome::Written(count),
+        outcome => outcome,
+    }
+}
+
+fn compared(
+    title: &str,
+    operations: u32,
+    in_flight: u32,
+    paths: &[Path<'_>; 3],
+    costs: Vec<turns::Cost>,
+) -> Table {
+    let targets = Targets {
+        less_than_peer: Some(1.0),
+        of_floor: Some(1.25),
+        allocations: Some(48.0),
+        ..Targets::default()
+    };
+    let beside =
+        [Comparison::default(), Comparison::default(), Comparison { peer: Some(1), floor: Some(0), targets }];
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        beside,
+    });
+    Table {
+        title: format!("{title}, {in_flight} in flight"),
+        about: format!(
+            "{operations} operations on a row of 3 small cells, {in_flight} at a time on one thread. The floor is a call of tonic \
+             whose request was encoded beforehand, and whose answer is not decoded."
+        ),
+        unit: "operation",
+        units: operations.into(),
+        lines: lines.collect(),
+    }
+}
+
+fn read_request(key: &Bytes) -> Bytes {
+    let rows = RowSet { row_keys: vec![key.clone()], ..RowSet::default() };
+    let request = ReadRowsRequest {
+        table_name: raw::TABLE.to_owned(),
+        rows: Some(rows),
+        rows_limit: 1,
+        ..ReadRowsRequest::default()
+    };
+    request.encode_to_vec().into()
+}
+
+fn write_request(key: &Bytes, row: &Reading) -> Bytes {
+    let set = |(qualifier, value): (&str, Bytes)| Mutation {
+        mutation: Some(Change::SetCell(SetCell {
+            family_name: FAMILY.to_owned(),
+            column_qualifier: Bytes::copy_from_slice(qualifier.as_bytes()),
+            timestamp_micros: -1,
+            value,
+        })),
+    };
+    let request = MutateRowRequest {
+        table_name: raw::TABLE.to_owned(),
+        row_key: key.clone(),
+        mutations: row.cells().map(set).into(),
+        ..MutateRowRequest::default()
+    };
+    request.encode_to_vec().into()
+}
