@@ -2,7 +2,8 @@
 //!
 //! The client rejects what Bigtable would reject, before sending it, with an error that names the value and the limit.
 //! It never truncates, wraps or replaces a value. One exception is at the server: an
-//! [`increment`](crate::Table::increment) whose sum is too large wraps.
+//! [`increment`](crate::Table::increment) of a counter, and an addition to a [`Sum`](crate::row::Sum), wrap around if the result is
+//! too large for an `i64`.
 //!
 //! # Keys
 //!
