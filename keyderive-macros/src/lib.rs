@@ -301,10 +301,9 @@ pub fn derive_cell(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
 ///   in one `gc`, a cell is removed if either applies; with `#[row(gc(all(max_age = "30d", max_versions = 3)))]`, if both
 ///   do; with `#[row(gc(never))]`, none is. The default is one version, and `never` where a field is `Versions` or an aggregate.
 /// - `#[row(ttl = "7d")]` hides older cells from reads, counts and conditions on columns by this row type, but not from
-///   `get_raw`, `Condition::filter` and other row types. `increment` and `append` are rejected, since the server would go on from a
-///   hidden value. Bigtable may take a
-///   week to remove a cell after its rule allows it, and reads return it until then if there is no `ttl`. Without a `gc`, a `ttl`
-///   of 7 days is `gc(max_age = "7d")` too.
+///   `get_raw`, `Condition::filter` and other row types. `increment` and `append` are rejected, since the server would change a
+///   hidden value. Without a `ttl`, reads return a cell until Bigtable removes it, which may take a week after its rule allows
+///   it. Without a `gc`, a `ttl` of 7 days is `gc(max_age = "7d")` too.
 /// - `#[row(exclusive)]`: `put` empties the family before it writes, also of columns that the type does not name.
 ///
 /// # Encodings of your own

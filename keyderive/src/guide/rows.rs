@@ -112,7 +112,7 @@
 //! call may count twice.
 //!
 //! - **The cloud** honours tokens according to its protocol; this library has not been tested against it. It rejects tokens of
-//!   clients whose clocks are far behind.
+//!   clients whose clocks are minutes slow.
 //! - **The embedded Bigtable** honours them, also after its file was reopened. It remembers at most 8 million, and rejects
 //!   further ones with `RESOURCE_EXHAUSTED`. On a port, a header in each response tells clients that it honours tokens.
 //! - **Google's emulator** ignores them. There an addition is not retried when it may have been applied, and the error says why.
@@ -158,8 +158,8 @@
 //!
 //! A write is retried after a transient failure if repeating it leaves the same row: at most one more version of the
 //! same values. Additions to a sum are retried with their token. Conditional writes, increments and appends are retried only if
-//! they were certainly not applied: they were not sent, or the server rejected them. After an error with [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the
-//! write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
+//! they were certainly not applied: they were not sent, or the server rejected them. After an error with
+//! [`is_outcome_unknown`](crate::Error::is_outcome_unknown) the write may or may not have been applied, and the program must check: [errors](super::errors#unknown-outcomes).
 //!
 //! [Guarantees of each call](super::promises) covers concurrent calls, lost responses, dropped futures and killed
 //! processes.

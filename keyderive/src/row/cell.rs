@@ -168,7 +168,7 @@ pub enum CellType {
         /// The greatest value.
         max: i64,
     },
-    /// The same without 0.
+    /// An [`Integer`](Self::Integer) other than 0.
     NonZero {
         /// The least value.
         min: i64,
@@ -199,9 +199,9 @@ pub enum CellType {
     Uuid,
     /// As `Display` writes an address.
     IpAddress,
-    /// The same, of version 4 alone.
+    /// As `Display` writes an IPv4 address.
     Ipv4Address,
-    /// The same, of version 6 alone.
+    /// As `Display` writes an IPv6 address.
     Ipv6Address,
     /// RFC 3339, in UTC.
     Time,

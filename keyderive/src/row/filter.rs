@@ -374,7 +374,7 @@ impl RowFilter {
         &self.kind
     }
 
-    /// A filter that is rejected, since a column that it is to leave is none.
+    /// A filter that fails before it is sent: one of the columns to keep is not a column.
     pub(crate) fn of_no_column(error: &RowError) -> Self {
         refused(Fault::Column(error.to_string()))
     }

@@ -295,6 +295,7 @@ pub struct CreateTable<K> {
     declared_rules: Vec<String>,
     /// The families whose columns are read in every version.
     versioned: Vec<String>,
+    /// The families with aggregates without windows.
     at_zero: Vec<String>,
     splits: Vec<Bytes>,
     has_schema: bool,

@@ -132,7 +132,8 @@ impl<K: TableKey, R> Table<K, R> {
     ///   [`vouch`](Self::vouch) adds a voucher to it.
     /// - It must have the default family and those of the row type: families of aggregates where fields are
     ///   [`Sum`](crate::row::Sum), [`Min`](crate::row::Min) or [`Max`](crate::row::Max), and of bytes elsewhere. If the row type has
-    ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version.
+    ///   [`Versions`](crate::row::Versions) in a family, the garbage collection rule must keep more than one version. For aggregates
+    ///   without windows, whose cells are at time 0, it must not remove cells by their age.
     /// - Its row key schema, if it has one, must be that of the key type. It may have none, since it may have been created
     ///   without, and the emulator stores none.
     /// - Its marker row for key types with this tag, if it has one, must have the fingerprint of the key type.

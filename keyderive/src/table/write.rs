@@ -940,7 +940,9 @@ impl<K: TableKey, R> Update<K, R> {
     /// # }
     /// ```
     ///
-    /// Retries inside the call [count once](crate::guide::rows#sums-that-count-once). After an error with
+    /// Concurrent additions all count, whatever the clients' clocks say, and retries inside the call
+    /// [count once](crate::guide::rows#sums-that-count-once). It fails before sending if the rule of the family would remove the
+    /// aggregate. After an error with
     /// [`is_outcome_unknown`](Error::is_outcome_unknown), the value may have been added, and a second call may add it twice.
     pub fn add<C: ColumnRef<R>>(self, column: C, amount: i64) -> Self
     where
@@ -1116,7 +1118,7 @@ fn check_has_no_former(place: &Place) -> Result<(), RowError> {
 
 /// Rejects a change of what the server finds in a column, where the value may have expired.
 fn check_has_no_ttl(place: &Place, schema: &RowSchema) -> Result<(), RowError> {
-    let text = "is in a family with `ttl`, and the server would go on from an expired value that reads hide; count with \
+    let text = "is in a family with `ttl`, and the server would change an expired value that reads hide; count with \
                 `Versions<Sum>` and `window`, or `set` it";
     check_kind(place, |_| schema.rule(&place.family).is_none_or(|rule| rule.ttl.is_none()), text)
 }

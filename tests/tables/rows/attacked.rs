@@ -143,7 +143,7 @@ async fn an_expired_value_is_not_incremented(client: Client) {
         log: Option<String>,
     }
     let rows = table::<Short>(&client).await;
-    let expected = "is in a family with `ttl`, and the server would go on from an expired value";
+    let expected = "is in a family with `ttl`, and the server would change an expired value";
     let error = rows.increment(&key("/"), Short::COUNTS.at("x"), 1).await.unwrap_err().to_string();
     assert!(error.contains(expected), "{error}");
     let error = rows.append(&key("/"), Short::LOG, "x").await.unwrap_err().to_string();
