@@ -19,8 +19,9 @@ use tokio::time::{Instant, sleep};
 
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
+use super::grpc::Request;
 use super::operation::Idempotency;
-use super::{Client, observe, retry};
+use super::{Client, observe};
 
 pub use schema::{Aggregate, Family, FamilyChange, GcRule, TableSchema};
 
@@ -144,11 +145,7 @@ impl Client {
             }),
             initial_splits: splits.into_iter().map(|key| Split { key }).collect(),
         };
-        self.call(operation, message, |transport, request| async move {
-            retry::admin(transport).create_table(request).await
-        })
-        .await
-        .map(|_| ())
+        self.call(operation, Request::new(&message)).await.map(|answer: admin::Table| drop(answer))
     }
 
     /// The column families and the row key schema of the table `name`.
@@ -170,11 +167,7 @@ impl Client {
         let full_name = self.table_name(name);
         let operation = self.admin_operation("GetTable", name, ("name", &full_name));
         let message = admin::GetTableRequest { name: full_name, view: View::SchemaView.into() };
-        let table = self
-            .call(operation, message, |transport, request| async move {
-                retry::admin(transport).get_table(request).await
-            })
-            .await?;
+        let table = self.call(operation, Request::new(&message)).await?;
         let info = TableInfo::new(name, table);
         self.inner.infos.forget_unless(name, &info);
         Ok(info)
@@ -211,11 +204,7 @@ impl Client {
                 page_token,
                 ..admin::ListTablesRequest::default()
             };
-            let page = self
-                .call(operation(), message, |transport, request| async move {
-                    retry::admin(transport).list_tables(request).await
-                })
-                .await?;
+            let page: admin::ListTablesResponse = self.call(operation(), Request::new(&message)).await?;
             let tables = page.tables.into_iter();
             names.extend(tables.map(|table| match table.name.strip_prefix(&prefix) {
                 Some(name) => name.to_owned(),
@@ -256,11 +245,7 @@ impl Client {
         let operation = self.admin_operation("DeleteTable", name, ("name", &full_name));
         let operation = operation.with_idempotency(Idempotency::NotIdempotent);
         let message = admin::DeleteTableRequest { name: full_name };
-        self.call(operation, message, |transport, request| async move {
-            retry::admin(transport).delete_table(request).await
-        })
-        .await
-        .map(|_| ())
+        self.call(operation, Request::new(&message)).await
     }
 
     /// Changes the column families of a table, atomically.
@@ -287,11 +272,7 @@ impl Client {
             modifications: changes.into_iter().map(FamilyChange::into_message).collect(),
             ignore_warnings: false,
         };
-        let changed = self
-            .call(operation, message, |transport, request| async move {
-                retry::admin(transport).modify_column_families(request).await
-            })
-            .await?;
+        let changed = self.call(operation, Request::new(&message)).await?;
         Ok(TableInfo::new(table, changed))
     }
 
@@ -309,11 +290,7 @@ impl Client {
             ));
         }
         let message = admin::DropRowRangeRequest { name, target: Some(Target::RowKeyPrefix(prefix)) };
-        self.call(operation, message, |transport, request| async move {
-            retry::admin(transport).drop_row_range(request).await
-        })
-        .await
-        .map(|_| ())
+        self.call(operation, Request::new(&message)).await
     }
 
     /// Waits until every cluster of the instance has all earlier writes to a table.
@@ -343,19 +320,17 @@ impl Client {
         let name = self.table_name(table);
         let operation = self.admin_operation("GenerateConsistencyToken", table, ("name", &name));
         let message = admin::GenerateConsistencyTokenRequest { name };
-        let send = |transport, request| async move {
-            retry::admin(transport).generate_consistency_token(request).await
-        };
-        self.call(operation, message, send).await.map(|answer| answer.consistency_token)
+        let answer: admin::GenerateConsistencyTokenResponse =
+            self.call(operation, Request::new(&message)).await?;
+        Ok(answer.consistency_token)
     }
 
     async fn is_consistent(&self, table: &str, token: &str) -> Result<bool, Error> {
         let name = self.table_name(table);
         let operation = self.admin_operation("CheckConsistency", table, ("name", &name));
         let message = admin::CheckConsistencyRequest { name, consistency_token: token.to_owned() };
-        let send =
-            |transport, request| async move { retry::admin(transport).check_consistency(request).await };
-        self.call(operation, message, send).await.map(|answer| answer.consistent)
+        let answer: admin::CheckConsistencyResponse = self.call(operation, Request::new(&message)).await?;
+        Ok(answer.consistent)
     }
 
     fn not_consistent(&self, table: &str, checks: u32, elapsed: Duration, allowed: Duration) -> Error {

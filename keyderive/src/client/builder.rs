@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -10,8 +11,10 @@ use tokio::runtime::Handle;
 #[cfg(feature = "cloud")]
 use tokio::time::timeout;
 
+use super::budget::{HedgeBudget, P95, RetryBudget};
 use super::connections::{
-    Channels, Connector, Dial, Dialer, LazyPool, REFRESH_AFTER, Refresh, Transport, check_emulator, prime,
+    Connector, Dial, Dialer, LazyPool, Pool, PoolSize, REFRESH_AFTER, Transport, Upkeep, check_emulator,
+    prime,
 };
 use super::credentials::{Authorizer, Credentials};
 #[cfg(feature = "cloud")]
@@ -52,7 +55,7 @@ const DEFAULT_INSTANCE: &str = "local";
 /// | [`instance`](Self::instance) | the one that the environment names | the same, or project `keyderive` and instance `local` |
 /// | [`app_profile`](Self::app_profile) | the instance's default profile | none |
 /// | [`settings`](Self::settings) | see [`Settings`] | the same |
-/// | [`channels`](Self::channels) | 4 | 1 |
+/// | [`channels`](Self::channels) | 4 to 64 | 1 to 16 |
 /// | [`prime`](Self::prime) | yes | no |
 /// | [`refresh_channels_after`](Self::refresh_channels_after) | 45 min, and up to 5 min more | never |
 /// | [`throttle`](Self::throttle) | no | no |
@@ -63,7 +66,7 @@ const DEFAULT_INSTANCE: &str = "local";
 /// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
 /// the flow-control window is 1 MiB for a stream and 2 GiB for a connection; a message has at most 256 MiB. Scans with
 /// more than 8 streams at a time, such as those over more than 8 buckets, use connections of their own, as many as
-/// `channels` says, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
+/// `channels` says at least, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
 /// Bigtable has no connections and uses only the first three options.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it connects"]
@@ -71,7 +74,7 @@ pub struct ClientBuilder {
     instance: Option<(String, String)>,
     app_profile: String,
     settings: Settings,
-    channels: Option<usize>,
+    channels: Option<PoolSize>,
     prime: Option<bool>,
     refresh_after: Option<Duration>,
     throttle: bool,
@@ -113,9 +116,20 @@ impl ClientBuilder {
         self
     }
 
-    /// How many connections to spread requests over. One carries 100 requests at a time. 0 counts as 1.
-    pub fn channels(self, count: usize) -> Self {
-        Self { channels: Some(count.max(1)), ..self }
+    /// How many connections to spread requests over: a range, or a fixed number.
+    ///
+    /// ```
+    /// # use keyderive::Client;
+    /// let few = Client::builder().channels(2..=8);
+    /// let fixed = Client::builder().channels(4);
+    /// # drop((few, fixed));
+    /// ```
+    ///
+    /// One carries 100 requests at a time. The client adds a connection when each has 50 requests in flight, before
+    /// requests have to wait, and every minute removes those that the load no longer needs, once their requests have
+    /// ended. 0 counts as 1.
+    pub fn channels(self, count: impl Into<ChannelCount>) -> Self {
+        Self { channels: Some(count.into().0), ..self }
     }
 
     /// Whether to prime each connection before it carries requests: the client connects, and asks the server to warm
@@ -325,34 +339,28 @@ impl ClientBuilder {
     /// A client, and those of its connections that are yet to be primed.
     fn connected(self, endpoint: Endpoint) -> (Client, Vec<Transport>) {
         let Endpoint { place, data, admin, runtime, credentials } = endpoint;
-        let (count, prime, refresh_after) = match place {
-            Place::Cloud(_) => (4, true, Some(REFRESH_AFTER)),
-            _ => (1, false, None),
+        let (size, prime, refresh_after) = match place {
+            Place::Cloud(_) => (PoolSize { min: 4, max: 64 }, true, Some(REFRESH_AFTER)),
+            _ => (PoolSize { min: 1, max: 16 }, false, None),
         };
-        let (count, prime) = (self.channels.unwrap_or(count), self.prime.unwrap_or(prime));
+        let (size, prime) = (self.channels.unwrap_or(size), self.prime.unwrap_or(prime));
         let refresh_after = self.refresh_after.or(refresh_after);
-        let mut refresh = Vec::new();
-        let mut pool = |dialer: Arc<dyn Dial>, transports: &[Transport], prime: bool| {
-            let channels = Channels::new(transports.iter().cloned()).with_dialer(Arc::clone(&dialer));
-            let channels = Arc::new(channels);
-            if let Some(after) = refresh_after {
-                let channels = Arc::clone(&channels);
-                refresh.push((Refresh { channels, dialer, after, prime }, runtime.clone()));
-            }
-            channels
+        let mut upkeep = Vec::new();
+        let mut pool = |dialer: Arc<dyn Dial>, size: PoolSize, prime: bool| {
+            let pool = Arc::new(Pool::dialed(Arc::clone(&dialer), size));
+            let upkept = Upkeep { pool: Arc::clone(&pool), dialer, refresh_after, prime };
+            upkeep.push((upkept, runtime.clone()));
+            pool
         };
-        let transports: Vec<Transport> = (0..count).map(|_| data.dial()).collect();
-        let small_windows = LazyPool::small_windows(Arc::clone(&data), count);
-        let data = pool(data, &transports, prime);
+        let small_windows = LazyPool::small_windows(Arc::clone(&data), size.min);
+        let data = pool(data, size, prime);
         let admin = match admin {
-            Some(admin) => {
-                let transport = admin.dial();
-                pool(admin, &[transport], false)
-            }
+            Some(admin) => pool(admin, PoolSize::fixed(1), false),
             None => Arc::clone(&data),
         };
+        let transports = data.transports();
         let streams = StreamBudget::of(&transports);
-        let connections = Connections { data, small_windows: Some(small_windows), admin, streams, refresh };
+        let connections = Connections { data, small_windows: Some(small_windows), admin, streams, upkeep };
         let client = self.client(connections, place, credentials);
         (client, if prime { transports } else { Vec::new() })
     }
@@ -360,28 +368,28 @@ impl ClientBuilder {
     /// A client of servers in this process, which keep their tables in `file` if there is one.
     #[cfg(feature = "embedded")]
     pub(crate) fn in_process(self, servers: Arc<dyn super::InProcess>, file: Option<Arc<str>>) -> Client {
-        let channels = Arc::new(Channels::new([Transport::InProcess(servers)]));
-        let admin = Arc::clone(&channels);
+        let pool = Arc::new(Pool::new([Transport::InProcess(servers)]));
+        let admin = Arc::clone(&pool);
         let connections =
-            Connections { data: channels, small_windows: None, admin, streams: None, refresh: Vec::new() };
+            Connections { data: pool, small_windows: None, admin, streams: None, upkeep: Vec::new() };
         self.client(connections, Place::Embedded(file), None)
     }
 
     fn client(self, connections: Connections, place: Place, credentials: Option<Authorizer>) -> Client {
         let Self { instance, app_profile, settings, throttle, .. } = self;
-        let Connections { data, small_windows, admin, streams, refresh } = connections;
+        let Connections { data, small_windows, admin, streams, upkeep } = connections;
         let default = || (DEFAULT_PROJECT.to_owned(), DEFAULT_INSTANCE.to_owned());
         let (project, instance) = instance.unwrap_or_else(default);
         let settings = Arc::new(settings);
         observe::describe();
-        let refresh_tasks = |client: &Weak<Inner>| {
-            let spawn = |(refresh, runtime): (Refresh, Handle)| {
-                refresh.spawn(client.clone(), Arc::clone(&settings), &runtime)
+        let upkeep_tasks = |client: &Weak<Inner>| {
+            let spawn = |(upkeep, runtime): (Upkeep, Handle)| {
+                upkeep.spawn(client.clone(), Arc::clone(&settings), &runtime)
             };
-            refresh.into_iter().map(spawn).collect()
+            upkeep.into_iter().map(spawn).collect()
         };
         let inner = Arc::new_cyclic(|client| Inner {
-            channels: data,
+            pool: data,
             small_windows,
             admin,
             shutdown: Arc::new(Shutdown::default()),
@@ -394,9 +402,12 @@ impl ClientBuilder {
             credentials,
             throttle: throttle.then(Throttle::default),
             infos: InfoCache::default(),
-            _refresh_tasks: refresh_tasks(client),
+            retry_budget: RetryBudget::default(),
+            hedge_budget: HedgeBudget::default(),
+            p95: P95::default(),
+            _upkeep: upkeep_tasks(client),
         });
-        Client { inner, settings, in_flight: None }
+        Client { inner, settings, in_flight: None, deadline: None }
     }
 }
 
@@ -408,6 +419,24 @@ pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<C
     let host = "test:1";
     let dialer = Dialer::emulator(host)?.connected_by(connect);
     Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
+}
+
+/// How many connections a client has: see [`ClientBuilder::channels`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChannelCount(PoolSize);
+
+impl From<usize> for ChannelCount {
+    fn from(count: usize) -> Self {
+        Self(PoolSize::fixed(count.max(1)))
+    }
+}
+
+/// From the least number of connections to the largest.
+impl From<RangeInclusive<usize>> for ChannelCount {
+    fn from(count: RangeInclusive<usize>) -> Self {
+        let min = (*count.start()).max(1);
+        Self(PoolSize { min, max: (*count.end()).max(min) })
+    }
 }
 
 /// How to connect to a Bigtable.
@@ -435,11 +464,11 @@ impl Endpoint {
 
 /// The connections of a client.
 struct Connections {
-    data: Arc<Channels>,
+    data: Arc<Pool>,
     small_windows: Option<LazyPool>,
-    admin: Arc<Channels>,
+    admin: Arc<Pool>,
     streams: Option<StreamBudget>,
-    refresh: Vec<(Refresh, Handle)>,
+    upkeep: Vec<(Upkeep, Handle)>,
 }
 
 /// Where the tables of a [`Client`] are. Its `Display` text is for people, not for programs.

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use super::operation::RpcMethod;
 use super::shutdown::InFlightGuard;
 use super::write::{Batch, Entries};
-use super::{Client, Entry, Error};
+use super::{Client, Entry, Error, Route};
 use crate::row::Mutation;
 
 /// The size of a writer's batches, and how much it has in flight: set by
@@ -102,7 +102,7 @@ pub struct RawWriter {
 }
 
 impl RawWriter {
-    pub(super) fn new(client: Client, table: Arc<str>, settings: WriterSettings) -> Self {
+    pub(super) fn new(client: Client, table: Route, settings: WriterSettings) -> Self {
         Self {
             inner: Arc::new(WriterInner {
                 client,
@@ -314,7 +314,7 @@ impl StdError for WriteErrors {
 /// What a writer shares with its timers and its batches in flight.
 struct WriterInner {
     client: Client,
-    table: Arc<str>,
+    table: Route,
     settings: WriterSettings,
     entries: FlowControl,
     bytes: FlowControl,
@@ -568,7 +568,7 @@ impl Drop for InFlightBatch {
         let state = &mut *inner.state();
         // Entries are left if the runtime ended before the request did.
         for index in 0..entries.len() {
-            let outcome = Err(Error::runtime_ended(&inner.table, entries.idempotency(index)));
+            let outcome = Err(Error::runtime_ended(inner.table.table(), entries.idempotency(index)));
             state.outcomes.add(outcome, inner.settings.failures_kept, || entries.key(index));
         }
         state.in_flight.remove(&self.number);

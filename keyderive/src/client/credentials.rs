@@ -6,7 +6,7 @@ use std::future::Future;
 use std::sync::Arc;
 
 use futures_core::future::BoxFuture;
-use tonic::metadata::{AsciiMetadataValue, MetadataMap};
+use http::{HeaderMap, HeaderValue};
 
 use super::failure::Source;
 
@@ -64,8 +64,8 @@ impl AccessToken {
         Self { quota_project: Some(project.into()), ..self }
     }
 
-    fn headers(&self) -> Result<MetadataMap, CredentialsError> {
-        let mut headers = MetadataMap::new();
+    fn headers(&self) -> Result<HeaderMap, CredentialsError> {
+        let mut headers = HeaderMap::new();
         headers.insert("authorization", secret(&format!("Bearer {}", self.token))?);
         if let Some(project) = &self.quota_project {
             headers.insert("x-goog-user-project", header(project)?);
@@ -80,13 +80,13 @@ impl fmt::Debug for AccessToken {
     }
 }
 
-fn header(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
+fn header(value: &str) -> Result<HeaderValue, CredentialsError> {
     value.parse().map_err(|_| {
         CredentialsError::new("a token or its quota project has characters that no header can hold")
     })
 }
 
-fn secret(value: &str) -> Result<AsciiMetadataValue, CredentialsError> {
+fn secret(value: &str) -> Result<HeaderValue, CredentialsError> {
     let mut value = header(value)?;
     value.set_sensitive(true);
     Ok(value)
@@ -151,11 +151,11 @@ impl StdError for CredentialsError {
 
 /// Makes the headers that authorize a request.
 pub(super) trait Authorize: Send + Sync {
-    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>>;
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialsError>>;
 }
 
 impl<C: Credentials> Authorize for C {
-    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>> {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialsError>> {
         Box::pin(async { self.access_token().await?.headers() })
     }
 }
@@ -169,7 +169,7 @@ impl Authorizer {
         Self(Arc::new(credentials))
     }
 
-    pub(super) async fn headers(&self) -> Result<MetadataMap, CredentialsError> {
+    pub(super) async fn headers(&self) -> Result<HeaderMap, CredentialsError> {
         self.0.headers().await
     }
 }
@@ -206,14 +206,14 @@ struct ApplicationDefault(google_cloud_auth::credentials::Credentials);
 
 #[cfg(feature = "cloud")]
 impl Authorize for ApplicationDefault {
-    fn headers(&self) -> BoxFuture<'_, Result<MetadataMap, CredentialsError>> {
+    fn headers(&self) -> BoxFuture<'_, Result<HeaderMap, CredentialsError>> {
         use google_cloud_auth::credentials::CacheableResource;
 
         Box::pin(async {
             match self.0.headers(http::Extensions::new()).await {
-                Ok(CacheableResource::New { data, .. }) => Ok(MetadataMap::from_headers(data)),
+                Ok(CacheableResource::New { data, .. }) => Ok(data),
                 // Only sent to a caller that passes the entity tag of its cached headers, which we do not.
-                Ok(CacheableResource::NotModified) => Ok(MetadataMap::new()),
+                Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
                 Err(error) => Err(from_google(error)),
             }
         })

@@ -79,6 +79,8 @@ pub enum ErrorKind {
     Unavailable,
     /// See [`is_resource_exhausted`](Error::is_resource_exhausted).
     ResourceExhausted,
+    /// See [`is_overloaded`](Error::is_overloaded).
+    Overloaded,
     /// See [`is_unimplemented`](Error::is_unimplemented).
     Unimplemented,
     /// See [`is_protocol_violation`](Error::is_protocol_violation).
@@ -117,6 +119,7 @@ impl Error {
             Repr::InUse { .. } => ErrorKind::FileInUse,
             Repr::Closed { .. } => ErrorKind::ClientClosed,
             Repr::Protocol(_) => ErrorKind::ProtocolViolation,
+            _ if self.is_overloaded() => ErrorKind::Overloaded,
             _ if self.is_missing_credentials() => ErrorKind::MissingCredentials,
             Repr::NotPrefixes { .. } => ErrorKind::InvalidArgument,
             _ => self.code().map_or(ErrorKind::Server, kind_of_code),
@@ -290,6 +293,16 @@ impl Error {
         self.has_code(Code::ResourceExhausted)
     }
 
+    /// Whether the request was not sent, since too many wait for a connection already: more than
+    /// [`max_waiting`](crate::client::Settings::max_waiting).
+    ///
+    /// Shed load rather than call again at once. For a write that was retried, see also
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown).
+    #[must_use]
+    pub fn is_overloaded(&self) -> bool {
+        matches!(self.cause(), Repr::Rpc(Rpc { failure, .. }) if failure.overloaded)
+    }
+
     /// Whether the server does not offer the operation. The emulator and the embedded Bigtable lack some.
     #[must_use]
     pub fn is_unimplemented(&self) -> bool {
@@ -372,9 +385,10 @@ impl Error {
 
     pub(super) fn code(&self) -> Option<Code> {
         match self.cause() {
-            Repr::Rpc(Rpc { tries: AttemptSummary { ended: Some(RetryLimit::Time(_)), .. }, .. }) => {
-                Some(Code::DeadlineExceeded)
-            }
+            Repr::Rpc(Rpc {
+                tries: AttemptSummary { ended: Some(RetryLimit::Time(_) | RetryLimit::Deadline), .. },
+                ..
+            }) => Some(Code::DeadlineExceeded),
             Repr::Rpc(Rpc { failure, .. }) => Some(failure.code),
             Repr::Protocol { .. } => Some(Code::Internal),
             Repr::Closed { .. } | Repr::RuntimeEnded { .. } => Some(Code::Cancelled),
@@ -498,6 +512,10 @@ pub(crate) enum RetryLimit {
     Attempts,
     /// The total time has passed, or would pass before the next attempt.
     Time(Duration),
+    /// The same, for the deadline of the table or client.
+    Deadline,
+    /// The client's retry budget is used up.
+    Budget,
 }
 
 impl Error {
@@ -532,12 +550,13 @@ impl Error {
     }
 
     pub(crate) fn rpc(operation: &Operation, failure: Failure, tries: AttemptSummary) -> Self {
-        let Operation { rpc, table, target, .. } = operation.clone();
+        let (rpc, table) = (operation.rpc(), Arc::clone(operation.table()));
+        let target = operation.target().clone();
         Self::new(Repr::Rpc(Rpc { rpc, table, target, failure, tries, key: None, last: None }))
     }
 
     pub(crate) fn closed(operation: &Operation) -> Self {
-        Self::new(Repr::Closed { rpc: operation.rpc, table: Arc::clone(&operation.table), key: None })
+        Self::new(Repr::Closed { rpc: operation.rpc(), table: Arc::clone(operation.table()), key: None })
     }
 
     /// The error of a stream that `close` gave up.
@@ -547,8 +566,8 @@ impl Error {
 
     pub(crate) fn protocol(operation: &Operation, message: impl Into<String>) -> Self {
         Self::new(Repr::Protocol(Protocol {
-            rpc: operation.rpc,
-            table: Arc::clone(&operation.table),
+            rpc: operation.rpc(),
+            table: Arc::clone(operation.table()),
             message: message.into(),
             is_write: operation.is_write(),
             key: None,

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::HeaderMap;
 use keyderive_proto::values;
 use prost::Message as _;
-use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
-use super::connections::RuntimeEnded;
+use super::connections::{ConnectError, RuntimeEnded};
 use super::credentials::CredentialsError;
+use super::grpc::TooLong;
 
 /// An underlying failure.
 pub(crate) type Source = Arc<dyn StdError + Send + Sync>;
@@ -38,7 +39,13 @@ pub(crate) struct Failure {
     pub(super) answered: bool,
     /// Whether the attempt timed out by this process's clock.
     pub(super) timed_out: bool,
-    pub(super) metadata: MetadataMap,
+    /// Whether the server stopped answering on the connection, where another one may answer.
+    pub(super) stalled: bool,
+    /// Whether too many requests wait for a connection.
+    pub(super) overloaded: bool,
+    /// Whether the answer breaks the protocol, as the message says.
+    pub(super) is_violation: bool,
+    pub(super) headers: HeaderMap,
 }
 
 impl Failure {
@@ -50,6 +57,26 @@ impl Failure {
     pub(super) fn timed_out(what: &str, after: Duration) -> Self {
         let status = Status::deadline_exceeded(format!("{what} within {after:?}"));
         Self { answered: false, timed_out: true, ..Self::from(status) }
+    }
+
+    /// The server has stopped answering on the connection of the attempt.
+    pub(super) fn stalled() -> Self {
+        let status = Status::unavailable("the server stopped answering on this connection");
+        Self { answered: false, stalled: true, ..Self::from(status) }
+    }
+
+    /// So many requests wait for a connection that this one was not sent.
+    pub(super) fn overloaded(waiting: usize, allowed: usize) -> Self {
+        let status = Status::resource_exhausted(format!(
+            "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
+             allow more connections (`channels`)"
+        ));
+        Self { answered: false, overloaded: true, ..Self::from(status).before_sending() }
+    }
+
+    /// Whether only the connection failed, so that another one may carry the request at once.
+    pub(super) fn is_of_connection(&self) -> bool {
+        self.stalled || (self.refused && !self.answered)
     }
 
     /// Whether the request was not applied: it was not sent, or a server rejected it. After every other failure, a write may
@@ -71,8 +98,8 @@ impl Failure {
             "" => ended.message,
             message => format!("{}: {message}", ended.message),
         };
-        let Self { source, metadata, answered, .. } = self;
-        Self { message, source, metadata, answered, timed_out: false, ..ended }
+        let Self { source, headers, answered, .. } = self;
+        Self { message, source, headers, answered, timed_out: false, ..ended }
     }
 
     /// Marks a failure from before anything was sent.
@@ -112,6 +139,24 @@ impl Failure {
     }
 }
 
+/// An answer breaks the protocol: how.
+#[derive(Debug)]
+pub(super) struct ProtocolViolation(String);
+
+impl ProtocolViolation {
+    pub(super) fn status(how: String) -> Status {
+        Status::from_error(Box::new(Self(how)))
+    }
+}
+
+impl fmt::Display for ProtocolViolation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl StdError for ProtocolViolation {}
+
 impl From<Status> for Failure {
     fn from(status: Status) -> Self {
         if let Some(ended) = causes(&status).find(|cause| cause.is::<RuntimeEnded>()) {
@@ -119,16 +164,20 @@ impl From<Status> for Failure {
             return Self { transient: false, answered: false, ..Self::from(status).before_sending() };
         }
         let (code, retry_after) = (code(&status), retry_after(status.details()));
-        let unsent = causes(&status).any(<dyn StdError>::is::<tonic::ConnectError>);
+        let is_violation = causes(&status).any(<dyn StdError>::is::<ProtocolViolation>);
+        let unsent = causes(&status).any(<dyn StdError>::is::<ConnectError>);
         let answered = is_answer(&status);
         Self {
-            transient: retry_after.is_some() || is_transient(code, status.message()),
+            transient: !is_violation && (retry_after.is_some() || is_transient(code, status.message())),
             unsent,
             refused: is_refused_stream(&status) || (answered && is_refusal(code)),
             message: message(&status),
             answered,
             timed_out: false,
-            metadata: status.metadata().clone(),
+            stalled: false,
+            overloaded: false,
+            is_violation,
+            headers: status.metadata().clone().into_headers(),
             source: source(status),
             code,
             retry_after,
@@ -138,41 +187,19 @@ impl From<Status> for Failure {
 
 /// The code of a failure.
 ///
-/// A status from a server has no source. One from this process has the failure of the connection as its source, and its code
-/// then depends on the cargo features of tonic: a broken connection is `Unknown`, `Cancelled` or `ResourceExhausted`. tonic's
-/// own timer has the code `Cancelled`.
-///
-/// Two statuses that tonic makes in this process have no source: that of a message above the limit, and that of a
-/// stream that ends without a status. hyper reports the latter for a stream that is reset by `NO_ERROR` or `CANCEL`, as
-/// proxies do.
+/// A status from a server has no source. One from this process has the failure of the connection as its source.
 fn code(status: &Status) -> Code {
-    if causes(status).any(<dyn StdError>::is::<tonic::TimeoutExpired>) {
-        return Code::DeadlineExceeded;
-    }
     match status.source() {
-        Some(_) => Code::Unavailable,
-        None if status.code() == Code::OutOfRange
-            && status.message().contains("message length too large") =>
-        {
-            Code::ResourceExhausted
-        }
-        None if status.code() == Code::Unknown
-            && status.message().contains("missing grpc-status trailer") =>
-        {
-            Code::Unavailable
-        }
         None => status.code(),
+        Some(source) if source.is::<TooLong>() => Code::ResourceExhausted,
+        Some(source) if source.is::<ProtocolViolation>() => Code::Internal,
+        Some(_) => Code::Unavailable,
     }
 }
 
-/// Whether the status is a server's. [`code`] lists the statuses of this process that have no source either.
+/// Whether the status is a server's.
 fn is_answer(status: &Status) -> bool {
-    let is_of_this_process = match status.code() {
-        Code::Unknown => status.message().contains("missing grpc-status trailer"),
-        Code::OutOfRange => status.message().contains("decoded message length too large"),
-        _ => false,
-    };
-    status.source().is_none() && !is_of_this_process
+    status.source().is_none()
 }
 
 /// Whether this code means that the server applied nothing. With other codes it may have failed halfway, or a proxy may have
@@ -339,20 +366,6 @@ mod tests {
         ] {
             assert!(Failure::from(Status::internal(message)).transient, "{message}");
         }
-    }
-
-    #[test]
-    fn a_stream_without_a_status_is_unavailable() {
-        let message =
-            "protocol error: missing grpc-status trailer, stream was terminated without a final status";
-        let failure = Failure::from(Status::unknown(message));
-        assert!(failure.code == Code::Unavailable && failure.transient && !failure.unsent);
-    }
-
-    #[test]
-    fn the_timer_of_tonic_is_a_deadline() {
-        let failure = with_source(Status::cancelled("Timeout expired"), tonic::TimeoutExpired(()));
-        assert!(failure.code == Code::DeadlineExceeded && failure.transient);
     }
 
     #[test]

@@ -41,6 +41,7 @@
 //! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`.
 
 mod admin;
+mod budget;
 mod builder;
 mod bulk;
 mod connections;
@@ -48,6 +49,7 @@ mod credentials;
 mod error;
 mod failure;
 mod filter;
+mod grpc;
 mod observe;
 mod operation;
 mod protobuf;
@@ -67,30 +69,34 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use http::HeaderValue;
 use keyderive_proto::data;
-use tonic::metadata::AsciiMetadataValue;
-use tonic::{Request, Response, Status};
+use prost::Message;
+use tokio::time::Instant;
 
 use admin::InfoCache;
 pub(crate) use admin::NewTable;
 pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema};
+use budget::{HedgeBudget, P95, RetryBudget};
 #[doc(hidden)]
 pub use builder::connected_by;
-pub use builder::{ClientBuilder, Target};
+pub use builder::{ChannelCount, ClientBuilder, Target};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 #[cfg(feature = "embedded")]
 pub(crate) use connections::{BoxFuture, InProcess};
-use connections::{Channels, LazyPool, RefreshTask, Transport};
+use connections::{LazyPool, Pool, PoolLoad, UpkeepTask};
 use credentials::Authorizer;
 pub use credentials::{AccessToken, Credentials, CredentialsError};
 pub use error::{Error, ErrorKind};
 pub(crate) use filter::check as check_filter;
+use grpc::{Answer, Request};
+pub(crate) use operation::Route;
 use operation::{Idempotency, Operation, RpcMethod};
 pub use raw::RawTable;
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
-use retry::{Attempts, Payload};
-pub use settings::{Backoff, CallSettings, Settings};
+use retry::{Attempts, InFlight, Received};
+pub use settings::{Backoff, CallSettings, Hedging, Settings};
 pub(crate) use shutdown::StreamGuard;
 use shutdown::{InFlightGuard, Shutdown};
 pub(crate) use stream_budget::{StreamBudget, is_high_fan_out};
@@ -122,21 +128,37 @@ pub struct Client {
     settings: Arc<Settings>,
     /// If set, this client is part of the operation that the guard counts, and may send requests after `close`.
     in_flight: Option<Arc<InFlightGuard>>,
+    /// When all that is asked through this client ends.
+    deadline: Option<Instant>,
+}
+
+/// How busy a client is: see [`Client::load`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ClientLoad {
+    /// How many connections there are.
+    pub connections: usize,
+    /// How many requests are in flight, those that wait included.
+    pub in_flight: usize,
+    /// How many requests wait for a connection: each one carries about 100 at a time, and none before it is open.
+    pub waiting: usize,
+    /// How many of 100 tokens the [retry budget](Settings::retry_budget) has; with 50 or fewer it allows no retry.
+    pub retry_tokens: f64,
 }
 
 struct Inner {
     /// Connections to the data service.
-    channels: Arc<Channels>,
+    pool: Arc<Pool>,
     /// Connections to the data service with small flow-control windows, for scans with many streams at a time.
     small_windows: Option<LazyPool>,
     /// Connections to the admin service.
-    admin: Arc<Channels>,
+    admin: Arc<Pool>,
     shutdown: Arc<Shutdown>,
     target: Target,
     /// `projects/…/instances/…`.
     instance: String,
     app_profile: String,
-    features: AsciiMetadataValue,
+    features: HeaderValue,
     /// The streams that scans share; none in process.
     streams: Option<StreamBudget>,
     credentials: Option<Authorizer>,
@@ -144,7 +166,11 @@ struct Inner {
     /// Whether the server is known to honour idempotency tokens.
     honours_tokens: AtomicBool,
     infos: InfoCache,
-    _refresh_tasks: Vec<RefreshTask>,
+    retry_budget: RetryBudget,
+    hedge_budget: HedgeBudget,
+    /// Of the latency of point reads, for hedging.
+    p95: P95,
+    _upkeep: Vec<UpkeepTask>,
 }
 
 impl Client {
@@ -272,6 +298,28 @@ impl Client {
         Self { settings: Arc::new(settings), ..self.clone() }
     }
 
+    /// This client with a deadline: no call through it, or through its tables, takes longer, whatever its settings say.
+    ///
+    /// ```
+    /// # use std::time::{Duration, Instant};
+    /// # use keyderive::{Client, Row, RowKey};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { name: String }
+    /// # async fn sample(client: Client) -> Result<(), keyderive::Error> {
+    /// let request = client.with_deadline(Instant::now() + Duration::from_millis(300));
+    /// let user = request.table::<UserKey, User>("users").get(&UserKey { id: 7 }).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// Servers get the same deadline. A deadline never moves back: that of a client with an earlier one stays. A call that
+    /// ends by it fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded).
+    #[must_use]
+    pub fn with_deadline(&self, at: std::time::Instant) -> Self {
+        let at = Instant::from_std(at);
+        Self { deadline: Some(self.deadline.map_or(at, |earlier| earlier.min(at))), ..self.clone() }
+    }
+
     /// The timeouts and retries of operations.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -282,7 +330,7 @@ impl Client {
     /// to 50 characters from `a-z`, `A-Z`, `0-9`, `_`, `-` and `.`.
     #[must_use]
     pub fn raw_table(&self, name: &str) -> RawTable {
-        RawTable::new(self.clone(), name)
+        RawTable::new(self.clone(), self.route(name))
     }
 
     /// Closes the client and all its clones. New operations fail with
@@ -307,81 +355,100 @@ impl Client {
         self.inner.shutdown.close()
     }
 
+    /// How busy the client is: its connections, its requests in flight, and its retry budget.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")]
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() {
+    /// # use keyderive::Client;
+    /// let client = Client::embedded();
+    /// assert_eq!((client.load().in_flight, client.load().waiting), (0, 0));
+    /// # }
+    /// # #[cfg(not(feature = "embedded"))]
+    /// # fn main() {}
+    /// ```
+    ///
+    /// It counts the connections to the data service, without those of scans with many streams.
+    #[must_use]
+    pub fn load(&self) -> ClientLoad {
+        let PoolLoad { connections, in_flight, waiting } = self.inner.pool.load();
+        ClientLoad { connections, in_flight, waiting, retry_tokens: self.inner.retry_budget.tokens() }
+    }
+
     /// Where the tables of this client are.
     #[must_use]
     pub fn target(&self) -> &Target {
         &self.inner.target
     }
 
-    /// Sends `message` with `send` until an attempt succeeds, or the operation fails for good.
-    async fn call<M, R, F>(
-        &self,
-        operation: Operation,
-        message: M,
-        send: impl Fn(Transport, Request<M>) -> F,
-    ) -> Result<R, Error>
-    where
-        M: Payload,
-        F: Future<Output = Result<Response<R>, Status>>,
-    {
-        retry::call(Attempts::new(self, operation)?, message, send).await
+    /// Sends a request with one message as its answer, until an attempt succeeds or the operation fails for good.
+    async fn call<M: Message + Default>(&self, operation: Operation, request: Request) -> Result<M, Error> {
+        let read = |answer: Answer| async { answer.only().await.map(Received::new) };
+        retry::call(Attempts::new(self, operation)?, request, read).await
     }
 
     /// Keys that split the table into parts of about equal size, in order, each with the approximate size in bytes of
     /// the rows before it.
     ///
     /// No row needs to have these keys. The last may be empty, and then stands for the table's end.
-    pub(crate) async fn sample_row_keys(&self, table: &str) -> Result<Vec<(Bytes, i64)>, Error> {
+    pub(crate) async fn sample_row_keys(&self, table: &Route) -> Result<Vec<(Bytes, i64)>, Error> {
         let operation = self.data_operation(RpcMethod::SampleRowKeys, table);
         let message = data::SampleRowKeysRequest {
-            table_name: self.table_name(table),
+            table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
         };
-        self.call(operation, message, |transport, request| async move {
-            let response = retry::data(transport).sample_row_keys(request).await?;
-            let (head, mut responses, _) = response.into_parts();
+        let attempts = Attempts::new(self, operation)?;
+        retry::call(attempts, Request::new(&message), |mut answer| async move {
             let mut samples = Vec::new();
-            loop {
-                match responses.message().await {
-                    Ok(Some(sample)) => samples.push((sample.row_key, sample.offset_bytes)),
-                    Ok(None) => return Ok(Response::new(samples)),
-                    Err(status) => return Err(retry::with_head(status, head)),
-                }
+            while let Some(sample) = answer.next::<data::SampleRowKeysResponse>().await? {
+                samples.push((sample.row_key, sample.offset_bytes));
             }
+            Ok(Received::new(samples))
         })
         .await
     }
 
-    /// An RPC of the data service on a table.
-    fn data_operation(&self, kind: RpcMethod, table: &str) -> Operation {
+    /// The way to a table's rows.
+    pub(crate) fn route(&self, table: &str) -> Route {
         let name = self.table_name(table);
-        self.operation(kind, table, &[("table_name", name.as_str()), ("app_profile_id", self.app_profile())])
+        let routing = [("table_name", name.as_str()), ("app_profile_id", self.app_profile())];
+        let Inner { target, features, .. } = &*self.inner;
+        Route::new(table, name.clone(), target.clone(), Some(features), &routing)
+    }
+
+    /// An RPC of the data service on a table.
+    fn data_operation(&self, kind: RpcMethod, table: &Route) -> Operation {
+        Operation::new(kind, table.clone())
     }
 
     /// An RPC of the data service on the whole instance.
     fn instance_operation(&self, kind: RpcMethod) -> Operation {
-        self.operation(kind, "", &[("name", self.instance_name()), ("app_profile_id", self.app_profile())])
+        let routing = [("name", self.instance_name()), ("app_profile_id", self.app_profile())];
+        let Inner { target, features, instance, .. } = &*self.inner;
+        Operation::new(kind, Route::new("", instance.clone(), target.clone(), Some(features), &routing))
     }
 
     /// An RPC of the admin service about a table, routed by `parameter`.
     fn admin_operation(&self, rpc: &'static str, table: &str, parameter: (&'static str, &str)) -> Operation {
-        self.operation(RpcMethod::Admin(rpc), table, &[parameter])
-    }
-
-    fn operation(&self, kind: RpcMethod, table: &str, routing: &[(&str, &str)]) -> Operation {
-        Operation::new(kind, table, self.inner.target.clone(), routing)
+        let (name, target) = (parameter.1.to_owned(), self.inner.target.clone());
+        Operation::new(RpcMethod::Admin(rpc), Route::new(table, name, target, None, &[parameter]))
     }
 
     /// Counts an operation as in flight.
     ///
     /// # Errors
     /// When the client is closed.
-    fn admit(&self, operation: &Operation) -> Result<Arc<InFlightGuard>, Error> {
-        self.enter().ok_or_else(|| Error::closed(operation))
+    fn admit(&self, operation: &Operation) -> Result<InFlight, Error> {
+        let in_flight = match &self.in_flight {
+            Some(shared) => Some(InFlight::Shared { _guard: Arc::clone(shared) }),
+            None => self.inner.shutdown.enter().map(|guard| InFlight::Own { _guard: guard }),
+        };
+        in_flight.ok_or_else(|| Error::closed(operation))
     }
 
     fn enter(&self) -> Option<Arc<InFlightGuard>> {
-        self.in_flight.clone().or_else(|| self.inner.shutdown.enter())
+        self.in_flight.clone().or_else(|| self.inner.shutdown.enter().map(Arc::new))
     }
 
     /// This client as one operation of many requests, which may finish after the client is closed.
@@ -435,7 +502,7 @@ impl Client {
     /// server.
     pub(crate) fn table_id(&self, table: &str) -> Option<u64> {
         #[cfg(feature = "embedded")]
-        if let Some(servers) = self.inner.channels.in_process() {
+        if let Some(servers) = self.inner.pool.in_process() {
             return servers.table_id(&self.table_name(table));
         }
         let _ = table;
@@ -446,12 +513,12 @@ impl Client {
         &self.inner.app_profile
     }
 
-    fn channels(&self, operation: &Operation) -> &Arc<Channels> {
-        let Inner { channels, small_windows, admin, .. } = &*self.inner;
+    fn pool(&self, operation: &Operation) -> &Arc<Pool> {
+        let Inner { pool, small_windows, admin, .. } = &*self.inner;
         match small_windows {
             _ if operation.is_admin() => admin,
-            Some(small_windows) if operation.is_high_fan_out() => small_windows.channels(),
-            _ => channels,
+            Some(small_windows) if operation.is_high_fan_out() => small_windows.pool(),
+            _ => pool,
         }
     }
 }

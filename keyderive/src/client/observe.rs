@@ -27,11 +27,11 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new(operation: &Operation) -> Self {
+    pub(super) fn new(operation: &Operation, begun: Instant) -> Self {
         let span = tracing::info_span!(
             "bigtable",
-            operation = operation.rpc,
-            table = &*operation.table,
+            operation = operation.rpc(),
+            table = &**operation.table(),
             bucket = operation.bucket,
             attempts = Empty,
             rows = Empty,
@@ -40,9 +40,9 @@ impl Watch {
         );
         Self {
             span,
-            rpc: operation.rpc,
-            table: Arc::clone(&operation.table),
-            begun: Instant::now(),
+            rpc: operation.rpc(),
+            table: Arc::clone(operation.table()),
+            begun,
             attempts: 0,
             attempting: false,
             rows: 0,
@@ -109,7 +109,7 @@ pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
-pub(super) use emit::{describe, future_cells, refreshed, throttled};
+pub(super) use emit::{describe, future_cells, hedge_won, hedged, refreshed, throttled};
 
 #[cfg(feature = "metrics")]
 mod emit {
@@ -125,6 +125,8 @@ mod emit {
     const FUTURE_CELLS: &str = "keyderive.future_cells";
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const UNCHECKED: &str = "keyderive.layout.unchecked";
+    const HEDGES: &str = "keyderive.hedges";
+    const HEDGES_WON: &str = "keyderive.hedges.won";
     const REFRESHES: &str = "keyderive.channel.refreshes";
 
     pub(in super::super) fn future_cells(table: &Arc<str>, count: u64) {
@@ -147,6 +149,8 @@ mod emit {
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
+        describe_counter!(HEDGES, Unit::Count, "reads of one row that were sent a second time");
+        describe_counter!(HEDGES_WON, Unit::Count, "second requests whose answer came first");
         describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
     }
 
@@ -183,6 +187,14 @@ mod emit {
         counter!(UNCHECKED, "table" => table.to_owned(), "code" => code).increment(1);
     }
 
+    pub(in super::super) fn hedged(table: &Arc<str>) {
+        counter!(HEDGES, "table" => shared(table)).increment(1);
+    }
+
+    pub(in super::super) fn hedge_won(table: &Arc<str>) {
+        counter!(HEDGES_WON, "table" => shared(table)).increment(1);
+    }
+
     pub(in super::super) fn refreshed(renewed: bool) {
         let code = if renewed { "OK" } else { "UNAVAILABLE" };
         counter!(REFRESHES, "code" => code).increment(1);
@@ -205,6 +217,10 @@ mod emit {
     pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 
     pub(super) fn unchecked(_: &str, _: &'static str) {}
+
+    pub(in super::super) fn hedged(_: &Arc<str>) {}
+
+    pub(in super::super) fn hedge_won(_: &Arc<str>) {}
 
     pub(in super::super) fn refreshed(_: bool) {}
 }

@@ -1,24 +1,29 @@
 //! What an RPC is, apart from its message: its name, its settings, whether it may be retried, and its headers.
 
+use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, HeaderName, HeaderValue};
 use keyderive_proto::FEATURES_HEADER;
 use keyderive_proto::data::FeatureFlags;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use prost::Message as _;
-use tonic::metadata::{AsciiMetadataValue, KeyRef, MetadataMap};
 
 use super::settings::{CallSettings, Settings};
-use super::{Client, Error, Target};
+use super::{Client, Error, Target, grpc};
 
-const ROUTING: &str = "x-goog-request-params";
-const API_CLIENT: &str = "x-goog-api-client";
-const ATTEMPT: &str = "bigtable-attempt";
-const ATTEMPT_TIME: &str = "bigtable-client-attempt-epoch-usec";
+const ROUTING: HeaderName = HeaderName::from_static("x-goog-request-params");
+const API_CLIENT: HeaderName = HeaderName::from_static("x-goog-api-client");
+const FEATURES: HeaderName = HeaderName::from_static(FEATURES_HEADER);
+const ATTEMPT: HeaderName = HeaderName::from_static("bigtable-attempt");
+const ATTEMPT_TIME: HeaderName = HeaderName::from_static("bigtable-client-attempt-epoch-usec");
 
+const USER_AGENT_VALUE: &str = concat!("keyderive/", env!("CARGO_PKG_VERSION"));
 const API_CLIENT_VALUE: &str =
     concat!("gl-rust/", env!("CARGO_PKG_RUST_VERSION"), " gccl/", env!("CARGO_PKG_VERSION"));
 
@@ -28,20 +33,77 @@ const PERCENT_ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').r
 /// The longest table name.
 const MAX_TABLE_BYTES: usize = 50;
 
+/// Where requests go: to a table, or to the whole instance. It has what all requests repeat, made once.
+#[derive(Clone)]
+pub(crate) struct Route(Arc<RouteParts>);
+
+struct RouteParts {
+    /// The table's short id; empty for the instance.
+    table: Arc<str>,
+    /// The name in requests: `projects/…`.
+    name: String,
+    target: Target,
+    headers: HeaderMap,
+}
+
+impl Route {
+    /// A route of the data service if there are `features`, and of the admin service if not.
+    pub(super) fn new(
+        table: &str,
+        name: String,
+        target: Target,
+        features: Option<&HeaderValue>,
+        routing: &[(&str, &str)],
+    ) -> Self {
+        let mut headers = grpc::request_headers();
+        headers.insert(http::header::USER_AGENT, HeaderValue::from_static(USER_AGENT_VALUE));
+        headers.insert(API_CLIENT, HeaderValue::from_static(API_CLIENT_VALUE));
+        headers.insert(ROUTING, routing_header(routing));
+        if let Some(features) = features {
+            headers.insert(FEATURES, features.clone());
+            // In their places, so that setting them takes no more room.
+            headers.insert(ATTEMPT, HeaderValue::from_static("0"));
+            headers.insert(ATTEMPT_TIME, HeaderValue::from_static("0"));
+        }
+        Self(Arc::new(RouteParts { table: table.into(), name, target, headers }))
+    }
+
+    /// The table's short id, shared.
+    pub(crate) fn table(&self) -> &Arc<str> {
+        &self.0.table
+    }
+
+    /// The name in requests: `projects/…`.
+    pub(super) fn full_name(&self) -> &str {
+        &self.0.name
+    }
+}
+
+/// The table's short id.
+impl Deref for Route {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0.table
+    }
+}
+
+impl fmt::Debug for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, f)
+    }
+}
+
 /// One RPC on one table: how errors name it, and how it is routed and retried.
 #[derive(Clone)]
 pub(crate) struct Operation {
-    pub(super) rpc: &'static str,
-    /// The table's short id; empty if the RPC is about no table.
-    pub(super) table: Arc<str>,
+    route: Route,
     /// The bucket that it reads, if it is part of a scan over buckets.
     pub(super) bucket: Option<i32>,
-    pub(super) target: Target,
     kind: RpcMethod,
     idempotency: Idempotency,
     /// Whether its scan reads many streams at a time.
     high_fan_out: bool,
-    routing: AsciiMetadataValue,
 }
 
 /// What an operation does, which selects its RPC and its settings. `ReadRow` is the RPC `ReadRows` for one row.
@@ -83,6 +145,24 @@ impl RpcMethod {
         }
     }
 
+    /// The path of the RPC.
+    fn path(self) -> PathAndQuery {
+        let path = match self {
+            Self::ReadRow | Self::ReadRows => "/google.bigtable.v2.Bigtable/ReadRows",
+            Self::SampleRowKeys => "/google.bigtable.v2.Bigtable/SampleRowKeys",
+            Self::MutateRow => "/google.bigtable.v2.Bigtable/MutateRow",
+            Self::MutateRows => "/google.bigtable.v2.Bigtable/MutateRows",
+            Self::CheckAndMutateRow => "/google.bigtable.v2.Bigtable/CheckAndMutateRow",
+            Self::ReadModifyWriteRow => "/google.bigtable.v2.Bigtable/ReadModifyWriteRow",
+            Self::PingAndWarm => "/google.bigtable.v2.Bigtable/PingAndWarm",
+            Self::Admin(rpc) => {
+                let path = format!("/google.bigtable.admin.v2.BigtableTableAdmin/{rpc}");
+                return PathAndQuery::try_from(path).unwrap_or_else(|_| PathAndQuery::from_static("/"));
+            }
+        };
+        PathAndQuery::from_static(path)
+    }
+
     fn settings(self, settings: &Settings) -> &CallSettings {
         match self {
             Self::ReadRow => &settings.read_row,
@@ -99,18 +179,30 @@ impl RpcMethod {
 }
 
 impl Operation {
-    /// An idempotent operation, routed by parameters with a name and a value each.
-    pub(super) fn new(kind: RpcMethod, table: &str, target: Target, routing: &[(&str, &str)]) -> Self {
-        Self {
-            rpc: kind.rpc(),
-            table: table.into(),
-            bucket: None,
-            target,
-            kind,
-            idempotency: Idempotency::Idempotent,
-            high_fan_out: false,
-            routing: routing_header(routing),
-        }
+    /// An idempotent operation.
+    pub(super) fn new(kind: RpcMethod, route: Route) -> Self {
+        Self { route, bucket: None, kind, idempotency: Idempotency::Idempotent, high_fan_out: false }
+    }
+
+    pub(super) fn rpc(&self) -> &'static str {
+        self.kind.rpc()
+    }
+
+    pub(super) fn path(&self) -> PathAndQuery {
+        self.kind.path()
+    }
+
+    /// The table's short id; empty if the RPC is about no table.
+    pub(super) fn table(&self) -> &Arc<str> {
+        self.route.table()
+    }
+
+    pub(super) fn route(&self) -> &Route {
+        &self.route
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.route.0.target
     }
 
     pub(super) fn settings<'a>(&self, client: &'a Client) -> &'a CallSettings {
@@ -122,13 +214,13 @@ impl Operation {
         if matches!(self.kind, RpcMethod::PingAndWarm | RpcMethod::Admin("ListTables")) {
             return Ok(());
         }
-        let name = self.table.as_bytes();
+        let name = self.table().as_bytes();
         let first = name.first().is_some_and(|first| first.is_ascii_alphanumeric() || *first == b'_');
         let all = name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
         match first && all && name.len() <= MAX_TABLE_BYTES {
             true => Ok(()),
             false => Err(Error::definition(
-                &self.table,
+                self.table(),
                 "this is not a valid table name; write the table's short id, of 1 to 50 characters from `a-z`, `A-Z`, \
                  `0-9`, `_`, `-` and `.`, which does not begin with `-` or `.`",
             )),
@@ -184,28 +276,45 @@ impl Operation {
         self.high_fan_out
     }
 
-    /// Adds the headers of an attempt, whose number counts from 0.
-    pub(super) fn insert_headers(
-        &self,
-        metadata: &mut MetadataMap,
-        features: &AsciiMetadataValue,
-        attempt: u32,
-    ) {
-        metadata.insert(ROUTING, self.routing.clone());
-        metadata.insert(API_CLIENT, AsciiMetadataValue::from_static(API_CLIENT_VALUE));
+    /// Whether it reads one row by its key.
+    pub(super) fn is_point_read(&self) -> bool {
+        self.kind == RpcMethod::ReadRow
+    }
+
+    /// Whether it reads or writes one row: these do not wait out an outage.
+    pub(super) fn is_point(&self) -> bool {
+        matches!(
+            self.kind,
+            RpcMethod::ReadRow
+                | RpcMethod::MutateRow
+                | RpcMethod::CheckAndMutateRow
+                | RpcMethod::ReadModifyWriteRow
+        )
+    }
+
+    /// The headers of an attempt, whose number counts from 0.
+    pub(super) fn headers(&self, attempt: u32) -> HeaderMap {
+        let mut headers = self.route.0.headers.clone();
         if self.is_admin() {
-            return;
+            return headers;
         }
-        metadata.insert(FEATURES_HEADER, features.clone());
-        metadata.insert(ATTEMPT, attempt.into());
+        if attempt > 0 {
+            headers.insert(ATTEMPT, attempt.into());
+        }
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let micros = u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX);
-        metadata.insert(ATTEMPT_TIME, micros.into());
+        let mut micros = HeaderValue::from(u64::try_from(since_epoch.as_micros()).unwrap_or(u64::MAX));
+        // HTTP/2 remembers a header for the next request, unless it is sensitive. A time never comes again, and would only
+        // displace those that do.
+        micros.set_sensitive(true);
+        headers.insert(ATTEMPT_TIME, micros);
+        headers
     }
 
     #[cfg(test)]
     pub(super) fn for_test(kind: RpcMethod, table: &str) -> Self {
-        Self::new(kind, table, Target::for_test(), &[])
+        let features = features(false);
+        let routing = [("table_name", table)];
+        Self::new(kind, Route::new(table, table.to_owned(), Target::for_test(), Some(&features), &routing))
     }
 }
 
@@ -214,7 +323,7 @@ impl Operation {
     clippy::expect_used,
     reason = "names are literals and values are percent-encoded, so all is visible ASCII"
 )]
-fn routing_header(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
+fn routing_header(parameters: &[(&str, &str)]) -> HeaderValue {
     let mut text = String::new();
     for (name, value) in parameters {
         if !text.is_empty() {
@@ -230,7 +339,7 @@ fn routing_header(parameters: &[(&str, &str)]) -> AsciiMetadataValue {
 /// The value of the features header: what this client supports. The server sends its rate limit only to a client that
 /// throttles.
 #[expect(clippy::expect_used, reason = "base64 is visible ASCII")]
-pub(super) fn features(throttle: bool) -> AsciiMetadataValue {
+pub(super) fn features(throttle: bool) -> HeaderValue {
     let flags = FeatureFlags {
         reverse_scans: true,
         last_scanned_row_responses: true,
@@ -244,12 +353,9 @@ pub(super) fn features(throttle: bool) -> AsciiMetadataValue {
 }
 
 /// Adds the entries of `more`, which replace those with the same names.
-pub(super) fn insert_all(metadata: &mut MetadataMap, more: &MetadataMap) {
-    for key in more.keys() {
-        let KeyRef::Ascii(key) = key else { continue };
-        if let Some(value) = more.get(key) {
-            metadata.insert(key.clone(), value.clone());
-        }
+pub(super) fn insert_all(headers: &mut HeaderMap, more: &HeaderMap) {
+    for (name, value) in more {
+        headers.insert(name, value.clone());
     }
 }
 
@@ -288,13 +394,12 @@ mod tests {
 
     #[test]
     fn data_rpcs_carry_every_header() {
-        let mut metadata = MetadataMap::new();
-        let operation = Operation::new(RpcMethod::ReadRows, "t", Target::for_test(), &[("table_name", "t")]);
-        operation.insert_headers(&mut metadata, &features(false), 3);
-        assert_eq!(metadata.get(FEATURES_HEADER).unwrap(), "CAEgATABOAE=");
-        assert_eq!(metadata.get(ATTEMPT).unwrap(), "3");
-        assert_eq!(metadata.get(ROUTING).unwrap(), "table_name=t");
-        assert!(metadata.get(API_CLIENT).unwrap().to_str().unwrap().starts_with("gl-rust/1."));
-        assert!(metadata.get(ATTEMPT_TIME).unwrap().to_str().unwrap().parse::<u64>().unwrap() > 0);
+        let operation = Operation::for_test(RpcMethod::ReadRows, "t");
+        let headers = operation.headers(3);
+        assert_eq!(headers.get(FEATURES).unwrap(), "CAEgATABOAE=");
+        assert_eq!(headers.get(ATTEMPT).unwrap(), "3");
+        assert_eq!(headers.get(ROUTING).unwrap(), "table_name=t");
+        assert!(headers.get(API_CLIENT).unwrap().to_str().unwrap().starts_with("gl-rust/1."));
+        assert!(headers.get(ATTEMPT_TIME).unwrap().to_str().unwrap().parse::<u64>().unwrap() > 0);
     }
 }

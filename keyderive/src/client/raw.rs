@@ -1,13 +1,12 @@
 //! A table without a key type: its keys are bytes, its rows cells.
 
 use std::fmt;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::{
-    Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, RowStream, Settings, TableInfo,
-    WriterSettings,
+    Client, Error, Family, FamilyChange, NewTable, RawWriter, ReadRows, Route, RowStream, Settings,
+    TableInfo, WriterSettings,
 };
 use crate::key::MAX_KEY_LEN;
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowFilter};
@@ -40,12 +39,12 @@ use crate::row::{Mutation, RawRow, ReadModifyWrite, RowFilter};
 #[derive(Clone)]
 pub struct RawTable {
     client: Client,
-    name: Arc<str>,
+    name: Route,
 }
 
 impl RawTable {
-    pub(super) fn new(client: Client, name: &str) -> Self {
-        Self { client, name: name.into() }
+    pub(super) fn new(client: Client, name: Route) -> Self {
+        Self { client, name }
     }
 
     /// The table's name.
@@ -57,7 +56,7 @@ impl RawTable {
     /// This table with other settings.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {
-        Self { client: self.client.with(change), name: Arc::clone(&self.name) }
+        Self { client: self.client.with(change), name: self.name.clone() }
     }
 
     /// Creates the table with these column families, and tablets that begin at `splits`.
@@ -239,7 +238,7 @@ impl RawTable {
     pub fn writer_with(&self, change: impl FnOnce(&mut WriterSettings)) -> RawWriter {
         let mut settings = WriterSettings::default();
         change(&mut settings);
-        RawWriter::new(self.client.clone(), Arc::clone(&self.name), settings)
+        RawWriter::new(self.client.clone(), self.name.clone(), settings)
     }
 
     /// Applies `then` to a row if `condition` passes at least one of its cells, or, without a condition, if the row has

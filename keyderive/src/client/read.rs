@@ -5,12 +5,16 @@ mod stream;
 mod tests;
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
 use keyderive_proto::data;
+use tonic::Status;
 
 use super::error::Error;
+use super::failure::{Failure, ProtocolViolation};
+use super::grpc::{Answer, Request};
 use super::operation::RpcMethod;
-use super::{Client, StreamGuard, filter};
+use super::retry::{Attempts, Received};
+use super::row_merger::RowMerger;
+use super::{Client, Route, filter, retry};
 use crate::plan::{KeyRange, RequestSize};
 use crate::row::{FilterError, RawRow, RowFilter};
 
@@ -196,7 +200,7 @@ impl Client {
     /// Reads the rows that `request` names, in ascending or descending key order.
     ///
     /// The first poll sends the request; dropping the stream cancels it. The stream ends with the first error.
-    pub(crate) fn read_rows(&self, table: &str, request: ReadRows) -> RowStream {
+    pub(crate) fn read_rows(&self, table: &Route, request: ReadRows) -> RowStream {
         let (client, guard) = self.streaming();
         RowStream::new(client, guard, RpcMethod::ReadRows, table, request)
     }
@@ -204,15 +208,58 @@ impl Client {
     /// Reads the row with this key, if it exists.
     pub(crate) async fn read_row(
         &self,
-        table: &str,
+        table: &Route,
         key: Bytes,
         filter: Option<RowFilter>,
     ) -> Result<Option<RawRow>, Error> {
-        let request = ReadRows { keys: vec![key.clone()], limit: Some(1), filter, ..ReadRows::default() };
-        let rows = RowStream::new(self.clone(), StreamGuard::default(), RpcMethod::ReadRow, table, request);
-        // Read to the end, since an error may follow the row.
-        let rows = rows.try_collect::<Vec<RawRow>>().await.map_err(|error| error.with_row_key(&key))?;
-        Ok(rows.into_iter().next())
+        if key.is_empty() {
+            return Ok(None);
+        }
+        let message = data::ReadRowsRequest {
+            table_name: table.full_name().to_owned(),
+            app_profile_id: self.app_profile().to_owned(),
+            rows: Some(data::RowSet { row_keys: vec![key.clone()], row_ranges: Vec::new() }),
+            filter: filter
+                .as_ref()
+                .map(filter::message)
+                .transpose()
+                .map_err(|error| Error::filter(table, error))?,
+            rows_limit: 1,
+            reversed: false,
+        };
+        let read = async {
+            let attempts = Attempts::new(self, self.data_operation(RpcMethod::ReadRow, table))?;
+            retry::call(attempts, Request::new(&message), |answer| only_row(answer, &key)).await
+        };
+        read.await.map_err(|error| error.with_row_key(&key))
+    }
+}
+
+/// The only row of an answer, which has at most one.
+async fn only_row(mut answer: Answer, key: &Bytes) -> Result<Received<Option<RawRow>>, Status> {
+    let mut merger = RowMerger::new(RequestedRows::key(key.clone()), None);
+    let mut received = Received::new(None);
+    loop {
+        match answer.message().await {
+            Ok(Some(message)) => {
+                received.bytes += message.len();
+                merger.take(message).map_err(ProtocolViolation::status)?;
+            }
+            Ok(None) => {
+                merger.finish().map_err(ProtocolViolation::status)?;
+                return Ok(received);
+            }
+            // Only the end of the answer was lost.
+            Err(status) if received.answer.is_some() && Failure::from(status.clone()).transient => {
+                return Ok(received);
+            }
+            Err(status) => return Err(status),
+        }
+        while merger.advance().map_err(ProtocolViolation::status)? {
+            received.answer = Some(merger.row().clone());
+            received.rows += 1;
+        }
+        received.future_cells += merger.take_future_cells();
     }
 }
 
@@ -286,6 +333,11 @@ impl RequestedRows {
             left.reverse();
         }
         Self { reversed: *reversed, left, is_in_range: false }
+    }
+
+    /// One row.
+    fn key(key: Bytes) -> Self {
+        Self { reversed: false, left: vec![KeyOrRange::Key(key)], is_in_range: false }
     }
 
     /// All rows of a table.

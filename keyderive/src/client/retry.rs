@@ -1,27 +1,29 @@
 //! How an operation is sent: attempt by attempt, until one is answered or the operation fails for good.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
-use keyderive_proto::admin::bigtable_table_admin_client::BigtableTableAdminClient;
-use keyderive_proto::data::bigtable_client::BigtableClient;
-use keyderive_proto::{EMBEDDED_HEADER, MAX_MESSAGE_BYTES};
-use prost::Message;
+use futures_util::future::{Either, select};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use keyderive_proto::EMBEDDED_HEADER;
 use tokio::time::{Instant, sleep_until, timeout_at};
-use tonic::metadata::{KeyRef, MetadataMap};
-use tonic::{Code, Request, Response, Status};
+use tonic::{Code, Status};
 
-use super::Client;
-use super::connections::{self, Channels, Lease, Transport};
+use super::budget::RetryBudget;
+use super::connections::{self, Lease, Pool};
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::{Failure, NO_COMPLETE_ANSWER};
+use super::grpc::{self, Answer, Request};
 use super::observe::{self, Watch};
 use super::operation::{self, Idempotency, Operation};
-use super::settings::CallSettings;
+use super::settings::{CallSettings, Hedging};
 use super::shutdown::InFlightGuard;
 use super::write::token;
+use super::{Client, Inner};
 
 /// Longer timeouts count as this one: tokio's `Instant` overflows if more is added.
 pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
@@ -29,33 +31,39 @@ pub(super) const NEVER: Duration = Duration::from_secs(30 * 365 * 24 * 60 * 60);
 /// How long an operation fails before its retries are logged as a warning.
 const WARN_AFTER: Duration = Duration::from_secs(5);
 
-/// Sends `message` with `send` until an attempt succeeds, or the operation fails for good.
+/// How often a request that has no answer looks whether its connection has stalled.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// After so many failures in a row a request waits before it takes another connection, even if only connections failed.
+const MAX_MOVES: u32 = 3;
+
+/// Sends `request` until an attempt succeeds, or the operation fails for good.
 ///
-/// One attempt's timeout covers all of `send`, so `send` must read a stream to its end.
-pub(super) async fn call<M, R, F>(
+/// One attempt's timeout covers all of `read`, which reads an answer to its end.
+pub(super) async fn call<R, F>(
     mut attempts: Attempts,
-    message: M,
-    send: impl Fn(Transport, Request<M>) -> F,
+    request: Request,
+    read: impl Fn(Answer) -> F,
 ) -> Result<R, Error>
 where
-    M: Payload,
-    F: Future<Output = Result<Response<R>, Status>>,
+    F: Future<Output = Result<Received<R>, Status>>,
 {
-    if attempts.watch.is_wanted() {
-        attempts.watch.count(attempts.operation().rows_sent(), message.bytes());
+    if attempts.watch.is_wanted() && !attempts.operation.is_point_read() {
+        attempts.watch.count(attempts.operation().rows_sent(), request.bytes());
     }
     loop {
         let attempt = attempts.begin()?;
-        let answer = match attempts.request(&attempt, message.clone()).await {
-            Ok(request) => attempt.within(send(attempt.transport(), request)).await,
-            Err(failure) => Err(failure),
+        let answer = match attempts.hedge_after() {
+            None => attempts.answer(&attempt, &request, &read).await,
+            // In a box, since few operations need the room.
+            Some(delay) => Box::pin(attempts.hedged(&attempt, &request, &read, delay)).await,
         };
         match answer {
-            Ok(response) => {
-                attempts.answered(&attempt);
-                attempts.note_server(response.metadata());
+            Ok(Received { answer, rows, bytes, future_cells }) => {
+                attempts.watch.count(rows, bytes);
+                attempts.future_cells(future_cells);
                 attempts.succeeded();
-                return Ok(response.into_inner());
+                return Ok(answer);
             }
             Err(failure) => {
                 let retry_at = attempts.failed(&attempt, failure)?;
@@ -66,24 +74,31 @@ where
     }
 }
 
-/// A request message, which is cloned for each attempt.
-pub(super) trait Payload: Clone {
-    fn bytes(&self) -> usize;
+/// An answer that was read to its end.
+pub(super) struct Received<R> {
+    pub(super) answer: R,
+    /// How many rows it has.
+    pub(super) rows: usize,
+    /// The size of the messages that the rows came in.
+    pub(super) bytes: usize,
+    /// How many of their cells are from the future.
+    pub(super) future_cells: u64,
 }
 
-impl<M: Message + Clone> Payload for M {
-    fn bytes(&self) -> usize {
-        self.encoded_len()
+impl<R> Received<R> {
+    /// An answer without rows.
+    pub(super) fn new(answer: R) -> Self {
+        Self { answer, rows: 0, bytes: 0, future_cells: 0 }
     }
 }
 
 /// An operation and the state of its attempts.
 pub(super) struct Attempts {
     client: Client,
-    channels: Arc<Channels>,
+    pool: Arc<Pool>,
     operation: Operation,
     settings: CallSettings,
-    _in_flight: Arc<InFlightGuard>,
+    _in_flight: InFlight,
     pub(super) watch: Watch,
     begun: Instant,
     /// How many attempts have been made.
@@ -95,8 +110,8 @@ pub(super) struct Attempts {
     failing_since: Option<Instant>,
     /// Whether a backoff has been shortened to the remaining time.
     is_shortened: bool,
-    cookies: Cookies,
-    /// The slot of the connection on which the last attempt failed.
+    cookies: Option<Box<Cookies>>,
+    /// The number of the connection on which the last attempt failed.
     avoided: Option<usize>,
     /// Whether an attempt to write may have been applied.
     may_be_applied: bool,
@@ -109,39 +124,44 @@ pub(super) struct Attempt {
     number: u32,
     pub(super) deadline: Instant,
     timeout: Duration,
+    /// Whether it may be repeated on another connection before it has an answer.
+    may_move: bool,
+}
+
+/// Counts an operation as in flight, by itself or as part of another.
+pub(super) enum InFlight {
+    Own { _guard: InFlightGuard },
+    Shared { _guard: Arc<InFlightGuard> },
 }
 
 impl Attempts {
     /// # Errors
     /// When the client is closed, the table's name is invalid, or no tokio runtime is running.
     pub(super) fn new(client: &Client, operation: Operation) -> Result<Self, Error> {
-        let channels = Arc::clone(client.channels(&operation));
-        Self::over(channels, client, operation)
+        let pool = Arc::clone(client.pool(&operation));
+        Self::over(pool, client, operation)
     }
 
     /// As [`new`](Self::new), on these connections.
-    pub(super) fn over(
-        channels: Arc<Channels>,
-        client: &Client,
-        operation: Operation,
-    ) -> Result<Self, Error> {
+    pub(super) fn over(pool: Arc<Pool>, client: &Client, operation: Operation) -> Result<Self, Error> {
         operation.check_table()?;
         connections::check_timers("operations run")?;
         let in_flight = client.admit(&operation)?;
+        let begun = Instant::now();
         let mut attempts = Self {
             settings: operation.settings(client).clone(),
             client: client.clone(),
-            channels,
-            watch: Watch::new(&operation),
+            pool,
+            watch: Watch::new(&operation, begun),
             operation,
             _in_flight: in_flight,
-            begun: Instant::now(),
+            begun,
             made: 0,
             failed: 0,
             backoffs: 0,
             failing_since: None,
             is_shortened: false,
-            cookies: Cookies::default(),
+            cookies: None,
             avoided: None,
             may_be_applied: false,
         };
@@ -171,66 +191,162 @@ impl Attempts {
     /// Begins an attempt on the least busy connection, not the one on which the last attempt failed.
     ///
     /// # Errors
-    /// When no time is left.
+    /// When no time is left, or too many requests wait for a connection.
     pub(super) fn begin(&mut self) -> Result<Attempt, Error> {
-        let timeout = self.settings.attempt_timeout.min(self.left()).min(NEVER);
+        let now = if self.made == 0 { self.begun } else { Instant::now() };
+        let timeout = self.settings.attempt_timeout.min(self.left_at(now)).min(NEVER);
         if timeout.is_zero() {
             let status = Status::deadline_exceeded("no time is left for an attempt");
             let failure =
                 Failure { answered: false, timed_out: true, ..Failure::from(status).before_sending() };
-            let allowed = self.settings.attempt_timeout.min(self.settings.total_timeout);
-            let tries = AttemptSummary { attempts: self.made, ..self.tries(Some(RetryLimit::Time(allowed))) };
-            self.watch.set_outcome(Code::DeadlineExceeded);
-            return Err(Error::rpc(&self.operation, failure, tries));
+            let limit = match self.time_limit(now) {
+                RetryLimit::Time(total) => RetryLimit::Time(total.min(self.settings.attempt_timeout)),
+                limit => limit,
+            };
+            return Err(self.not_begun(failure, Some(limit)));
         }
-        let lease = self.channels.lease(self.avoided);
-        let lease = lease.ok_or_else(|| Error::configuration("the client has no connection"))?;
+        let max_waiting = self.client.settings().max_waiting;
+        let lease = match self.pool.lease(self.avoided, max_waiting) {
+            Ok(lease) => lease,
+            Err(waiting) => return Err(self.not_begun(Failure::overloaded(waiting, max_waiting), None)),
+        };
         self.watch.attempt_begins();
         let number = self.made;
         self.made += 1;
-        Ok(Attempt { lease, number, deadline: Instant::now() + timeout, timeout })
+        let may_move = self.client.may_repeat(self.operation.idempotency());
+        Ok(Attempt { lease, number, deadline: now + timeout, timeout, may_move })
     }
 
-    /// The request of an attempt, with all its headers.
+    /// The error of an attempt that was not begun.
+    #[cold]
+    fn not_begun(&mut self, failure: Failure, ended: Option<RetryLimit>) -> Error {
+        let tries = AttemptSummary { attempts: self.made, ..self.tries(ended) };
+        self.watch.set_outcome(failure.code);
+        Error::rpc(&self.operation, failure, tries)
+    }
+
+    /// The headers of an attempt.
     ///
     /// # Errors
     /// When there is no access token. The attempt has then failed.
-    pub(super) async fn request<M>(&self, attempt: &Attempt, message: M) -> Result<Request<M>, Failure> {
-        let mut request = Request::new(message);
+    pub(super) async fn headers(&self, attempt: &Attempt) -> Result<HeaderMap, Failure> {
+        let mut headers = self.operation.headers(attempt.number);
         // The server stops at the same deadline.
-        request.set_timeout(attempt.timeout);
-        let metadata = request.metadata_mut();
-        self.operation.insert_headers(metadata, &self.client.inner.features, attempt.number);
-        operation::insert_all(metadata, &self.cookies.kept);
-        if let Some(credentials) = &self.client.inner.credentials {
-            let headers = timeout_at(attempt.deadline, credentials.headers()).await;
-            let headers = headers
-                .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
-            operation::insert_all(metadata, &headers.map_err(Failure::no_token)?);
+        grpc::set_timeout(&mut headers, attempt.timeout);
+        if let Some(cookies) = &self.cookies {
+            operation::insert_all(&mut headers, &cookies.kept);
         }
-        Ok(request)
+        if let Some(credentials) = &self.client.inner.credentials {
+            let token = timeout_at(attempt.deadline, credentials.headers()).await;
+            let token = token
+                .map_err(|_| Failure::timed_out("no access token came", attempt.timeout).before_sending())?;
+            operation::insert_all(&mut headers, &token.map_err(Failure::no_token)?);
+        }
+        Ok(headers)
     }
 
-    /// Notes what the metadata of an answer say: of the server, and its routing cookies.
-    pub(super) fn note(&mut self, metadata: &MetadataMap) {
-        self.note_server(metadata);
-        self.keep_cookies(metadata);
+    /// Sends the request and reads its answer.
+    async fn answer<R, F>(
+        &self,
+        attempt: &Attempt,
+        request: &Request,
+        read: &impl Fn(Answer) -> F,
+    ) -> Result<R, Failure>
+    where
+        F: Future<Output = Result<R, Status>>,
+    {
+        let headers = self.headers(attempt).await?;
+        let answer = async {
+            let path = self.operation.path();
+            let answer = attempt.lease.transport().send(path, headers, request.clone()).await?;
+            self.note_server(answer.headers());
+            read(answer).await
+        };
+        attempt.within(answer).await.inspect(|_| self.pool.answered(&attempt.lease))
+    }
+
+    /// After how long a read is sent a second time, if it is.
+    fn hedge_after(&self) -> Option<Duration> {
+        if !self.operation.is_point_read() {
+            return None;
+        }
+        match self.client.settings().hedging {
+            Hedging::Off => None,
+            Hedging::After(delay) => Some(delay),
+            // Before the first read there is nothing to go by.
+            Hedging::AfterP95 => Some(self.client.inner.p95.get().unwrap_or(self.settings.attempt_timeout)),
+        }
+    }
+
+    /// As [`answer`](Self::answer), but sends the request a second time over another connection if it has no answer after
+    /// `delay`. The first answer counts; a failure counts only if there is no other request.
+    async fn hedged<R, F>(
+        &self,
+        attempt: &Attempt,
+        request: &Request,
+        read: &impl Fn(Answer) -> F,
+        delay: Duration,
+    ) -> Result<R, Failure>
+    where
+        F: Future<Output = Result<R, Status>>,
+    {
+        let Inner { hedge_budget, retry_budget, p95, .. } = &*self.client.inner;
+        hedge_budget.earn();
+        let begun = Instant::now();
+        let mut first = pin!(self.answer(attempt, request, read));
+        if let Ok(answer) = timeout_at(begun + delay.min(NEVER), &mut first).await {
+            if answer.is_ok() {
+                p95.record(begun.elapsed());
+            }
+            return answer;
+        }
+        let may_hedge = !self.client.settings().retry_budget || retry_budget.is_open();
+        if !(may_hedge && hedge_budget.take()) {
+            let answer = first.await;
+            p95.record(begun.elapsed());
+            return answer;
+        }
+        let Ok(lease) = self.pool.lease(Some(attempt.lease.number()), 0) else { return first.await };
+        observe::hedged(self.operation.table());
+        // The server sees a repetition.
+        let hedge = Attempt { lease, number: attempt.number + 1, ..*attempt };
+        let second = pin!(self.answer(&hedge, request, read));
+        let (answer, is_second) = match select(first, second).await {
+            Either::Left((Err(_), second)) => (second.await, true),
+            Either::Right((Err(_), first)) => (first.await, false),
+            Either::Left((answer, _)) => (answer, false),
+            Either::Right((answer, _)) => (answer, true),
+        };
+        p95.record(begun.elapsed());
+        if is_second && answer.is_ok() {
+            observe::hedge_won(self.operation.table());
+        }
+        answer
+    }
+
+    /// Notes what the headers of an answer say: of the server, and its routing cookies.
+    pub(super) fn note(&mut self, headers: &HeaderMap) {
+        self.note_server(headers);
+        self.keep_cookies(headers);
     }
 
     /// Notes whether the answer is of a server that honours idempotency tokens.
-    pub(super) fn note_server(&self, metadata: &MetadataMap) {
-        if !self.client.honours_tokens() && metadata.contains_key(EMBEDDED_HEADER) {
+    pub(super) fn note_server(&self, headers: &HeaderMap) {
+        if !self.client.honours_tokens() && headers.contains_key(EMBEDDED_HEADER) {
             self.client.inner.honours_tokens.store(true, Ordering::Relaxed);
         }
     }
 
     /// Keeps the routing cookies of an answer.
-    pub(super) fn keep_cookies(&mut self, metadata: &MetadataMap) {
-        let Some(name) = self.cookies.keep(metadata) else { return };
+    pub(super) fn keep_cookies(&mut self, headers: &HeaderMap) {
+        if !headers.keys().any(is_cookie) {
+            return;
+        }
+        let Some(name) = self.cookies.get_or_insert_default().keep(headers) else { return };
         tracing::warn!(
             parent: self.watch.span(),
-            operation = self.operation.rpc,
-            table = &*self.operation.table,
+            operation = self.operation.rpc(),
+            table = &**self.operation.table(),
             cookie = name,
             "the server sends more routing cookies than the client keeps; this one is dropped"
         );
@@ -245,11 +361,14 @@ impl Attempts {
 
     /// Records that the server has answered an attempt, with whatever status.
     pub(super) fn answered(&self, attempt: &Attempt) {
-        self.channels.answered(&attempt.lease);
+        self.pool.answered(&attempt.lease);
     }
 
     /// Records that the operation has succeeded.
     pub(super) fn succeeded(&mut self) {
+        if let Some(budget) = self.budget() {
+            budget.succeeded();
+        }
         self.watch.attempt_ends(Code::Ok);
         self.watch.set_outcome(Code::Ok);
     }
@@ -278,8 +397,8 @@ impl Attempts {
         let pause = self.retry_delay(attempt, failure);
         tracing::debug!(
             parent: self.watch.span(),
-            operation = self.operation.rpc,
-            table = &*self.operation.table,
+            operation = self.operation.rpc(),
+            table = &**self.operation.table(),
             attempt = self.made,
             code = keyderive_proto::code_name(failure.code),
             reason = failure.message,
@@ -296,12 +415,12 @@ impl Attempts {
     /// Logs a warning, now and then, for an operation that has been retried for some time.
     fn warn(&mut self, failure: &Failure) {
         let failing = self.failing_since.get_or_insert_with(Instant::now).elapsed();
-        if failing >= WARN_AFTER && self.channels.may_warn() {
+        if failing >= WARN_AFTER && self.pool.may_warn() {
             tracing::warn!(
                 parent: self.watch.span(),
-                operation = self.operation.rpc,
-                table = &*self.operation.table,
-                at = %self.operation.target,
+                operation = self.operation.rpc(),
+                table = &**self.operation.table(),
+                at = %self.operation.target(),
                 attempt = self.made,
                 code = keyderive_proto::code_name(failure.code),
                 // The server's message may name a row.
@@ -322,11 +441,11 @@ impl Attempts {
 
     #[cold]
     fn warn_of_future_cells(&self, cells: u64) {
-        observe::future_cells(&self.operation.table, cells);
-        if self.channels.may_warn_of_future_cells() {
+        observe::future_cells(self.operation.table(), cells);
+        if self.pool.may_warn_of_future_cells() {
             tracing::warn!(
                 parent: self.watch.span(),
-                table = &*self.operation.table,
+                table = &**self.operation.table(),
                 cells,
                 "cells are more than a minute in the future, by this machine's clock, and hide what is written to their \
                  columns until then; find the program that sets their times, and delete these versions"
@@ -335,20 +454,28 @@ impl Attempts {
     }
 
     fn retry_delay(&mut self, attempt: &Attempt, failure: &Failure) -> Result<Duration, Option<RetryLimit>> {
-        self.note(&failure.metadata);
+        self.note(&failure.headers);
         if failure.answered {
             self.answered(attempt);
         } else if failure.timed_out && !failure.unsent {
-            self.channels.timed_out(&attempt.lease);
+            self.pool.timed_out(&attempt.lease);
         }
         self.failed = self.failed.saturating_add(1);
-        self.avoided = Some(attempt.lease.slot());
+        self.avoided = Some(attempt.lease.number());
         let safe = failure.is_not_applied() || self.client.may_repeat(self.operation.idempotency());
         if !(failure.transient && safe) {
             return Err(None);
         }
+        if let Some(budget) = self.budget()
+            && !budget.failed()
+        {
+            return Err(Some(RetryLimit::Budget));
+        }
         if self.failed >= self.settings.max_attempts {
             return Err(Some(RetryLimit::Attempts));
+        }
+        if failure.is_of_connection() && self.failed <= MAX_MOVES && !self.left().is_zero() {
+            return Ok(Duration::ZERO);
         }
         let pause = match failure.retry_after {
             Some(delay) => {
@@ -361,7 +488,13 @@ impl Attempts {
                 cap_backoff(backoff, self.left(), &mut self.is_shortened)
             }
         };
-        pause.ok_or(Some(RetryLimit::Time(self.settings.total_timeout)))
+        pause.ok_or_else(|| Some(self.time_limit(Instant::now())))
+    }
+
+    /// The budget that its retries need, if they need one.
+    fn budget(&self) -> Option<&RetryBudget> {
+        let is_on = self.client.settings().retry_budget && self.operation.is_point();
+        is_on.then_some(&self.client.inner.retry_budget)
     }
 
     /// How many attempts have been made.
@@ -371,6 +504,9 @@ impl Attempts {
 
     /// The failure as the error of the whole operation.
     pub(super) fn error(&self, failure: Failure, ended: Option<RetryLimit>) -> Error {
+        if failure.is_violation {
+            return Error::protocol(&self.operation, failure.message);
+        }
         Error::rpc(&self.operation, failure, self.tries(ended))
     }
 
@@ -383,7 +519,28 @@ impl Attempts {
 
     /// The time left for all attempts.
     fn left(&self) -> Duration {
-        self.settings.total_timeout.saturating_sub(self.begun.elapsed())
+        self.left_at(Instant::now())
+    }
+
+    fn left_at(&self, now: Instant) -> Duration {
+        let left = self.settings.total_timeout.saturating_sub(now.saturating_duration_since(self.begun));
+        match self.client.deadline {
+            Some(deadline) => left.min(deadline.saturating_duration_since(now)),
+            None => left,
+        }
+    }
+
+    /// Which limit the time left ends with.
+    fn time_limit(&self, now: Instant) -> RetryLimit {
+        let total = self.settings.total_timeout;
+        match self.client.deadline {
+            Some(deadline)
+                if deadline.saturating_duration_since(now) < total.saturating_sub(now - self.begun) =>
+            {
+                RetryLimit::Deadline
+            }
+            _ => RetryLimit::Time(total),
+        }
     }
 
     /// When the time for all attempts ends.
@@ -403,18 +560,14 @@ fn cap_backoff(backoff: Duration, left: Duration, is_shortened: &mut bool) -> Op
 }
 
 impl Attempt {
-    pub(super) fn transport(&self) -> Transport {
-        self.lease.transport()
-    }
-
-    /// The answer, or a failure when the attempt times out.
+    /// The answer, or a failure when the attempt times out, or its connection stalls and it may be repeated.
     pub(super) async fn within<T>(
         &self,
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
-        match timeout_at(self.deadline, answer).await {
-            Ok(answer) => answer.map_err(|status| self.failure(status)),
-            Err(_) => Err(self.timed_out()),
+        match self.until(self.deadline, answer).await {
+            Some(answer) => answer,
+            None => Err(self.timed_out()),
         }
     }
 
@@ -425,12 +578,60 @@ impl Attempt {
         answer: impl Future<Output = Result<T, Status>>,
     ) -> Result<T, Failure> {
         let idle = Instant::now() + idle_timeout;
-        if idle >= self.deadline {
-            return self.within(answer).await;
+        match self.until(idle.min(self.deadline), answer).await {
+            Some(answer) => answer,
+            None => Err(self.late(idle_timeout)),
         }
-        match timeout_at(idle, answer).await {
-            Ok(answer) => answer.map_err(|status| self.failure(status)),
-            Err(_) => Err(Failure::silent(idle_timeout)),
+    }
+
+    /// The answer; none at the end of the time. Fails when the connection stalls, if the request may be repeated.
+    async fn until<T>(
+        &self,
+        end: Instant,
+        answer: impl Future<Output = Result<T, Status>>,
+    ) -> Option<Result<T, Failure>> {
+        let next = |now: Instant| if self.may_move { end.min(now + LOOK_INTERVAL) } else { end };
+        let mut answer = pin!(answer);
+        // An answer that is not there at once sets the only timer.
+        let mut timer = pin!(sleep_until(end));
+        let mut is_set = false;
+        poll_fn(|cx| {
+            if let Poll::Ready(answer) = answer.as_mut().poll(cx) {
+                return Poll::Ready(Some(answer.map_err(|status| self.failure(status))));
+            }
+            if !is_set && self.may_move {
+                timer.as_mut().reset(next(Instant::now()));
+            }
+            is_set = true;
+            while timer.as_mut().poll(cx).is_ready() {
+                let now = Instant::now();
+                if now >= end {
+                    return Poll::Ready(None);
+                }
+                if self.has_stalled() {
+                    return Poll::Ready(Some(Err(Failure::stalled())));
+                }
+                timer.as_mut().reset(next(now));
+            }
+            Poll::Pending
+        })
+        .await
+    }
+
+    pub(super) fn lease(&self) -> &Lease {
+        &self.lease
+    }
+
+    /// Whether its connection has stalled, and it may be repeated on another.
+    pub(super) fn has_stalled(&self) -> bool {
+        self.may_move && self.lease.has_stalled()
+    }
+
+    /// The failure of an attempt whose deadline, or whose idle timeout, has passed.
+    pub(super) fn late(&self, idle_timeout: Duration) -> Failure {
+        match Instant::now() >= self.deadline {
+            true => self.timed_out(),
+            false => Failure::silent(idle_timeout),
         }
     }
 
@@ -451,27 +652,6 @@ impl Attempt {
     }
 }
 
-/// Adds the metadata of the answer's head to the status that ended a stream: either may have a routing cookie.
-pub(super) fn with_head(mut status: Status, head: MetadataMap) -> Status {
-    let own = std::mem::replace(status.metadata_mut(), head);
-    operation::insert_all(status.metadata_mut(), &own);
-    status
-}
-
-/// The data service over `transport`.
-pub(super) fn data(transport: Transport) -> BigtableClient<Transport> {
-    BigtableClient::new(transport)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES)
-}
-
-/// The admin service over `transport`.
-pub(super) fn admin(transport: Transport) -> BigtableTableAdminClient<Transport> {
-    BigtableTableAdminClient::new(transport)
-        .max_decoding_message_size(MAX_MESSAGE_BYTES)
-        .max_encoding_message_size(MAX_MESSAGE_BYTES)
-}
-
 /// What the name of a routing cookie begins with.
 const COOKIE_PREFIX: &str = "x-goog-cbt-cookie";
 
@@ -484,32 +664,32 @@ const MAX_COOKIE_BYTES: usize = 8 * 1024;
 /// later attempt.
 #[derive(Default)]
 struct Cookies {
-    kept: MetadataMap,
+    kept: HeaderMap,
     bytes: usize,
     /// Whether a cookie was dropped.
     is_full: bool,
 }
 
+fn is_cookie(name: &HeaderName) -> bool {
+    name.as_str().starts_with(COOKIE_PREFIX)
+}
+
 impl Cookies {
     /// Keeps the cookies of an answer. Returns the first one that it ever drops.
-    fn keep<'a>(&mut self, metadata: &'a MetadataMap) -> Option<&'a str> {
+    fn keep<'a>(&mut self, headers: &'a HeaderMap) -> Option<&'a str> {
         let mut dropped = None;
-        for key in metadata.keys() {
-            let KeyRef::Ascii(key) = key else { continue };
-            let Some(value) = metadata.get(key).filter(|_| key.as_str().starts_with(COOKIE_PREFIX)) else {
-                continue;
-            };
-            let old = self.kept.get(key).map(|value| key.as_str().len() + value.as_encoded_bytes().len());
-            let new = key.as_str().len() + value.as_encoded_bytes().len();
-            let bytes = self.bytes - old.unwrap_or(0) + new;
+        for (name, value) in headers.iter().filter(|(name, _)| is_cookie(name)) {
+            let size = |value: &HeaderValue| name.as_str().len() + value.len();
+            let old = self.kept.get(name).map(size);
+            let bytes = self.bytes - old.unwrap_or(0) + size(value);
             if bytes > MAX_COOKIE_BYTES || (old.is_none() && self.kept.len() >= MAX_COOKIES) {
                 if !std::mem::replace(&mut self.is_full, true) {
-                    dropped = Some(key.as_str());
+                    dropped = Some(name.as_str());
                 }
                 continue;
             }
             self.bytes = bytes;
-            self.kept.insert(key.clone(), value.clone());
+            self.kept.insert(name, value.clone());
         }
         dropped
     }

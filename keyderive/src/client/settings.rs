@@ -35,6 +35,9 @@ use std::time::Duration;
 /// | `check_and_mutate_row`, `read_modify_write_row` | 20 s, 20 s | 5 s, 5 s | 20 s, 1 h |
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
+/// | [`retry_budget`](Self::retry_budget) | yes | yes | no |
+/// | [`max_waiting`](Self::max_waiting) | 10,000 requests | 1,000 | no limit |
+/// | [`hedging`](Self::hedging) | off | off | off |
 ///
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
@@ -73,6 +76,33 @@ pub struct Settings {
     /// Each such write carries a token in any case. With `Some(false)` it is not retried when its outcome is unknown; with
     /// `Some(true)` beside a server that ignores tokens, a retry counts twice.
     pub idempotency_tokens: Option<bool>,
+    /// Whether reads and writes of one row are retried only while few of the client's requests fail, so that retries add
+    /// little to the load of servers that are already overloaded.
+    ///
+    /// The client has 100 tokens. A failed attempt takes one, and a successful call gives a tenth of one back. With 50 or
+    /// fewer the last failure is returned at once. Scans, writers and loads wait out an outage in any case.
+    pub retry_budget: bool,
+    /// How many requests may wait for a connection, since all are busy or none is open. A further one fails at once with
+    /// [`is_overloaded`](crate::Error::is_overloaded).
+    pub max_waiting: usize,
+    /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
+    /// counts, and the other request is cancelled. Off by default.
+    ///
+    /// At most 5 in 100 reads are sent a second time, and none while the retry budget allows no retry. Writes never are.
+    pub hedging: Hedging,
+}
+
+/// When a read of one row is sent a second time: see [`Settings::hedging`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Hedging {
+    /// Never.
+    #[default]
+    Off,
+    /// When it takes longer than this.
+    After(Duration),
+    /// When it takes longer than 95 % of the reads that the client made lately.
+    AfterP95,
 }
 
 /// The timeouts and retries of one kind of operation.
@@ -122,6 +152,7 @@ impl Settings {
         // These are not retried after a timeout.
         self.check_and_mutate_row = CallSettings::of(5 * SECOND, 5 * SECOND);
         self.read_modify_write_row = CallSettings::of(5 * SECOND, 5 * SECOND);
+        self.max_waiting = 1_000;
     }
 
     /// For batch jobs, which survive an outage of an hour.
@@ -131,6 +162,8 @@ impl Settings {
         self.read_rows.total_timeout = scans;
         self.read_rows.max_attempts = u32::MAX;
         self.ping_and_warm.total_timeout = priming;
+        self.retry_budget = false;
+        self.max_waiting = usize::MAX;
     }
 
     /// Changes the settings of every operation in the same way.
@@ -147,6 +180,9 @@ impl Settings {
             ping_and_warm,
             require_layout_check: _,
             idempotency_tokens: _,
+            retry_budget: _,
+            max_waiting: _,
+            hedging: _,
         } = self;
         let all = [
             read_row,
@@ -177,6 +213,9 @@ impl Default for Settings {
             ping_and_warm: CallSettings { max_attempts: 1, ..CallSettings::of(30 * SECOND, 30 * SECOND) },
             require_layout_check: false,
             idempotency_tokens: None,
+            retry_budget: true,
+            max_waiting: 10_000,
+            hedging: Hedging::Off,
         }
     }
 }

@@ -51,17 +51,17 @@ pub(crate) struct StreamGuard(Option<Arc<InFlightGuard>>);
 
 impl Shutdown {
     /// Counts an operation as in flight, unless the client is closed.
-    pub(super) fn enter(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
+    pub(super) fn enter(self: &Arc<Self>) -> Option<InFlightGuard> {
         // Counted first, so that a concurrent `close` sees it.
         self.in_flight.fetch_add(1, Ordering::SeqCst);
         let polled_in = AtomicU64::new(self.round.load(Ordering::SeqCst));
         let guard = InFlightGuard { shutdown: Arc::clone(self), polled_in, reader: AtomicWaker::new() };
-        (!self.is_closed()).then(|| Arc::new(guard))
+        (!self.is_closed()).then_some(guard)
     }
 
     /// As [`enter`](Self::enter), for a stream.
     pub(super) fn enter_stream(self: &Arc<Self>) -> Option<Arc<InFlightGuard>> {
-        let guard = self.enter()?;
+        let guard = Arc::new(self.enter()?);
         let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
         if streams.len() == streams.capacity() {
             streams.retain(|stream| stream.strong_count() > 0);
@@ -217,7 +217,7 @@ mod tests {
     #[tokio::test]
     async fn operations_in_flight_finish_and_no_new_ones_begin() {
         let shutdown = Arc::new(Shutdown::default());
-        let guards = [shutdown.enter().unwrap(), shutdown.enter_stream().unwrap()];
+        let guards = (shutdown.enter().unwrap(), shutdown.enter_stream().unwrap());
         let mut closed = std::pin::pin!(shutdown.close());
         assert!(shutdown.enter().is_none() && shutdown.enter_stream().is_none());
         assert!((&mut closed).now_or_never().is_none());

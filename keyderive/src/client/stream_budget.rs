@@ -40,15 +40,14 @@ impl StreamBudget {
     pub(super) fn of(transports: &[Transport]) -> Option<Self> {
         let count = transports.len();
         match transports.first()? {
-            Transport::Channel(_, runtime) => Some(Self {
+            Transport::Http2(http2) => Some(Self {
                 long: Arc::new(Semaphore::new(LONG_STREAMS * count)),
                 small_windows: Arc::new(Semaphore::new(LONG_STREAMS * count)),
                 short: Arc::new(Semaphore::new(SHORT_STREAMS * count)),
-                runtime: runtime.clone(),
+                runtime: http2.runtime().clone(),
             }),
             #[cfg(feature = "embedded")]
             Transport::InProcess(_) => None,
-            Transport::Ended => None,
         }
     }
 

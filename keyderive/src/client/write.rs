@@ -1,7 +1,6 @@
 //! Writes of one row or of several, each row all or nothing, and the writes that depend on what a row holds.
 //!
-//! A request is checked against Bigtable's limits before it is sent. `encode.rs` encodes its mutations; the code at the
-//! bottom of this file appends them to the message, without copying large ones.
+//! A request is checked against Bigtable's limits before it is sent. `encode.rs` encodes its mutations.
 
 mod encode;
 mod outcomes;
@@ -9,28 +8,17 @@ mod outcomes;
 mod tests;
 pub(super) mod token;
 
-use std::pin::Pin;
-use std::task::{Context, Poll, ready};
-
-use bytes::{Bytes, BytesMut};
-use http_body::{Frame, SizeHint};
-use keyderive_proto::{MAX_MESSAGE_BYTES, PassthroughCodec, data};
-use prost::Message;
-use tonic::body::Body;
-use tonic::client::Grpc;
-use tonic::codegen::http::uri::PathAndQuery;
-use tonic::{Request, Response, Status, Streaming};
-use tower_service::Service;
+use bytes::Bytes;
+use keyderive_proto::data;
 
 use self::encode::MAX_BYTES;
 pub(crate) use self::encode::{
     Batch, Entries, Entry, EntryMeta, ExplicitTimestamp, Mutations, REQUEST_BYTES,
 };
-use super::connections::Transport;
 use super::error::Error;
+use super::grpc::Request;
 use super::operation::{Idempotency, RpcMethod};
-use super::retry::{self, Payload};
-use super::{Client, filter};
+use super::{Client, Route, filter};
 use crate::key::{MAX_KEY_LEN, ShownKey};
 use crate::row::{Mutation, RawRow, ReadModifyWrite, RowBuilder, RowFilter, Rule, TooLarge};
 
@@ -38,7 +26,7 @@ impl Client {
     /// Changes one row: applies all mutations or none.
     pub(crate) async fn mutate_row(
         &self,
-        table: &str,
+        table: &Route,
         key: Bytes,
         mutations: impl Into<Mutations>,
     ) -> Result<(), Error> {
@@ -49,7 +37,7 @@ impl Client {
         let operation =
             self.data_operation(RpcMethod::MutateRow, table).with_idempotency(mutations.idempotency());
         let head = data::MutateRowRequest {
-            table_name: self.table_name(table),
+            table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
             ..data::MutateRowRequest::default()
@@ -58,19 +46,14 @@ impl Client {
         if operation.idempotency() == Idempotency::ByToken {
             body = [body, token::field(IDEMPOTENCY).into()].concat().into();
         }
-        let request = EncodedRequest::new(&head, body);
-        self.call(operation, request, |transport, request| {
-            send_unary(transport, "/google.bigtable.v2.Bigtable/MutateRow", request)
-        })
-        .await
-        .map(|data::MutateRowResponse {}| ())
-        .map_err(|error| error.with_row_key(&key))
+        let written = self.call(operation, Request::with_tail(&head, body)).await;
+        written.map(|data::MutateRowResponse {}| ()).map_err(|error| error.with_row_key(&key))
     }
 
     /// Changes several rows, each atomically and independently of the others. The outcomes are in the order of `entries`.
     pub(crate) async fn mutate_rows(
         &self,
-        table: &str,
+        table: &Route,
         entries: Vec<(Bytes, Vec<Mutation>)>,
     ) -> Vec<Result<(), Error>> {
         let mut outcomes: Vec<Result<(), Error>> = entries.iter().map(|_| Ok(())).collect();
@@ -94,7 +77,7 @@ impl Client {
     /// Sends a batch, and stores the outcomes of its entries at `indexes`.
     async fn mutate_batch(
         &self,
-        table: &str,
+        table: &Route,
         entries: &Entries,
         indexes: &mut Vec<usize>,
         outcomes: &mut [Result<(), Error>],
@@ -108,7 +91,7 @@ impl Client {
     /// Returns whether it applied `then`. Retried only if no attempt can have applied anything.
     pub(crate) async fn check_and_mutate_row(
         &self,
-        table: &str,
+        table: &Route,
         key: Bytes,
         condition: Option<RowFilter>,
         then: impl Into<Mutations>,
@@ -123,7 +106,7 @@ impl Client {
     /// Retried after every transient failure: a retry finds the row that an earlier attempt wrote, and applies nothing.
     pub(crate) async fn write_if_absent(
         &self,
-        table: &str,
+        table: &Route,
         entries: &Entries,
         index: usize,
     ) -> Result<bool, Error> {
@@ -136,7 +119,7 @@ impl Client {
 
     async fn check_and_mutate(
         &self,
-        table: &str,
+        table: &Route,
         key: Bytes,
         condition: Option<RowFilter>,
         then: Mutations,
@@ -150,25 +133,23 @@ impl Client {
         let operation =
             self.data_operation(RpcMethod::CheckAndMutateRow, table).with_idempotency(idempotency);
         let head = data::CheckAndMutateRowRequest {
-            table_name: self.table_name(table),
+            table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
             predicate_filter: predicate_filter.map_err(|error| Error::filter(table, error))?,
             ..data::CheckAndMutateRowRequest::default()
         };
         let body = [then.into_field(THEN), otherwise.into_field(OTHERWISE)].concat();
-        self.call(operation, EncodedRequest::new(&head, body.into()), |transport, request| {
-            send_unary(transport, "/google.bigtable.v2.Bigtable/CheckAndMutateRow", request)
-        })
-        .await
-        .map(|data::CheckAndMutateRowResponse { predicate_matched }| predicate_matched)
-        .map_err(|error| error.with_row_key(&key))
+        let answer = self.call(operation, Request::with_tail(&head, body.into())).await;
+        answer
+            .map(|data::CheckAndMutateRowResponse { predicate_matched }| predicate_matched)
+            .map_err(|error| error.with_row_key(&key))
     }
 
     /// Increments or appends to cells of a row; returns the changed cells. Retried only if no attempt can have applied it.
     pub(crate) async fn read_modify_write_row(
         &self,
-        table: &str,
+        table: &Route,
         key: Bytes,
         rules: Vec<ReadModifyWrite>,
     ) -> Result<RawRow, Error> {
@@ -181,17 +162,14 @@ impl Client {
             .data_operation(RpcMethod::ReadModifyWriteRow, table)
             .with_idempotency(Idempotency::NotIdempotent);
         let message = data::ReadModifyWriteRowRequest {
-            table_name: self.table_name(table),
+            table_name: table.full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
             row_key: key.clone(),
             rules: rules.into_iter().map(rule_message).collect(),
         };
-        let response = self
-            .call(operation, message, |transport, request| async move {
-                retry::data(transport).read_modify_write_row(request).await
-            })
-            .await
-            .map_err(|error| error.with_row_key(&key).with_increment_hint(&incremented))?;
+        let answer = self.call(operation, Request::new(&message)).await;
+        let response: data::ReadModifyWriteRowResponse =
+            answer.map_err(|error| error.with_row_key(&key).with_increment_hint(&incremented))?;
         let changed = response.row.unwrap_or_default();
         if !changed.key.is_empty() && changed.key != key {
             return Err(Error::answer(table, &key, format!("it is about row {}", ShownKey(&changed.key))));
@@ -342,146 +320,4 @@ fn check_key(table: &str, key: &[u8]) -> Result<(), Error> {
 #[cold]
 fn rejected(table: &str, key: &[u8], message: String) -> Error {
     Error::limit(table, &Bytes::copy_from_slice(key), message)
-}
-
-/// A request whose last fields are encoded already.
-#[derive(Clone, Debug)]
-struct EncodedRequest {
-    head: Bytes,
-    body: Bytes,
-}
-
-impl EncodedRequest {
-    /// The fields of `head`, then those of `body`: concatenated messages are one message.
-    fn new(head: &impl Message, body: Bytes) -> Self {
-        Self { head: head.encode_to_vec().into(), body }
-    }
-}
-
-impl Payload for EncodedRequest {
-    fn bytes(&self) -> usize {
-        self.head.len() + self.body.len()
-    }
-}
-
-/// Sends a request with a single response.
-async fn send_unary<M: Message + Default>(
-    transport: Transport,
-    path: &'static str,
-    request: Request<EncodedRequest>,
-) -> Result<Response<M>, Status> {
-    let (mut service, head) = ready_service(transport, request).await?;
-    let response = service.unary(head, PathAndQuery::from_static(path), PassthroughCodec).await?;
-    let (metadata, bytes, extensions) = response.into_parts();
-    let message = M::decode(bytes).map_err(|error| Status::internal(error.to_string()))?;
-    Ok(Response::from_parts(metadata, message, extensions))
-}
-
-/// Sends a request with a stream of responses, whose messages are left encoded.
-async fn send_streaming(
-    transport: Transport,
-    path: &'static str,
-    request: Request<EncodedRequest>,
-) -> Result<Response<Streaming<Bytes>>, Status> {
-    let (mut service, head) = ready_service(transport, request).await?;
-    service.server_streaming(head, PathAndQuery::from_static(path), PassthroughCodec).await
-}
-
-/// Waits for a service that appends the body of this request to its head.
-async fn ready_service(
-    transport: Transport,
-    request: Request<EncodedRequest>,
-) -> Result<(Grpc<AppendTail>, Request<Bytes>), Status> {
-    let bytes = request.get_ref().bytes();
-    if bytes > MAX_MESSAGE_BYTES {
-        return Err(Status::out_of_range(format!(
-            "the request has {bytes} bytes, and at most {MAX_MESSAGE_BYTES} are allowed"
-        )));
-    }
-    let (metadata, extensions, EncodedRequest { head, body: tail }) = request.into_parts();
-    let mut service = Grpc::new(AppendTail { transport, tail }).max_decoding_message_size(MAX_MESSAGE_BYTES);
-    let is_ready = service.ready().await;
-    is_ready.map_err(|error| Status::unknown(format!("Service was not ready: {error}")))?;
-    Ok((service, Request::from_parts(metadata, extensions, head)))
-}
-
-/// The prefix of a gRPC message: a byte for the compression, four for the length.
-const PREFIX: usize = 5;
-
-/// A tail up to this size is copied into the frame of the head; a longer one is sent as a frame of its own, without a copy.
-const MAX_COPIED: usize = 4 * 1024;
-
-/// A transport that appends these bytes to the message of a request.
-struct AppendTail {
-    transport: Transport,
-    tail: Bytes,
-}
-
-impl Service<http::Request<Body>> for AppendTail {
-    type Response = <Transport as Service<http::Request<Body>>>::Response;
-    type Error = <Transport as Service<http::Request<Body>>>::Error;
-    type Future = <Transport as Service<http::Request<Body>>>::Future;
-
-    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        self.transport.poll_ready(context)
-    }
-
-    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let tail = self.tail.clone();
-        self.transport
-            .call(request.map(|body| Body::new(TailedBody { body, tail: Some(tail), next_frame: None })))
-    }
-}
-
-/// The body of a request with one message, whose tail is appended.
-struct TailedBody {
-    body: Body,
-    /// The tail, until the head was sent.
-    tail: Option<Bytes>,
-    next_frame: Option<Bytes>,
-}
-
-impl TailedBody {
-    /// The first frame: the head, with the length of the whole message in its prefix, and a short tail.
-    fn first_frame(&mut self, head: &Bytes, tail: Bytes) -> Result<Bytes, Status> {
-        let message = head.len().checked_sub(PREFIX).map(|len| len + tail.len());
-        let Some(Ok(len)) = message.map(u32::try_from) else {
-            return Err(Status::internal("a message of 4 GiB, or without a length prefix"));
-        };
-        let is_copied = tail.len() <= MAX_COPIED;
-        let mut frame = BytesMut::with_capacity(head.len() + if is_copied { tail.len() } else { 0 });
-        frame.extend_from_slice(head);
-        frame[1..PREFIX].copy_from_slice(&len.to_be_bytes());
-        match is_copied {
-            true => frame.extend_from_slice(&tail),
-            false => self.next_frame = Some(tail),
-        }
-        Ok(frame.freeze())
-    }
-}
-
-impl http_body::Body for TailedBody {
-    type Data = Bytes;
-    type Error = Status;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
-        if let Some(frame) = self.next_frame.take() {
-            return Poll::Ready(Some(Ok(Frame::data(frame))));
-        }
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        let Some(tail) = self.tail.take() else { return Poll::Ready(frame) };
-        let head = frame.transpose()?.and_then(|frame| frame.into_data().ok()).unwrap_or_default();
-        Poll::Ready(Some(self.first_frame(&head, tail).map(Frame::data)))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.tail.is_none() && self.next_frame.is_none() && self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::default()
-    }
 }

@@ -2,7 +2,6 @@
 
 mod filters;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
@@ -81,13 +80,13 @@ fn whole() -> ReadRows {
 }
 
 async fn keys(client: &Client, request: ReadRows) -> Vec<String> {
-    let rows: Vec<RawRow> = client.read_rows(TABLE, request).try_collect().await.unwrap();
+    let rows: Vec<RawRow> = client.read_rows(&client.route(TABLE), request).try_collect().await.unwrap();
     rows.iter().map(|row| String::from_utf8(row.key().to_vec()).unwrap()).collect()
 }
 
 async fn fill(client: &Client, rows: usize) {
     let entries = (0..rows).map(|number| (key(number), put("v"))).collect();
-    assert!(client.mutate_rows(TABLE, entries).await.iter().all(Result::is_ok));
+    assert!(client.mutate_rows(&client.route(TABLE), entries).await.iter().all(Result::is_ok));
 }
 
 #[tokio::test]
@@ -99,15 +98,16 @@ async fn what_is_written_is_read() {
         set("g", "q", 2000, "new"),
         set("f", "", 0, "2"),
     ];
-    client.mutate_row(TABLE, "k".into(), mutations).await.unwrap();
+    client.mutate_row(&client.route(TABLE), "k".into(), mutations).await.unwrap();
 
-    let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
+    let row = client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap().unwrap();
     let cells: Vec<_> = row.cells().map(shown).collect();
     assert_eq!(cells, ["f::0=2", "f:r:1000=1", "g:q:2000=new", "g:q:1000=old"]);
-    let latest = client.read_row(TABLE, "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
+    let latest =
+        client.read_row(&client.route(TABLE), "k".into(), Some(RowFilter::latest(1))).await.unwrap().unwrap();
     assert_eq!(latest.cells().last().map(shown).unwrap(), "g:q:2000=new");
     assert_eq!(latest.cells().len(), 3);
-    assert_eq!(client.read_row(TABLE, "j".into(), None).await.unwrap(), None);
+    assert_eq!(client.read_row(&client.route(TABLE), "j".into(), None).await.unwrap(), None);
 }
 
 fn shown(cell: RawCell<'_>) -> String {
@@ -119,19 +119,30 @@ fn shown(cell: RawCell<'_>) -> String {
 async fn mutations_of_a_write_are_applied_in_order() {
     let client = client_with_table().await;
     client
-        .mutate_row(TABLE, "k".into(), vec![set("f", "old", 1000, "1"), set("g", "old", 1000, "1")])
+        .mutate_row(
+            &client.route(TABLE),
+            "k".into(),
+            vec![set("f", "old", 1000, "1"), set("g", "old", 1000, "1")],
+        )
         .await
         .unwrap();
     let column = Mutation::delete_column("g", "old");
     let family = Mutation::delete_family("f");
-    client.mutate_row(TABLE, "k".into(), vec![set("f", "new", 1000, "1"), family, column]).await.unwrap();
-    assert_eq!(client.read_row(TABLE, "k".into(), None).await.unwrap(), None);
     client
-        .mutate_row(TABLE, "k".into(), vec![Mutation::delete_row(), set("f", "new", 1000, "1")])
+        .mutate_row(&client.route(TABLE), "k".into(), vec![set("f", "new", 1000, "1"), family, column])
+        .await
+        .unwrap();
+    assert_eq!(client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap(), None);
+    client
+        .mutate_row(
+            &client.route(TABLE),
+            "k".into(),
+            vec![Mutation::delete_row(), set("f", "new", 1000, "1")],
+        )
         .await
         .unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
-    client.mutate_row(TABLE, "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    client.mutate_row(&client.route(TABLE), "k".into(), vec![Mutation::delete_row()]).await.unwrap();
     assert!(keys(&client, whole()).await.is_empty());
 }
 
@@ -155,12 +166,12 @@ async fn a_refused_write_changes_nothing() {
             "INVALID_ARGUMENT: the timestamp -1000 is invalid: it counts microseconds since the epoch, and must be a whole number of milliseconds and not negative",
         ),
     ] {
-        let error = client.mutate_row(TABLE, key.into(), mutations).await.unwrap_err();
+        let error = client.mutate_row(&client.route(TABLE), key.into(), mutations).await.unwrap_err();
         let failed = "MutateRow of row `k` on table `events` failed: ";
         assert!(error.to_string().starts_with(&format!("{failed}{text}")), "{error}");
     }
-    client.mutate_row(TABLE, vec![b'k'; 4096].into(), put("v")).await.unwrap();
-    let error = client.mutate_row("absent", "k".into(), put("v")).await.unwrap_err();
+    client.mutate_row(&client.route(TABLE), vec![b'k'; 4096].into(), put("v")).await.unwrap();
+    let error = client.mutate_row(&client.route("absent"), "k".into(), put("v")).await.unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("tables/absent` does not exist"), "{error}");
     assert_eq!(keys(&client, whole()).await.len(), 1);
 }
@@ -170,28 +181,28 @@ async fn entries_of_a_bulk_write_succeed_or_fail_alone() {
     let client = client_with_table().await;
     let entries =
         vec![("a".into(), put("v")), ("b".into(), vec![set("h", "q", 0, "v")]), ("c".into(), put("v"))];
-    let outcomes = client.mutate_rows(TABLE, entries).await;
+    let outcomes = client.mutate_rows(&client.route(TABLE), entries).await;
     assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
     let error = outcomes[1].as_ref().unwrap_err();
     assert!(error.is_not_found() && error.to_string().contains("column family `h`"), "{error}");
     assert_eq!(keys(&client, whole()).await, ["a", "c"]);
-    assert!(client.mutate_rows(TABLE, Vec::new()).await.is_empty());
+    assert!(client.mutate_rows(&client.route(TABLE), Vec::new()).await.is_empty());
 }
 
 #[tokio::test]
 async fn a_write_has_at_most_100_000_mutations() {
     let client = client_with_table().await;
     let row = |mutations: usize| vec![Mutation::delete_row(); mutations];
-    let error = client.mutate_row(TABLE, "k".into(), row(100_001)).await.unwrap_err();
+    let error = client.mutate_row(&client.route(TABLE), "k".into(), row(100_001)).await.unwrap_err();
     assert!(error.is_invalid_argument() && error.to_string().contains("has 100001 mutations"), "{error}");
-    client.mutate_row(TABLE, "k".into(), row(100_000)).await.unwrap();
+    client.mutate_row(&client.route(TABLE), "k".into(), row(100_000)).await.unwrap();
 }
 
 #[tokio::test]
 async fn the_time_of_the_server_is_in_milliseconds() {
     let client = client_with_table().await;
-    client.mutate_row(TABLE, "k".into(), vec![set("f", "q", -1, "v")]).await.unwrap();
-    let row = client.read_row(TABLE, "k".into(), None).await.unwrap().unwrap();
+    client.mutate_row(&client.route(TABLE), "k".into(), vec![set("f", "q", -1, "v")]).await.unwrap();
+    let row = client.read_row(&client.route(TABLE), "k".into(), None).await.unwrap().unwrap();
     let micros = row.cells().next().unwrap().timestamp_micros();
     assert!(micros > 1_600_000_000_000_000 && micros % 1000 == 0, "{micros}");
 }
@@ -231,7 +242,7 @@ async fn a_scan_leaves_room_for_other_tasks() {
     let client = client_with_table().await;
     fill(&client, 50_000).await;
     let other = tokio::spawn(async {});
-    let mut rows = client.read_rows(TABLE, whole());
+    let mut rows = client.read_rows(&client.route(TABLE), whole());
     let mut before = 0;
     while !other.is_finished() {
         rows.next().await.unwrap().unwrap();
@@ -244,12 +255,16 @@ async fn a_scan_leaves_room_for_other_tasks() {
 async fn a_scan_sees_each_row_whole_while_rows_change() {
     let client = client_with_table().await;
     fill(&client, 10_000).await;
-    let mut rows = client.read_rows(TABLE, whole());
+    let mut rows = client.read_rows(&client.route(TABLE), whole());
     let first = rows.next().await.unwrap().unwrap();
     let entries = (0..10_000).map(|number| (key(number), vec![Mutation::delete_row()])).collect();
-    client.mutate_rows(TABLE, entries).await;
+    client.mutate_rows(&client.route(TABLE), entries).await;
     client
-        .mutate_row(TABLE, key(9_999), vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")])
+        .mutate_row(
+            &client.route(TABLE),
+            key(9_999),
+            vec![set("f", "q", 1000, "w"), set("g", "q", 1000, "w")],
+        )
         .await
         .unwrap();
     let rest: Vec<RawRow> = rows.try_collect().await.unwrap();
@@ -265,9 +280,9 @@ async fn requests_that_name_nothing_are_not_sent() {
         ReadRows { limit: Some(0), ..whole() },
         ReadRows { ranges: vec![KeyRange::new("b", Some("a".into()))], ..ReadRows::default() },
     ] {
-        assert!(client.read_rows("absent", request).next().await.is_none());
+        assert!(client.read_rows(&client.route("absent"), request).next().await.is_none());
     }
-    let mut sent = client.read_rows("absent", whole());
+    let mut sent = client.read_rows(&client.route("absent"), whole());
     assert!(sent.next().await.unwrap().unwrap_err().is_not_found());
     assert!(sent.next().await.is_none());
 }
@@ -294,12 +309,18 @@ async fn tables_come_and_go() {
 #[tokio::test]
 async fn samples_cut_the_table_and_end_with_it() {
     let client = client_with_table().await;
-    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 0), (Bytes::new(), 0)]);
+    assert_eq!(
+        client.sample_row_keys(&client.route(TABLE)).await.unwrap(),
+        [("m".into(), 0), (Bytes::new(), 0)]
+    );
     for key in ["a", "z"] {
-        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+        client.mutate_row(&client.route(TABLE), key.into(), put("v")).await.unwrap();
     }
-    assert_eq!(client.sample_row_keys(TABLE).await.unwrap(), [("m".into(), 3), (Bytes::new(), 6)]);
-    let error = client.sample_row_keys("absent").await.unwrap_err();
+    assert_eq!(
+        client.sample_row_keys(&client.route(TABLE)).await.unwrap(),
+        [("m".into(), 3), (Bytes::new(), 6)]
+    );
+    let error = client.sample_row_keys(&client.route("absent")).await.unwrap_err();
     assert!(error.to_string().starts_with("SampleRowKeys on table `absent` failed: NOT_FOUND"), "{error}");
 }
 
@@ -308,7 +329,7 @@ async fn rows_are_dropped_by_prefix() {
     let client = client_with_table().await;
     let rows: [&[u8]; 6] = [b"a", b"a#", b"a#1", b"a#\xff", b"a$", b"b"];
     for key in rows {
-        client.mutate_row(TABLE, key.into(), put("v")).await.unwrap();
+        client.mutate_row(&client.route(TABLE), key.into(), put("v")).await.unwrap();
     }
     client.drop_row_range(TABLE, "a#".into()).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["a", "a$", "b"]);
@@ -321,7 +342,7 @@ async fn rows_are_dropped_by_prefix() {
 #[tokio::test]
 async fn clones_share_their_tables_and_other_clients_do_not() {
     let client = client_with_table().await;
-    client.clone().mutate_row(TABLE, "k".into(), put("v")).await.unwrap();
+    client.clone().mutate_row(&client.route(TABLE), "k".into(), put("v")).await.unwrap();
     assert_eq!(keys(&client, whole()).await, ["k"]);
     assert!(embedded().await.table_info(TABLE).await.unwrap_err().is_not_found());
     assert_eq!(Client::embedded().target().to_string(), "embedded Bigtable (in memory)");
@@ -337,14 +358,14 @@ fn a_client_is_made_without_a_runtime_and_runs_in_any() {
     runtime
         .block_on(send(async {
             create(&client, &["f"], &[]).await;
-            client.mutate_row(TABLE, "k".into(), put("v")).await?;
-            client.mutate_row(TABLE, "l".into(), put("v")).await?;
-            client.read_row(TABLE, "k".into(), None).await.map(|_| ())
+            client.mutate_row(&client.route(TABLE), "k".into(), put("v")).await?;
+            client.mutate_row(&client.route(TABLE), "l".into(), put("v")).await?;
+            client.read_row(&client.route(TABLE), "k".into(), None).await.map(|_| ())
         }))
         .unwrap();
     let other = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     assert_eq!(other.block_on(keys(&client, whole())), ["k", "l"]);
-    send(Arc::new(client).read_rows(TABLE, whole()));
+    send(client.read_rows(&client.route(TABLE), whole()));
 }
 
 #[tokio::test]

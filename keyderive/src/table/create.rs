@@ -4,14 +4,13 @@ use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use bytes::Bytes;
 
 use super::verify::{self, Expected, Verify, VoucherStatus};
 use super::{DEFAULT_VERSIONS, Table, marker};
 use crate::client::{
-    Aggregate, Client, Error, Family, FamilyChange, GcRule, NewTable, TableInfo, TableSchema,
+    Aggregate, Client, Error, Family, FamilyChange, GcRule, NewTable, Route, TableInfo, TableSchema,
 };
 use crate::key::{Schema, TableKey};
 use crate::plan::{IntoPlan, Plan};
@@ -59,7 +58,7 @@ impl<K: TableKey, R> Table<K, R> {
     pub fn create(&self) -> CreateTable<K> {
         CreateTable {
             client: self.client.clone(),
-            name: Arc::clone(&self.name),
+            name: self.name.clone(),
             families: self.families(),
             declared_rules: self.ruled_families(),
             versioned: self.versioned_families(),
@@ -289,7 +288,7 @@ fn aggregate_of(kind: ColumnKind) -> Aggregate {
 #[must_use = "awaiting this, or `if_absent`, creates the table"]
 pub struct CreateTable<K> {
     client: Client,
-    name: Arc<str>,
+    name: Route,
     families: Vec<Family>,
     /// The families with a declared rule rather than the default one.
     declared_rules: Vec<String>,
@@ -462,7 +461,7 @@ impl<K: TableKey> CreateTable<K> {
         let all = self.families.iter().map(|family| family.name().to_owned());
         Verify {
             client: self.client.clone(),
-            name: Arc::clone(&self.name),
+            name: self.name.clone(),
             expected: self.check().map(|()| self.expected(all.collect())),
             allows_unvouched: false,
             key: PhantomData,
@@ -586,7 +585,7 @@ impl<K> Clone for CreateTable<K> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            name: Arc::clone(&self.name),
+            name: self.name.clone(),
             families: self.families.clone(),
             declared_rules: self.declared_rules.clone(),
             versioned: self.versioned.clone(),

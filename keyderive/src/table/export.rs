@@ -97,7 +97,7 @@ enum Parts<K> {
 
 impl<K: TableKey, R: 'static> Export<K, R> {
     fn new(table: &Table<K, R>, parts: Result<Parts<K>, Error>) -> Self {
-        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(&table.name)));
+        let (scanned, log) = (table.clone(), Arc::new(LogSkipped::new(table.name.table())));
         Self {
             table: table.clone().with_rows(),
             parts,
@@ -217,7 +217,7 @@ impl<K: TableKey, R: 'static> Export<K, R> {
         // The export may still send its requests after the client is closed.
         let (client, guard) = table.client.streaming();
         table.client = client.clone();
-        let name = Arc::clone(&table.name);
+        let name = Arc::clone(table.name.table());
         let partitions = async move {
             match parts? {
                 Parts::Plan(plan) => table.partitions_of(*plan).await,

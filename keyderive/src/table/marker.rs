@@ -9,7 +9,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::Table;
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo};
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, Route, TableInfo};
 use crate::key::{Readable, Schema, TableKey};
 use crate::plan::KeyRange;
 use crate::row::{Mutation, RowFilter};
@@ -132,11 +132,11 @@ pub(super) async fn write<K: TableKey>(client: &Client, info: &TableInfo) -> Res
         // Another program may have added it.
         added.map(drop).or_else(|error| if error.is_already_exists() { Ok(()) } else { Err(error) })?;
     }
-    write_in_family::<K>(client, info.name()).await
+    write_in_family::<K>(client, &client.route(info.name())).await
 }
 
 /// As [`write`], for a table that has the marker's family.
-pub(super) async fn write_in_family<K: TableKey>(client: &Client, table: &str) -> Result<(), Error> {
+pub(super) async fn write_in_family<K: TableKey>(client: &Client, table: &Route) -> Result<(), Error> {
     let (key, schema) = (Bytes::from_static(&KEY), K::SCHEMA);
     let set = Mutation::set(FAMILY, qualifier(schema), TIMESTAMP, to_value(schema));
     let exists = client.check_and_mutate_row(table, key, Some(column(schema)), vec![], vec![set]).await?;
@@ -150,11 +150,11 @@ pub(super) async fn write_in_family<K: TableKey>(client: &Client, table: &str) -
 pub(super) async fn compare<K: TableKey>(client: &Client, info: &TableInfo) -> Result<bool, Error> {
     match info.family(FAMILY) {
         None => Ok(false),
-        Some(_) => read_and_compare::<K>(client, info.name()).await,
+        Some(_) => read_and_compare::<K>(client, &client.route(info.name())).await,
     }
 }
 
-async fn read_and_compare<K: TableKey>(client: &Client, table: &str) -> Result<bool, Error> {
+async fn read_and_compare<K: TableKey>(client: &Client, table: &Route) -> Result<bool, Error> {
     let key = Bytes::from_static(&KEY);
     let row = client.read_row(table, key, Some(column(K::SCHEMA))).await?;
     let Some(cell) = row.as_ref().and_then(|row| row.cells().next()) else { return Ok(false) };

@@ -19,6 +19,7 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Instant;
 
 use bytes::Bytes;
 
@@ -32,7 +33,7 @@ pub use verify::{Verified, Verify};
 pub use write::{Modify, Update};
 pub use writer::Writer;
 
-use crate::client::{Client, Error, Settings, check_filter};
+use crate::client::{Client, Error, Route, Settings, check_filter};
 use crate::key::TableKey;
 use crate::row::{
     self, Cell, Entry, MapRow, OwnedRow, Qualifier, RawRow, Row, RowCells, RowFilter, RowSchema,
@@ -95,7 +96,7 @@ const DEFAULT_VERSIONS: u32 = 1;
 /// Calls for single columns take the constants of the row type: `Event::KIND`, `Event::PLACE.city`, `Event::DAILY.at("0015")`.
 pub struct Table<K, R> {
     pub(crate) client: Client,
-    name: Arc<str>,
+    name: Route,
     family: Arc<str>,
     /// The columns and families of the row type that the table was declared with.
     schema: &'static RowSchema,
@@ -129,7 +130,7 @@ impl Client {
     pub fn table<K: TableKey, R: Row>(&self, name: &str) -> Table<K, R> {
         Table {
             client: self.clone(),
-            name: name.into(),
+            name: self.route(name),
             family: DEFAULT_FAMILY.into(),
             every_version: R::SCHEMA.has_versions(None),
             schema: R::SCHEMA,
@@ -209,6 +210,24 @@ impl<K: TableKey, R> Table<K, R> {
         Self { client: self.client.with(change), ..self.clone() }
     }
 
+    /// The same table with a deadline, as [`Client::with_deadline`]: nothing that is asked through it takes longer.
+    ///
+    /// ```
+    /// # use std::time::{Duration, Instant};
+    /// # use keyderive::{Client, Row, RowKey, Table};
+    /// # #[derive(RowKey)] struct UserKey { id: u64 }
+    /// # #[derive(Row)] struct User { age: u32 }
+    /// # async fn sample(users: Table<UserKey, User>) -> Result<(), keyderive::Error> {
+    /// let users = users.with_deadline(Instant::now() + Duration::from_millis(300));
+    /// let (one, other) = (users.get(&UserKey { id: 7 }).await?, users.get(&UserKey { id: 8 }).await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_deadline(&self, at: Instant) -> Self {
+        Self { client: self.client.with_deadline(at), ..self.clone() }
+    }
+
     /// The table's name.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -253,7 +272,7 @@ impl<K, R> Clone for Table<K, R> {
     fn clone(&self) -> Self {
         Self {
             client: self.client.clone(),
-            name: Arc::clone(&self.name),
+            name: self.name.clone(),
             family: Arc::clone(&self.family),
             schema: self.schema,
             projection: self.projection.clone(),

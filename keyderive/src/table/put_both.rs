@@ -148,7 +148,12 @@ impl PutSide {
     }
 
     fn new<K, R>(table: &Table<K, R>) -> Self {
-        Self { table: Arc::clone(&table.name), key: None, outcome: WriteOutcome::NotWritten, error: None }
+        Self {
+            table: Arc::clone(table.name.table()),
+            key: None,
+            outcome: WriteOutcome::NotWritten,
+            error: None,
+        }
     }
 
     /// Encodes the row, or notes the error.

@@ -134,7 +134,7 @@ impl<K: TableKey, R> Table<K, R> {
             encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
         }
         let stored = self.stored(&encoded).await?;
-        let log = LogSkipped::new(&self.name);
+        let log = LogSkipped::new(self.name.table());
         let read = |row: &RawRow| match (read(row), &self.skipped) {
             (Err(error), Some(skipped)) if error.is_unreadable_row() => {
                 log.skipped.add_unreadable(row.key(), error.clone());

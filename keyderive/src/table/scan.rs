@@ -59,7 +59,7 @@ impl<K: TableKey, R> Scan<K, R> {
         Self {
             every_version: table.every_version,
             skip_unreadable: table.skipped.is_some(),
-            log: Arc::new(LogSkipped::new(&table.name)),
+            log: Arc::new(LogSkipped::new(table.name.table())),
             table,
             plan,
             limit: None,
@@ -333,7 +333,7 @@ impl<K: TableKey, R> Scan<K, R> {
         let execution = planned.map(|plan| {
             let options = ScanOptions {
                 client: table.client.clone(),
-                table: Arc::clone(&table.name),
+                table: table.name.clone(),
                 filter: Some(filter),
                 reversed,
                 unordered,

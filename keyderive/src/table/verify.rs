@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::{Table, marker};
-use crate::client::{Client, Error, Family, FamilyChange, GcRule, TableInfo, TableSchema};
+use crate::client::{Client, Error, Family, FamilyChange, GcRule, Route, TableInfo, TableSchema};
 use crate::key::{Schema, TableKey};
 use crate::row::{RowFilter, now_micros};
 
@@ -49,7 +49,7 @@ pub struct Verified {
 #[must_use = "awaiting this compares the table"]
 pub struct Verify<K> {
     pub(super) client: Client,
-    pub(super) name: Arc<str>,
+    pub(super) name: Route,
     pub(super) expected: Result<Expected, Error>,
     pub(super) allows_unvouched: bool,
     pub(super) key: PhantomData<fn() -> K>,
@@ -185,7 +185,7 @@ impl<K: TableKey, R> Table<K, R> {
         };
         Verify {
             client: self.client.clone(),
-            name: Arc::clone(&self.name),
+            name: self.name.clone(),
             expected: Ok(expected),
             allows_unvouched: false,
             key: PhantomData,
@@ -311,7 +311,7 @@ impl<K: TableKey, R> Table<K, R> {
             return Err(error.clone());
         }
         check_reserved(&self.name, self.family_names())?;
-        let Some((version, info)) = self.client.cached_info(&self.name).await? else { return Ok(()) };
+        let Some((version, info)) = self.client.cached_info(self.name.table()).await? else { return Ok(()) };
         self.compare(&info)?;
         if let Check::At(checked) = &self.check {
             checked.store(version, Ordering::Relaxed);

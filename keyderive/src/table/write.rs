@@ -1072,10 +1072,10 @@ impl<K: TableKey, R> Update<K, R> {
     pub(super) fn encode_into(self, into: &Table<K, R>, entry: &mut Entry) -> Result<(), Error> {
         entry.clear();
         let (table, key, mutations) = self.parts()?;
-        if table.name != into.name {
+        if *table.name != *into.name {
             let text = format!(
                 "an update of the table `{}` is sent to it; make the update by this table",
-                table.name
+                &*table.name
             );
             return Err(Error::definition(&into.name, text));
         }
@@ -1254,7 +1254,7 @@ impl<K: TableKey, R> Modify<K, R> {
 
     /// Sends a single change; returns the row's key and the new value.
     async fn send_one(self) -> Result<(Bytes, Bytes), Error> {
-        let table = Arc::clone(&self.table.name);
+        let table = Arc::clone(self.table.name.table());
         let (key, row) = self.send().await?;
         match row.cells().next() {
             Some(cell) => Ok((key, Bytes::copy_from_slice(cell.value()))),

@@ -214,7 +214,7 @@ impl Rpc {
         let outcome = AttemptOutcome { failure, target, keys };
         match tries.ended {
             // The operation timed out, whatever the last attempt ended with.
-            Some(RetryLimit::Time(_)) if failure.code != Code::DeadlineExceeded => {
+            Some(RetryLimit::Time(_) | RetryLimit::Deadline) if failure.code != Code::DeadlineExceeded => {
                 write!(f, "DEADLINE_EXCEEDED{tries}; the last attempt: {outcome}")?;
             }
             _ => write!(f, "{outcome}{tries}")?,
@@ -292,6 +292,14 @@ impl fmt::Display for AttemptSummary {
             Some(RetryLimit::Time(allowed)) => {
                 write!(f, "; given up after {attempts} in {elapsed:.1} s; the timeout is {allowed:?}")
             }
+            Some(RetryLimit::Deadline) => {
+                write!(f, "; given up after {attempts} in {elapsed:.1} s, at the deadline of `with_deadline`")
+            }
+            Some(RetryLimit::Budget) => write!(
+                f,
+                "; after {attempts} in {elapsed:.1} s, and not retried, since too many requests of this client fail \
+                 (`retry_budget`)"
+            ),
         }
     }
 }

@@ -9,16 +9,16 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
-use keyderive_proto::RowsMessage;
 use tokio::time::{Instant, Sleep, sleep_until};
-use tonic::{Code, Response, Streaming};
+use tonic::Code;
 
 use super::{ReadRows, RequestedRows};
 use crate::client::failure::Failure;
+use crate::client::grpc::{Answer, Request};
 use crate::client::operation::{Operation, RpcMethod};
 use crate::client::retry::{Attempt, Attempts};
 use crate::client::row_merger::RowMerger;
-use crate::client::{Client, Error, StreamGuard, retry};
+use crate::client::{Client, Error, Route, StreamGuard};
 use crate::row::RawRow;
 
 /// Rows one after the other, each borrowed until the next: the protocol of every layer of a read.
@@ -85,14 +85,14 @@ struct Opened {
 
 struct Sent {
     attempt: Attempt,
-    answer: Result<Response<Streaming<RowsMessage>>, Failure>,
+    answer: Result<Answer, Failure>,
 }
 
 /// An attempt whose answer is being read.
 struct Reading {
     read: Box<OngoingRead>,
     attempt: Attempt,
-    responses: Streaming<RowsMessage>,
+    answer: Answer,
     merger: RowMerger,
     /// How many rows this attempt has delivered.
     rows: u64,
@@ -110,12 +110,12 @@ impl RowStream {
         client: Client,
         guard: StreamGuard,
         kind: RpcMethod,
-        table: &str,
+        table: &Route,
         request: ReadRows,
     ) -> Self {
         let operation =
             client.data_operation(kind, table).in_bucket(request.bucket).high_fan_out(request.high_fan_out);
-        let table = Arc::clone(&operation.table);
+        let table = Arc::clone(operation.table());
         if request.is_empty() {
             return Self { phase: Phase::Ended, guard: StreamGuard::default(), table };
         }
@@ -303,16 +303,17 @@ impl OngoingRead {
     /// Sends an attempt and waits for the head of its answer.
     async fn send(&mut self) -> Result<Sent, Error> {
         let Self { attempts, request, .. } = self;
-        let (client, table) = (attempts.client(), &attempts.operation().table);
+        let (client, route) = (attempts.client(), attempts.operation().route());
         let message = request
             .clone()
-            .into_message(client.table_name(table), client.app_profile().to_owned())
-            .map_err(|error| Error::filter(table, error))?;
+            .into_message(route.full_name().to_owned(), client.app_profile().to_owned())
+            .map_err(|error| Error::filter(route, error))?;
         let attempt = attempts.begin()?;
-        let answer = match attempts.request(&attempt, message).await {
-            Ok(request) => {
-                let mut service = retry::data(attempt.transport());
-                attempt.head_within(attempts.idle_timeout(), service.read_rows(request)).await
+        let answer = match attempts.headers(&attempt).await {
+            Ok(headers) => {
+                let path = attempts.operation().path();
+                let send = attempt.lease().transport().send(path, headers, Request::new(&message));
+                attempt.head_within(attempts.idle_timeout(), send).await
             }
             Err(failure) => Err(failure),
         };
@@ -354,13 +355,13 @@ impl Opened {
         let Self { mut read, sent } = self;
         let Sent { attempt, answer } = sent.map_err(|error| error.with_last_row(read.last_key.clone()))?;
         match answer {
-            Ok(response) => {
-                read.attempts.keep_cookies(response.metadata());
+            Ok(answer) => {
+                read.attempts.keep_cookies(answer.headers());
                 read.attempts.answered(&attempt);
                 Ok(Phase::Reading(Box::new(Reading {
                     merger: RowMerger::new(RequestedRows::new(&read.request), read.last_key.as_deref()),
                     idle: IdleTimer::new(read.attempts.idle_timeout(), attempt.deadline),
-                    responses: response.into_inner(),
+                    answer,
                     rows: 0,
                     read,
                     attempt,
@@ -391,8 +392,8 @@ impl Reading {
                 self.read.attempts.future_cells(self.merger.take_future_cells());
                 return Poll::Ready(Ok(true));
             }
-            match Pin::new(&mut self.responses).poll_next(cx) {
-                Poll::Ready(Some(Ok(RowsMessage(message)))) => {
+            match self.answer.poll_message(cx) {
+                Poll::Ready(Ok(Some(message))) => {
                     self.idle.stop();
                     let watch = &mut self.read.attempts.watch;
                     if watch.is_wanted() {
@@ -400,20 +401,17 @@ impl Reading {
                     }
                     self.merger.take(message).map_err(Stop::ProtocolViolation)?;
                 }
-                Poll::Ready(Some(Err(status))) => {
+                Poll::Ready(Err(status)) => {
                     return Poll::Ready(Err(Stop::Failed(self.attempt.failure(status))));
                 }
-                Poll::Ready(None) => {
+                Poll::Ready(Ok(None)) => {
                     return Poll::Ready(
                         self.merger.finish().map(|()| false).map_err(Stop::ProtocolViolation),
                     );
                 }
                 Poll::Pending => {
                     ready!(self.idle.poll_expired(cx));
-                    let failure = match Instant::now() >= self.attempt.deadline {
-                        true => self.attempt.timed_out(),
-                        false => Failure::silent(self.idle.timeout),
-                    };
+                    let failure = self.attempt.late(self.idle.timeout);
                     return Poll::Ready(Err(Stop::Failed(failure)));
                 }
             }

@@ -10,7 +10,7 @@ use tonic::Status;
 
 use super::fleet::Fleet;
 use super::*;
-use crate::client::connections::{Channels, Dial, Dialer, Refresh, Transport, prime};
+use crate::client::connections::{Dial, Dialer, Pool, Transport, Upkeep, prime};
 use crate::row::Mutation;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -18,7 +18,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// Sends a request on each of the four connections of a client.
 async fn use_each(client: &Client) {
     for _ in 0..4 {
-        assert!(client.sample_row_keys("t").await.unwrap_err().is_not_found());
+        assert!(client.sample_row_keys(&client.route("t")).await.unwrap_err().is_not_found());
     }
 }
 
@@ -108,7 +108,7 @@ async fn the_age_of_connections_can_be_set() {
 async fn an_old_connection_ends_with_its_last_request() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().channels(1)).await;
-    let lease = client.inner.channels.lease(None).unwrap();
+    let lease = client.inner.pool.lease(None, 0).unwrap();
     sleep(50 * MINUTE).await;
     use_each(&client).await;
     assert_eq!(fleet.take_connections("SampleRowKeys"), [1; 4]);
@@ -144,9 +144,9 @@ async fn a_connection_stays_if_the_new_one_reaches_no_server() {
     let fleet = Fleet::new();
     let client = fleet.cloud(Client::builder().channels(1)).await;
     let dialer = Arc::new(Dialer::emulator("127.0.0.1:1").unwrap());
-    let channels = Arc::clone(&client.inner.channels);
-    let refresh = Refresh { channels, dialer, after: MINUTE, prime: true };
-    assert!(refresh.renew(&client, 0).await.unwrap_err().is_unavailable());
+    let pool = Arc::clone(&client.inner.pool);
+    let upkeep = Upkeep { pool, dialer, refresh_after: None, prime: true };
+    assert!(upkeep.renew(&client, 0).await.unwrap_err().is_unavailable());
     use_each(&client).await;
     assert!(fleet.is_open(0));
 }
@@ -155,8 +155,8 @@ async fn a_connection_stays_if_the_new_one_reaches_no_server() {
 async fn opening(listener: &TcpListener, dialer: &dyn Dial) -> Vec<u8> {
     let client = Client::embedded();
     let transport = dialer.dial();
-    let channels = Arc::new(Channels::new([transport.clone()]));
-    let Transport::Channel(..) = transport else { panic!("a connection over TCP") };
+    let pool = Arc::new(Pool::new([transport.clone()]));
+    let Transport::Http2(_) = transport else { panic!("a connection over TCP") };
     let call = tokio::spawn(async move { prime(&client, &[transport]).await });
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut opening = vec![0; 24 + 9];
@@ -165,7 +165,7 @@ async fn opening(listener: &TcpListener, dialer: &dyn Dial) -> Vec<u8> {
     let mut rest = vec![0; settings + 13];
     socket.read_exact(&mut rest).await.unwrap();
     opening.extend(rest);
-    drop((socket, channels));
+    drop((socket, pool));
     call.await.unwrap();
     opening
 }
@@ -195,7 +195,7 @@ async fn scans_with_many_streams_have_connections_of_their_own() {
     let dialed = fleet.dialed();
     let mut lines = Vec::new();
     for high_fan_out in [false, true, true, false] {
-        let rows = client.read_rows("t", ReadRows { high_fan_out, ..ReadRows::all() });
+        let rows = client.read_rows(&client.route("t"), ReadRows { high_fan_out, ..ReadRows::all() });
         assert!(rows.try_collect::<Vec<_>>().await.unwrap().is_empty());
         lines.extend(fleet.take_connections("ReadRows"));
     }
@@ -211,8 +211,11 @@ async fn messages_may_be_large_on_a_renewed_connection_too() {
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     sleep(50 * MINUTE).await;
     let large = vec![7; 5 << 20];
-    client.mutate_row("t", "k".into(), vec![Mutation::set("f", "q", 0, large.clone())]).await.unwrap();
-    let row = client.read_row("t", "k".into(), None).await.unwrap().unwrap();
+    client
+        .mutate_row(&client.route("t"), "k".into(), vec![Mutation::set("f", "q", 0, large.clone())])
+        .await
+        .unwrap();
+    let row = client.read_row(&client.route("t"), "k".into(), None).await.unwrap().unwrap();
     assert!(row.cells().next().unwrap().value() == large);
     assert_eq!(fleet.take_connections("ReadRows"), [1]);
 }

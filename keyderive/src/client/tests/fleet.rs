@@ -6,7 +6,6 @@ use std::sync::{Arc, Mutex, Weak};
 use http::HeaderMap;
 use tonic::Status;
 use tonic::body::Body;
-use tower_service::Service as _;
 
 use super::*;
 use crate::client::builder::{Endpoint, Place};
@@ -18,7 +17,7 @@ use crate::client::credentials::Authorizer;
 pub(super) struct Fleet(Arc<Shared>);
 
 struct Shared {
-    servers: Transport,
+    servers: Arc<dyn InProcess>,
     dialed: AtomicUsize,
     seen: Mutex<Vec<Seen>>,
     refusal: Mutex<Option<Refusal>>,
@@ -43,7 +42,7 @@ struct Line(Arc<Shared>, usize);
 impl Fleet {
     pub(super) fn new() -> Self {
         let embedded = Client::embedded();
-        let servers = embedded.inner.channels.lease(None).unwrap().transport();
+        let servers = embedded.inner.pool.in_process().unwrap();
         Self(Arc::new(Shared {
             servers,
             dialed: AtomicUsize::new(0),
@@ -117,6 +116,22 @@ impl Dial for Fleet {
     }
 }
 
+/// Serves one more connection.
+impl tower_service::Service<http::Request<Body>> for Fleet {
+    type Response = http::Response<Body>;
+    type Error = std::convert::Infallible;
+    type Future = BoxFuture<Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&mut self, _: &mut std::task::Context<'_>) -> std::task::Poll<Result<(), Self::Error>> {
+        std::task::Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: http::Request<Body>) -> Self::Future {
+        let Transport::InProcess(line) = self.transport() else { unreachable!("a fleet is in this process") };
+        Box::pin(async move { Ok(line.call(request).await) })
+    }
+}
+
 impl InProcess for Line {
     fn call(&self, request: http::Request<Body>) -> BoxFuture<http::Response<Body>> {
         let Self(shared, line) = self;
@@ -124,11 +139,11 @@ impl InProcess for Line {
         let seen = Seen { line: *line, rpc, headers: request.headers().clone() };
         let refused = shared.refusal.lock().unwrap().as_mut().and_then(|refusal| refusal(&seen));
         shared.seen.lock().unwrap().push(seen);
-        let mut servers = shared.servers.clone();
+        let servers = Arc::clone(&shared.servers);
         Box::pin(async move {
             match refused {
                 Some(status) => status.into_http(),
-                None => servers.call(request).await.unwrap(),
+                None => servers.call(request).await,
             }
         })
     }

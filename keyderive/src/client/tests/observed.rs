@@ -105,7 +105,7 @@ async fn client(fleet: &Fleet) -> Client {
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let entry = |key: &'static str| (key.into(), vec![Mutation::set("f", "q", 0, "secret-value")]);
     let entries = ["secret-1", "secret-2", "secret-3"].map(entry);
-    assert!(client.mutate_rows("t", entries.into()).await.iter().all(Result::is_ok));
+    assert!(client.mutate_rows(&client.route("t"), entries.into()).await.iter().all(Result::is_ok));
     client
 }
 
@@ -120,9 +120,9 @@ const LATE: i64 = 4_000_000_000_000_000;
 async fn read_cells_of_the_future() {
     let client = client(&Fleet::new()).await;
     let cells = ["q", "r"].map(|qualifier| Mutation::set("f", qualifier, LATE, "late"));
-    client.mutate_row("t", "secret-4".into(), cells.to_vec()).await.unwrap();
-    client.read_row("t", "secret-4".into(), None).await.unwrap();
-    client.read_rows("t", all()).collect::<Vec<_>>().await;
+    client.mutate_row(&client.route("t"), "secret-4".into(), cells.to_vec()).await.unwrap();
+    client.read_row(&client.route("t"), "secret-4".into(), None).await.unwrap();
+    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -139,8 +139,8 @@ async fn cells_of_the_future_are_one_warning() {
 async fn an_operation_is_a_span_with_its_outcome() {
     let (listener, _guard) = Listener::listen();
     let client = client(&Fleet::new()).await;
-    client.mutate_row("t", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
-    client.read_row("u", "k".into(), None).await.unwrap_err();
+    client.mutate_row(&client.route("t"), "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    client.read_row(&client.route("u"), "k".into(), None).await.unwrap_err();
     let records = listener.operations();
     let records: Vec<_> = records
         .iter()
@@ -183,7 +183,7 @@ async fn three_lines_show_operations_in_a_terminal() {
         .finish();
     let _guard = tracing::subscriber::set_default(subscriber);
     let client = client(&Fleet::new()).await;
-    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
     let shown = String::from_utf8(terminal.0.lock().unwrap().clone()).unwrap();
     let last = shown.lines().last().unwrap();
     let span = r#" INFO bigtable{operation="ReadRows" table="t" attempts=1 code="OK" rows=1 bytes="#;
@@ -201,7 +201,8 @@ async fn a_failed_attempt_is_an_event_and_counted() {
         vec![Status::data_loss("gone"), Status::aborted("again"), Status::unavailable("later")];
     fleet.refuse(move |_| failures.pop());
     let (listener, _guard) = Listener::listen();
-    let rows: Vec<_> = client.read_rows("t", ReadRows { bucket: Some(3), ..all() }).collect().await;
+    let rows: Vec<_> =
+        client.read_rows(&client.route("t"), ReadRows { bucket: Some(3), ..all() }).collect().await;
     assert!(rows.len() == 1 && rows[0].is_err());
     let records = listener.take();
     let events: Vec<_> = records[..3]
@@ -225,14 +226,14 @@ async fn a_failed_attempt_is_an_event_and_counted() {
 async fn a_scan_counts_its_rows_and_records_its_outcome() {
     let client = client(&Fleet::new()).await;
     let (listener, _guard) = Listener::listen();
-    client.read_rows("t", all()).collect::<Vec<_>>().await;
+    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
     // A stream dropped early, and one dropped after all its rows.
-    client.read_rows("t", all()).next().await.unwrap().unwrap();
-    client.read_rows("t", ReadRows { limit: Some(1), ..all() }).next().await.unwrap().unwrap();
+    client.read_rows(&client.route("t"), all()).next().await.unwrap().unwrap();
+    client.read_rows(&client.route("t"), ReadRows { limit: Some(1), ..all() }).next().await.unwrap().unwrap();
     let records = listener.operations();
     let records: Vec<_> = records.iter().map(|span| ["rows", "code"].map(|field| span.get(field))).collect();
     assert_eq!(records, [["3", "OK"], ["1", "CANCELLED"], ["1", "OK"]]);
-    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
     let bytes: u64 = listener.operations()[0].get("bytes").parse().unwrap();
     let bare = ("secret-1".len() + "secret-value".len()) as u64;
     assert!((bare..2 * bare).contains(&bytes), "{bytes}");
@@ -243,12 +244,12 @@ async fn no_key_or_value_is_logged_at_info_or_above() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     let client = client(&fleet).await;
-    client.read_rows("t", all()).collect::<Vec<_>>().await;
-    client.read_row("t", "secret-1".into(), None).await.unwrap();
+    client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
+    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
     fleet.refuse(|_| Some(Status::internal("of row secret-1")));
-    client.read_row("t", "secret-1".into(), None).await.unwrap_err();
-    client.mutate_row("t", "secret-1".into(), vec![Mutation::delete_row()]).await.unwrap_err();
-    client.mutate_rows("t", vec![("secret-1".into(), vec![Mutation::delete_row()])]).await;
+    client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap_err();
+    client.mutate_row(&client.route("t"), "secret-1".into(), vec![Mutation::delete_row()]).await.unwrap_err();
+    client.mutate_rows(&client.route("t"), vec![("secret-1".into(), vec![Mutation::delete_row()])]).await;
     let records = listener.take();
     assert!(records.len() > 6);
     for record in records.iter().filter(|record| record.level <= Level::INFO) {
@@ -281,7 +282,7 @@ async fn an_operation_that_fails_for_some_seconds_is_a_warning() {
     // Each takes 12 s, and the next warning comes after 30 s at the earliest.
     for (idle, warnings) in [(0, 1), (0, 0), (60, 1)] {
         tokio::time::sleep(std::time::Duration::from_secs(idle)).await;
-        client.read_row("t", "k".into(), None).await.unwrap_err();
+        client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
         let records = listener.take();
         let attempt = records.iter().find(|record| record.level == Level::DEBUG).unwrap();
         assert_eq!(attempt.get("reason"), "of row secret-1");
@@ -452,7 +453,7 @@ mod counted {
         let client = client(&fleet).await;
         let mut failures = vec![Status::unavailable("later")];
         fleet.refuse(move |_| failures.pop());
-        client.read_rows("t", all()).collect::<Vec<_>>().await;
+        client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
         tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [

@@ -15,7 +15,8 @@ fn client(mock: &Mock) -> Client {
 }
 
 fn read(answer: Answer) -> RowStream {
-    client(&Mock::new().on(Rpc::ReadRows, answer)).read_rows("t", ReadRows::all())
+    let client = client(&Mock::new().on(Rpc::ReadRows, answer));
+    client.read_rows(&client.route("t"), ReadRows::all())
 }
 
 fn later() -> Failure {
@@ -24,7 +25,8 @@ fn later() -> Failure {
 
 async fn write_three(answer: Answer) -> Vec<Result<(), Error>> {
     let entries = ["a", "b", "c"].map(|key| (Bytes::from(key), vec![Mutation::delete_row()]));
-    client(&Mock::new().on(Rpc::MutateRows, answer)).mutate_rows("t", entries.into()).await
+    let client = client(&Mock::new().on(Rpc::MutateRows, answer));
+    client.mutate_rows(&client.route("t"), entries.into()).await
 }
 
 #[tokio::test]
@@ -34,10 +36,12 @@ async fn data_rpcs_are_routed_and_name_the_features_of_the_client() {
         .on(Rpc::ReadRows, Answer::new())
         .on(Rpc::MutateRows, Answer::new());
     let client = client(&mock);
-    client.mutate_row("my-table", "k".into(), vec![Mutation::delete_row()]).await.unwrap();
-    assert!(client.read_row("my-table", "k".into(), None).await.unwrap().is_none());
+    client.mutate_row(&client.route("my-table"), "k".into(), vec![Mutation::delete_row()]).await.unwrap();
+    assert!(client.read_row(&client.route("my-table"), "k".into(), None).await.unwrap().is_none());
     assert!(
-        client.mutate_rows("my-table", vec![("k".into(), vec![Mutation::delete_row()])]).await[0].is_err()
+        client.mutate_rows(&client.route("my-table"), vec![("k".into(), vec![Mutation::delete_row()])]).await
+            [0]
+        .is_err()
     );
     let requests = mock.requests();
     assert_eq!(requests.len(), 3);
@@ -94,8 +98,8 @@ async fn an_error_after_a_single_row_is_an_error_of_the_read() {
         .on(Rpc::ReadRows, Answer::rows(["k"]).fail(Code::DataLoss))
         .on(Rpc::ReadRows, Answer::rows(["k", "l"]));
     let client = client(&mock);
-    assert!(client.read_row("t", "k".into(), None).await.is_err());
-    assert!(client.read_row("t", "k".into(), None).await.unwrap_err().is_protocol_violation());
+    assert!(client.read_row(&client.route("t"), "k".into(), None).await.is_err());
+    assert!(client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err().is_protocol_violation());
 }
 
 #[tokio::test]

@@ -35,7 +35,7 @@ async fn write(client: &Client, times: usize) -> Vec<u128> {
     let mut ended = Vec::new();
     for _ in 0..times {
         let entries = vec![("k".into(), vec![Mutation::delete_row()])];
-        let _ = client.mutate_rows("t", entries).await;
+        let _ = client.mutate_rows(&client.route("t"), entries).await;
         ended.push(start.elapsed().as_millis());
     }
     ended
@@ -82,7 +82,8 @@ async fn a_wait_ends_with_the_time_for_the_operation() {
     write(&client, 1).await;
     let hasty = client.with(|settings| settings.mutate_rows.total_timeout = Duration::from_millis(250));
     let start = Instant::now();
-    let waits = (0..50).map(|_| hasty.mutate_rows("t", vec![("k".into(), vec![Mutation::delete_row()])]));
+    let route = client.route("t");
+    let waits = (0..50).map(|_| hasty.mutate_rows(&route, vec![("k".into(), vec![Mutation::delete_row()])]));
     futures_util::future::join_all(waits).await;
     assert!(start.elapsed() <= Duration::from_millis(251), "{:?}", start.elapsed());
 }

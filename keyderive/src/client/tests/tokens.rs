@@ -66,9 +66,9 @@ async fn each_operation_has_a_token_of_its_own() {
     });
     client.create_table("t", NewTable::with_family("f")).await.ok();
     let key = || bytes::Bytes::from_static(b"k");
-    client.mutate_row("t", key(), vec![Mutation::delete_row()]).await.ok();
-    client.read_row("t", key(), None).await.ok();
-    client.mutate_rows("t", vec![(key(), vec![Mutation::delete_row()])]).await;
+    client.mutate_row(&client.route("t"), key(), vec![Mutation::delete_row()]).await.ok();
+    client.read_row(&client.route("t"), key(), None).await.ok();
+    client.mutate_rows(&client.route("t"), vec![(key(), vec![Mutation::delete_row()])]).await;
     let expected = ["CreateTable", "MutateRow", "ReadRows", "MutateRows"];
     let expected = expected.iter().enumerate().map(|(number, rpc)| format!("{rpc} Bearer token-{number}"));
     assert_eq!(sent(&fleet), expected.collect::<Vec<_>>());
@@ -83,10 +83,13 @@ async fn a_transient_failure_to_get_a_token_is_retried() {
     });
     let client = client(&fleet, tokens).await;
     client.table_info("t").await.unwrap_err();
-    client.read_row("t", "k".into(), None).await.unwrap_err();
-    client.mutate_rows("t", vec![("k".into(), vec![Mutation::delete_row()])]).await;
+    client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
+    client.mutate_rows(&client.route("t"), vec![("k".into(), vec![Mutation::delete_row()])]).await;
     // Nothing was sent, so this is retried too.
-    client.read_modify_write_row("t", "k".into(), vec![ReadModifyWrite::increment("f", "q", 1)]).await.ok();
+    client
+        .read_modify_write_row(&client.route("t"), "k".into(), vec![ReadModifyWrite::increment("f", "q", 1)])
+        .await
+        .ok();
     assert_eq!(
         sent(&fleet),
         [
@@ -110,9 +113,9 @@ async fn without_a_token_nothing_is_sent() {
     let mutations = || vec![Mutation::delete_row()];
     for error in [
         client.table_info("t").await.unwrap_err(),
-        client.read_row("t", "k".into(), None).await.unwrap_err(),
-        client.mutate_row("t", "k".into(), mutations()).await.unwrap_err(),
-        client.mutate_rows("t", vec![("k".into(), mutations())]).await.remove(0).unwrap_err(),
+        client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err(),
+        client.mutate_row(&client.route("t"), "k".into(), mutations()).await.unwrap_err(),
+        client.mutate_rows(&client.route("t"), vec![("k".into(), mutations())]).await.remove(0).unwrap_err(),
     ] {
         assert!(
             error.is_missing_credentials() && error.is_permission_denied() && !error.is_retryable(),
@@ -140,7 +143,8 @@ async fn waiting_for_a_token_times_out_with_the_attempt() {
         settings.mutate_row.attempt_timeout = Duration::from_secs(7);
     });
     let start = Instant::now();
-    let error = client.mutate_row("t", "k".into(), vec![Mutation::delete_row()]).await.unwrap_err();
+    let error =
+        client.mutate_row(&client.route("t"), "k".into(), vec![Mutation::delete_row()]).await.unwrap_err();
     assert!(
         error.is_deadline_exceeded() && error.to_string().contains("no access token came within 7s"),
         "{error}"
@@ -187,7 +191,7 @@ async fn a_token_is_not_sent_to_another_machine_unencrypted() {
 async fn serve(fleet: &Fleet) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
-    let served = Server::builder().serve_with_incoming(fleet.transport(), TcpIncoming::from(listener));
+    let served = Server::builder().serve_with_incoming(fleet.clone(), TcpIncoming::from(listener));
     tokio::spawn(served);
     address
 }
@@ -208,7 +212,7 @@ async fn the_two_services_have_endpoints_of_their_own() {
     assert_eq!(pings.len(), 4);
     assert!(pings.iter().all(|ping| ping.rpc == "PingAndWarm" && ping.headers.contains_key("authorization")));
     client.table_info("t").await.unwrap_err();
-    client.read_row("t", "k".into(), None).await.unwrap_err();
+    client.read_row(&client.route("t"), "k".into(), None).await.unwrap_err();
     assert_eq!(sent(&admin), ["GetTable Bearer token-5"]);
     assert_eq!(sent(&data), ["ReadRows Bearer token-6"]);
 }

@@ -1,20 +1,20 @@
 //! `MutateRows`: a request for several rows, retried for the entries that failed, until each has its outcome.
 
+use http::HeaderMap;
 use keyderive_proto::data::mutate_rows_response::Entry;
 use keyderive_proto::data::{self, RateLimitInfo};
 use prost::{DecodeError, Message as _};
 use tokio::time::{Instant, sleep_until};
-use tonic::metadata::MetadataMap;
 use tonic::{Code, Status};
 
 use super::Entries;
-use super::{EncodedRequest, send_streaming};
 use crate::client::error::{Error, RetryLimit};
 use crate::client::failure::Failure;
+use crate::client::grpc::Request;
 use crate::client::operation::{Idempotency, RpcMethod};
 use crate::client::protobuf::{LENGTH, Reader, WireError, WireErrorKind};
 use crate::client::retry::{Attempt, Attempts};
-use crate::client::{Client, observe, operation, retry};
+use crate::client::{Client, Route, observe};
 
 /// An entry without an outcome.
 struct Pending {
@@ -34,7 +34,7 @@ impl Pending {
 
 impl Client {
     /// Sends entries that fit into one request; returns their outcomes in their order.
-    pub(crate) async fn send_entries(&self, table: &str, entries: &Entries) -> Vec<Result<(), Error>> {
+    pub(crate) async fn send_entries(&self, table: &Route, entries: &Entries) -> Vec<Result<(), Error>> {
         if entries.is_empty() {
             return Vec::new();
         }
@@ -57,7 +57,7 @@ impl Client {
             if let Some(throttle) = self.throttle() {
                 let turn = throttle.reserve().min(attempts.deadline());
                 observe::throttled(
-                    &attempts.operation().table,
+                    attempts.operation().table(),
                     turn.saturating_duration_since(Instant::now()),
                 );
                 sleep_until(turn).await;
@@ -68,10 +68,10 @@ impl Client {
             };
             let mut statuses = vec![EntryStatus::Missing; pending.len()];
             let answer = self.send_attempt(&attempts, &attempt, entries, &pending, &mut statuses).await;
-            let ended = answer.map(|metadata| attempts.note(&metadata)).err();
+            let ended = answer.map(|headers| attempts.note(&headers)).err();
             if let Some(failure) = &ended {
                 // Whether entries are retried may depend on it.
-                attempts.note_server(&failure.metadata);
+                attempts.note_server(&failure.headers);
             }
             attempts.watch.attempt_ends(ended.as_ref().map_or(Code::Ok, |failure| failure.code));
             if let (Some(throttle), Some(failure)) = (self.throttle(), &ended) {
@@ -101,7 +101,7 @@ impl Client {
             }
             let Some(failure) = ended.or_else(|| pending.first()?.failure.as_deref().cloned()) else { break };
             if pending.is_empty() {
-                attempts.keep_cookies(&failure.metadata);
+                attempts.keep_cookies(&failure.headers);
                 break;
             }
             match attempts.decide(&attempt, &failure) {
@@ -125,7 +125,7 @@ impl Client {
     }
 
     /// Makes one attempt. Stores the statuses that the server sends in `statuses`, even if the answer breaks off.
-    /// Returns the metadata of a complete answer.
+    /// Returns the headers of a complete answer.
     async fn send_attempt(
         &self,
         attempts: &Attempts,
@@ -133,9 +133,9 @@ impl Client {
         entries: &Entries,
         pending: &[Pending],
         statuses: &mut [EntryStatus],
-    ) -> Result<MetadataMap, Failure> {
+    ) -> Result<HeaderMap, Failure> {
         let head = data::MutateRowsRequest {
-            table_name: self.table_name(&attempts.operation().table),
+            table_name: attempts.operation().route().full_name().to_owned(),
             app_profile_id: self.app_profile().to_owned(),
             entries: Vec::new(),
         };
@@ -143,31 +143,18 @@ impl Client {
             true => entries.bytes().clone(),
             false => entries.select(pending.iter().map(|pending| pending.index)),
         };
-        let request = attempts.request(attempt, EncodedRequest::new(&head, body)).await?;
+        let (request, headers) = (Request::with_tail(&head, body), attempts.headers(attempt).await?);
         let answer = attempt.within(async {
-            let path = "/google.bigtable.v2.Bigtable/MutateRows";
-            let response = send_streaming(attempt.transport(), path, request).await?;
+            let path = attempts.operation().path();
+            let mut answer = attempt.lease().transport().send(path, headers, request).await?;
             attempts.answered(attempt);
-            let (mut head, mut responses, _) = response.into_parts();
-            loop {
-                match responses.message().await {
-                    Ok(Some(response)) => {
-                        let info = match read_statuses(&response, statuses) {
-                            Ok(info) => info,
-                            Err(status) => return Err(retry::with_head(status, head)),
-                        };
-                        if let Some(throttle) = self.throttle() {
-                            throttle.update(info.as_ref());
-                        }
-                    }
-                    Ok(None) => {
-                        let trailers = responses.trailers().await?.unwrap_or_default();
-                        operation::insert_all(&mut head, &trailers);
-                        return Ok(head);
-                    }
-                    Err(status) => return Err(retry::with_head(status, head)),
+            while let Some(message) = answer.message().await? {
+                let info = read_statuses(&message, statuses).map_err(|status| answer.ended(status))?;
+                if let Some(throttle) = self.throttle() {
+                    throttle.update(info.as_ref());
                 }
             }
+            Ok(answer.headers().clone())
         });
         answer.await
     }

@@ -1,7 +1,5 @@
 //! Protobuf by hand against the generated messages, and what batches and retries promise.
 
-use std::pin::Pin;
-
 use bytes::Bytes;
 use fastrand::Rng;
 use keyderive_proto::data::{
@@ -9,12 +7,11 @@ use keyderive_proto::data::{
 };
 use keyderive_proto::values;
 use prost::Message as _;
-use tonic::body::Body;
-use tonic::{Code, Status};
+use tonic::Code;
 
 use super::encode::{entry_bytes, message};
 use super::outcomes::{EntryStatus, read_statuses};
-use super::{Batch, Entry, MAX_COPIED, Mutations, TailedBody};
+use super::{Batch, Entry, Mutations};
 use crate::client::operation::Idempotency;
 use crate::row::{Change, Mutation, Row as _, RowWriter};
 
@@ -323,55 +320,9 @@ async fn entries_that_fail_alike_share_their_error() {
         |key: &'static str, family: &'static str| (key.into(), vec![Mutation::set(family, "q", 0, "v")]);
     let entries = || vec![entry("a", "g"), entry("b", "g"), entry("c", "h")];
     for table in ["t", "absent"] {
-        let outcomes = client.mutate_rows(table, entries()).await;
+        let outcomes = client.mutate_rows(&client.route(table), entries()).await;
         let errors: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().unwrap_err().repr()).collect();
         assert!(std::ptr::eq(errors[0], errors[1]));
         assert_eq!(std::ptr::eq(errors[0], errors[2]), table == "absent");
     }
-}
-
-async fn frames(mut body: TailedBody) -> Vec<Result<Bytes, Status>> {
-    let mut frames = Vec::new();
-    loop {
-        match std::future::poll_fn(|context| http_body::Body::poll_frame(Pin::new(&mut body), context)).await
-        {
-            Some(frame) => frames.push(frame.map(|frame| frame.into_data().unwrap_or_default())),
-            None => {
-                assert!(http_body::Body::is_end_stream(&body));
-                return frames;
-            }
-        }
-    }
-}
-
-fn tailed(head: &str, tail: &[u8]) -> TailedBody {
-    let body = Body::new(head.to_owned());
-    TailedBody { body, tail: Some(Bytes::copy_from_slice(tail)), next_frame: None }
-}
-
-#[tokio::test]
-async fn the_length_prefix_covers_head_and_tail() {
-    for len in [0, 1, 300, MAX_COPIED, MAX_COPIED + 1, 1 << 20] {
-        let tail: Vec<u8> = (0..len).map(|at| (at % 251) as u8).collect();
-        let frames = frames(tailed("\0\0\0\0\u{4}head", &tail)).await;
-        assert_eq!(frames.len(), if len > MAX_COPIED { 2 } else { 1 });
-        let all = frames.into_iter().collect::<Result<Vec<_>, _>>().unwrap().concat();
-        let length = u32::try_from(4 + len).unwrap().to_be_bytes();
-        assert_eq!(all, [&[0], &length[..], b"head", &tail].concat());
-    }
-}
-
-#[tokio::test]
-async fn a_head_without_a_length_prefix_is_an_error() {
-    let frames = frames(tailed("\0\0", b"tail")).await;
-    assert!(matches!(&frames[..], [Err(status)] if status.message().contains("length")));
-}
-
-#[tokio::test]
-async fn a_long_tail_is_sent_without_a_copy() {
-    let tail = Bytes::from(vec![7; MAX_COPIED + 1]);
-    let body =
-        TailedBody { body: Body::new("\0\0\0\0\0".to_owned()), tail: Some(tail.clone()), next_frame: None };
-    let frames = frames(body).await;
-    assert_eq!(frames[1].as_ref().unwrap().as_ptr(), tail.as_ptr());
 }

@@ -23,7 +23,7 @@ async fn filled(client: Client) -> Client {
         mutations.truncate(8 - number);
         (key.into(), mutations)
     });
-    let outcomes = client.mutate_rows(TABLE, entries.collect()).await;
+    let outcomes = client.mutate_rows(&client.route(TABLE), entries.collect()).await;
     assert!(outcomes.iter().all(Result::is_ok));
     client
 }
@@ -31,7 +31,7 @@ async fn filled(client: Client) -> Client {
 /// The rows that a filter keeps. Sorts their cells, since the emulator's order of families is undefined.
 async fn left(client: &Client, filter: &RowFilter) -> Vec<(Bytes, Vec<String>)> {
     let request = ReadRows { filter: Some(filter.clone()), ..whole() };
-    let rows: Vec<RawRow> = client.read_rows(TABLE, request).try_collect().await.unwrap();
+    let rows: Vec<RawRow> = client.read_rows(&client.route(TABLE), request).try_collect().await.unwrap();
     let cells = |row: &RawRow| {
         let mut cells: Vec<_> = row
             .cells()
@@ -137,7 +137,8 @@ async fn filters_leave_what_they_say() {
 #[tokio::test]
 async fn a_filter_that_is_refused_is_not_sent() {
     let client = embedded().await;
-    let error = client.read_row("absent", "k".into(), Some(RowFilter::label("NO"))).await.unwrap_err();
+    let error =
+        client.read_row(&client.route("absent"), "k".into(), Some(RowFilter::label("NO"))).await.unwrap_err();
     assert!(error.is_invalid_argument(), "{error}");
     assert!(error.to_string().starts_with("table `absent`: the label `NO` has 2 bytes"), "{error}");
     assert!(std::error::Error::source(&error).unwrap().is::<crate::row::FilterError>());

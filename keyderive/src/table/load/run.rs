@@ -23,7 +23,7 @@ use super::{
     Checkpoint, FailedRow, Load, LoadError, LoadItem, LoadReport, OnCheckpoint, OnProgress, Progress,
     Settings, Table, WriteMode,
 };
-use crate::client::{Client, Entries, Entry, Error};
+use crate::client::{Client, Entries, Entry, Error, Route};
 use crate::key::TableKey;
 
 /// How many rows are read before the load yields to other tasks.
@@ -36,9 +36,11 @@ where
     S: Stream<Item: LoadItem<K, R>>,
 {
     let Load { table, rows, settings, on_progress, on_checkpoint, resume } = load;
+    // A load waits out an outage, also where it writes row by row.
+    let table = table.with(|settings| settings.retry_budget = false);
     let resumes = resume.is_some();
     let given = resume.unwrap_or_else(|| Checkpoint::begin(&table));
-    let mut tracker = Tracker::new(&table.name, given, &settings, on_progress, on_checkpoint);
+    let mut tracker = Tracker::new(table.name.table(), given, &settings, on_progress, on_checkpoint);
     let starts = match begin(&mut tracker, &table).await {
         Ok(starts) => starts,
         Err(error) => return tracker.end(Some(Reason::NotStarted(error))),
@@ -357,7 +359,7 @@ const ROWS_IN_FLIGHT: usize = 64;
 /// After a failure that every row would share, no further row is tried.
 async fn write_if_absent(
     client: &Client,
-    table: &str,
+    table: &Route,
     entries: &Entries,
 ) -> (Vec<Result<(), Error>>, Vec<usize>) {
     let shared_error = OnceLock::new();

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::merge::Merge;
 use crate::client::{
-    Client, Error, ReadRows, RowCursor, RowStream, StreamBudget, StreamGuard, is_high_fan_out,
+    Client, Error, ReadRows, Route, RowCursor, RowStream, StreamBudget, StreamGuard, is_high_fan_out,
 };
 use crate::key::TableKey;
 use crate::plan::{Request, RequestBatches};
@@ -40,7 +40,7 @@ pub(super) enum Visited {
 /// What the buckets of a scan have in common.
 pub(super) struct ScanOptions<K: TableKey> {
     pub(super) client: Client,
-    pub(super) table: Arc<str>,
+    pub(super) table: Route,
     pub(super) filter: Option<RowFilter>,
     pub(super) reversed: bool,
     pub(super) unordered: bool,
@@ -211,7 +211,7 @@ impl<K: TableKey> ScanExecution<K> {
     pub(super) fn poll_next_row(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
         while self.remaining > 0 && !self.ended {
             if !self.guard.record_poll() {
-                let error = Error::closed_scan(&self.options.table);
+                let error = Error::closed_scan(self.options.table.table());
                 return Poll::Ready(Err(self.fail(error)));
             }
             let polled = match &mut self.merge {

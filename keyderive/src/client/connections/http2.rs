@@ -1,0 +1,485 @@
+//! One connection of HTTP/2: it connects when it is first used, and again when it broke or the server closed it.
+//!
+//! Requests go straight to h2, which shares one lock among those of a connection: a task for each request, as general
+//! clients have, costs more than the request itself.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::Shared;
+use h2::client::{Connection, SendRequest};
+use http::uri::{Authority, PathAndQuery, Scheme, Uri};
+use http::{HeaderMap, Method, Version};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::runtime::Handle;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+use tonic::Status;
+
+use super::BoxFuture;
+use crate::client::grpc::{Answer, AnswerBody, Request};
+
+/// The most that HTTP/2 allows. h2 counts unread small frames against a budget of half this window, and closes the
+/// connection when that is used up; streams of tiny rows exhaust the default in moments.
+const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
+
+const MAX_SEND_BUFFER: usize = 1 << 20;
+
+/// How long a connection may take until it carries requests.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often an idle connection is pinged: Google's front ends drop connections that are idle for minutes.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+
+/// A connection is closed when a ping has no answer for so long.
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often a connection with requests in flight is looked at: one that received nothing for so long is pinged.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
+
+/// A connection counts as stalled when such a ping has no answer for so long.
+const STALLED_AFTER: Duration = Duration::from_secs(1);
+
+/// A stream of bytes: a socket, with or without TLS, or a pipe.
+pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// Opens the stream of bytes of a connection.
+pub(super) type Open =
+    Arc<dyn Fn() -> BoxFuture<Result<Box<dyn Io>, Box<dyn StdError + Send + Sync>>> + Send + Sync>;
+
+/// Where a connection goes, and with which options.
+#[derive(Clone)]
+pub(super) struct Endpoint {
+    pub(super) scheme: Scheme,
+    pub(super) authority: Authority,
+    /// The flow-control window of a stream.
+    pub(super) stream_window: u32,
+    /// The runtime of the connection.
+    pub(super) runtime: Handle,
+    pub(super) open: Open,
+}
+
+/// A connection of HTTP/2.
+pub(crate) struct Http2 {
+    endpoint: Endpoint,
+    state: Mutex<State>,
+    health: Arc<Health>,
+}
+
+enum State {
+    Unconnected,
+    Connecting(Connecting),
+    Connected(SendRequest<Bytes>),
+}
+
+type Connecting = Shared<BoxFuture<Result<SendRequest<Bytes>, ConnectError>>>;
+
+impl Http2 {
+    pub(super) fn new(endpoint: Endpoint) -> Self {
+        Self { endpoint, state: Mutex::new(State::Unconnected), health: Arc::new(Health::default()) }
+    }
+
+    pub(super) fn health(&self) -> &Arc<Health> {
+        &self.health
+    }
+
+    pub(in crate::client) fn runtime(&self) -> &Handle {
+        &self.endpoint.runtime
+    }
+
+    /// Sends a request and waits for the head of its answer. Dropping the future cancels the request at the server.
+    pub(super) async fn send(
+        &self,
+        path: PathAndQuery,
+        headers: HeaderMap,
+        request: Request,
+    ) -> Result<Answer, Status> {
+        let mut sender = self.sender().await.map_err(|error| Status::from_error(Box::new(error)))?;
+        let (response, mut stream) = sender
+            .send_request(self.head(path, headers)?, false)
+            .map_err(|error| Status::from_error(Box::new(ConnectError(Arc::new(error)))))?;
+        drop(sender);
+        let (frame, tail) = request.into_frames();
+        stream.send_data(frame, tail.is_none()).map_err(of_h2)?;
+        if let Some(tail) = tail {
+            stream.send_data(tail, true).map_err(of_h2)?;
+        }
+        let response = response.await.map_err(of_h2)?;
+        Answer::new(response.map(AnswerBody::Http2))
+    }
+
+    fn head(&self, path: PathAndQuery, headers: HeaderMap) -> Result<http::Request<()>, Status> {
+        let Endpoint { scheme, authority, .. } = &self.endpoint;
+        let mut uri = http::uri::Parts::default();
+        (uri.scheme, uri.authority) = (Some(scheme.clone()), Some(authority.clone()));
+        uri.path_and_query = Some(path);
+        let mut head = http::Request::new(());
+        (*head.method_mut(), *head.version_mut()) = (Method::POST, Version::HTTP_2);
+        *head.uri_mut() = Uri::from_parts(uri).map_err(|error| Status::internal(error.to_string()))?;
+        *head.headers_mut() = headers;
+        Ok(head)
+    }
+
+    /// Waits until the connection carries requests.
+    ///
+    /// # Errors
+    /// When it cannot be made. Nothing was sent then.
+    pub(super) async fn connected(&self) -> Result<(), ConnectError> {
+        self.sender().await.map(drop)
+    }
+
+    /// A sender on the open connection, which may have to be made first. Those that wait for it share the attempt.
+    async fn sender(&self) -> Result<SendRequest<Bytes>, ConnectError> {
+        loop {
+            let connecting = {
+                let state = &mut *self.state();
+                if let State::Connected(sender) = state
+                    && let Some(sender) = usable(sender)
+                {
+                    return Ok(sender);
+                }
+                match state {
+                    State::Connecting(connecting) => connecting.clone(),
+                    State::Connected(_) | State::Unconnected => {
+                        let connecting = self.connect();
+                        *state = State::Connecting(connecting.clone());
+                        connecting
+                    }
+                }
+            };
+            let connected = connecting.clone().await;
+            {
+                let state = &mut *self.state();
+                if matches!(state, State::Connecting(current) if current.ptr_eq(&connecting)) {
+                    *state = match &connected {
+                        Ok(sender) => State::Connected(sender.clone()),
+                        Err(_) => State::Unconnected,
+                    };
+                }
+            }
+            // The connection may have ended while nobody waited for it.
+            if let Some(sender) = usable(&connected?) {
+                return Ok(sender);
+            }
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing panics while it holds the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to connect, on the runtime of the connection.
+    fn connect(&self) -> Connecting {
+        self.health.streams.store(0, Ordering::Relaxed);
+        let connecting = open(self.endpoint.clone(), Arc::clone(&self.health));
+        let task = self.endpoint.runtime.spawn(connecting);
+        task.map(|ended| ended.unwrap_or_else(|_| Err(ConnectError(Arc::new(RuntimeEnded))))).boxed().shared()
+    }
+}
+
+impl fmt::Debug for Http2 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Http2").field("authority", &self.endpoint.authority).finish_non_exhaustive()
+    }
+}
+
+/// A sender for one request; none if the connection takes no more, as after a `GOAWAY`.
+fn usable(sender: &SendRequest<Bytes>) -> Option<SendRequest<Bytes>> {
+    // A clone waits for no other request, so it is ready at once.
+    let mut sender = sender.clone();
+    let is_ready = sender.poll_ready(&mut Context::from_waker(Waker::noop()));
+    matches!(is_ready, Poll::Ready(Ok(()))).then_some(sender)
+}
+
+fn of_h2(error: h2::Error) -> Status {
+    Status::from_error(Box::new(error))
+}
+
+/// Opens a connection, and starts the task that drives it.
+async fn open(endpoint: Endpoint, health: Arc<Health>) -> Result<SendRequest<Bytes>, ConnectError> {
+    let opening = async {
+        let io = (endpoint.open)().await.map_err(|error| ConnectError(error.into()))?;
+        let io = Watched { io, health: Arc::clone(&health) };
+        let mut http2 = h2::client::Builder::new();
+        http2
+            .initial_window_size(endpoint.stream_window)
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(MAX_SEND_BUFFER)
+            .enable_push(false);
+        http2.handshake(io).await.map_err(|error| ConnectError(Arc::new(error)))
+    };
+    let opened = timeout(CONNECT_TIMEOUT, opening).await;
+    let (sender, connection) = opened.unwrap_or_else(|_| Err(ConnectError(Arc::new(ConnectTimeout))))?;
+    health.streams.store(sender.current_max_send_streams(), Ordering::Relaxed);
+    tokio::spawn(drive(connection, health));
+    Ok(sender)
+}
+
+/// Runs a connection until it ends, or answers no ping. Its requests fail then.
+async fn drive(mut connection: Connection<Watched, Bytes>, health: Arc<Health>) {
+    let mut pings = connection.ping_pong().map(|pings| Pings::new(pings, Arc::clone(&health)));
+    poll_fn(|cx| {
+        if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
+            if let Err(error) = ended {
+                tracing::debug!(%error, "a connection broke");
+            }
+            return Poll::Ready(());
+        }
+        health.streams.store(connection.max_concurrent_send_streams(), Ordering::Relaxed);
+        match &mut pings {
+            Some(pings) => pings.poll_dead(cx),
+            None => Poll::Pending,
+        }
+    })
+    .await;
+    health.streams.store(0, Ordering::Relaxed);
+    health.set_pulse(Pulse::Lively);
+}
+
+/// What is known of a connection without asking it: how busy it is, and whether the server lives.
+#[derive(Debug, Default)]
+pub(super) struct Health {
+    /// How many requests are in flight.
+    pub(super) in_flight: AtomicUsize,
+    /// How many requests the server takes at a time; 0 while the connection is not open.
+    streams: AtomicUsize,
+    /// How often bytes were received.
+    reads: AtomicU64,
+    pulse: AtomicU8,
+}
+
+/// Whether a server lives, as far as its connection shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Pulse {
+    Lively,
+    /// It has requests in flight, has sent nothing for [`LOOK_INTERVAL`], and was pinged.
+    Quiet,
+    /// It did not answer the ping for [`STALLED_AFTER`].
+    Stalled,
+}
+
+impl Health {
+    /// Of a server in this process, which is never busy.
+    pub(super) fn in_process() -> Self {
+        Self { streams: AtomicUsize::new(usize::MAX), ..Self::default() }
+    }
+
+    pub(super) fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// How many requests wait until the server takes more, or until the connection is open.
+    pub(super) fn waiting(&self) -> usize {
+        self.in_flight().saturating_sub(self.streams.load(Ordering::Relaxed))
+    }
+
+    /// Whether one more request would wait.
+    pub(super) fn would_wait(&self) -> bool {
+        self.in_flight() >= self.streams.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn pulse(&self) -> Pulse {
+        match self.pulse.load(Ordering::Relaxed) {
+            0 => Pulse::Lively,
+            1 => Pulse::Quiet,
+            _ => Pulse::Stalled,
+        }
+    }
+
+    fn set_pulse(&self, pulse: Pulse) {
+        self.pulse.store(pulse as u8, Ordering::Relaxed);
+    }
+}
+
+/// Pings the server: now and then, and when requests wait and nothing comes.
+///
+/// A silence is pinged once, until the server has sent something else than the answer: servers close a connection that
+/// pings often while they send nothing.
+struct Pings {
+    pings: h2::PingPong,
+    health: Arc<Health>,
+    timer: Pin<Box<Sleep>>,
+    /// Whether the timer runs for a connection with requests in flight.
+    is_looking: bool,
+    /// The number of reads at the last look.
+    reads: u64,
+    /// Since when nothing but answers to pings has come.
+    silent_since: Instant,
+    /// When the open ping was sent.
+    pinged: Option<Instant>,
+    /// When the last ping was sent, or the connection opened.
+    last_ping: Instant,
+    /// Whether this silence was pinged.
+    is_pinged: bool,
+}
+
+impl Pings {
+    fn new(pings: h2::PingPong, health: Arc<Health>) -> Self {
+        let now = Instant::now();
+        Self {
+            pings,
+            timer: Box::pin(sleep_until(now + KEEP_ALIVE_INTERVAL)),
+            is_looking: false,
+            reads: health.reads.load(Ordering::Relaxed),
+            health,
+            silent_since: now,
+            pinged: None,
+            last_ping: now,
+            is_pinged: false,
+        }
+    }
+
+    /// Ready when a ping has no answer for [`KEEP_ALIVE_TIMEOUT`].
+    fn poll_dead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.pinged.is_some() && self.pings.poll_pong(cx).is_ready() {
+            self.pinged = None;
+            self.reads = self.health.reads.load(Ordering::Relaxed);
+            self.health.set_pulse(Pulse::Lively);
+        }
+        if !self.is_looking && self.health.in_flight() > 0 {
+            self.is_looking = true;
+            self.silent_since = Instant::now();
+            self.timer.as_mut().reset(self.silent_since + LOOK_INTERVAL);
+        }
+        loop {
+            ready!(self.timer.as_mut().poll(cx));
+            let now = Instant::now();
+            if self.look(now) {
+                tracing::warn!("a connection did not answer a ping for {KEEP_ALIVE_TIMEOUT:?}; it is closed");
+                return Poll::Ready(());
+            }
+            self.is_looking = self.health.in_flight() > 0;
+            let next = match (self.is_looking, self.pinged) {
+                (true, _) => now + LOOK_INTERVAL,
+                (false, Some(pinged)) => pinged + KEEP_ALIVE_TIMEOUT,
+                (false, None) => self.last_ping.max(self.silent_since) + KEEP_ALIVE_INTERVAL,
+            };
+            self.timer.as_mut().reset(next.max(now + LOOK_INTERVAL));
+        }
+    }
+
+    /// Looks at the connection, and pings it if it is time; returns whether it is dead.
+    fn look(&mut self, now: Instant) -> bool {
+        let reads = self.health.reads.load(Ordering::Relaxed);
+        if reads != self.reads {
+            (self.reads, self.silent_since, self.is_pinged) = (reads, now, false);
+            self.health.set_pulse(Pulse::Lively);
+            return false;
+        }
+        if let Some(pinged) = self.pinged {
+            let unanswered = now.saturating_duration_since(pinged);
+            // A server that has never sent anything is not stalled: the connection is new.
+            if unanswered >= STALLED_AFTER && reads > 0 && self.is_looking {
+                self.health.set_pulse(Pulse::Stalled);
+            }
+            return unanswered >= KEEP_ALIVE_TIMEOUT;
+        }
+        let is_quiet = self.is_looking && !self.is_pinged;
+        if (is_quiet || now >= self.last_ping + KEEP_ALIVE_INTERVAL)
+            && self.pings.send_ping(h2::Ping::opaque()).is_ok()
+        {
+            (self.pinged, self.last_ping, self.is_pinged) = (Some(now), now, true);
+            if is_quiet {
+                self.health.set_pulse(Pulse::Quiet);
+            }
+        }
+        false
+    }
+}
+
+/// A stream of bytes that counts what it receives.
+struct Watched {
+    io: Box<dyn Io>,
+    health: Arc<Health>,
+}
+
+impl AsyncRead for Watched {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.io).poll_read(cx, buffer);
+        if read.is_ready() {
+            self.health.reads.fetch_add(1, Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl AsyncWrite for Watched {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, slices)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+}
+
+/// The connection could not be made, or took no more requests: nothing was sent.
+#[derive(Clone, Debug)]
+pub(in crate::client) struct ConnectError(Arc<dyn StdError + Send + Sync>);
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the connection could not be made")
+    }
+}
+
+impl StdError for ConnectError {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        Some(&*self.0)
+    }
+}
+
+/// A connection was not open in time.
+#[derive(Debug)]
+struct ConnectTimeout;
+
+impl fmt::Display for ConnectTimeout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "it was not open within {CONNECT_TIMEOUT:?}")
+    }
+}
+
+impl StdError for ConnectTimeout {}
+
+/// The runtime of a connection has ended, which closed the connection.
+#[derive(Debug)]
+pub(in crate::client) struct RuntimeEnded;
+
+impl fmt::Display for RuntimeEnded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the tokio runtime in which this client was made has ended; make one client per runtime")
+    }
+}
+
+impl StdError for RuntimeEnded {}
