@@ -23,6 +23,7 @@ mod expiry;
 mod headers;
 mod hostile;
 mod merge;
+mod overload;
 mod portions;
 mod proxy;
 mod redacted;

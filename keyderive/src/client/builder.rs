@@ -346,16 +346,17 @@ impl ClientBuilder {
         let (size, prime) = (self.channels.unwrap_or(size), self.prime.unwrap_or(prime));
         let refresh_after = self.refresh_after.or(refresh_after);
         let mut upkeep = Vec::new();
-        let mut pool = |dialer: Arc<dyn Dial>, size: PoolSize, prime: bool| {
+        let mut pool = |dialer: Arc<dyn Dial>, size: PoolSize, prime: bool, is_sampled: bool| {
             let pool = Arc::new(Pool::dialed(Arc::clone(&dialer), size));
-            let upkept = Upkeep { pool: Arc::clone(&pool), dialer, refresh_after, prime };
+
+            let upkept = Upkeep { pool: Arc::clone(&pool), dialer, refresh_after, prime, is_sampled };
             upkeep.push((upkept, runtime.clone()));
             pool
         };
         let small_windows = LazyPool::small_windows(Arc::clone(&data), size.min);
-        let data = pool(data, size, prime);
+        let data = pool(data, size, prime, cfg!(feature = "metrics"));
         let admin = match admin {
-            Some(admin) => pool(admin, PoolSize::fixed(1), false),
+            Some(admin) => pool(admin, PoolSize::fixed(1), false, false),
             None => Arc::clone(&data),
         };
         let transports = data.transports();
@@ -395,7 +396,7 @@ impl ClientBuilder {
             shutdown: Arc::new(Shutdown::default()),
             honours_tokens: AtomicBool::new(place.honours_tokens()),
             target: Target(place),
-            instance: format!("projects/{project}/instances/{instance}"),
+            instance: format!("projects/{project}/instances/{instance}").into(),
             app_profile,
             features: operation::features(throttle),
             streams,

@@ -30,15 +30,24 @@
 //! | metric | kind | labels | |
 //! |---|---|---|---|
 //! | `keyderive.operation.seconds` | histogram | `operation`, `table`, `code` | how long operations took, with all attempts and backoff |
-//! | `keyderive.attempts` | counter | `operation`, `table`, `code` | attempts, by how each ended |
+//! | `keyderive.attempt.seconds` | histogram | `operation`, `table`, `code` | how long attempts took; its count is that of the attempts |
 //! | `keyderive.rows` | counter | `operation`, `table` | rows received or sent |
 //! | `keyderive.bytes` | counter | `operation`, `table` | bytes of the messages that rows were received or sent in |
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service rejected or did not answer |
 //! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
+//! | `keyderive.hedges` | counter | `table` | reads of one row that were [sent a second time](Settings::hedging) |
+//! | `keyderive.hedges.won` | counter | `table` | second requests whose answer came first |
+//! | `keyderive.connections` | gauge | `instance` | [connections](ClientBuilder::channels) to the data service |
+//! | `keyderive.requests.in_flight` | gauge | `instance` | requests in flight, those that wait included |
+//! | `keyderive.requests.waiting` | gauge | `instance` | requests that wait for a connection |
+//! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
 //! | `keyderive.channel.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!
-//! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`.
+//! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`. The label `instance` is
+//! `projects/…/instances/…`; its gauges are set every 5 s, and [`Client::load`] has their values at any time. Two clients of
+//! one instance in one process set the same gauges. The page ["A service under load"](crate::guide::serving) says what to alert
+//! on.
 
 mod admin;
 mod budget;
@@ -156,7 +165,7 @@ struct Inner {
     shutdown: Arc<Shutdown>,
     target: Target,
     /// `projects/…/instances/…`.
-    instance: String,
+    instance: Arc<str>,
     app_profile: String,
     features: HeaderValue,
     /// The streams that scans share; none in process.
@@ -426,7 +435,7 @@ impl Client {
     fn instance_operation(&self, kind: RpcMethod) -> Operation {
         let routing = [("name", self.instance_name()), ("app_profile_id", self.app_profile())];
         let Inner { target, features, instance, .. } = &*self.inner;
-        Operation::new(kind, Route::new("", instance.clone(), target.clone(), Some(features), &routing))
+        Operation::new(kind, Route::new("", instance.to_string(), target.clone(), Some(features), &routing))
     }
 
     /// An RPC of the admin service about a table, routed by `parameter`.

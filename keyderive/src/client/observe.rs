@@ -19,8 +19,8 @@ pub(super) struct Watch {
     table: Arc<str>,
     begun: Instant,
     attempts: u32,
-    /// Whether an attempt is in flight.
-    attempting: bool,
+    /// When the attempt in flight began, if there is one.
+    attempt_begun: Option<Instant>,
     rows: u64,
     bytes: u64,
     outcome: Code,
@@ -44,7 +44,7 @@ impl Watch {
             table: Arc::clone(operation.table()),
             begun,
             attempts: 0,
-            attempting: false,
+            attempt_begun: None,
             rows: 0,
             bytes: 0,
             outcome: Code::Cancelled,
@@ -60,14 +60,14 @@ impl Watch {
         cfg!(feature = "metrics") || !self.span.is_disabled()
     }
 
-    pub(super) fn attempt_begins(&mut self) {
+    pub(super) fn attempt_begins(&mut self, now: Instant) {
         self.attempts = self.attempts.saturating_add(1);
-        self.attempting = true;
+        self.attempt_begun = Some(now);
     }
 
     pub(super) fn attempt_ends(&mut self, code: Code) {
-        if std::mem::take(&mut self.attempting) {
-            emit::attempt(self.rpc, &self.table, code_name(code));
+        if let Some(begun) = self.attempt_begun.take() {
+            emit::attempt(self.rpc, &self.table, code_name(code), begun);
         }
     }
 
@@ -100,7 +100,7 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
-        emit::operation(self.rpc, &self.table, code, self.begun.elapsed(), self.rows, self.bytes);
+        emit::operation(self.rpc, &self.table, code, self.begun, self.rows, self.bytes);
     }
 }
 
@@ -109,22 +109,31 @@ pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
-pub(super) use emit::{describe, future_cells, hedge_won, hedged, refreshed, throttled};
+pub(super) use emit::{describe, future_cells, hedge_won, hedged, load, refreshed, throttled};
 
 #[cfg(feature = "metrics")]
 mod emit {
     use std::sync::Arc;
     use std::time::Duration;
 
-    use metrics::{SharedString, Unit, counter, describe_counter, describe_histogram, histogram};
+    use metrics::{
+        SharedString, Unit, counter, describe_counter, describe_gauge, describe_histogram, gauge, histogram,
+    };
+    use tokio::time::Instant;
 
-    const ATTEMPTS: &str = "keyderive.attempts";
+    use crate::client::ClientLoad;
+
+    const ATTEMPT_SECONDS: &str = "keyderive.attempt.seconds";
     const SECONDS: &str = "keyderive.operation.seconds";
     const ROWS: &str = "keyderive.rows";
     const BYTES: &str = "keyderive.bytes";
     const FUTURE_CELLS: &str = "keyderive.future_cells";
     const THROTTLE: &str = "keyderive.throttle.seconds";
     const UNCHECKED: &str = "keyderive.layout.unchecked";
+    const CONNECTIONS: &str = "keyderive.connections";
+    const IN_FLIGHT: &str = "keyderive.requests.in_flight";
+    const WAITING: &str = "keyderive.requests.waiting";
+    const RETRY_TOKENS: &str = "keyderive.retry_tokens";
     const HEDGES: &str = "keyderive.hedges";
     const HEDGES_WON: &str = "keyderive.hedges.won";
     const REFRESHES: &str = "keyderive.channel.refreshes";
@@ -139,7 +148,7 @@ mod emit {
             Unit::Count,
             "cells read whose time was more than a minute in the future, which hide later writes"
         );
-        describe_counter!(ATTEMPTS, Unit::Count, "attempts of operations, by outcome");
+        describe_histogram!(ATTEMPT_SECONDS, Unit::Seconds, "time that attempts of operations took");
         describe_histogram!(
             SECONDS,
             Unit::Seconds,
@@ -149,6 +158,14 @@ mod emit {
         describe_counter!(BYTES, Unit::Bytes, "bytes of the messages that rows were received or sent in");
         describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
+        describe_gauge!(CONNECTIONS, Unit::Count, "connections to the data service");
+        describe_gauge!(IN_FLIGHT, Unit::Count, "requests in flight, those that wait included");
+        describe_gauge!(WAITING, Unit::Count, "requests that wait for a connection");
+        describe_gauge!(
+            RETRY_TOKENS,
+            Unit::Count,
+            "tokens of the retry budget; with 50 or fewer nothing is retried"
+        );
         describe_counter!(HEDGES, Unit::Count, "reads of one row that were sent a second time");
         describe_counter!(HEDGES_WON, Unit::Count, "second requests whose answer came first");
         describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
@@ -158,19 +175,21 @@ mod emit {
         SharedString::from(Arc::clone(table))
     }
 
-    pub(super) fn attempt(operation: &'static str, table: &Arc<str>, code: &'static str) {
-        counter!(ATTEMPTS, "operation" => operation, "table" => shared(table), "code" => code).increment(1);
+    pub(super) fn attempt(operation: &'static str, table: &Arc<str>, code: &'static str, begun: Instant) {
+        histogram!(ATTEMPT_SECONDS, "operation" => operation, "table" => shared(table), "code" => code)
+            .record(begun.elapsed());
     }
 
     pub(super) fn operation(
         operation: &'static str,
         table: &Arc<str>,
         code: &'static str,
-        took: Duration,
+        begun: Instant,
         rows: u64,
         bytes: u64,
     ) {
-        histogram!(SECONDS, "operation" => operation, "table" => shared(table), "code" => code).record(took);
+        histogram!(SECONDS, "operation" => operation, "table" => shared(table), "code" => code)
+            .record(begun.elapsed());
         if rows > 0 {
             counter!(ROWS, "operation" => operation, "table" => shared(table)).increment(rows);
         }
@@ -185,6 +204,16 @@ mod emit {
 
     pub(super) fn unchecked(table: &str, code: &'static str) {
         counter!(UNCHECKED, "table" => table.to_owned(), "code" => code).increment(1);
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "no client has 2^52 requests in flight")]
+    pub(in super::super) fn load(instance: &Arc<str>, load: ClientLoad) {
+        let ClientLoad { connections, in_flight, waiting, retry_tokens } = load;
+        let instance = || shared(instance);
+        gauge!(CONNECTIONS, "instance" => instance()).set(connections as f64);
+        gauge!(IN_FLIGHT, "instance" => instance()).set(in_flight as f64);
+        gauge!(WAITING, "instance" => instance()).set(waiting as f64);
+        gauge!(RETRY_TOKENS, "instance" => instance()).set(retry_tokens);
     }
 
     pub(in super::super) fn hedged(table: &Arc<str>) {
@@ -206,13 +235,19 @@ mod emit {
     use std::sync::Arc;
     use std::time::Duration;
 
+    use tokio::time::Instant;
+
+    use crate::client::ClientLoad;
+
     pub(in super::super) fn describe() {}
 
     pub(in super::super) fn future_cells(_: &Arc<str>, _: u64) {}
 
-    pub(super) fn attempt(_: &'static str, _: &Arc<str>, _: &'static str) {}
+    pub(super) fn attempt(_: &'static str, _: &Arc<str>, _: &'static str, _: Instant) {}
 
-    pub(super) fn operation(_: &'static str, _: &Arc<str>, _: &'static str, _: Duration, _: u64, _: u64) {}
+    pub(super) fn operation(_: &'static str, _: &Arc<str>, _: &'static str, _: Instant, _: u64, _: u64) {}
+
+    pub(in super::super) fn load(_: &Arc<str>, _: ClientLoad) {}
 
     pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 

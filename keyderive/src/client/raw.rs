@@ -53,6 +53,12 @@ impl RawTable {
         &self.name
     }
 
+    /// This table with a deadline, as [`Client::with_deadline`].
+    #[must_use]
+    pub fn with_deadline(&self, at: std::time::Instant) -> Self {
+        Self { client: self.client.with_deadline(at), name: self.name.clone() }
+    }
+
     /// This table with other settings.
     #[must_use]
     pub fn with(&self, change: impl FnOnce(&mut Settings)) -> Self {

@@ -210,7 +210,7 @@ impl Attempts {
             Ok(lease) => lease,
             Err(waiting) => return Err(self.not_begun(Failure::overloaded(waiting, max_waiting), None)),
         };
-        self.watch.attempt_begins();
+        self.watch.attempt_begins(now);
         let number = self.made;
         self.made += 1;
         let may_move = self.client.may_repeat(self.operation.idempotency());
@@ -273,8 +273,12 @@ impl Attempts {
         match self.client.settings().hedging {
             Hedging::Off => None,
             Hedging::After(delay) => Some(delay),
-            // Before the first read there is nothing to go by.
-            Hedging::AfterP95 => Some(self.client.inner.p95.get().unwrap_or(self.settings.attempt_timeout)),
+            // Where all reads take about as long, one in twenty is a little slower than the percentile. Before the first read
+            // there is nothing to go by.
+            Hedging::AfterP95 => Some(match self.client.inner.p95.get() {
+                Some(p95) => p95 + p95 / 4,
+                None => self.settings.attempt_timeout,
+            }),
         }
     }
 

@@ -101,7 +101,7 @@ pub enum Hedging {
     Off,
     /// When it takes longer than this.
     After(Duration),
-    /// When it takes longer than 95 % of the reads that the client made lately.
+    /// When it takes a quarter longer than 95 % of the reads that the client made lately.
     AfterP95,
 }
 

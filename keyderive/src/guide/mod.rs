@@ -13,6 +13,7 @@
 //! | [`errors`] | what each predicate means, what to do, and how retries work |
 //! | [`limits`] | what is rejected, and what is out of scope |
 //! | [`deployment`] | how to connect to an emulator and to the cloud, permissions, a checklist |
+//! | [`serving`] | a service under load: timeouts, overload, slow servers, what to alert on |
 //!
 //! Elsewhere: [`designs`](crate::designs) has the schema designs of Google's guides as key types,
 //! [`key::codec`](crate::key::codec) specifies the key format for programs in other languages, and [`row`](crate::row)
@@ -28,4 +29,5 @@ pub mod loading;
 pub mod promises;
 pub mod rows;
 pub mod scans;
+pub mod serving;
 pub mod tables;

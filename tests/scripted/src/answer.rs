@@ -47,6 +47,7 @@ pub(super) enum Step {
     Fail(Status),
     Reset(Reason),
     Drop,
+    Freeze,
     GoAway,
     GoAwayNow(Reason),
 }
@@ -242,6 +243,12 @@ impl Answer {
     #[must_use]
     pub fn drop_connection(self) -> Self {
         self.then(Step::Drop)
+    }
+
+    /// Stops reading and writing on the connection, as a machine that loses power.
+    #[must_use]
+    pub fn freeze(self) -> Self {
+        self.then(Step::Freeze)
     }
 
     /// Sends `GOAWAY`, and continues this answer.

@@ -32,6 +32,9 @@ const MIN_REFRESH_AFTER: Duration = Duration::from_secs(1);
 const REFRESH_RETRY_AFTER: Duration = Duration::from_secs(60);
 const GROW_RETRY_AFTER: Duration = Duration::from_secs(1);
 
+/// How often the load is sampled for metrics.
+const SAMPLE_INTERVAL: Duration = Duration::from_secs(5);
+
 /// How often a pool may shrink.
 const SHRINK_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -42,6 +45,8 @@ pub(in crate::client) struct Upkeep {
     /// The age at which a connection is refreshed, if it is.
     pub(in crate::client) refresh_after: Option<Duration>,
     pub(in crate::client) prime: bool,
+    /// Whether its load is sampled for metrics.
+    pub(in crate::client) is_sampled: bool,
 }
 
 /// The task that keeps up a pool; it ends when this is dropped.
@@ -69,6 +74,7 @@ impl Upkeep {
         // When each connection is refreshed, by its number.
         let mut due: HashMap<usize, Instant> = HashMap::new();
         let mut shrink = Instant::now() + SHRINK_INTERVAL;
+        let mut sample = Instant::now() + if self.is_sampled { Duration::ZERO } else { NEVER };
         loop {
             let numbers: Vec<usize> = self.pool.connections().iter().map(|one| one.number).collect();
             due.retain(|number, _| numbers.contains(number));
@@ -78,7 +84,7 @@ impl Upkeep {
             let oldest = due.iter().map(|(number, due)| (*due, *number)).min();
             let refresh = oldest.map_or_else(|| Instant::now() + NEVER, |(due, _)| due);
             let has_grown = numbers.len() > self.pool.size.min;
-            let next = if has_grown { refresh.min(shrink) } else { refresh };
+            let next = refresh.min(sample).min(if has_grown { shrink } else { refresh });
             let grows = timeout_at(next, self.pool.too_busy.notified()).await.is_ok();
             let Some(inner) = client.upgrade().filter(|inner| !inner.shutdown.is_closed()) else { return };
             // `close` does not wait for what the client does on its own.
@@ -90,6 +96,10 @@ impl Upkeep {
                 deadline: None,
             };
             let now = Instant::now();
+            if sample <= now {
+                observe::load(&client.inner.instance, client.load());
+                sample = now + SAMPLE_INTERVAL;
+            }
             if grows {
                 if numbers.len() < self.pool.size.max
                     && let Err(error) = self.grow(&client).await
@@ -105,8 +115,7 @@ impl Upkeep {
                 self.pool.shrink();
                 shrink = now + SHRINK_INTERVAL;
             }
-            let Some((time, number)) = oldest.filter(|(time, _)| *time <= now) else { continue };
-            debug_assert!(time <= now);
+            let Some((_, number)) = oldest.filter(|(time, _)| *time <= now) else { continue };
             let renewed = self.renew(&client, number).await;
             observe::refreshed(renewed.is_ok());
             if let Err(error) = renewed {

@@ -145,7 +145,7 @@ async fn a_connection_stays_if_the_new_one_reaches_no_server() {
     let client = fleet.cloud(Client::builder().channels(1)).await;
     let dialer = Arc::new(Dialer::emulator("127.0.0.1:1").unwrap());
     let pool = Arc::clone(&client.inner.pool);
-    let upkeep = Upkeep { pool, dialer, refresh_after: None, prime: true };
+    let upkeep = Upkeep { pool, dialer, refresh_after: None, prime: true, is_sampled: false };
     assert!(upkeep.renew(&client, 0).await.unwrap_err().is_unavailable());
     use_each(&client).await;
     assert!(fleet.is_open(0));

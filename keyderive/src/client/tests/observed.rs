@@ -368,8 +368,8 @@ async fn a_layout_that_cannot_be_checked_is_one_warning() {
 #[cfg(feature = "metrics")]
 mod counted {
     use metrics::{
-        Counter, CounterFn, Gauge, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder, SharedString,
-        Unit,
+        Counter, CounterFn, Gauge, GaugeFn, Histogram, HistogramFn, Key, KeyName, Metadata, Recorder,
+        SharedString, Unit,
     };
 
     use super::*;
@@ -395,9 +395,19 @@ mod counted {
         fn absolute(&self, _: u64) {}
     }
 
+    impl GaugeFn for Count {
+        fn increment(&self, _: f64) {}
+
+        fn decrement(&self, _: f64) {}
+
+        fn set(&self, value: f64) {
+            self.0.lock().unwrap().insert(self.1.clone(), value as u64);
+        }
+    }
+
     impl HistogramFn for Count {
         fn record(&self, _: f64) {
-            self.increment(1);
+            CounterFn::increment(self, 1);
         }
     }
 
@@ -410,8 +420,8 @@ mod counted {
             Counter::from_arc(self.count(key))
         }
 
-        fn register_gauge(&self, _: &Key, _: &Metadata<'_>) -> Gauge {
-            Gauge::noop()
+        fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+            Gauge::from_arc(self.count(key))
         }
 
         fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
@@ -457,12 +467,16 @@ mod counted {
         tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [
-            ("keyderive.attempts operation=ReadRows table=t code=UNAVAILABLE", 1),
-            ("keyderive.attempts operation=ReadRows table=t code=OK", 1),
+            ("keyderive.attempt.seconds operation=ReadRows table=t code=UNAVAILABLE", 1),
+            ("keyderive.attempt.seconds operation=ReadRows table=t code=OK", 1),
             ("keyderive.operation.seconds operation=ReadRows table=t code=OK", 1),
             ("keyderive.rows operation=ReadRows table=t", 3),
             ("keyderive.rows operation=MutateRows table=t", 3),
             ("keyderive.channel.refreshes code=OK", 1),
+            ("keyderive.connections instance=projects/keyderive/instances/local", 1),
+            ("keyderive.requests.in_flight instance=projects/keyderive/instances/local", 0),
+            ("keyderive.requests.waiting instance=projects/keyderive/instances/local", 0),
+            ("keyderive.retry_tokens instance=projects/keyderive/instances/local", 100),
         ] {
             assert_eq!(counts.get(name), Some(&count), "{name} in {counts:#?}");
         }

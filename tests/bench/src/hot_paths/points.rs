@@ -6,7 +6,13 @@ use keyderive::{Client, RowKey as _};
 use keyderive_proto::data::mutation::{Mutation as Change, SetCell};
 use keyderive_proto::data::{MutateRowRequest, Mutation, ReadRowsRequest, RowSet};
 use keyderive_scripted::{Answer, Request, Rpc};
+use metrics::{
+    Counter, Gauge, Histogram, Key, KeyName, LocalRecorderGuard, Metadata, Recorder, SharedString, Unit,
+};
+use metrics_util::registry::{AtomicStorage, Registry};
 use prost::Message as _;
+use tracing::Dispatch;
+use tracing::dispatcher::{DefaultGuard, set_default};
 
 use super::data::{FAMILY, Outcome, Reading, one_bucket};
 use super::report::{Comparison, Line, Table, Targets};
@@ -51,7 +57,7 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
     let operations = rows.min(OPERATIONS);
     let (found, written) = (Outcome::Counted(operations.into()), Outcome::Written(operations.into()));
     let (table, channel, peer, encoded) = (&table, &channel, &peer, &encoded);
-    let (read, write) = (&read, &write);
+    let (read, write, listener) = (&read, &write, &Listener::new());
     for in_flight in IN_FLIGHT {
         let gets = [
             Path::new("a tonic call, its bytes made beforehand", found, move || {
@@ -62,6 +68,10 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
             }),
             Path::new("keyderive, `get`", found, move || {
                 counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some())))
+            }),
+            Path::new("the same, with its metrics and spans recorded", found, move || async move {
+                let _listening = listener.listen();
+                counted(operations, in_flight, async || Ok(u64::from(table.get(key).await?.is_some()))).await
             }),
         ];
         let costs = turns::least(&runtime, &gets, runs)?;
@@ -76,6 +86,11 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
                 counted(operations, in_flight, put).await.map(as_written)
             }),
             Path::new("keyderive, `put`", written, move || async move {
+                let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
+                counted(operations, in_flight, put).await.map(as_written)
+            }),
+            Path::new("the same, with its metrics and spans recorded", written, move || async move {
+                let _listening = listener.listen();
                 let put = async || Ok(table.put(key, row).await.map(|()| 1)?);
                 counted(operations, in_flight, put).await.map(as_written)
             }),
@@ -114,7 +129,7 @@ fn compared(
     title: &str,
     operations: u32,
     in_flight: u32,
-    paths: &[Path<'_>; 3],
+    paths: &[Path<'_>; 4],
     costs: Vec<turns::Cost>,
 ) -> Table {
     let targets = Targets {
@@ -123,8 +138,16 @@ fn compared(
         allocations: Some(48.0),
         ..Targets::default()
     };
-    let beside =
-        [Comparison::default(), Comparison::default(), Comparison { peer: Some(1), floor: Some(0), targets }];
+    let beside = [
+        Comparison::default(),
+        Comparison::default(),
+        Comparison { peer: Some(1), floor: Some(0), targets },
+        Comparison {
+            peer: None,
+            floor: Some(2),
+            targets: Targets { of_floor: Some(1.1), ..Targets::default() },
+        },
+    ];
     let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
         cost,
@@ -140,6 +163,47 @@ fn compared(
         unit: "operation",
         units: operations.into(),
         lines: lines.collect(),
+    }
+}
+
+/// What a service listens with: a recorder of metrics, and a subscriber of spans.
+struct Listener {
+    recorder: Recorded,
+    subscriber: Dispatch,
+}
+
+impl Listener {
+    fn new() -> Self {
+        let recorder = Recorded(Registry::new(AtomicStorage));
+        Self { recorder, subscriber: Dispatch::new(tracing_subscriber::registry()) }
+    }
+
+    /// Listens on this thread until both are dropped.
+    fn listen(&self) -> (LocalRecorderGuard<'_>, DefaultGuard) {
+        (metrics::set_default_local_recorder(&self.recorder), set_default(&self.subscriber))
+    }
+}
+
+/// Records as the exporters do.
+struct Recorded(Registry<Key, AtomicStorage>);
+
+impl Recorder for Recorded {
+    fn describe_counter(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_gauge(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn describe_histogram(&self, _: KeyName, _: Option<Unit>, _: SharedString) {}
+
+    fn register_counter(&self, key: &Key, _: &Metadata<'_>) -> Counter {
+        self.0.get_or_create_counter(key, |counter| Counter::from_arc(counter.clone()))
+    }
+
+    fn register_gauge(&self, key: &Key, _: &Metadata<'_>) -> Gauge {
+        self.0.get_or_create_gauge(key, |gauge| Gauge::from_arc(gauge.clone()))
+    }
+
+    fn register_histogram(&self, key: &Key, _: &Metadata<'_>) -> Histogram {
+        self.0.get_or_create_histogram(key, |histogram| Histogram::from_arc(histogram.clone()))
     }
 }
 

@@ -1,0 +1,92 @@
+//! A service under load: timeouts, overload, slow servers, and what to alert on.
+//!
+//! A service answers its users in time, or tells them quickly that it cannot. These settings are for reads and writes of
+//! one row, many at a time:
+//!
+//! ```
+//! use std::time::{Duration, Instant};
+//!
+//! use keyderive::client::{Hedging, Settings};
+//! # use keyderive::{Client, Row, RowKey};
+//! # #[derive(RowKey)] struct UserKey { id: u64 }
+//! # #[derive(Row)] struct User { name: String }
+//! # async fn sample() -> Result<(), keyderive::Error> {
+//!
+//! let client = Client::cloud("shop", "orders").await?.with(|settings| {
+//!     settings.serving(); // gives up in seconds
+//!     settings.hedging = Hedging::AfterP95; // for reads that must not be slow
+//! });
+//! let users = client.table::<UserKey, User>("users");
+//!
+//! // In a request of the service: all its reads together take at most 300 ms.
+//! let users = users.with_deadline(Instant::now() + Duration::from_millis(300));
+//! match users.get(&UserKey { id: 7 }).await {
+//!     Ok(user) => println!("{}", user.is_some()),
+//!     Err(error) if error.is_overloaded() => println!("answer 503, and do not call again at once"),
+//!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),
+//!     Err(error) => return Err(error),
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Time
+//!
+//! Each operation has a timeout for an attempt and one for all attempts: [`Settings`](crate::client::Settings) lists them.
+//! [`with_deadline`](crate::Table::with_deadline) bounds everything that is asked through a table or a client, with all
+//! retries; nothing that comes after the deadline is sent. The server gets the same deadline, and stops then too.
+//!
+//! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
+//!
+//! # Connections
+//!
+//! A server takes about 100 requests at a time on a connection. The client adds a connection when even the least busy one has
+//! 50 requests in flight, and removes connections that a minute of load did not need; their requests finish first.
+//! [`channels`](crate::client::ClientBuilder::channels) sets the bounds: 4 to 64 in the cloud.
+//!
+//! | what happens | what the client does |
+//! |---|---|
+//! | a connection breaks | its requests fail; those that may be repeated are, after the backoff, on another connection |
+//! | the server closes a connection in order (`GOAWAY`) | requests that it has accepted finish; those that it refuses are sent again at once, increments and conditional writes too |
+//! | the server sends nothing for 250 ms while requests are in flight | the client pings it, and prefers other connections until something comes |
+//! | no answer to the ping for a second | the connection has stalled: a new one takes its place, and requests that may be repeated move to another at once |
+//! | no answer for 10 s | the connection is closed, and its last requests fail |
+//!
+//! When all connections are busy, requests wait, at most
+//! [`max_waiting`](crate::client::Settings::max_waiting) of them: 1,000 with
+//! [`serving`](crate::client::Settings::serving). A further one fails at once with
+//! [`is_overloaded`](crate::Error::is_overloaded), and was not sent.
+//!
+//! # Retries that do no harm
+//!
+//! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
+//! whole client, that of gRPC's own retry throttling: 100 tokens; a failed attempt takes one, a successful call gives a tenth
+//! back; with 50 or fewer the last failure is returned at once, and its text names `retry_budget`. A cluster whose requests
+//! fail sees at most about a tenth more load. Scans, writers and loads, whose programs can wait, retry for as long as their
+//! timeouts say. [`batch`](crate::client::Settings::batch) turns the budget off.
+//!
+//! The price: in an outage of a few seconds most reads and writes fail after one attempt, where they would otherwise be
+//! retried until the server is back. If your callers would rather wait, set `retry_budget = false` and a deadline.
+//!
+//! # Hedged reads
+//!
+//! With [`hedging`](crate::client::Settings::hedging), a read of one row that is late is sent a second time over another
+//! connection. The first answer counts, and the other request is cancelled. It helps where a few answers are slow: a tablet
+//! that moves, a machine that pauses. It does not help where all are slow, and then costs little: at most 5 in 100 reads are
+//! sent a second time, and none while the retry budget allows no retry. Writes are never hedged.
+//!
+//! # What to watch
+//!
+//! The metrics are listed [with the client](crate::client#traces-and-metrics).
+//!
+//! | metric | what it means | alert when |
+//! |---|---|---|
+//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or codes other than `OK` exceed 1 % |
+//! | `keyderive.attempt.seconds` | what the server takes for an attempt | more than 1 in 10 attempts is a retry: its count exceeds that of the operations by a tenth |
+//! | `keyderive.requests.waiting` | requests that wait for a connection | it is above 0 for minutes: raise `channels`, or the service sends more than one machine can |
+//! | `keyderive.requests.in_flight` | requests in flight | it grows without the load: the server is slower |
+//! | `keyderive.connections` | the size of the pool | it stays at its largest |
+//! | `keyderive.retry_tokens` | what is left of the retry budget, of 100 | it is at 50 or below: requests fail without a retry |
+//! | `keyderive.hedges`, `keyderive.hedges.won` | reads sent twice, and those that this made faster | hedges stay at 5 % of the reads: all reads are slow, not a few |
+//!
+//! If one table is slow and the others are not, look for a hot tablet first: see [`choosing`](super::choosing).
