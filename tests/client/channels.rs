@@ -140,7 +140,7 @@ async fn a_client_that_does_nothing_connects_to_nothing() {
 #[tokio::test(start_paused = true)]
 async fn more_requests_than_a_connection_carries_wait() {
     let mock = Mock::new().by(|_| Answer::new().wait(SECOND).send(&data::MutateRowResponse {}));
-    let table = table_by(&mock, 1);
+    let table = table_by(&mock, 1).with(|settings| settings.mutate_row.max_attempts = 1);
     let written = join_all((0..350).map(|_| table.mutate_row("k", set()))).await;
     assert!(written.iter().all(Result::is_ok));
     assert_eq!(carried(&mock), [350]);

@@ -470,16 +470,16 @@ impl Attempts {
         if !(failure.transient && safe) {
             return Err(None);
         }
-        if let Some(budget) = self.budget()
-            && !budget.failed()
-        {
-            return Err(Some(RetryLimit::Budget));
-        }
         if self.failed >= self.settings.max_attempts {
             return Err(Some(RetryLimit::Attempts));
         }
         if failure.is_of_connection() && self.failed <= MAX_MOVES && !self.left().is_zero() {
             return Ok(Duration::ZERO);
+        }
+        if let Some(budget) = self.budget()
+            && !budget.failed()
+        {
+            return Err(Some(RetryLimit::Budget));
         }
         let pause = match failure.retry_after {
             Some(delay) => {

@@ -9,6 +9,8 @@
 //!   ([`hot_paths`]).
 //! - `cargo run --release -p keyderive-bench --bin embedded` prints reads, writes and scanned rows per second of the
 //!   embedded Bigtable and of Google's emulator, and the memory of 10,000,000 rows.
+//! - `cargo run --release -p keyderive-bench --bin serving` prints latencies of reads and writes of one row at a fixed rate,
+//!   with slow, failing and absent servers ([`serving`]).
 //! - `cargo run -p keyderive-bench --bin compile-cost` prints what the derive adds to `cargo check`.
 
 #![allow(
@@ -28,6 +30,7 @@ pub mod hot_paths;
 pub mod meter;
 pub mod naive;
 pub mod peers;
+pub mod serving;
 
 use fastrand::Rng;
 use keyderive::RowKey;

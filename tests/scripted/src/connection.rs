@@ -67,6 +67,7 @@ pub(super) async fn serve<IO>(
                 let Some(Ok((request, respond))) = accepted else { return };
                 let stream = Stream { mock: Arc::clone(&mock), command: command.clone(), respond, send: None };
                 streams.spawn(stream.serve(request, number));
+                while streams.try_join_next().is_some() {}
             }
             Some(command) = commands.recv() => match command {
                 Command::GoAway => connection.graceful_shutdown(),

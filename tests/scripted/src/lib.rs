@@ -245,6 +245,15 @@ impl Mock {
         self.command(Command::Freeze);
     }
 
+    /// Stops reading and writing on the oldest connection.
+    pub fn freeze_oldest(&self) {
+        let connections = &mut self.inner.state().connections;
+        connections.retain(|connection| !connection.is_closed());
+        if !connections.is_empty() {
+            let _ = connections.remove(0).send(Command::Freeze);
+        }
+    }
+
     fn command(&self, command: Command) {
         // Forgets the connections that have ended.
         self.inner.state().connections.retain(|connection| connection.send(command).is_ok());

@@ -33,6 +33,9 @@ const CONNECTION_WINDOW: u32 = (1 << 31) - 1;
 
 const MAX_SEND_BUFFER: usize = 1 << 20;
 
+/// How many requests a new connection carries until the server says how many it takes, which is rarely fewer.
+const FIRST_STREAMS: usize = 100;
+
 /// How long a connection may take until it carries requests.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -216,6 +219,7 @@ async fn open(endpoint: Endpoint, health: Arc<Health>) -> Result<SendRequest<Byt
             .initial_window_size(endpoint.stream_window)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buffer_size(MAX_SEND_BUFFER)
+            .initial_max_send_streams(FIRST_STREAMS)
             .enable_push(false);
         http2.handshake(io).await.map_err(|error| ConnectError(Arc::new(error)))
     };

@@ -10,12 +10,12 @@ use nix::unistd::Pid;
 use super::Size;
 
 /// Moves this thread, and the threads that it starts later, to the client's core.
-pub(super) fn pin_client() {
+pub(crate) fn pin_client() {
     pin_to(0);
 }
 
 /// Moves this thread to the server's core.
-pub(super) fn pin_server() {
+pub(crate) fn pin_server() {
     pin_to(1);
 }
 
@@ -49,6 +49,11 @@ fn compiler() -> String {
     let output = Command::new(name).arg("--version").output();
     let version = output.ok().and_then(|output| String::from_utf8(output.stdout).ok());
     version.map_or("unknown rustc".into(), |version| version.trim().to_owned())
+}
+
+/// A field of what the system tells of this process.
+pub(crate) fn status_field(name: &str) -> Option<String> {
+    field("/proc/self/status", name)
 }
 
 /// What follows `name` in the first line of a file that begins with it.

@@ -158,7 +158,7 @@ fn compared(
         title: format!("{title}, {in_flight} in flight"),
         about: format!(
             "{operations} operations on a row of 3 small cells, {in_flight} at a time on one thread. The floor is a call of tonic \
-             whose request was encoded beforehand, and whose answer is not decoded."
+             whose request was encoded beforehand, and whose answer is not decoded; that of the last line is the line above it."
         ),
         unit: "operation",
         units: operations.into(),
