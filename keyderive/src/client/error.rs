@@ -287,7 +287,8 @@ impl Error {
         self.has_code(Code::Unavailable)
     }
 
-    /// Whether a quota or a limit of the server is used up.
+    /// Whether a quota or a limit of the server is used up, or the [bound](Self::is_overloaded) of this client on requests that
+    /// wait.
     #[must_use]
     pub fn is_resource_exhausted(&self) -> bool {
         self.has_code(Code::ResourceExhausted)

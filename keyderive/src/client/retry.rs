@@ -115,6 +115,8 @@ pub(super) struct Attempts {
     avoided: Option<usize>,
     /// Whether an attempt to write may have been applied.
     may_be_applied: bool,
+    /// Whether an attempt stays on a connection that has stalled.
+    pub(super) stays: bool,
 }
 
 /// One attempt. It counts as in flight on its connection until dropped.
@@ -164,6 +166,7 @@ impl Attempts {
             cookies: None,
             avoided: None,
             may_be_applied: false,
+            stays: false,
         };
         if attempts.operation.idempotency() == Idempotency::ByToken {
             attempts.end_before_tokens();
@@ -213,7 +216,7 @@ impl Attempts {
         self.watch.attempt_begins(now);
         let number = self.made;
         self.made += 1;
-        let may_move = self.client.may_repeat(self.operation.idempotency());
+        let may_move = !self.stays && self.client.may_repeat(self.operation.idempotency());
         Ok(Attempt { lease, number, deadline: now + timeout, timeout, may_move })
     }
 

@@ -63,6 +63,7 @@
 //! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the time for the operation ran out | raise it in [`Settings`](crate::client::Settings), or request less |
 //! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client has retried already |
 //! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
+//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection; this one was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
 //! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the response violates the protocol | report it: a bug in the server or in keyderive |
 //! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |
@@ -85,10 +86,11 @@
 //! The client retries transient failures, on another connection if there is one: with exponential backoff, or after the
 //! delay the server asks for. A scan resumes after the last row it delivered, so no row comes twice. A write of many
 //! rows retries only the rows that failed. A conditional write, an increment or an append is retried only if it was not
-//! applied: it was not sent, or the server rejected it. The error of an operation that gives up says what it tried:
+//! applied: it was not sent, or the server rejected it. Reads and writes of one row are not retried while many of the client's
+//! requests fail: see [a service under load](super::serving). The error of an operation that gives up says what it tried:
 //!
 //! ```text
-//! ReadRows on table `events` failed: DEADLINE_EXCEEDED; gave up after 9 attempts in 3.0 s (limit 3s); the last attempt: UNAVAILABLE: tcp connect error: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
+//! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s; the timeout is 3s; the last attempt: UNAVAILABLE: the connection could not be made: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
 //! ```
 //!
 //! Every deadline, backoff and limit has a default and can be set for a client, a table or one call.

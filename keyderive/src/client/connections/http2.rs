@@ -184,8 +184,7 @@ impl Http2 {
 
     /// Begins to connect, on the runtime of the connection.
     fn connect(&self) -> Connecting {
-        self.health.streams.store(0, Ordering::Relaxed);
-        let connecting = open(self.endpoint.clone(), Arc::clone(&self.health));
+        let connecting = open(self.endpoint.clone(), Vitals::begin(&self.health));
         let task = self.endpoint.runtime.spawn(connecting);
         task.map(|ended| ended.unwrap_or_else(|_| Err(ConnectError(Arc::new(RuntimeEnded))))).boxed().shared()
     }
@@ -210,10 +209,10 @@ fn of_h2(error: h2::Error) -> Status {
 }
 
 /// Opens a connection, and starts the task that drives it.
-async fn open(endpoint: Endpoint, health: Arc<Health>) -> Result<SendRequest<Bytes>, ConnectError> {
+async fn open(endpoint: Endpoint, vitals: Vitals) -> Result<SendRequest<Bytes>, ConnectError> {
     let opening = async {
         let io = (endpoint.open)().await.map_err(|error| ConnectError(error.into()))?;
-        let io = Watched { io, health: Arc::clone(&health) };
+        let io = Watched { io, reads: Arc::clone(&vitals.reads) };
         let mut http2 = h2::client::Builder::new();
         http2
             .initial_window_size(endpoint.stream_window)
@@ -225,14 +224,14 @@ async fn open(endpoint: Endpoint, health: Arc<Health>) -> Result<SendRequest<Byt
     };
     let opened = timeout(CONNECT_TIMEOUT, opening).await;
     let (sender, connection) = opened.unwrap_or_else(|_| Err(ConnectError(Arc::new(ConnectTimeout))))?;
-    health.streams.store(sender.current_max_send_streams(), Ordering::Relaxed);
-    tokio::spawn(drive(connection, health));
+    vitals.set_streams(sender.current_max_send_streams());
+    tokio::spawn(drive(connection, vitals));
     Ok(sender)
 }
 
 /// Runs a connection until it ends, or answers no ping. Its requests fail then.
-async fn drive(mut connection: Connection<Watched, Bytes>, health: Arc<Health>) {
-    let mut pings = connection.ping_pong().map(|pings| Pings::new(pings, Arc::clone(&health)));
+async fn drive(mut connection: Connection<Watched, Bytes>, vitals: Vitals) {
+    let mut pings = connection.ping_pong().map(|pings| Pings::new(pings, vitals.clone()));
     poll_fn(|cx| {
         if let Poll::Ready(ended) = Pin::new(&mut connection).poll(cx) {
             if let Err(error) = ended {
@@ -240,15 +239,15 @@ async fn drive(mut connection: Connection<Watched, Bytes>, health: Arc<Health>) 
             }
             return Poll::Ready(());
         }
-        health.streams.store(connection.max_concurrent_send_streams(), Ordering::Relaxed);
+        vitals.set_streams(connection.max_concurrent_send_streams());
         match &mut pings {
             Some(pings) => pings.poll_dead(cx),
             None => Poll::Pending,
         }
     })
     .await;
-    health.streams.store(0, Ordering::Relaxed);
-    health.set_pulse(Pulse::Lively);
+    vitals.set_streams(0);
+    vitals.set_pulse(Pulse::Lively);
 }
 
 /// What is known of a connection without asking it: how busy it is, and whether the server lives.
@@ -258,9 +257,9 @@ pub(super) struct Health {
     pub(super) in_flight: AtomicUsize,
     /// How many requests the server takes at a time; 0 while the connection is not open.
     streams: AtomicUsize,
-    /// How often bytes were received.
-    reads: AtomicU64,
     pulse: AtomicU8,
+    /// Which connection, of those one after the other, the last two fields are about.
+    generation: AtomicU64,
 }
 
 /// Whether a server lives, as far as its connection shows.
@@ -300,9 +299,50 @@ impl Health {
             _ => Pulse::Stalled,
         }
     }
+}
+
+/// What one connection says of itself while it is the current one. An older one, whose last requests have not ended, says
+/// nothing.
+#[derive(Clone)]
+struct Vitals {
+    health: Arc<Health>,
+    generation: u64,
+    /// How often bytes were received.
+    reads: Arc<AtomicU64>,
+}
+
+impl Vitals {
+    /// Of a connection that is opened now, and takes the place of the one before.
+    fn begin(health: &Arc<Health>) -> Self {
+        let generation = health.generation.fetch_add(1, Ordering::Relaxed) + 1;
+        let vitals = Self { health: Arc::clone(health), generation, reads: Arc::default() };
+        vitals.set_streams(0);
+        vitals.set_pulse(Pulse::Lively);
+        vitals
+    }
+
+    fn is_current(&self) -> bool {
+        self.health.generation.load(Ordering::Relaxed) == self.generation
+    }
+
+    fn set_streams(&self, streams: usize) {
+        if self.is_current() {
+            self.health.streams.store(streams, Ordering::Relaxed);
+        }
+    }
 
     fn set_pulse(&self, pulse: Pulse) {
-        self.pulse.store(pulse as u8, Ordering::Relaxed);
+        if self.is_current() {
+            self.health.pulse.store(pulse as u8, Ordering::Relaxed);
+        }
+    }
+
+    fn reads(&self) -> u64 {
+        self.reads.load(Ordering::Relaxed)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.health.in_flight() > 0
     }
 }
 
@@ -312,7 +352,7 @@ impl Health {
 /// pings often while they send nothing.
 struct Pings {
     pings: h2::PingPong,
-    health: Arc<Health>,
+    vitals: Vitals,
     timer: Pin<Box<Sleep>>,
     /// Whether the timer runs for a connection with requests in flight.
     is_looking: bool,
@@ -329,14 +369,14 @@ struct Pings {
 }
 
 impl Pings {
-    fn new(pings: h2::PingPong, health: Arc<Health>) -> Self {
+    fn new(pings: h2::PingPong, vitals: Vitals) -> Self {
         let now = Instant::now();
         Self {
             pings,
             timer: Box::pin(sleep_until(now + KEEP_ALIVE_INTERVAL)),
             is_looking: false,
-            reads: health.reads.load(Ordering::Relaxed),
-            health,
+            reads: vitals.reads(),
+            vitals,
             silent_since: now,
             pinged: None,
             last_ping: now,
@@ -348,10 +388,10 @@ impl Pings {
     fn poll_dead(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         if self.pinged.is_some() && self.pings.poll_pong(cx).is_ready() {
             self.pinged = None;
-            self.reads = self.health.reads.load(Ordering::Relaxed);
-            self.health.set_pulse(Pulse::Lively);
+            self.reads = self.vitals.reads();
+            self.vitals.set_pulse(Pulse::Lively);
         }
-        if !self.is_looking && self.health.in_flight() > 0 {
+        if !self.is_looking && self.vitals.is_busy() {
             self.is_looking = true;
             self.silent_since = Instant::now();
             self.timer.as_mut().reset(self.silent_since + LOOK_INTERVAL);
@@ -363,7 +403,7 @@ impl Pings {
                 tracing::warn!("a connection did not answer a ping for {KEEP_ALIVE_TIMEOUT:?}; it is closed");
                 return Poll::Ready(());
             }
-            self.is_looking = self.health.in_flight() > 0;
+            self.is_looking = self.vitals.is_busy();
             let next = match (self.is_looking, self.pinged) {
                 (true, _) => now + LOOK_INTERVAL,
                 (false, Some(pinged)) => pinged + KEEP_ALIVE_TIMEOUT,
@@ -375,17 +415,17 @@ impl Pings {
 
     /// Looks at the connection, and pings it if it is time; returns whether it is dead.
     fn look(&mut self, now: Instant) -> bool {
-        let reads = self.health.reads.load(Ordering::Relaxed);
+        let reads = self.vitals.reads();
         if reads != self.reads {
             (self.reads, self.silent_since, self.is_pinged) = (reads, now, false);
-            self.health.set_pulse(Pulse::Lively);
+            self.vitals.set_pulse(Pulse::Lively);
             return false;
         }
         if let Some(pinged) = self.pinged {
             let unanswered = now.saturating_duration_since(pinged);
             // A server that has never sent anything is not stalled: the connection is new.
             if unanswered >= STALLED_AFTER && reads > 0 && self.is_looking {
-                self.health.set_pulse(Pulse::Stalled);
+                self.vitals.set_pulse(Pulse::Stalled);
             }
             return unanswered >= KEEP_ALIVE_TIMEOUT;
         }
@@ -395,7 +435,7 @@ impl Pings {
         {
             (self.pinged, self.last_ping, self.is_pinged) = (Some(now), now, true);
             if is_quiet {
-                self.health.set_pulse(Pulse::Quiet);
+                self.vitals.set_pulse(Pulse::Quiet);
             }
         }
         false
@@ -405,7 +445,7 @@ impl Pings {
 /// A stream of bytes that counts what it receives.
 struct Watched {
     io: Box<dyn Io>,
-    health: Arc<Health>,
+    reads: Arc<AtomicU64>,
 }
 
 impl AsyncRead for Watched {
@@ -416,7 +456,7 @@ impl AsyncRead for Watched {
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.io).poll_read(cx, buffer);
         if read.is_ready() {
-            self.health.reads.fetch_add(1, Ordering::Relaxed);
+            self.reads.fetch_add(1, Ordering::Relaxed);
         }
         read
     }

@@ -80,8 +80,8 @@ pub struct Size {
 const ABOUT: &str = "\
 # Benchmarks
 
-`cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page up to the part "Under
-load", whose own command is there. It needs a few minutes and two idle cores.
+`cargo run --release -p keyderive-bench --bin hot-paths > docs/benchmarks.md` writes this page up to the part `Under
+load`, whose own command is there. It needs a few minutes and two idle cores.
 
 Compare ratios, not times: times vary by 10 % and more from run to run. Each table compares keyderive with a peer
 (`bigtable_rs` or `storekey`) and with a floor: hand-written code that does the same for only one key type and one row
