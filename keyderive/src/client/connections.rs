@@ -370,6 +370,20 @@ impl Transport {
     }
 }
 
+impl Transport {
+    /// Waits until it carries requests.
+    ///
+    /// # Errors
+    /// When it reaches no server.
+    async fn open(&self) -> Result<(), ConnectError> {
+        match self {
+            Self::Http2(http2) => http2.connected().await,
+            #[cfg(feature = "embedded")]
+            Self::InProcess(_) => Ok(()),
+        }
+    }
+}
+
 /// gRPC servers in this process.
 #[cfg(feature = "embedded")]
 pub(crate) trait InProcess: Send + Sync {

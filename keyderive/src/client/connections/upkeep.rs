@@ -150,8 +150,8 @@ impl Upkeep {
                 Err(error) if error.is_unsent() => return Err(error),
                 outcome => warn_if_not_primed(outcome),
             }
-        } else if let Transport::Http2(http2) = &transport {
-            http2.connected().await.map_err(|error| Error::unreachable(error.to_string()))?;
+        } else {
+            transport.open().await.map_err(|error| Error::unreachable(error.to_string()))?;
         }
         Ok(transport)
     }
