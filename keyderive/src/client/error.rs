@@ -294,11 +294,12 @@ impl Error {
         self.has_code(Code::ResourceExhausted)
     }
 
-    /// Whether the request was not sent, since too many wait for a connection already: more than
-    /// [`max_waiting`](crate::client::Settings::max_waiting).
+    /// Whether the last attempt was not sent, since [`max_waiting`](crate::client::Settings::max_waiting) requests of this
+    /// client waited for a connection already.
     ///
-    /// Shed load rather than call again at once. For a write that was retried, see also
-    /// [`is_outcome_unknown`](Self::is_outcome_unknown).
+    /// Shed load rather than call again at once; [`is_retryable`](Self::is_retryable) is false. If
+    /// [`attempts`](Self::attempts) is 0, nothing was sent. An earlier attempt of a write may have been applied:
+    /// [`is_outcome_unknown`](Self::is_outcome_unknown) says so.
     #[must_use]
     pub fn is_overloaded(&self) -> bool {
         matches!(self.cause(), Repr::Rpc(Rpc { failure, .. }) if failure.overloaded)

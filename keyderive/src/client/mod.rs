@@ -321,8 +321,10 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// Servers get the same deadline. A deadline never moves back: that of a client with an earlier one stays. A call that
-    /// ends by it fails with [`is_deadline_exceeded`](Error::is_deadline_exceeded).
+    /// Each attempt tells the server how much time is left. After the deadline nothing is sent. A call that ends by it fails with
+    /// [`is_deadline_exceeded`](Error::is_deadline_exceeded); a write may have been applied then, as
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) says. The earlier of two deadlines counts. The check of a table's
+    /// layout, before the first call of a table, may take up to 3 s in addition.
     #[must_use]
     pub fn with_deadline(&self, at: std::time::Instant) -> Self {
         let at = Instant::from_std(at);

@@ -79,11 +79,14 @@ pub struct Settings {
     /// Whether reads and writes of one row are retried only while few of the client's requests fail, so that retries add
     /// little to the load of servers that are already overloaded.
     ///
-    /// The client has 100 tokens. A failed attempt takes one, and a successful call gives a tenth of one back. With 50 or
-    /// fewer the last failure is returned at once. Scans, writers and loads wait out an outage in any case.
+    /// The client has 100 tokens, all of them at first. A transient failure of such a call takes one, and a success gives a
+    /// tenth of one back. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
+    /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
+    ///
+    /// Scans, writers and loads are retried until their total timeout in any case. Clients made by `with` share the tokens.
     pub retry_budget: bool,
-    /// How many requests may wait for a connection, since all are busy or none is open. A further one fails at once with
-    /// [`is_overloaded`](crate::Error::is_overloaded).
+    /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
+    /// open yet. A further one fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
     pub max_waiting: usize,
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
@@ -118,7 +121,7 @@ pub struct CallSettings {
     pub total_timeout: Duration,
     /// How long a stream may be silent. Only time spent waiting for the server counts. Applies to streaming operations.
     pub idle_timeout: Duration,
-    /// How many attempts may fail in a row. A row that a stream delivers, or progress that the server reports, resets the
+    /// An operation gives up after this many failures in a row; 1 means that it is not retried. A row that a stream delivers, or progress that the server reports, resets the
     /// count.
     pub max_attempts: u32,
     /// The backoff between attempts, unless the server asks for a delay.

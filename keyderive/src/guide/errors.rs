@@ -34,6 +34,7 @@
 //!         // The write may have been applied: the caller must check before repeating it.
 //!         error if error.is_outcome_unknown() => 502,
 //!         error if error.is_deadline_exceeded() => 504,
+//!         error if error.is_overloaded() => 503,
 //!         error if error.is_retryable() => 503,
 //!         _ => 500,
 //!     }
@@ -60,10 +61,10 @@
 //! | [`is_invalid_argument`](crate::Error::is_invalid_argument) | the request is malformed or exceeds a limit of Bigtable, whatever the table holds | fix the program: [limits](super::limits) |
 //! | [`is_permission_denied`](crate::Error::is_permission_denied) | the caller is not authenticated, or lacks a permission | grant the role: [deployment](super::deployment#permissions) |
 //! | [`is_missing_credentials`](crate::Error::is_missing_credentials) | the client has no access token | log in, or set a service account; the source says what the client tried |
-//! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the time for the operation ran out | raise it in [`Settings`](crate::client::Settings), or request less |
-//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client has retried already |
-//! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
-//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection; this one was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
+//! | [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) | the timeout of the [`Settings`](crate::client::Settings), or the deadline of `with_deadline`, has passed; the text says which | raise it, or request less; for a write see `is_outcome_unknown` |
+//! | [`is_unavailable`](crate::Error::is_unavailable) | Bigtable is unreachable, or cannot serve now | try later; the client may have retried already: the text says how often, and names `retry_budget` if [many requests fail](super::serving#retries-that-do-no-harm) |
+//! | [`is_resource_exhausted`](crate::Error::is_resource_exhausted) | a quota or a limit of the server is exhausted, or `is_overloaded`, which to ask first | send less, raise the quota, or [`throttle`](crate::client::ClientBuilder::throttle) loads |
+//! | [`is_overloaded`](crate::Error::is_overloaded) | too many requests of this client wait for a connection, so that the last attempt was not sent | shed load; do not call again at once: [a service under load](super::serving#connections) |
 //! | [`is_unimplemented`](crate::Error::is_unimplemented) | the server does not offer the operation | use the service; the emulator and the embedded Bigtable lack some operations |
 //! | [`is_protocol_violation`](crate::Error::is_protocol_violation) | the response violates the protocol | report it: a bug in the server or in keyderive |
 //! | [`is_misconfiguration`](crate::Error::is_misconfiguration) | the arguments or the environment do not name a Bigtable | set the variable or enable the feature that the text names |

@@ -34,7 +34,11 @@
 //!
 //! Each operation has a timeout for an attempt and one for all attempts: [`Settings`](crate::client::Settings) lists them.
 //! [`with_deadline`](crate::Table::with_deadline) bounds everything that is asked through a table or a client, with all
-//! retries; nothing that comes after the deadline is sent. The server gets the same deadline, and stops then too.
+//! retries; nothing is sent after the deadline. Each attempt tells the server how much time is left. A write that the deadline
+//! ends may have been applied: [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
+//!
+//! The first call of a table also checks the table's [layout](super::tables#layout), for up to 3 s more. Before a process serves,
+//! call each table once, without a deadline.
 //!
 //! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
 //!
@@ -44,13 +48,17 @@
 //! 50 requests in flight, and removes connections that a minute of load did not need; their requests finish first.
 //! [`channels`](crate::client::ClientBuilder::channels) sets the bounds: 4 to 64 in the cloud.
 //!
+//! Some requests may be repeated: reads, `put`, `delete` and other idempotent writes, and any request that is known not to be
+//! applied. Conditional writes, increments and appends may not: they wait until their timeout, or until their connection
+//! closes, and fail with [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
+//!
 //! | what happens | what the client does |
 //! |---|---|
-//! | a connection breaks | its requests fail; those that may be repeated are, after the backoff, on another connection |
+//! | a connection breaks | the client repeats the requests that may be repeated, after the backoff, on another connection; the others fail |
 //! | the server closes a connection in order (`GOAWAY`) | requests that it has accepted finish; those that it refuses are sent again at once, increments and conditional writes too |
 //! | the server sends nothing for 250 ms while requests are in flight | the client pings it, and prefers other connections until something comes |
-//! | no answer to the ping for a second | the connection has stalled: a new one takes its place, and requests that may be repeated move to another at once |
-//! | no answer for 10 s | the connection is closed, and its last requests fail |
+//! | a second after the ping there is no answer | the connection has stalled: a new one takes its place, and requests that may be repeated move to another at once, 1.25 to 1.75 s after the silence began |
+//! | 10 s after the ping there is no answer | the connection is closed, and the requests still on it fail |
 //!
 //! When all connections are busy, requests wait, at most
 //! [`max_waiting`](crate::client::Settings::max_waiting) of them: 1,000 with
@@ -60,13 +68,15 @@
 //! # Retries that do no harm
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
-//! whole client, that of gRPC's own retry throttling: 100 tokens; a failed attempt takes one, a successful call gives a tenth
-//! back; with 50 or fewer the last failure is returned at once, and its text names `retry_budget`. A cluster whose requests
-//! fail sees at most about a tenth more load. Scans, writers and loads, whose programs can wait, retry for as long as their
-//! timeouts say. [`batch`](crate::client::Settings::batch) turns the budget off.
+//! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
+//! failure takes one and a success gives a tenth back. With 50 or fewer a call returns its failure without a retry, and the text
+//! of the error names `retry_budget`. A cluster whose requests fail sees at most about a tenth more load. Scans, writers and
+//! loads, whose programs can wait, are retried until their timeout. [`batch`](crate::client::Settings::batch) turns the budget
+//! off.
 //!
-//! The price: in an outage of a few seconds most reads and writes fail after one attempt, where they would otherwise be
-//! retried until the server is back. If your callers would rather wait, set `retry_budget = false` and a deadline.
+//! The price: retries hide failures while fewer than about one attempt in eleven fails. If 30 % keep failing, callers see
+//! about 30 % errors, and in an outage of a few seconds most calls fail after one attempt. If your callers would rather wait,
+//! set `retry_budget = false` and a deadline. After an outage, 500 successes fill an empty budget so far that it allows retries.
 //!
 //! # Hedged reads
 //!
