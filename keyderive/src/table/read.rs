@@ -1,13 +1,11 @@
 //! Every way to read: a row, many by their keys, a scan, a table in partitions; which columns; and which rows are skipped.
 
 use std::borrow::Borrow;
-use std::collections::HashMap;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bytes::Bytes;
-use futures_util::TryStreamExt as _;
 
 use super::verify::Check;
 use super::{DEFAULT_VERSIONS, Scan, Table};
@@ -129,37 +127,48 @@ impl<K: TableKey, R> Table<K, R> {
         read: impl Fn(&RawRow) -> Result<T, Error>,
     ) -> Result<Vec<Option<T>>, Error> {
         self.ensure_checked().await?;
-        let mut encoded = Vec::new();
-        for (index, key) in keys.into_iter().enumerate() {
-            encoded.push(self.encode(key.borrow()).map_err(|error| Error::input(index, error))?);
-        }
-        let stored = self.stored(&encoded).await?;
-        let log = LogSkipped::new(self.name.table());
-        let read = |row: &RawRow| match (read(row), &self.skipped) {
-            (Err(error), Some(skipped)) if error.is_unreadable_row() => {
-                log.skipped.add_unreadable(row.key(), error.clone());
-                skipped.add_unreadable(row.key(), error);
-                Ok(None)
-            }
-            (read, _) => read.map(Some),
-        };
-        encoded.iter().map(|key| stored.get(key).map_or(Ok(None), read)).collect()
-    }
-
-    /// The stored rows of these keys.
-    async fn stored(&self, keys: &[Bytes]) -> Result<HashMap<Bytes, RawRow>, Error> {
-        let mut distinct = keys.to_vec();
-        distinct.sort_unstable();
+        let asked = self.sorted(keys)?;
+        let mut found: Vec<Option<T>> = asked.iter().map(|_| None).collect();
+        let mut distinct: Vec<Bytes> = asked.iter().map(|(key, _)| key.clone()).collect();
         distinct.dedup();
         let filter = self.read_filter();
         self.check_filter(&filter)?;
         let request = ReadRows { keys: distinct, ..ReadRows::default() }.filter(filter);
-        let mut rows = self.client.read_rows(&self.name, request);
-        let mut stored = HashMap::new();
-        while let Some(row) = rows.try_next().await? {
-            stored.insert(Bytes::copy_from_slice(row.key()), row);
+        let log = LogSkipped::new(self.name.table());
+        // Rows come in the order of their keys.
+        let mut ahead = asked.iter().peekable();
+        let each = |row: &RawRow| {
+            while let Some((key, index)) = ahead.next_if(|(key, _)| key[..] <= *row.key()) {
+                let Some(found) = found.get_mut(*index).filter(|_| key[..] == *row.key()) else { continue };
+                *found = match (read(row), &self.skipped) {
+                    (Err(error), Some(skipped)) if error.is_unreadable_row() => {
+                        log.skipped.add_unreadable(row.key(), error.clone());
+                        skipped.add_unreadable(row.key(), error);
+                        None
+                    }
+                    (read, _) => Some(read?),
+                };
+            }
+            Ok(())
+        };
+        self.client.read_rows(&self.name, request).for_each(each).await?;
+        Ok(found)
+    }
+
+    /// The keys in their order, each with its index.
+    fn sorted(&self, keys: impl IntoIterator<Item: Borrow<K>>) -> Result<Vec<(Bytes, usize)>, Error> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for (index, key) in keys.into_iter().enumerate() {
+            self.encode_into(key.borrow(), &mut bytes).map_err(|error| Error::input(index, error))?;
+            ends.push(bytes.len());
         }
-        Ok(stored)
+        let bytes = Bytes::from(bytes);
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        let slices = starts.zip(&ends).enumerate();
+        let mut sorted: Vec<_> =
+            slices.map(|(index, (start, end))| (bytes.slice(start..*end), index)).collect();
+        sorted.sort_unstable();
+        Ok(sorted)
     }
 
     /// Whether a row with this key exists. The server sends only the key.

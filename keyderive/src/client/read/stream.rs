@@ -1,6 +1,7 @@
 //! A read as one stream of rows, over all its attempts and requests: it retries and resumes.
 
 use std::fmt;
+use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -177,6 +178,38 @@ impl RowStream {
     pub async fn next(&mut self) -> Option<Result<RawRow, Error>> {
         futures_util::StreamExt::next(self).await
     }
+
+    /// Calls `each` on every row, until it fails.
+    pub(crate) async fn for_each(
+        mut self,
+        mut each: impl FnMut(&RawRow) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        while poll_fn(|cx| self.poll_counted(cx)).await? {
+            let mut outcome = Ok(());
+            self.buffered(u64::MAX, |row| {
+                outcome = each(row);
+                outcome.is_ok()
+            });
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// As [`poll_next_row`](RowCursor::poll_next_row), and `close` waits for the stream as long as it is polled.
+    fn poll_counted(&mut self, cx: &mut Context<'_>) -> Poll<Result<bool, Error>> {
+        if !self.guard.record_poll() {
+            self.phase = Phase::Ended;
+            self.guard.end();
+            return Poll::Ready(Err(Error::closed_scan(&self.table)));
+        }
+        let polled = self.poll_next_row(cx);
+        match &polled {
+            Poll::Pending => self.guard.register_waker(cx),
+            Poll::Ready(Ok(true)) if !self.is_at_limit() => {}
+            Poll::Ready(_) => self.guard.end(),
+        }
+        polled
+    }
 }
 
 impl RowCursor for RowStream {
@@ -258,22 +291,11 @@ impl Stream for RowStream {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let stream = self.get_mut();
-        if !stream.guard.record_poll() {
-            stream.phase = Phase::Ended;
-            stream.guard.end();
-            return Poll::Ready(Some(Err(Error::closed_scan(&stream.table))));
-        }
-        let polled = stream.poll_next_row(cx).map(|row| match row {
+        stream.poll_counted(cx).map(|row| match row {
             Ok(true) => stream.current().cloned().map(Ok),
             Ok(false) => None,
             Err(error) => Some(Err(error)),
-        });
-        match &polled {
-            Poll::Pending => stream.guard.register_waker(cx),
-            Poll::Ready(Some(Ok(_))) if !stream.is_at_limit() => {}
-            Poll::Ready(_) => stream.guard.end(),
-        }
-        polled
+        })
     }
 }
 

@@ -52,11 +52,17 @@ fn reading(cells: Vec<RowCell>) -> Result<Reading, Failure> {
 }
 
 /// Reads one row, and counts it.
-pub(super) async fn get(mut client: BigTable, key: &EventKey) -> Result<u64, Failure> {
+pub(super) async fn get(client: BigTable, key: &EventKey) -> Result<u64, Failure> {
+    get_many(client, std::slice::from_ref(key)).await
+}
+
+/// Reads the rows of these keys, and counts them.
+pub(super) async fn get_many(mut client: BigTable, keys: &[EventKey]) -> Result<u64, Failure> {
+    let row_keys = keys.iter().map(|key| key.encode()).collect::<Result<Vec<_>, _>>()?;
     let request = ReadRowsRequest {
         table_name: client.get_full_table_name("readings"),
-        rows: Some(RowSet { row_keys: vec![key.encode()?], row_ranges: Vec::new() }),
-        rows_limit: 1,
+        rows_limit: i64::try_from(row_keys.len())?,
+        rows: Some(RowSet { row_keys, row_ranges: Vec::new() }),
         ..ReadRowsRequest::default()
     };
     let mut rows = 0;

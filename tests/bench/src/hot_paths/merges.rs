@@ -5,7 +5,7 @@ use keyderive::{Client, Error};
 use tokio::runtime::Runtime;
 
 use super::data::{In16, In64, LentReading, Outcome, ROWS_A_NAME, Reading, Salted, Seen, varied};
-use super::report::{Comparison, Line, Table, Targets};
+use super::report::{Comparison, Line, Memory, Table, Targets};
 use super::server::{Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Peak, Size, bigtable, merge_floor, raw};
@@ -48,7 +48,12 @@ fn measure_buckets<K: Salted>(rows: &[(EventKey, Reading)], size: Size) -> Resul
             BORROWED => beside(Some(6.0), paths.iter().position(|path| path.name == BY_HAND)),
             _ => Comparison::default(),
         };
-        lines.push(Line { path: path.name.to_owned(), cost, memory: Some(peak.measure()?), beside });
+        lines.push(Line {
+            path: path.name.to_owned(),
+            cost,
+            memory: Some(Memory::Process(peak.measure()?)),
+            beside,
+        });
     }
     Ok(Table {
         title: format!("Ordered merge of {} buckets", K::BUCKETS),

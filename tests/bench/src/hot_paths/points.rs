@@ -14,8 +14,8 @@ use prost::Message as _;
 use tracing::Dispatch;
 use tracing::dispatcher::{DefaultGuard, set_default};
 
-use super::data::{FAMILY, Outcome, Reading, one_bucket};
-use super::report::{Comparison, Line, Table, Targets};
+use super::data::{FAMILY, Outcome, Reading, SITE, USER_ID, one_bucket};
+use super::report::{Comparison, Line, Memory, Table, Targets};
 use super::server::{Script, Server, Stored};
 use super::turns::{self, Path};
 use super::{Failure, Size, bigtable, raw};
@@ -26,6 +26,9 @@ const IN_FLIGHT: [u32; 3] = [1, 64, 1024];
 
 /// A run makes at most as many operations.
 const OPERATIONS: u32 = 20_000;
+
+/// How many rows are read at a time by their keys.
+const KEYS: u32 = 100;
 
 /// Answers each read with the same row, and each write with success.
 struct Answers {
@@ -98,7 +101,61 @@ pub(super) fn measure(Size { rows, runs }: Size, print: impl Fn(Table)) -> Resul
         let costs = turns::least(&runtime, &puts, runs)?;
         print(compared("Writes of one row", operations, in_flight, &puts, costs));
     }
+    print(many(operations / KEYS, runs)?);
     Ok(())
+}
+
+/// Reads of many rows by their keys, beside scans of the same rows.
+fn many(reads: u32, runs: usize) -> Result<Table, Failure> {
+    let stored = one_bucket(KEYS);
+    let rows = stored.iter().map(|(key, row)| Ok((Bytes::from(key.encode()?), row)));
+    let server = Server::start(Stored::new([rows.collect::<Result<Vec<_>, Failure>>()?]));
+    let runtime = turns::runtime()?;
+    let client = runtime.block_on(Client::emulator(server.host()))?;
+    let peer = runtime.block_on(async { bigtable::connect(&server.host()) })?;
+    let table = client.table::<EventKey, Reading>("readings");
+    let keys: Vec<_> = stored.into_iter().map(|(key, _)| key).collect();
+    let (table, keys, peer) = (&table, &keys, &peer);
+    let found = Outcome::Counted((reads * KEYS).into());
+    let paths = [
+        Path::new("`bigtable_rs`", found, move || {
+            counted(reads, 1, async || bigtable::get_many(peer.clone(), keys).await)
+        }),
+        Path::new("keyderive, a scan", found, move || {
+            counted(reads, 1, async || {
+                let mut rows = table.scan(EventKey::scan().user_id(USER_ID).site(SITE)).stream();
+                let mut count = 0;
+                while let Some(row) = rows.next().await {
+                    row?;
+                    count += 1;
+                }
+                Ok(count)
+            })
+        }),
+        Path::new("keyderive, `get_many`", found, move || async move {
+            let get_many = async || Ok(table.get_many(keys).await?.iter().flatten().count() as u64);
+            counted(reads, 1, get_many).await
+        }),
+    ];
+    let targets = Targets { less_than_peer: Some(1.0), of_floor: Some(1.25), ..Targets::default() };
+    let none = Comparison::default();
+    let beside = [none, none, Comparison { peer: Some(0), floor: Some(1), targets }];
+    let costs = turns::least(&runtime, &paths, runs)?;
+    let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
+        path: path.name.to_owned(),
+        cost,
+        memory: None,
+        beside,
+    });
+    Ok(Table {
+        title: format!("Reads of {KEYS} rows by their keys"),
+        about: format!(
+            "{reads} reads, one at a time, of rows of 3 small cells. The floor is a scan of the same rows, all of one range."
+        ),
+        unit: "row",
+        units: (reads * KEYS).into(),
+        lines: lines.collect(),
+    })
 }
 
 /// Calls `operation` so many times, `in_flight` at a time, and adds up what it returns.
@@ -132,11 +189,13 @@ fn compared(
     paths: &[Path<'_>; 4],
     costs: Vec<turns::Cost>,
 ) -> Table {
+    // With few operations, what they share weighs more.
+    let is_loaded = in_flight >= 64;
     let targets = Targets {
         less_than_peer: Some(1.0),
         of_floor: Some(1.25),
         allocations: Some(48.0),
-        ..Targets::default()
+        memory: is_loaded.then_some(12.0),
     };
     let beside = [
         Comparison::default(),
@@ -151,14 +210,20 @@ fn compared(
     let lines = paths.iter().zip(costs).zip(beside).map(|((path, cost), beside)| Line {
         path: path.name.to_owned(),
         cost,
-        memory: None,
+        memory: is_loaded
+            .then(|| Memory::InFlight(cost.allocations.peak as f64 / 1e3 / f64::from(in_flight))),
         beside,
     });
     Table {
         title: format!("{title}, {in_flight} in flight"),
         about: format!(
             "{operations} operations on a row of 3 small cells, {in_flight} at a time on one thread. The floor is a call of tonic \
-             whose request was encoded beforehand, and whose answer is not decoded; that of the last line is the line above it."
+             whose request was encoded beforehand, and whose answer is not decoded; that of the last line is the line above it.{}",
+            match is_loaded {
+                true =>
+                    " Memory is the most that the client's thread allocated and held at a time, divided by the operations in flight.",
+                false => "",
+            }
         ),
         unit: "operation",
         units: operations.into(),

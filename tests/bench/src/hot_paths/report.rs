@@ -20,9 +20,32 @@ pub(super) struct Table {
 pub(super) struct Line {
     pub(super) path: String,
     pub(super) cost: Cost,
-    /// The peak memory of the path's process, in MiB, if measured.
-    pub(super) memory: Option<f64>,
+    pub(super) memory: Option<Memory>,
     pub(super) beside: Comparison,
+}
+
+/// The memory of a path.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Memory {
+    /// The peak of its process, in MiB.
+    Process(f64),
+    /// What an operation in flight holds, in KB.
+    InFlight(f64),
+}
+
+impl Memory {
+    fn value(self) -> f64 {
+        match self {
+            Self::Process(memory) | Self::InFlight(memory) => memory,
+        }
+    }
+
+    fn unit(self) -> &'static str {
+        match self {
+            Self::Process(_) => " MiB",
+            Self::InFlight(_) => " KB",
+        }
+    }
 }
 
 /// The lines that a path is compared with, by index, and its targets.
@@ -42,13 +65,13 @@ pub(super) struct Targets {
     pub(super) of_floor: Option<f64>,
     /// The most allocations per unit.
     pub(super) allocations: Option<f64>,
-    /// The most MiB.
+    /// The most memory, in the unit of the measure.
     pub(super) memory: Option<f64>,
 }
 
 impl Table {
     fn allocations(&self, line: &Line) -> f64 {
-        line.cost.allocations as f64 / self.units as f64
+        line.cost.allocations.count as f64 / self.units as f64
     }
 
     fn write_line(&self, line: &Line, has_memory: bool, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -62,7 +85,12 @@ impl Table {
             (targets.less_than_peer, peer, Relation::AtLeast, " x less"),
             (targets.of_floor, floor, Relation::AtMost, " x the floor"),
             (targets.allocations, Some(allocations), Relation::AtMost, " allocations"),
-            (targets.memory, line.memory, Relation::AtMost, " MiB"),
+            (
+                targets.memory,
+                line.memory.map(Memory::value),
+                Relation::AtMost,
+                line.memory.map_or("", Memory::unit),
+            ),
         ];
         let targets = measured.into_iter().filter_map(|(bound, value, relation, unit)| {
             let (bound, value) = (bound?, value.unwrap_or(f64::NAN));
@@ -78,7 +106,11 @@ impl Table {
         let nanos = time * 1e9 / self.units as f64;
         write!(f, "| {} | {nanos:.1} ns | {allocations:.2} | ", line.path)?;
         if has_memory {
-            write!(f, "{} | ", shown(line.memory, 1, " MiB"))?;
+            write!(
+                f,
+                "{} | ",
+                shown(line.memory.map(Memory::value), 1, line.memory.map_or("", Memory::unit))
+            )?;
         }
         writeln!(f, "{} | {} | {targets} |", shown(peer, 1, " x less"), shown(floor, 2, " x"))
     }
@@ -113,12 +145,16 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::allocations::Allocations;
 
     #[test]
     fn what_is_missed_is_marked() {
         let line = |path: &str, micros, beside| Line {
             path: path.to_owned(),
-            cost: Cost { time: Duration::from_micros(micros), allocations: 1000 },
+            cost: Cost {
+                time: Duration::from_micros(micros),
+                allocations: Allocations { count: 1000, peak: 0 },
+            },
             memory: None,
             beside,
         };

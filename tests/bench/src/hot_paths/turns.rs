@@ -8,7 +8,7 @@ use tokio::time::timeout;
 
 use super::Failure;
 use super::data::Outcome;
-use crate::allocations::counted;
+use crate::allocations::{Allocations, counted};
 use crate::meter::processor_time;
 
 /// A run that takes longer hangs.
@@ -53,7 +53,7 @@ impl<'a> Path<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Cost {
     pub(super) time: Duration,
-    pub(super) allocations: u64,
+    pub(super) allocations: Allocations,
 }
 
 /// A runtime on this thread alone.
