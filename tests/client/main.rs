@@ -12,7 +12,6 @@
 )]
 
 mod background;
-mod channels;
 mod close;
 mod conditional;
 mod connections;
@@ -24,6 +23,7 @@ mod headers;
 mod hostile;
 mod merge;
 mod overload;
+mod pool;
 mod portions;
 mod proxy;
 mod redacted;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use futures_util::TryStreamExt as _;
 use futures_util::future::{join_all, select};
 use keyderive::__private::connected_by;
-use keyderive::Client;
-use keyderive::client::{ChannelCount, Hedging, RawTable, ReadRows, Settings};
+use keyderive::client::{ConnectionCount, Hedging, RawTable, ReadRows, Settings};
+use keyderive::{Client, Row, RowKey};
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Gate, Mock, Rpc};
 use tokio::time::{Instant, sleep};
@@ -16,12 +16,12 @@ use crate::support::{MILLISECOND, SECOND, all, entries, set};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
-fn client(mock: &Mock, channels: impl Into<ChannelCount>) -> Client {
-    connected_by(Client::builder().channels(channels), mock.connector()).unwrap()
+fn client(mock: &Mock, connections: impl Into<ConnectionCount>) -> Client {
+    connected_by(Client::builder().connections(connections), mock.connector()).unwrap()
 }
 
-fn table(mock: &Mock, channels: impl Into<ChannelCount>) -> RawTable {
-    client(mock, channels).raw_table("events")
+fn table(mock: &Mock, connections: impl Into<ConnectionCount>) -> RawTable {
+    client(mock, connections).raw_table("events")
 }
 
 /// Answers each write once the gate opens.
@@ -52,20 +52,20 @@ async fn a_pool_grows_with_the_load_and_shrinks_after_it() {
             writes.extend(write(&table, 1));
             sleep(MILLISECOND).await;
         }
-        assert_eq!(client.load().connections, connections, "{} writes", writes.len());
+        assert_eq!(client.stats().connections, connections, "{} writes", writes.len());
     }
-    let load = client.load();
-    assert_eq!((load.in_flight, load.waiting), (549, 149));
+    let stats = client.stats();
+    assert_eq!((stats.in_flight, stats.waiting), (400, 149));
     gate.open();
     assert!(join_all(writes).await.into_iter().all(|written| written.unwrap().is_ok()));
-    assert_eq!((client.load().in_flight, client.load().waiting), (0, 0));
+    assert_eq!((client.stats().in_flight, client.stats().waiting), (0, 0));
     // The first minute was busy. Each of the next removes half of what is left.
     sleep(MINUTE + SECOND).await;
-    assert_eq!(client.load().connections, 4);
+    assert_eq!(client.stats().connections, 4);
     let mut connections = Vec::new();
     for _ in 0..4 {
         sleep(MINUTE).await;
-        connections.push(client.load().connections);
+        connections.push(client.stats().connections);
     }
     assert_eq!(connections, [2, 1, 1, 1]);
     assert_eq!(mock.connections(), 4);
@@ -86,14 +86,14 @@ async fn a_removed_connection_ends_with_its_last_request() {
     for _ in 0..3 {
         join_all(write(&table, 300)).await;
     }
-    assert_eq!(client.load().connections, 4);
+    assert_eq!(client.stats().connections, 4);
     // A scan on each connection.
     let mut scans: Vec<_> = (0..4).map(|_| table.read_rows(ReadRows::all())).collect();
     for scan in &mut scans {
         assert_eq!(scan.try_next().await.unwrap().unwrap().key(), b"a");
     }
     sleep(5 * MINUTE).await;
-    assert_eq!(client.load().connections, 1);
+    assert_eq!(client.stats().connections, 1);
     gate.open();
     for scan in &mut scans {
         assert_eq!(scan.try_next().await.unwrap().unwrap().key(), b"b");
@@ -122,7 +122,7 @@ async fn a_stalled_connection_is_left_and_replaced_without_an_error() {
     for _ in 0..10 {
         table.mutate_row("k", set()).await.unwrap();
     }
-    assert_eq!((client.load().connections, mock.connections()), (2, 3));
+    assert_eq!((client.stats().connections, mock.connections()), (2, 3));
     assert!(begun.elapsed() < 2 * SECOND, "{:?}", begun.elapsed());
 }
 
@@ -187,7 +187,7 @@ async fn retries_end_when_most_requests_fail() {
     assert_eq!(text.filter(|text| text.contains("`retry_budget`")).count(), 1000);
     // 100 tokens, and no retry below half.
     assert_eq!(mock.requests().len(), 1000 + 49);
-    assert!(client.load().retry_tokens == 0.0);
+    assert!(client.stats().retry_tokens == 0.0);
     // Batch work retries as before, and so do scans.
     let batch = table.with(|settings| {
         settings.batch();
@@ -211,7 +211,7 @@ async fn successes_fill_the_retry_budget_again() {
     for _ in 0..1000 {
         table.mutate_row("k", set()).await.unwrap();
     }
-    assert!(client.load().retry_tokens == 100.0);
+    assert!(client.stats().retry_tokens == 100.0);
     assert_eq!(table.read_row("k", None).await.unwrap_err().attempts(), 2);
 }
 
@@ -251,6 +251,64 @@ async fn a_deadline_bounds_everything_that_is_asked_through_a_table() {
     assert!(in_time(begun), "{:?}", begun.elapsed());
 }
 
+#[derive(RowKey, Clone)]
+#[salt(range = 4)]
+struct UserKey {
+    id: u64,
+}
+
+#[derive(Row)]
+struct User {
+    age: u32,
+}
+
+/// A call that waits for the layout check of another ends at its deadline, and does not end the check.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_bounds_the_layout_check() {
+    let mock = Mock::new()
+        .on(Rpc::MutateRow, Answer::written())
+        .admin_by(|_| Answer::table(["cf"]).wait(2 * SECOND));
+    let client = client(&mock, 1).with(|settings| settings.require_layout_check = true);
+    let users = client.table::<UserKey, User>("users");
+    let put = async |deadline: Option<Duration>| {
+        let begun = Instant::now();
+        let users = match deadline {
+            Some(deadline) => users.with_deadline((begun + deadline).into_std()),
+            None => users.clone(),
+        };
+        (users.put(&UserKey { id: 7 }, &User { age: 42 }).await, begun.elapsed())
+    };
+    // The first one begins the check.
+    let (hasty, patient, later) =
+        tokio::join!(put(Some(700 * MILLISECOND)), put(None), put(Some(900 * MILLISECOND)));
+    for ((written, elapsed), deadline) in [(hasty, 700), (later, 900)] {
+        let error = written.unwrap_err();
+        assert!(error.is_deadline_exceeded() && !error.is_outcome_unknown(), "{error}");
+        assert!((deadline..=deadline + 2).contains(&elapsed.as_millis()), "{elapsed:?}");
+    }
+    patient.0.unwrap();
+    assert_eq!(mock.requests_of(Rpc::MutateRow).len(), 1);
+}
+
+/// A scan that waits until other scans release their streams ends at its deadline.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_bounds_the_wait_for_a_stream() {
+    let mock = Mock::new().by(|_| Answer::new().stall()).admin_by(|_| Answer::table(["cf"]));
+    let users = client(&mock, 1).table::<UserKey, User>("users");
+    let mut scans = tokio::task::JoinSet::new();
+    for _ in 0..30 {
+        let users = users.clone();
+        scans.spawn(async move { users.scan(UserKey::scan()).count().await });
+    }
+    sleep(SECOND).await;
+    assert!(mock.open() < 100, "some scans wait");
+    let begun = Instant::now();
+    let hasty = users.with_deadline((begun + 700 * MILLISECOND).into_std());
+    let error = hasty.scan(UserKey::scan()).count().await.unwrap_err();
+    assert!(error.is_deadline_exceeded(), "{error}");
+    assert!((600..=702).contains(&begun.elapsed().as_millis()), "{:?}", begun.elapsed());
+}
+
 #[tokio::test(start_paused = true)]
 async fn requests_that_would_wait_too_long_fail_at_once() {
     let gate = Gate::new();
@@ -260,7 +318,7 @@ async fn requests_that_would_wait_too_long_fail_at_once() {
     table.mutate_row("k", set()).await.unwrap();
     let mut writes = write(&table, 120);
     sleep(SECOND).await;
-    assert_eq!((client.load().in_flight, client.load().waiting), (120, 20));
+    assert_eq!((client.stats().in_flight, client.stats().waiting), (100, 20));
     let error = table.mutate_row("k", set()).await.unwrap_err();
     assert!(error.is_overloaded() && error.is_resource_exhausted() && !error.is_outcome_unknown(), "{error}");
     assert!(error.to_string().contains("20 requests wait for a connection"), "{error}");
@@ -315,7 +373,7 @@ fn slow_at_times() -> Mock {
 
 #[tokio::test(start_paused = true)]
 async fn a_slow_read_is_sent_a_second_time() {
-    for hedging in [Hedging::After(20 * MILLISECOND), Hedging::AfterP95] {
+    for hedging in [Hedging::After(20 * MILLISECOND), Hedging::Adaptive] {
         let mock = slow_at_times();
         let table = table(&mock, 2).with(|settings| settings.hedging = hedging);
         let mut longest = Duration::ZERO;

@@ -60,7 +60,7 @@ fn hasty(settings: &mut Settings) {
 }
 
 async fn pages(host: &str) -> Pages {
-    let client = Client::builder().channels(2).settings(hasty).emulator(host.to_owned()).await.unwrap();
+    let client = Client::builder().connections(2).settings(hasty).emulator(host.to_owned()).await.unwrap();
     let pages: Pages = client.table("pages");
     pages.create_if_absent().await.unwrap();
     pages

@@ -80,7 +80,7 @@ async fn no_row_is_lost_or_doubled_when_connections_break() {
     steady.put_all(&expected).await.unwrap();
 
     let proxy = Proxy::start(&emulator.host(), seed).await;
-    let client = Client::builder().channels(2).settings(hasty).emulator(proxy.host()).await.unwrap();
+    let client = Client::builder().connections(2).settings(hasty).emulator(proxy.host()).await.unwrap();
     let readings: Readings = client.table("readings");
 
     let begun = Instant::now();

@@ -15,7 +15,7 @@ use keyderive_proto::admin::drop_row_range_request::Target;
 use keyderive_proto::admin::table::View;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::error::{AttemptSummary, Error, RetryLimit};
 use super::failure::Failure;
@@ -311,7 +311,7 @@ impl Client {
             if pause >= total.saturating_sub(begun.elapsed()) {
                 return Err(client.not_consistent(table, checks, begun.elapsed(), total));
             }
-            sleep(pause).await;
+            sleep_until(client.at_deadline_or(Instant::now() + pause)).await;
         }
     }
 
@@ -357,8 +357,8 @@ impl Client {
 
     /// The schema of a table, read once and cached, with the version of the cache.
     ///
-    /// None if the caller should send its request unchecked: there is no such table, so the request fails by itself, or
-    /// the schema cannot be read and the settings do not require it.
+    /// None if the caller should send its request unchecked: there is no such table, or the client's deadline has passed, so the
+    /// request fails by itself; or the schema cannot be read and the settings do not require it.
     ///
     /// Waits for the admin service once, at most [`CHECK_TIMEOUT`]. Concurrent calls share one `GetTable`, which a dropped
     /// future does not cancel.
@@ -369,7 +369,14 @@ impl Client {
             Lookup::InFlight(version, reading) => (version, reading),
             Lookup::Unreadable => return Ok(None),
         };
-        let answer = reading.wait_for(Option::is_some).await.ok();
+        let answer = async { reading.wait_for(Option::is_some).await.ok() };
+        let answer = match self.deadline {
+            Some(deadline) => match timeout_at(deadline, answer).await {
+                Ok(answer) => answer,
+                Err(_) => return Ok(None),
+            },
+            None => answer.await,
+        };
         let answer =
             answer.and_then(|answer| Some(answer.as_ref()?.as_ref().map(Arc::clone).map_err(Error::clone)));
         let required = self.settings.require_layout_check;
@@ -419,9 +426,11 @@ impl Client {
     /// Sends a `GetTable` in a task of its own, which no dropped future cancels.
     fn spawn_read(&self, table: &Arc<str>, runtime: &Handle) -> watch::Receiver<Option<Answer>> {
         let (sender, receiver) = watch::channel(None);
-        let client = self.with(|settings| {
+        let hasty = self.with(|settings| {
             settings.admin.total_timeout = settings.admin.total_timeout.min(CHECK_TIMEOUT);
         });
+        // Other calls wait for its answer too.
+        let client = Self { deadline: None, ..hasty };
         let table = Arc::clone(table);
         runtime.spawn(async move {
             let answer = client.table_info(&table).await.map(Arc::new);

@@ -55,9 +55,9 @@ const DEFAULT_INSTANCE: &str = "local";
 /// | [`instance`](Self::instance) | the one that the environment names | the same, or project `keyderive` and instance `local` |
 /// | [`app_profile`](Self::app_profile) | the instance's default profile | none |
 /// | [`settings`](Self::settings) | see [`Settings`] | the same |
-/// | [`channels`](Self::channels) | 4 to 64 | 1 to 16 |
+/// | [`connections`](Self::connections) | 4 to 64 | 1 to 16 |
 /// | [`prime`](Self::prime) | yes | no |
-/// | [`refresh_channels_after`](Self::refresh_channels_after) | 45 min, and up to 5 min more | never |
+/// | [`refresh_connections_after`](Self::refresh_connections_after) | 45 min, and up to 5 min more | never |
 /// | [`throttle`](Self::throttle) | no | no |
 /// | [`credentials`](Self::credentials) | the application-default credentials | always none |
 /// | [`endpoint`](Self::endpoint) | `https://bigtable.googleapis.com` | always its own address |
@@ -66,7 +66,7 @@ const DEFAULT_INSTANCE: &str = "local";
 /// These limits are fixed: connecting times out after 10 s; a keepalive ping goes out every 30 s and times out after 10 s;
 /// the flow-control window is 1 MiB for a stream and 2 GiB for a connection; a message has at most 256 MiB. Scans with
 /// more than 8 streams at a time, such as those over more than 8 buckets, use connections of their own, as many as
-/// `channels` says at least, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
+/// `connections` says at least, with a window of 64 KiB for each stream; the client makes them when it needs them. The embedded
 /// Bigtable has no connections and uses only the first three options.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until it connects"]
@@ -74,7 +74,7 @@ pub struct ClientBuilder {
     instance: Option<(String, String)>,
     app_profile: String,
     settings: Settings,
-    channels: Option<PoolSize>,
+    connections: Option<PoolSize>,
     prime: Option<bool>,
     refresh_after: Option<Duration>,
     throttle: bool,
@@ -89,7 +89,7 @@ impl ClientBuilder {
             instance: None,
             app_profile: String::new(),
             settings: Settings::default(),
-            channels: None,
+            connections: None,
             prime: None,
             refresh_after: None,
             throttle: false,
@@ -120,16 +120,16 @@ impl ClientBuilder {
     ///
     /// ```
     /// # use keyderive::Client;
-    /// let few = Client::builder().channels(2..=8);
-    /// let fixed = Client::builder().channels(4);
+    /// let few = Client::builder().connections(2..=8);
+    /// let fixed = Client::builder().connections(4);
     /// # drop((few, fixed));
     /// ```
     ///
     /// One carries 100 requests at a time. The client adds a connection when each has 50 requests in flight, before
     /// requests have to wait, and every minute removes those that the load no longer needs, once their requests have
     /// ended. 0 counts as 1.
-    pub fn channels(self, count: impl Into<ChannelCount>) -> Self {
-        Self { channels: Some(count.into().0), ..self }
+    pub fn connections(self, count: impl Into<ConnectionCount>) -> Self {
+        Self { connections: Some(count.into().0), ..self }
     }
 
     /// Whether to prime each connection before it carries requests: the client connects, and asks the server to warm
@@ -144,7 +144,7 @@ impl ClientBuilder {
     /// second.
     ///
     /// Google's front ends close a connection after an hour, and its requests in flight fail then.
-    pub fn refresh_channels_after(self, age: Duration) -> Self {
+    pub fn refresh_connections_after(self, age: Duration) -> Self {
         Self { refresh_after: Some(age), ..self }
     }
 
@@ -343,7 +343,7 @@ impl ClientBuilder {
             Place::Cloud(_) => (PoolSize { min: 4, max: 64 }, true, Some(REFRESH_AFTER)),
             _ => (PoolSize { min: 1, max: 16 }, false, None),
         };
-        let (size, prime) = (self.channels.unwrap_or(size), self.prime.unwrap_or(prime));
+        let (size, prime) = (self.connections.unwrap_or(size), self.prime.unwrap_or(prime));
         let refresh_after = self.refresh_after.or(refresh_after);
         let mut upkeep = Vec::new();
         let mut pool = |dialer: Arc<dyn Dial>, size: PoolSize, prime: bool, is_sampled: bool| {
@@ -422,18 +422,18 @@ pub fn connected_by(builder: ClientBuilder, connect: impl Connector) -> Result<C
     Ok(builder.connected(Endpoint::emulator(host, dialer)).0)
 }
 
-/// How many connections a client has: see [`ClientBuilder::channels`].
+/// How many connections a client has: see [`ClientBuilder::connections`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChannelCount(PoolSize);
+pub struct ConnectionCount(PoolSize);
 
-impl From<usize> for ChannelCount {
+impl From<usize> for ConnectionCount {
     fn from(count: usize) -> Self {
         Self(PoolSize::fixed(count.max(1)))
     }
 }
 
 /// From the least number of connections to the largest.
-impl From<RangeInclusive<usize>> for ChannelCount {
+impl From<RangeInclusive<usize>> for ConnectionCount {
     fn from(count: RangeInclusive<usize>) -> Self {
         let min = (*count.start()).max(1);
         Self(PoolSize { min, max: (*count.end()).max(min) })

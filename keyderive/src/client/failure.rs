@@ -69,7 +69,7 @@ impl Failure {
     pub(super) fn overloaded(waiting: usize, allowed: usize) -> Self {
         let status = Status::resource_exhausted(format!(
             "{waiting} requests wait for a connection, and at most {allowed} may (`max_waiting`); send fewer at a time, or \
-             allow more connections (`channels`)"
+             allow more connections (`ClientBuilder::connections`)"
         ));
         Self { answered: false, overloaded: true, ..Self::from(status).before_sending() }
     }

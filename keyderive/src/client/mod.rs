@@ -7,7 +7,7 @@
 //!
 //! | field | |
 //! |---|---|
-//! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on |
+//! | `operation` | the RPC: `ReadRows`, `MutateRow`, `CreateTable` and so on; `ReadRow` for a read of one row, whose RPC is `ReadRows` too |
 //! | `table` | the table's name |
 //! | `bucket` | the salt bucket that a scan reads |
 //! | `attempts` | the number of attempts |
@@ -18,8 +18,9 @@
 //! A failed attempt is an event at the level debug, with the server's own message, which may name a row. The client logs
 //! warnings
 //!
-//! - for a connection that could not be primed and is used anyway, one that could not be refreshed, and one that has
-//!   gone silent;
+//! - for a connection that could not be primed and is used anyway, one that could not be refreshed, one that has stalled, one
+//!   that did not answer a ping, and one whose requests time out though it answers pings;
+//! - for a pool that could not grow;
 //! - for operations that have been retried for some seconds, at most every 30 s;
 //! - for rows that a dropped writer could not write;
 //! - once for a table whose layout cannot be checked before its first request;
@@ -36,17 +37,18 @@
 //! | `keyderive.throttle.seconds` | histogram | `table` | how long the [server's rate limit](ClientBuilder::throttle) delayed writes |
 //! | `keyderive.layout.unchecked` | counter | `table`, `code` | layout checks that failed because the admin service rejected or did not answer |
 //! | `keyderive.future_cells` | counter | `table` | cells read whose time was more than a minute in the future, which hide later writes to their columns |
-//! | `keyderive.hedges` | counter | `table` | reads of one row that were [sent a second time](Settings::hedging) |
-//! | `keyderive.hedges.won` | counter | `table` | second requests whose answer came first |
-//! | `keyderive.connections` | gauge | `instance` | [connections](ClientBuilder::channels) to the data service |
-//! | `keyderive.requests.in_flight` | gauge | `instance` | requests in flight, those that wait included |
-//! | `keyderive.requests.waiting` | gauge | `instance` | requests that wait for a connection |
+//! | `keyderive.hedges` | counter | `table` | reads of one row that were [sent a second time](Settings::hedging); these requests are not counted as attempts |
+//! | `keyderive.hedges.won` | counter | `table` | of these, the reads that returned the second request's answer |
+//! | `keyderive.connections` | gauge | `instance` | [connections](ClientBuilder::connections) to the data service |
+//! | `keyderive.requests.in_flight` | gauge | `instance` | requests that were sent and have no complete answer yet |
+//! | `keyderive.requests.waiting` | gauge | `instance` | requests that wait to be sent, since the connections are full or not open |
+//! | `keyderive.requests.rejected` | counter | `operation`, `table` | calls that failed at once because [`max_waiting`](Settings::max_waiting) requests waited |
 //! | `keyderive.retry_tokens` | gauge | `instance` | tokens of the [retry budget](Settings::retry_budget), of 100; with 50 or fewer nothing is retried |
-//! | `keyderive.channel.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_channels_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
+//! | `keyderive.connection.refreshes` | counter | `code` | [refreshes](ClientBuilder::refresh_connections_after) of connections: `OK`, or `UNAVAILABLE` if the old connection stayed |
 //!
 //! The label `table` is the table's name, or empty for operations about no table, such as `PingAndWarm`. The label `instance` is
-//! `projects/…/instances/…`; its gauges are set every 5 s, and [`Client::load`] has their values at any time. Two clients of
-//! one instance in one process set the same gauges. The page ["A service under load"](crate::guide::serving) says what to alert
+//! `projects/…/instances/…`. The gauges are set every 5 s, and [`Client::stats`] has their values at any time. If one process has
+//! two clients of one instance, the gauges show the one that set them last. The page ["A service under load"](crate::guide::serving) says what to alert
 //! on.
 
 mod admin;
@@ -89,7 +91,7 @@ pub use admin::{Aggregate, Family, FamilyChange, GcRule, TableInfo, TableSchema}
 use budget::{HedgeBudget, P95, RetryBudget};
 #[doc(hidden)]
 pub use builder::connected_by;
-pub use builder::{ChannelCount, ClientBuilder, Target};
+pub use builder::{ClientBuilder, ConnectionCount, Target};
 pub use bulk::{FailedWrite, RawWriter, WriteErrors, WriterSettings};
 #[cfg(feature = "embedded")]
 pub(crate) use connections::{BoxFuture, InProcess};
@@ -141,15 +143,15 @@ pub struct Client {
     deadline: Option<Instant>,
 }
 
-/// How busy a client is: see [`Client::load`].
+/// How busy a client is: see [`Client::stats`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct ClientLoad {
+pub struct ClientStats {
     /// How many connections there are.
     pub connections: usize,
-    /// How many requests are in flight, those that wait included.
+    /// How many requests have been sent and have no complete answer yet.
     pub in_flight: usize,
-    /// How many requests wait for a connection: each one carries about 100 at a time, and none before it is open.
+    /// How many requests wait to be sent: a connection carries about 100 at a time, and none before it is open.
     pub waiting: usize,
     /// How many of 100 tokens the [retry budget](Settings::retry_budget) has; with 50 or fewer it allows no retry.
     pub retry_tokens: f64,
@@ -323,12 +325,11 @@ impl Client {
     ///
     /// Each attempt tells the server how much time is left. After the deadline nothing is sent. A call that ends by it fails with
     /// [`is_deadline_exceeded`](Error::is_deadline_exceeded); a write may have been applied then, as
-    /// [`is_outcome_unknown`](Error::is_outcome_unknown) says. The earlier of two deadlines counts. The check of a table's
-    /// layout, before the first call of a table, may take up to 3 s in addition.
+    /// [`is_outcome_unknown`](Error::is_outcome_unknown) says. The earlier of two deadlines counts.
     #[must_use]
     pub fn with_deadline(&self, at: std::time::Instant) -> Self {
         let at = Instant::from_std(at);
-        Self { deadline: Some(self.deadline.map_or(at, |earlier| earlier.min(at))), ..self.clone() }
+        Self { deadline: Some(self.at_deadline_or(at)), ..self.clone() }
     }
 
     /// The timeouts and retries of operations.
@@ -374,7 +375,7 @@ impl Client {
     /// # async fn main() {
     /// # use keyderive::Client;
     /// let client = Client::embedded();
-    /// assert_eq!((client.load().in_flight, client.load().waiting), (0, 0));
+    /// assert_eq!((client.stats().in_flight, client.stats().waiting), (0, 0));
     /// # }
     /// # #[cfg(not(feature = "embedded"))]
     /// # fn main() {}
@@ -382,9 +383,10 @@ impl Client {
     ///
     /// It counts the connections to the data service, without those of scans with many streams.
     #[must_use]
-    pub fn load(&self) -> ClientLoad {
+    pub fn stats(&self) -> ClientStats {
         let PoolLoad { connections, in_flight, waiting } = self.inner.pool.load();
-        ClientLoad { connections, in_flight, waiting, retry_tokens: self.inner.retry_budget.tokens() }
+        let in_flight = in_flight.saturating_sub(waiting);
+        ClientStats { connections, in_flight, waiting, retry_tokens: self.inner.retry_budget.tokens() }
     }
 
     /// Where the tables of this client are.
@@ -489,6 +491,11 @@ impl Client {
             Idempotency::ByToken => self.honours_tokens(),
             Idempotency::NotIdempotent => false,
         }
+    }
+
+    /// This time, or the client's deadline if that is earlier.
+    fn at_deadline_or(&self, at: Instant) -> Instant {
+        self.deadline.map_or(at, |deadline| deadline.min(at))
     }
 
     fn honours_tokens(&self) -> bool {

@@ -15,7 +15,7 @@ use super::operation::Operation;
 /// cancelled.
 pub(super) struct Watch {
     span: Span,
-    rpc: &'static str,
+    operation: &'static str,
     table: Arc<str>,
     begun: Instant,
     attempts: u32,
@@ -30,7 +30,7 @@ impl Watch {
     pub(super) fn new(operation: &Operation, begun: Instant) -> Self {
         let span = tracing::info_span!(
             "bigtable",
-            operation = operation.rpc(),
+            operation = operation.name(),
             table = &**operation.table(),
             bucket = operation.bucket,
             attempts = Empty,
@@ -40,7 +40,7 @@ impl Watch {
         );
         Self {
             span,
-            rpc: operation.rpc(),
+            operation: operation.name(),
             table: Arc::clone(operation.table()),
             begun,
             attempts: 0,
@@ -67,7 +67,7 @@ impl Watch {
 
     pub(super) fn attempt_ends(&mut self, code: Code) {
         if let Some(begun) = self.attempt_begun.take() {
-            emit::attempt(self.rpc, &self.table, code_name(code), begun);
+            emit::attempt(self.operation, &self.table, code_name(code), begun);
         }
     }
 
@@ -100,7 +100,7 @@ impl Drop for Watch {
         if self.bytes > 0 {
             self.span.record("bytes", self.bytes);
         }
-        emit::operation(self.rpc, &self.table, code, self.begun, self.rows, self.bytes);
+        emit::operation(self.operation, &self.table, code, self.begun, self.rows, self.bytes);
     }
 }
 
@@ -109,7 +109,7 @@ pub(super) fn unchecked(table: &str, error: &Error) {
     emit::unchecked(table, code_name(error.code().unwrap_or(Code::Unknown)));
 }
 
-pub(super) use emit::{describe, future_cells, hedge_won, hedged, load, refreshed, throttled};
+pub(super) use emit::{describe, future_cells, hedge_won, hedged, refreshed, rejected, stats, throttled};
 
 #[cfg(feature = "metrics")]
 mod emit {
@@ -121,7 +121,8 @@ mod emit {
     };
     use tokio::time::Instant;
 
-    use crate::client::ClientLoad;
+    use crate::client::ClientStats;
+    use crate::client::operation::Operation;
 
     const ATTEMPT_SECONDS: &str = "keyderive.attempt.seconds";
     const SECONDS: &str = "keyderive.operation.seconds";
@@ -133,10 +134,11 @@ mod emit {
     const CONNECTIONS: &str = "keyderive.connections";
     const IN_FLIGHT: &str = "keyderive.requests.in_flight";
     const WAITING: &str = "keyderive.requests.waiting";
+    const REJECTED: &str = "keyderive.requests.rejected";
     const RETRY_TOKENS: &str = "keyderive.retry_tokens";
     const HEDGES: &str = "keyderive.hedges";
     const HEDGES_WON: &str = "keyderive.hedges.won";
-    const REFRESHES: &str = "keyderive.channel.refreshes";
+    const REFRESHES: &str = "keyderive.connection.refreshes";
 
     pub(in super::super) fn future_cells(table: &Arc<str>, count: u64) {
         counter!(FUTURE_CELLS, "table" => shared(table)).increment(count);
@@ -159,15 +161,16 @@ mod emit {
         describe_histogram!(THROTTLE, Unit::Seconds, "time that the server's rate limit delayed writes");
         describe_counter!(UNCHECKED, Unit::Count, "layout checks of tables that failed");
         describe_gauge!(CONNECTIONS, Unit::Count, "connections to the data service");
-        describe_gauge!(IN_FLIGHT, Unit::Count, "requests in flight, those that wait included");
-        describe_gauge!(WAITING, Unit::Count, "requests that wait for a connection");
+        describe_gauge!(IN_FLIGHT, Unit::Count, "requests without a complete answer");
+        describe_gauge!(WAITING, Unit::Count, "requests that wait to be sent");
+        describe_counter!(REJECTED, Unit::Count, "calls that failed at once since too many requests waited");
         describe_gauge!(
             RETRY_TOKENS,
             Unit::Count,
             "tokens of the retry budget; with 50 or fewer nothing is retried"
         );
         describe_counter!(HEDGES, Unit::Count, "reads of one row that were sent a second time");
-        describe_counter!(HEDGES_WON, Unit::Count, "second requests whose answer came first");
+        describe_counter!(HEDGES_WON, Unit::Count, "reads that returned the second request's answer");
         describe_counter!(REFRESHES, Unit::Count, "refreshes of connections, by outcome");
     }
 
@@ -207,13 +210,18 @@ mod emit {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "no client has 2^52 requests in flight")]
-    pub(in super::super) fn load(instance: &Arc<str>, load: ClientLoad) {
-        let ClientLoad { connections, in_flight, waiting, retry_tokens } = load;
+    pub(in super::super) fn stats(instance: &Arc<str>, stats: ClientStats) {
+        let ClientStats { connections, in_flight, waiting, retry_tokens } = stats;
         let instance = || shared(instance);
         gauge!(CONNECTIONS, "instance" => instance()).set(connections as f64);
         gauge!(IN_FLIGHT, "instance" => instance()).set(in_flight as f64);
         gauge!(WAITING, "instance" => instance()).set(waiting as f64);
         gauge!(RETRY_TOKENS, "instance" => instance()).set(retry_tokens);
+    }
+
+    pub(in super::super) fn rejected(operation: &Operation) {
+        let table = shared(operation.table());
+        counter!(REJECTED, "operation" => operation.name(), "table" => table).increment(1);
     }
 
     pub(in super::super) fn hedged(table: &Arc<str>) {
@@ -237,7 +245,8 @@ mod emit {
 
     use tokio::time::Instant;
 
-    use crate::client::ClientLoad;
+    use crate::client::ClientStats;
+    use crate::client::operation::Operation;
 
     pub(in super::super) fn describe() {}
 
@@ -247,11 +256,13 @@ mod emit {
 
     pub(super) fn operation(_: &'static str, _: &Arc<str>, _: &'static str, _: Instant, _: u64, _: u64) {}
 
-    pub(in super::super) fn load(_: &Arc<str>, _: ClientLoad) {}
+    pub(in super::super) fn stats(_: &Arc<str>, _: ClientStats) {}
 
     pub(in super::super) fn throttled(_: &Arc<str>, _: Duration) {}
 
     pub(super) fn unchecked(_: &str, _: &'static str) {}
+
+    pub(in super::super) fn rejected(_: &Operation) {}
 
     pub(in super::super) fn hedged(_: &Arc<str>) {}
 

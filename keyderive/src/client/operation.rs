@@ -188,6 +188,14 @@ impl Operation {
         self.kind.rpc()
     }
 
+    /// Its name in traces and metrics: the RPC, but that reads of one row are told apart.
+    pub(super) fn name(&self) -> &'static str {
+        match self.kind {
+            RpcMethod::ReadRow => "ReadRow",
+            kind => kind.rpc(),
+        }
+    }
+
     pub(super) fn path(&self) -> PathAndQuery {
         self.kind.path()
     }

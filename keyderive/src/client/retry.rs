@@ -211,7 +211,10 @@ impl Attempts {
         let max_waiting = self.client.settings().max_waiting;
         let lease = match self.pool.lease(self.avoided, max_waiting) {
             Ok(lease) => lease,
-            Err(waiting) => return Err(self.not_begun(Failure::overloaded(waiting, max_waiting), None)),
+            Err(waiting) => {
+                observe::rejected(&self.operation);
+                return Err(self.not_begun(Failure::overloaded(waiting, max_waiting), None));
+            }
         };
         self.watch.attempt_begins(now);
         let number = self.made;
@@ -278,7 +281,7 @@ impl Attempts {
             Hedging::After(delay) => Some(delay),
             // Where all reads take about as long, one in twenty is a little slower than the percentile. Before the first read
             // there is nothing to go by.
-            Hedging::AfterP95 => Some(match self.client.inner.p95.get() {
+            Hedging::Adaptive => Some(match self.client.inner.p95.get() {
                 Some(p95) => p95 + p95 / 4,
                 None => self.settings.attempt_timeout,
             }),
@@ -308,12 +311,15 @@ impl Attempts {
             return answer;
         }
         let may_hedge = !self.client.settings().retry_budget || retry_budget.is_open();
-        if !(may_hedge && hedge_budget.take()) {
+        let lease = match may_hedge && hedge_budget.take() {
+            true => self.pool.lease(Some(attempt.lease.number()), 0).ok(),
+            false => None,
+        };
+        let Some(lease) = lease else {
             let answer = first.await;
             p95.record(begun.elapsed());
             return answer;
-        }
-        let Ok(lease) = self.pool.lease(Some(attempt.lease.number()), 0) else { return first.await };
+        };
         observe::hedged(self.operation.table());
         // The server sees a repetition.
         let hedge = Attempt { lease, number: attempt.number + 1, ..*attempt };
@@ -352,7 +358,7 @@ impl Attempts {
         let Some(name) = self.cookies.get_or_insert_default().keep(headers) else { return };
         tracing::warn!(
             parent: self.watch.span(),
-            operation = self.operation.rpc(),
+            operation = self.operation.name(),
             table = &**self.operation.table(),
             cookie = name,
             "the server sends more routing cookies than the client keeps; this one is dropped"
@@ -404,7 +410,7 @@ impl Attempts {
         let pause = self.retry_delay(attempt, failure);
         tracing::debug!(
             parent: self.watch.span(),
-            operation = self.operation.rpc(),
+            operation = self.operation.name(),
             table = &**self.operation.table(),
             attempt = self.made,
             code = keyderive_proto::code_name(failure.code),
@@ -425,7 +431,7 @@ impl Attempts {
         if failing >= WARN_AFTER && self.pool.may_warn() {
             tracing::warn!(
                 parent: self.watch.span(),
-                operation = self.operation.rpc(),
+                operation = self.operation.name(),
                 table = &**self.operation.table(),
                 at = %self.operation.target(),
                 attempt = self.made,

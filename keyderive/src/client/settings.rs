@@ -1,4 +1,4 @@
-//! Timeouts and retries of each operation.
+//! Timeouts, retries and limits of a client's operations.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// # fn main() {}
 /// ```
 ///
-/// The timeouts of an attempt, and of all attempts together:
+/// The timeouts of an attempt, and of all attempts of an operation together; for streams also the longest silence:
 ///
 /// | operation | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
 /// |---|---|---|---|
@@ -35,14 +35,19 @@ use std::time::Duration;
 /// | `check_and_mutate_row`, `read_modify_write_row` | 20 s, 20 s | 5 s, 5 s | 20 s, 1 h |
 /// | `admin` | 60 s, 10 min | the same | 60 s, 1 h |
 /// | `ping_and_warm` | 30 s, 30 s; 1 attempt | the same | the same |
-/// | [`retry_budget`](Self::retry_budget) | yes | yes | no |
-/// | [`max_waiting`](Self::max_waiting) | 10,000 requests | 1,000 | no limit |
+///
+/// What the client does when servers fail or are slow:
+///
+/// | option | default | [`serving`](Self::serving) | [`batch`](Self::batch) |
+/// |---|---|---|---|
+/// | [`retry_budget`](Self::retry_budget) | on | on | off |
+/// | [`max_waiting`](Self::max_waiting) | 10,000 requests | 1,000 requests | `usize::MAX`: no limit |
 /// | [`hedging`](Self::hedging) | off | off | off |
 ///
 /// All operations have the same backoff: 25 ms after the first failure, twice as long after each further one, at most 10 s,
 /// times a random factor from a half to one, so that clients that failed together do not retry together.
 ///
-/// The timeouts are those of Google's Java client.
+/// The default timeouts are those of Google's Java client.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
@@ -68,7 +73,8 @@ pub struct Settings {
     /// Whether requests to a table fail until its [layout](crate::guide::tables#layout) has been checked. By default
     /// they do not: they go ahead with a warning if the admin service refuses or does not answer within 3 s.
     ///
-    /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on top of a call's own time, once for each table.
+    /// Tables without a [voucher](crate::guide::tables#layout), the record of their key layout, pass in any case. The 3 s come on
+    /// top of a call's own timeout, once for each table; a [deadline](Client::with_deadline) bounds them too.
     pub require_layout_check: bool,
     /// Whether the server honours idempotency tokens, so that a write that adds to a [`Sum`](crate::row::Sum) may be retried
     /// when it may have been applied. `None`: the cloud and the embedded Bigtable do, and Google's emulator ignores them.
@@ -83,7 +89,8 @@ pub struct Settings {
     /// tenth of one back. With 50 or fewer the call returns its failure without a retry. So if more than about one attempt in
     /// eleven keeps failing, callers see the further failures. From no tokens, 500 successes allow retries again.
     ///
-    /// Scans, writers and loads are retried until their total timeout in any case. Clients made by `with` share the tokens.
+    /// Scans, [`get_many`](crate::Table::get_many), writers and loads are retried until their total timeout in any case. Clients
+    /// made by `with` share the tokens.
     pub retry_budget: bool,
     /// The most requests of the client, with its clones and tables, that may wait because every connection is full, or none is
     /// open yet. A further one fails at once with [`is_overloaded`](crate::Error::is_overloaded). With 0 none waits.
@@ -91,7 +98,9 @@ pub struct Settings {
     /// When a read of one row that has no answer yet is sent a second time, over another connection. The first answer
     /// counts, and the other request is cancelled. Off by default.
     ///
-    /// At most 5 in 100 reads are sent a second time, and none while the retry budget allows no retry. Writes never are.
+    /// Over time, at most 5 in 100 reads are sent a second time, and up to 10 at once, counted for the client with its clones and
+    /// tables. None is while the retry budget allows no retry, or while every other connection is full or not open. Writes never
+    /// are.
     pub hedging: Hedging,
 }
 
@@ -104,8 +113,8 @@ pub enum Hedging {
     Off,
     /// When it takes longer than this.
     After(Duration),
-    /// When it takes a quarter longer than 95 % of the reads that the client made lately.
-    AfterP95,
+    /// When it takes a quarter longer than the 95th percentile of the reads of one row that the client made lately.
+    Adaptive,
 }
 
 /// The timeouts and retries of one kind of operation.
@@ -115,9 +124,8 @@ pub struct CallSettings {
     /// How long one attempt may take, including the answer. The server gets the same deadline. Zero fails every operation with
     /// [`is_deadline_exceeded`](crate::Error::is_deadline_exceeded) before sending.
     pub attempt_timeout: Duration,
-    /// How long all attempts and the backoff between them may take. A backoff longer than the remaining time is shortened
-    /// once, so that the last attempt has a quarter of that time, at most a second. Zero acts as in
-    /// `attempt_timeout`.
+    /// How long all attempts and the backoff between them may take. If a backoff would last longer than that, the client shortens
+    /// it, so that a last attempt has a quarter of the remaining time, at most a second. Zero acts as in `attempt_timeout`.
     pub total_timeout: Duration,
     /// How long a stream may be silent. Only time spent waiting for the server counts. Applies to streaming operations.
     pub idle_timeout: Duration,
@@ -145,6 +153,8 @@ pub struct Backoff {
 
 impl Settings {
     /// For requests that users wait for: a point read or write gives up after 5 s, a scan after a minute.
+    ///
+    /// Call it first: it replaces the timeouts that it has in the tables [above](Self), and `max_waiting`.
     pub fn serving(&mut self) {
         self.read_row = CallSettings::of(2 * SECOND, 5 * SECOND);
         self.read_rows = CallSettings { idle_timeout: 5 * SECOND, ..CallSettings::of(30 * SECOND, MINUTE) };
@@ -159,6 +169,8 @@ impl Settings {
     }
 
     /// For batch jobs, which survive an outage of an hour.
+    ///
+    /// Call it first: it replaces the timeouts that it has in the tables [above](Self), `retry_budget` and `max_waiting`.
     pub fn batch(&mut self) {
         let (scans, priming) = (self.read_rows.total_timeout, self.ping_and_warm.total_timeout);
         self.each(|call| call.total_timeout = 60 * MINUTE);

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
 
 use super::Client;
 use super::connections::Transport;
@@ -33,6 +34,8 @@ pub(crate) struct StreamBudget {
     short: Arc<Semaphore>,
     /// The runtime of the connections.
     runtime: Handle,
+    /// When the requests end that wait for a stream.
+    deadline: Option<Instant>,
 }
 
 impl StreamBudget {
@@ -45,6 +48,7 @@ impl StreamBudget {
                 small_windows: Arc::new(Semaphore::new(LONG_STREAMS * count)),
                 short: Arc::new(Semaphore::new(SHORT_STREAMS * count)),
                 runtime: http2.runtime().clone(),
+                deadline: None,
             }),
             #[cfg(feature = "embedded")]
             Transport::InProcess(_) => None,
@@ -58,12 +62,17 @@ impl StreamBudget {
         &self,
         request: impl Future<Output = T> + Send + 'static,
     ) -> JoinHandle<T> {
-        let (long, short) = (Arc::clone(&self.long), Arc::clone(&self.short));
+        let (long, short, deadline) = (Arc::clone(&self.long), Arc::clone(&self.short), self.deadline);
         self.runtime.spawn(async move {
             let _stream = match long.try_acquire_owned() {
                 Ok(stream) => Some(stream),
-                // The semaphore is never closed.
-                Err(_) => short.acquire_owned().await.ok(),
+                // The semaphore is never closed. After the deadline the request fails without a stream.
+                Err(_) => match deadline {
+                    Some(deadline) => {
+                        timeout_at(deadline, short.acquire_owned()).await.ok().and_then(Result::ok)
+                    }
+                    None => short.acquire_owned().await.ok(),
+                },
             };
             request.await
         })
@@ -84,6 +93,9 @@ impl Client {
         };
         let streams = if is_high_fan_out(count) { &budget.small_windows } else { &budget.long };
         let count = u32::try_from(count).unwrap_or(u32::MAX);
-        Arc::clone(streams).try_acquire_many_owned(count).map(Some).map_err(|_| budget.clone())
+        Arc::clone(streams)
+            .try_acquire_many_owned(count)
+            .map(Some)
+            .map_err(|_| StreamBudget { deadline: self.deadline, ..budget.clone() })
     }
 }

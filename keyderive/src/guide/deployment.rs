@@ -103,6 +103,7 @@
 //!   single-cluster routing that allows them; they fail with multi-cluster routing.
 //! - With more than one cluster, a program reads its own writes only with single-cluster routing.
 //! - Separate profiles keep batch work from slowing down serving. Make a client for each.
+//! - Timeouts, overload and what to alert on: [a service under load](super::serving).
 //!
 //! # Splits
 //!

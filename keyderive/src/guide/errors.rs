@@ -94,9 +94,9 @@
 //! ReadRows on table `events` failed: DEADLINE_EXCEEDED; given up after 9 attempts in 3.0 s; the timeout is 3s; the last attempt: UNAVAILABLE: the connection could not be made: Connection refused (os error 111), at the emulator at 127.0.0.1:8086
 //! ```
 //!
-//! Every deadline, backoff and limit has a default and can be set for a client, a table or one call.
+//! Timeouts, backoffs and most limits can be set for a client, a table or one call.
 //! [`Settings`](crate::client::Settings), [`ClientBuilder`](crate::client::ClientBuilder) and
-//! [`WriterSettings`](crate::client::WriterSettings) list them.
+//! [`WriterSettings`](crate::client::WriterSettings) list them with their defaults.
 //!
 //! ```
 //! # use std::time::Duration;

@@ -13,16 +13,18 @@
 //! # async fn sample() -> Result<(), keyderive::Error> {
 //!
 //! let client = Client::cloud("shop", "orders").await?.with(|settings| {
-//!     settings.serving(); // gives up in seconds
-//!     settings.hedging = Hedging::AfterP95; // for reads that must not be slow
+//!     settings.serving(); // gives up in seconds; before other changes, some of which it would replace
+//!     settings.hedging = Hedging::Adaptive; // for reads that must not be slow
 //! });
 //! let users = client.table::<UserKey, User>("users");
 //!
 //! // In a request of the service: all its reads together take at most 300 ms.
 //! let users = users.with_deadline(Instant::now() + Duration::from_millis(300));
-//! match users.get(&UserKey { id: 7 }).await {
-//!     Ok(user) => println!("{}", user.is_some()),
-//!     Err(error) if error.is_overloaded() => println!("answer 503, and do not call again at once"),
+//! match users.put(&UserKey { id: 7 }, &User { name: "Ada".into() }).await {
+//!     Ok(()) => println!("answer 200"),
+//!     Err(error) if error.is_outcome_unknown() => println!("answer 502; the row may have been written"),
+//!     Err(error) if error.is_overloaded() => println!("answer 503; nothing was sent: do not call again at once"),
+//!     Err(error) if error.is_unavailable() => println!("answer 503"),
 //!     Err(error) if error.is_deadline_exceeded() => println!("answer 504"),
 //!     Err(error) => return Err(error),
 //! }
@@ -37,8 +39,8 @@
 //! retries; nothing is sent after the deadline. Each attempt tells the server how much time is left. A write that the deadline
 //! ends may have been applied: [`is_outcome_unknown`](crate::Error::is_outcome_unknown).
 //!
-//! The first call of a table also checks the table's [layout](super::tables#layout), for up to 3 s more. Before a process serves,
-//! call each table once, without a deadline.
+//! The first call of a table also checks the table's [layout](super::tables#layout), for up to 3 s beyond its timeout, though never
+//! beyond its deadline. Before a process serves, call each table once, without a deadline.
 //!
 //! A call whose future is dropped is cancelled at the server, by `RST_STREAM`. A write that was dropped may have been applied.
 //!
@@ -46,7 +48,7 @@
 //!
 //! A server takes about 100 requests at a time on a connection. The client adds a connection when even the least busy one has
 //! 50 requests in flight, and removes connections that a minute of load did not need; their requests finish first.
-//! [`channels`](crate::client::ClientBuilder::channels) sets the bounds: 4 to 64 in the cloud.
+//! [`connections`](crate::client::ClientBuilder::connections) sets the bounds: 4 to 64 in the cloud.
 //!
 //! Some requests may be repeated: reads, `put`, `delete` and other idempotent writes, and any request that is known not to be
 //! applied. Conditional writes, increments and appends may not: they wait until their timeout, or until their connection
@@ -65,7 +67,7 @@
 //! [`serving`](crate::client::Settings::serving). A further one fails at once with
 //! [`is_overloaded`](crate::Error::is_overloaded), and was not sent.
 //!
-//! # Retries that do no harm
+//! # The retry budget
 //!
 //! When a cluster fails because it is overloaded, retries make it worse. So reads and writes of one row have a budget for the
 //! whole client, that of gRPC's own retry throttling: [100 tokens](crate::client::Settings::retry_budget), of which a transient
@@ -82,8 +84,11 @@
 //!
 //! With [`hedging`](crate::client::Settings::hedging), a read of one row that is late is sent a second time over another
 //! connection. The first answer counts, and the other request is cancelled. It helps where a few answers are slow: a tablet
-//! that moves, a machine that pauses. It does not help where all are slow, and then costs little: at most 5 in 100 reads are
-//! sent a second time, and none while the retry budget allows no retry. Writes are never hedged.
+//! that moves, a machine that pauses. It does not help where all are slow, and then costs little: over time at most 5 in 100 reads
+//! are sent a second time, up to 10 at once, and none while the retry budget allows no retry. Writes are never hedged.
+//!
+//! [`Hedging::Adaptive`](crate::client::Hedging::Adaptive) follows the latency of the client's own reads;
+//! [`Hedging::After`](crate::client::Hedging::After) is a fixed time.
 //!
 //! # What to watch
 //!
@@ -91,12 +96,13 @@
 //!
 //! | metric | what it means | alert when |
 //! |---|---|---|
-//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or codes other than `OK` exceed 1 % |
-//! | `keyderive.attempt.seconds` | what the server takes for an attempt | more than 1 in 10 attempts is a retry: its count exceeds that of the operations by a tenth |
-//! | `keyderive.requests.waiting` | requests that wait for a connection | it is above 0 for minutes: raise `channels`, or the service sends more than one machine can |
-//! | `keyderive.requests.in_flight` | requests in flight | it grows without the load: the server is slower |
+//! | `keyderive.operation.seconds` | what your callers wait, by `operation`, `table` and `code` | its 99th percentile nears your own limit, or more than 1 % have the code `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `RESOURCE_EXHAUSTED` or `INTERNAL` |
+//! | `keyderive.attempt.seconds` | what the server takes for an attempt | its count exceeds that of the operations by more than a tenth: the rest are retries |
+//! | `keyderive.requests.waiting` | requests that wait to be sent | it is above 0 for minutes: allow more `connections`, or the service sends more than one machine can |
+//! | `keyderive.requests.rejected` | calls that failed with `is_overloaded` | it grows |
+//! | `keyderive.requests.in_flight` | requests that wait for the server's answer | it grows without the load: the server is slower |
 //! | `keyderive.connections` | the size of the pool | it stays at its largest |
 //! | `keyderive.retry_tokens` | what is left of the retry budget, of 100 | it is at 50 or below: requests fail without a retry |
-//! | `keyderive.hedges`, `keyderive.hedges.won` | reads sent twice, and those that this made faster | hedges stay at 5 % of the reads: all reads are slow, not a few |
+//! | `keyderive.hedges`, `keyderive.hedges.won` | reads sent twice, and those that returned the second answer | hedges stay at 5 % of the reads: all reads are slow, not a few |
 //!
 //! If one table is slow and the others are not, look for a hot tablet first: see [`choosing`](super::choosing).

@@ -97,7 +97,7 @@ impl Upkeep {
             };
             let now = Instant::now();
             if sample <= now {
-                observe::load(&client.inner.instance, client.load());
+                observe::stats(&client.inner.instance, client.stats());
                 sample = now + SAMPLE_INTERVAL;
             }
             if grows {

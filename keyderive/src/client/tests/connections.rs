@@ -42,7 +42,7 @@ async fn connections_to_the_cloud_are_primed_before_the_client_is_returned() {
 #[tokio::test(start_paused = true)]
 async fn priming_and_the_number_of_connections_can_be_set() {
     let fleet = Fleet::new();
-    let client = fleet.cloud(Client::builder().prime(false).channels(2)).await;
+    let client = fleet.cloud(Client::builder().prime(false).connections(2)).await;
     assert!(fleet.take_seen().is_empty());
     use_each(&client).await;
     assert_eq!(fleet.take_connections("SampleRowKeys"), [0, 0, 1, 1]);
@@ -91,14 +91,14 @@ async fn connections_are_renewed_before_their_hour_and_not_all_at_once() {
 async fn the_age_of_connections_can_be_set() {
     let fleet = Fleet::new();
     let age = Duration::from_secs(9);
-    let _client = fleet.cloud(Client::builder().channels(1).refresh_channels_after(age)).await;
+    let _client = fleet.cloud(Client::builder().connections(1).refresh_connections_after(age)).await;
     sleep(age - Duration::from_millis(1)).await;
     assert_eq!(fleet.dialed(), 1);
     sleep(Duration::from_millis(1002)).await;
     assert_eq!(fleet.dialed(), 2);
     for extreme in [Duration::ZERO, Duration::MAX] {
         let fleet = Fleet::new();
-        let _client = fleet.cloud(Client::builder().channels(1).refresh_channels_after(extreme)).await;
+        let _client = fleet.cloud(Client::builder().connections(1).refresh_connections_after(extreme)).await;
         sleep(Duration::from_secs(4)).await;
         assert!(if extreme.is_zero() { (4..=5).contains(&fleet.dialed()) } else { fleet.dialed() == 1 });
     }
@@ -107,7 +107,7 @@ async fn the_age_of_connections_can_be_set() {
 #[tokio::test(start_paused = true)]
 async fn an_old_connection_ends_with_its_last_request() {
     let fleet = Fleet::new();
-    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let client = fleet.cloud(Client::builder().connections(1)).await;
     let lease = client.inner.pool.lease(None, 0).unwrap();
     sleep(50 * MINUTE).await;
     use_each(&client).await;
@@ -142,7 +142,7 @@ async fn a_closed_client_renews_nothing() {
 #[tokio::test]
 async fn a_connection_stays_if_the_new_one_reaches_no_server() {
     let fleet = Fleet::new();
-    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let client = fleet.cloud(Client::builder().connections(1)).await;
     let dialer = Arc::new(Dialer::emulator("127.0.0.1:1").unwrap());
     let pool = Arc::clone(&client.inner.pool);
     let upkeep = Upkeep { pool, dialer, refresh_after: None, prime: true, is_sampled: false };
@@ -190,7 +190,7 @@ async fn a_renewed_connection_has_the_options_of_the_first() {
 #[tokio::test]
 async fn scans_with_many_streams_have_connections_of_their_own() {
     let fleet = Fleet::new();
-    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let client = fleet.cloud(Client::builder().connections(1)).await;
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let dialed = fleet.dialed();
     let mut lines = Vec::new();
@@ -207,7 +207,7 @@ async fn scans_with_many_streams_have_connections_of_their_own() {
 #[tokio::test(start_paused = true)]
 async fn messages_may_be_large_on_a_renewed_connection_too() {
     let fleet = Fleet::new();
-    let client = fleet.cloud(Client::builder().channels(1)).await;
+    let client = fleet.cloud(Client::builder().connections(1)).await;
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     sleep(50 * MINUTE).await;
     let large = vec![7; 5 << 20];

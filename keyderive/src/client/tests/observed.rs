@@ -101,7 +101,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Listener {
 
 /// A client with a table `t` of three rows.
 async fn client(fleet: &Fleet) -> Client {
-    let client = fleet.cloud(Client::builder().prime(false).channels(1)).await;
+    let client = fleet.cloud(Client::builder().prime(false).connections(1)).await;
     client.create_table("t", NewTable::with_family("f")).await.unwrap();
     let entry = |key: &'static str| (key.into(), vec![Mutation::set("f", "q", 0, "secret-value")]);
     let entries = ["secret-1", "secret-2", "secret-3"].map(entry);
@@ -152,7 +152,7 @@ async fn an_operation_is_a_span_with_its_outcome() {
             ["CreateTable", "t", "1", "", "OK"],
             ["MutateRows", "t", "1", "3", "OK"],
             ["MutateRow", "t", "1", "1", "OK"],
-            ["ReadRows", "u", "1", "", "NOT_FOUND"],
+            ["ReadRow", "u", "1", "", "NOT_FOUND"],
         ]
     );
 }
@@ -186,7 +186,7 @@ async fn three_lines_show_operations_in_a_terminal() {
     client.read_row(&client.route("t"), "secret-1".into(), None).await.unwrap();
     let shown = String::from_utf8(terminal.0.lock().unwrap().clone()).unwrap();
     let last = shown.lines().last().unwrap();
-    let span = r#" INFO bigtable{operation="ReadRows" table="t" attempts=1 code="OK" rows=1 bytes="#;
+    let span = r#" INFO bigtable{operation="ReadRow" table="t" attempts=1 code="OK" rows=1 bytes="#;
     assert!(
         last.contains(span) && last.contains(": keyderive::client::observe: close time.busy="),
         "{shown}"
@@ -262,7 +262,7 @@ async fn a_connection_that_could_not_be_primed_is_a_warning() {
     let (listener, _guard) = Listener::listen();
     let fleet = Fleet::new();
     fleet.refuse(|_| Some(Status::internal("not now")));
-    let _client = fleet.cloud(Client::builder().channels(1)).await;
+    let _client = fleet.cloud(Client::builder().connections(1)).await;
     let records = listener.take();
     let warning = records.iter().find(|record| record.level == Level::WARN).unwrap();
     assert_eq!(warning.get("message"), "a connection could not be primed, and is used anyway");
@@ -291,7 +291,7 @@ async fn an_operation_that_fails_for_some_seconds_is_a_warning() {
         for warning in records {
             assert_eq!(warning.get("message"), "an operation keeps failing and is retried");
             let fields = ["operation", "table", "code", "reason"].map(|field| warning.get(field));
-            assert_eq!(fields, ["ReadRows", "t", "UNAVAILABLE", ""]);
+            assert_eq!(fields, ["ReadRow", "t", "UNAVAILABLE", ""]);
             assert!(warning.get("at").contains(" at "), "{warning:?}");
         }
     }
@@ -464,15 +464,17 @@ mod counted {
         let mut failures = vec![Status::unavailable("later")];
         fleet.refuse(move |_| failures.pop());
         client.read_rows(&client.route("t"), all()).collect::<Vec<_>>().await;
+        client.read_row(&client.route("t"), "k".into(), None).await.unwrap();
         tokio::time::sleep(std::time::Duration::from_secs(50 * 60)).await;
         let counts = counts.0.lock().unwrap();
         for (name, count) in [
             ("keyderive.attempt.seconds operation=ReadRows table=t code=UNAVAILABLE", 1),
             ("keyderive.attempt.seconds operation=ReadRows table=t code=OK", 1),
             ("keyderive.operation.seconds operation=ReadRows table=t code=OK", 1),
+            ("keyderive.operation.seconds operation=ReadRow table=t code=OK", 1),
             ("keyderive.rows operation=ReadRows table=t", 3),
             ("keyderive.rows operation=MutateRows table=t", 3),
-            ("keyderive.channel.refreshes code=OK", 1),
+            ("keyderive.connection.refreshes code=OK", 1),
             ("keyderive.connections instance=projects/keyderive/instances/local", 1),
             ("keyderive.requests.in_flight instance=projects/keyderive/instances/local", 0),
             ("keyderive.requests.waiting instance=projects/keyderive/instances/local", 0),

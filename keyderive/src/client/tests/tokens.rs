@@ -46,7 +46,7 @@ fn numbered(number: usize) -> Result<AccessToken, CredentialsError> {
 }
 
 async fn client(fleet: &Fleet, credentials: impl Credentials) -> Client {
-    let builder = Client::builder().prime(false).channels(1);
+    let builder = Client::builder().prime(false).connections(1);
     let client = builder.open(fleet.endpoint(Some(Authorizer::new(credentials)))).await;
     client.with(|settings| settings.each(|call| call.max_attempts = 5))
 }
@@ -236,7 +236,7 @@ async fn an_https_endpoint_is_reached_by_tls() {
     let endpoint = format!("https://localhost:{}", listener.local_addr().unwrap().port());
     let cloud = tokio::spawn(async move {
         let builder = Client::builder().endpoint(endpoint).credentials(Tokens::new(numbered));
-        builder.channels(1).cloud("p", "i").await
+        builder.connections(1).cloud("p", "i").await
     });
     let (mut socket, _) = listener.accept().await.unwrap();
     let mut head = [0; 5];

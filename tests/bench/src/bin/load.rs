@@ -72,7 +72,7 @@ async fn main() {
         tokio::spawn(async move { Bigtable::in_memory().serve(listener, std::future::pending()).await });
 
     // As many connections as 220 parallel requests need.
-    let client = Client::builder().channels(4).emulator(&host).await.unwrap();
+    let client = Client::builder().connections(4).emulator(&host).await.unwrap();
     let readings: Table<ReadingKey, Reading> = client.table("readings");
     readings.create_if_absent().await.unwrap();
     let writer = readings.writer();

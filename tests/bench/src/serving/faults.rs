@@ -55,7 +55,7 @@ const CASES: [Case; 8] = [
     Case {
         what: "the same, hedged after the 95th percentile",
         fault: Fault::SlowAtTimes(0.01),
-        settings: |settings| settings.hedging = Hedging::AfterP95,
+        settings: |settings| settings.hedging = Hedging::Adaptive,
         each_second: |_, _| (),
         reads: true,
     },
@@ -104,7 +104,7 @@ pub(super) fn print(size: Size) -> Result<(), Failure> {
 
 async fn measure(case: &Case, Size { rate, seconds }: Size) -> Result<(), Failure> {
     let server = Rc::new(Server::start(case.fault));
-    let client = Client::builder().channels(4).settings(Settings::serving).settings(case.settings);
+    let client = Client::builder().connections(4).settings(Settings::serving).settings(case.settings);
     let table = table(&client.emulator(server.host()).await?);
     let third = seconds / 3;
     // Connections open, and code and caches are warm.

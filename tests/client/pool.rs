@@ -17,9 +17,9 @@ use crate::support::{MILLISECOND, SECOND, all, set, table, table_by_socket, text
 
 const TOO_LONG: Duration = Duration::from_secs(30);
 
-/// A table of `mock` over `channels` pipes.
-fn table_by(mock: &Mock, channels: usize) -> RawTable {
-    let client = connected_by(Client::builder().channels(channels), mock.connector());
+/// A table of `mock` over `connections` pipes.
+fn table_by(mock: &Mock, connections: usize) -> RawTable {
+    let client = connected_by(Client::builder().connections(connections), mock.connector());
     client.unwrap().raw_table("events")
 }
 
@@ -121,7 +121,7 @@ async fn the_next_attempt_goes_by_another_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn zero_channels_count_as_one() {
+async fn zero_connections_count_as_one() {
     let mock = Mock::new().by(|_| Answer::written());
     table_by(&mock, 0).mutate_row("k", set()).await.unwrap();
     assert_eq!(mock.connections(), 1);
