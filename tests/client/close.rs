@@ -19,7 +19,7 @@ async fn errors(table: &RawTable) -> Vec<Option<Error>> {
         all(table).await.err(),
         table.sample_row_keys().await.err(),
         table.mutate_row("k", set()).await.err(),
-        table.mutate_rows(entries(["k"])).await.remove(0).err(),
+        table.mutate_rows(entries(["k"])).await.all_written().err(),
         table.check_and_mutate_row("k", None, set().into(), Vec::new()).await.err(),
         table.read_modify_write_row("k", rules).await.err(),
     ]

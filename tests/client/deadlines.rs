@@ -47,7 +47,7 @@ async fn every_operation_ends_with_its_time() {
     expires(2 * SECOND, all(&table)).await;
     expires(2 * SECOND, table.sample_row_keys()).await;
     expires(2 * SECOND, table.mutate_row("k", set())).await;
-    expires(2 * SECOND, async { table.mutate_rows(entries(["k"])).await.remove(0) }).await;
+    expires(2 * SECOND, async { table.mutate_rows(entries(["k"])).await.all_written() }).await;
     expires(2 * SECOND, table.check_and_mutate_row("k", None, set().into(), Vec::new())).await;
     let rules = vec![ReadModifyWrite::increment("f", "q", 1)];
     expires(2 * SECOND, table.read_modify_write_row("k", rules)).await;

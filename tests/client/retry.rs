@@ -126,7 +126,7 @@ async fn writes_that_are_not_idempotent_are_sent_once() {
         let error = table.mutate_row("k", mutations.clone()).await.unwrap_err();
         assert!(error.is_unavailable() && error.attempts() == 1, "{error}");
         assert_eq!(
-            code(table.mutate_rows(vec![("k".into(), mutations.into())]).await.remove(0)),
+            code(table.mutate_rows(vec![("k".into(), mutations.into())]).await.all_written()),
             Code::Unavailable
         );
         assert_eq!(mock.requests().len(), 2);

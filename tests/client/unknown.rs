@@ -48,11 +48,11 @@ async fn writes(table: &RawTable) -> ([Error; 2], [Error; 4]) {
     let now = [Mutation::set_now("f", "q", "v")];
     let repeatable = [
         table.mutate_row("k", set()).await.unwrap_err(),
-        table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+        table.mutate_rows(entries(["k"])).await.all_written().unwrap_err(),
     ];
     let others = [
         table.mutate_row("k", now.clone()).await.unwrap_err(),
-        table.mutate_rows(vec![("k".into(), now.into())]).await.remove(0).unwrap_err(),
+        table.mutate_rows(vec![("k".into(), now.into())]).await.all_written().unwrap_err(),
         table.check_and_mutate_row("k", None, set().into(), Vec::new()).await.unwrap_err(),
         table.read_modify_write_row("k", increment).await.unwrap_err(),
     ];
@@ -132,7 +132,7 @@ async fn a_later_refusal_leaves_the_outcome_unknown() {
         let table = table(&mock);
         for error in [
             table.mutate_row("k", set()).await.unwrap_err(),
-            table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+            table.mutate_rows(entries(["k"])).await.all_written().unwrap_err(),
         ] {
             assert!(error.is_outcome_unknown() && error.attempts() == 2, "{error}");
             // It is not transient: a retry would be rejected as well.
@@ -144,7 +144,7 @@ async fn a_later_refusal_leaves_the_outcome_unknown() {
     let table = table(&mock).with(|settings| settings.each(|call| call.total_timeout = SECOND));
     for error in [
         table.mutate_row("k", set()).await.unwrap_err(),
-        table.mutate_rows(entries(["k"])).await.remove(0).unwrap_err(),
+        table.mutate_rows(entries(["k"])).await.all_written().unwrap_err(),
     ] {
         assert!(
             error.is_outcome_unknown() && error.is_deadline_exceeded() && error.is_retryable(),
@@ -169,7 +169,7 @@ async fn each_row_of_many_has_its_own_outcome() {
     let table = table(&mock);
     let refused = table.mutate_rows(entries(["a", "b"])).await;
     assert!(refused.iter().all(|outcome| !outcome.as_ref().unwrap_err().is_outcome_unknown()), "{refused:?}");
-    let silent = table.mutate_rows(entries(["a", "b"])).await.remove(1).unwrap_err();
+    let silent = table.mutate_rows(entries(["a", "b"])).await.into_iter().nth(1).unwrap().unwrap_err();
     assert!(silent.is_protocol_violation() && silent.is_outcome_unknown(), "{silent}");
 }
 

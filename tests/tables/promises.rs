@@ -272,7 +272,9 @@ impl Call {
                 return Ok(accounts.load_iter(&rows).if_absent().await?.all_written()?.written == 1);
             }
             RawMutateRow => raw.mutate_row(bytes, by_hand()).await?,
-            RawMutateRows => raw.mutate_rows(vec![(bytes.into(), by_hand())]).await.remove(0)?,
+            RawMutateRows => {
+                raw.mutate_rows(vec![(bytes.into(), by_hand())]).await.all_written()?;
+            }
             RawCheckAndMutateRow => {
                 return Ok(raw.check_and_mutate_row(bytes, None, by_hand(), Vec::new()).await?);
             }

@@ -103,7 +103,7 @@ pub(crate) use filter::check as check_filter;
 use grpc::{Answer, Request};
 pub(crate) use operation::Route;
 use operation::{Idempotency, Operation, RpcMethod};
-pub use raw::RawTable;
+pub use raw::{RawTable, RowOutcomes};
 pub(crate) use read::RowCursor;
 pub use read::{ReadRows, RowStream};
 use retry::{Attempts, InFlight, Received};

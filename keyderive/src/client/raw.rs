@@ -1,6 +1,8 @@
 //! A table without a key type: its keys are bytes, its rows cells.
 
 use std::fmt;
+use std::ops::Deref;
+use std::vec;
 
 use bytes::Bytes;
 
@@ -208,7 +210,7 @@ impl RawTable {
     }
 
     /// Changes many rows, each atomically and independently of the others, in as few requests as Bigtable's limits allow.
-    /// The results are in the order of `entries`.
+    /// The outcomes are in the order of `entries`.
     ///
     /// ```
     /// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
@@ -216,21 +218,19 @@ impl RawTable {
     ///
     /// let rename = |name: &str| vec![Mutation::set_now("cf", "name", name.to_owned())];
     /// let entries = vec![("n#7".into(), rename("north")), ("s#8".into(), rename("south"))];
-    /// for outcome in sites.mutate_rows(entries).await {
-    ///     outcome?;
-    /// }
+    /// sites.mutate_rows(entries).await.all_written()?; // the first failure, if a row was not written
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// Each result is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
-    /// server rejects it; or if its request fails.
+    /// Each outcome is that of one row. It is an error if the row's write is above a limit of Bigtable, and then not sent; if the
+    /// server rejects it, or has no status for it; or if its request fails. The errors name the rows.
     ///
     /// # Cancel safety
     /// If the future is dropped, some of the rows are changed, each whole or not at all, perhaps later.
-    pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> Vec<Result<(), Error>> {
-        self.client.mutate_rows(&self.name, entries).await
+    pub async fn mutate_rows(&self, entries: Vec<(Bytes, Vec<Mutation>)>) -> RowOutcomes {
+        RowOutcomes(self.client.mutate_rows(&self.name, entries).await)
     }
 
     /// A writer of many rows in the background.
@@ -323,5 +323,48 @@ impl RawTable {
 impl fmt::Debug for RawTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RawTable").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+/// What became of each row of a [`mutate_rows`](RawTable::mutate_rows), in the order of its entries.
+///
+/// ```
+/// # async fn sample(sites: keyderive::client::RawTable) -> Result<(), keyderive::Error> {
+/// # let entries = Vec::new();
+/// let outcomes = sites.mutate_rows(entries).await;
+/// for error in outcomes.iter().filter_map(|outcome| outcome.as_ref().err()) {
+///     eprintln!("{error}"); // names the row
+/// }
+/// outcomes.all_written() // fails if any row was not written
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "some of the rows may not have been written"]
+pub struct RowOutcomes(Vec<Result<(), Error>>);
+
+impl RowOutcomes {
+    /// Success if every row was written.
+    ///
+    /// # Errors
+    /// The first failure of a row.
+    pub fn all_written(self) -> Result<(), Error> {
+        self.0.into_iter().collect()
+    }
+}
+
+impl Deref for RowOutcomes {
+    type Target = [Result<(), Error>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl IntoIterator for RowOutcomes {
+    type Item = Result<(), Error>;
+    type IntoIter = vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }

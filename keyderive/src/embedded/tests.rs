@@ -387,7 +387,7 @@ async fn a_timeout_of_zero_ends_before_anything_is_sent() {
     for error in [
         table.mutate_row("k", [Mutation::set("f", "q", 0, "v")]).await.unwrap_err(),
         table.read_row("k", None).await.unwrap_err(),
-        table.mutate_rows(vec![("k".into(), vec![Mutation::delete_row()])]).await.remove(0).unwrap_err(),
+        table.mutate_rows(vec![("k".into(), vec![Mutation::delete_row()])]).await.all_written().unwrap_err(),
         client.list_tables().await.unwrap_err(),
     ] {
         assert!(error.is_deadline_exceeded() && error.attempts() == 0, "{error}");

@@ -3,6 +3,7 @@
 //! The load is open: operations start at their intended times, however long earlier ones take, and their latency counts from
 //! there. A client that falls behind cannot hide it.
 
+mod far;
 mod faults;
 mod latency;
 mod open_loop;
@@ -17,7 +18,7 @@ pub type Failure = Box<dyn StdError + Send + Sync>;
 /// What is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// Latencies of the embedded Bigtable on a port, of the emulator, and of a server that takes 20 ms.
+    /// Latencies of a scripted server, of the embedded Bigtable on a port, of the emulator, and of a server that takes 20 ms.
     Latency,
     /// Faults of the server, before, during and after.
     Faults,
@@ -53,8 +54,9 @@ pub fn run(sections: &[Section], size: Size) -> Result<(), Failure> {
     println!("\n# Under load\n");
     println!(
         "`cargo run --release -p keyderive-bench --bin serving >> docs/benchmarks.md` adds this part, in about ten minutes. \
-         Operations start at a fixed rate, whether or not earlier ones have ended, and their latency counts from the \
-         intended start. The client and the server have a core each.\n"
+         Operations start at a fixed rate, whether or not earlier ones have ended. Their latency counts from the \
+         intended start, and includes those that fail. The client and the server have a core each. The scripted server answers \
+         each request with the same row, or with success.\n"
     );
     if sections.contains(&Section::Latency) {
         latency::print(size)?;

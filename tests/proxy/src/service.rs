@@ -111,7 +111,7 @@ impl CloudBigtableV2TestProxy for Proxy {
             no_token(entry.idempotency.as_ref())?;
             entries.push((entry.row_key, convert::mutations(entry.mutations)?));
         }
-        let (status, entries) = convert::of_entries(&table.mutate_rows(entries).await);
+        let (status, entries) = convert::of_entries(table.mutate_rows(entries).await);
         Ok(Response::new(MutateRowsResult { status: Some(status), entries }))
     }
 

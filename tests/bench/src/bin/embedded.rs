@@ -311,7 +311,7 @@ async fn memory() -> Result<(), Failure> {
             let key = format!("{:024}", number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             (key.into(), vec![Mutation::set("cf", "v", 1000, number.to_be_bytes().to_vec())])
         });
-        kept.mutate_rows(entries.collect()).await.into_iter().collect::<Result<(), _>>()?;
+        kept.mutate_rows(entries.collect()).await.all_written()?;
     }
     let written = begun.elapsed();
     let mut rows = kept.read_rows(keyderive::client::ReadRows::all());

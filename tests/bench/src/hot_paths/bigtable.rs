@@ -58,7 +58,7 @@ pub(super) async fn get(client: BigTable, key: &EventKey) -> Result<u64, Failure
 
 /// Reads the rows of these keys, and counts them.
 pub(super) async fn get_many(mut client: BigTable, keys: &[EventKey]) -> Result<u64, Failure> {
-    let row_keys = keys.iter().map(|key| key.encode()).collect::<Result<Vec<_>, _>>()?;
+    let row_keys = keys.iter().map(EventKey::encode).collect::<Result<Vec<_>, _>>()?;
     let request = ReadRowsRequest {
         table_name: client.get_full_table_name("readings"),
         rows_limit: i64::try_from(row_keys.len())?,

@@ -21,12 +21,21 @@ struct Case {
     fault: Fault,
     settings: Change,
     each_second: EachSecond,
+    /// How many seconds it lasts, if not the whole third.
+    lasts: Option<u32>,
     /// Whether only reads are made.
     reads: bool,
 }
 
 const CASES: [Case; 8] = [
-    Case { what: "nothing", fault: Fault::None, settings: |_| (), each_second: |_, _| (), reads: false },
+    Case {
+        what: "nothing",
+        fault: Fault::None,
+        settings: |_| (),
+        each_second: |_, _| (),
+        lasts: None,
+        reads: false,
+    },
     Case {
         what: "one connection of four stalls",
         fault: Fault::None,
@@ -36,6 +45,7 @@ const CASES: [Case; 8] = [
                 server.mock().freeze_oldest();
             }
         },
+        lasts: None,
         reads: false,
     },
     Case {
@@ -43,6 +53,7 @@ const CASES: [Case; 8] = [
         fault: Fault::None,
         settings: |_| (),
         each_second: |server, _| server.mock().go_away(),
+        lasts: None,
         reads: false,
     },
     Case {
@@ -50,13 +61,15 @@ const CASES: [Case; 8] = [
         fault: Fault::SlowAtTimes(0.01),
         settings: |_| (),
         each_second: |_, _| (),
+        lasts: None,
         reads: true,
     },
     Case {
-        what: "the same, hedged after the 95th percentile",
+        what: "the same, with `Hedging::Adaptive`",
         fault: Fault::SlowAtTimes(0.01),
         settings: |settings| settings.hedging = Hedging::Adaptive,
         each_second: |_, _| (),
+        lasts: None,
         reads: true,
     },
     Case {
@@ -64,6 +77,7 @@ const CASES: [Case; 8] = [
         fault: Fault::Unavailable(0.3),
         settings: |_| (),
         each_second: |_, _| (),
+        lasts: None,
         reads: false,
     },
     Case {
@@ -71,6 +85,7 @@ const CASES: [Case; 8] = [
         fault: Fault::Unavailable(0.3),
         settings: |settings| settings.retry_budget = false,
         each_second: |_, _| (),
+        lasts: None,
         reads: false,
     },
     Case {
@@ -82,6 +97,7 @@ const CASES: [Case; 8] = [
             5 => server.restart(),
             _ => {}
         },
+        lasts: Some(5),
         reads: false,
     },
 ];
@@ -90,8 +106,10 @@ pub(super) fn print(size: Size) -> Result<(), Failure> {
     let Size { rate, seconds } = size;
     println!("## Faults of the server\n");
     println!(
-        "{rate} operations a second, half reads and half writes of one row, for {seconds} s, with four connections and \
-         `Settings::serving`. The fault is on in the middle third. Requests are what the server sees for an operation.\n"
+        "{rate} operations a second, half reads and half writes of one row if the line does not say otherwise, for {seconds} s, with \
+         four connections and `Settings::serving`. The fault is on in the middle third. Requests are what the server sees for an \
+         operation. All is well again from the first second on in which nothing fails and p99 is as before, counted from the \
+         fault's end.\n"
     );
     println!("| fault | part | p50 | p99 | p99.9 | slowest | errors | requests | well again |");
     println!("|---|---|---|---|---|---|---|---|---|");
@@ -132,9 +150,13 @@ async fn measure(case: &Case, Size { rate, seconds }: Size) -> Result<(), Failur
         let [p50, p99, p999, most] = [0.5, 0.99, 0.999, 1.0].map(|share| shown(operations.quantile(share)));
         let requests = (seen[number as usize + 1] - seen[number as usize]) as f64 / operations.count() as f64;
         let errors = 100.0 * operations.errors as f64 / operations.count() as f64;
-        // As well as before, but for the noise of a second.
+        // As before, but for the noise of a second.
         let well = match part {
-            "after" => well_again(run.well_from(third, (3 * before).max(Duration::from_millis(5))), third),
+            "after" => well_again(
+                run.well_from(third, (3 * before).max(Duration::from_millis(5))),
+                third,
+                case.lasts,
+            ),
             _ => String::new(),
         };
         let what = if number == 0 { case.what } else { "" };
@@ -145,11 +167,14 @@ async fn measure(case: &Case, Size { rate, seconds }: Size) -> Result<(), Failur
     Ok(())
 }
 
-/// How long after the beginning of the fault all is well for good.
-fn well_again(second: Option<u32>, third: u32) -> String {
+/// How long after the end of the fault all is well for good. `third` is the second in which it begins.
+fn well_again(second: Option<u32>, third: u32, lasts: Option<u32>) -> String {
     match second {
         Some(second) if second == third => "always".to_owned(),
-        Some(second) => format!("after {} s", second - third),
+        Some(second) => match second.saturating_sub(third + lasts.unwrap_or(third)) {
+            0 => "at once".to_owned(),
+            seconds => format!("after {seconds} s"),
+        },
         None => "never".to_owned(),
     }
 }

@@ -18,8 +18,6 @@ use super::{KEY, READING};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     None,
-    /// Each answer takes so long, also while the fault is off.
-    Slow(Duration),
     /// This share of the answers takes half a second.
     SlowAtTimes(f64),
     /// This share of the requests fails with UNAVAILABLE.
@@ -52,7 +50,6 @@ impl Server {
         let rule = move |request: &Request| {
             seen.fetch_add(1, Ordering::Relaxed);
             let answer = match (fault, on.load(Ordering::Relaxed)) {
-                (Fault::Slow(time), _) => Answer::new().wait(time),
                 (Fault::SlowAtTimes(share), true) if fastrand::f64() < share => {
                     Answer::new().wait(Duration::from_millis(500))
                 }
