@@ -10,7 +10,7 @@ use keyderive::client::RawTable;
 use keyderive_proto::values;
 use tonic::Status;
 
-use crate::proto::CreateClientRequest;
+use crate::proto::{CreateClientRequest, OptionalFeatureConfig};
 
 /// The data target that stands for the emulator in the environment.
 const EMULATOR: &str = "emulator";
@@ -41,7 +41,9 @@ impl ConnectedClient {
         let timeout = request.per_operation_timeout.map(duration).transpose()?;
         let builder = Client::builder()
             .instance(&request.project_id, &request.instance_id)
-            .app_profile(&request.app_profile_id);
+            .app_profile(&request.app_profile_id)
+            // The only feature that is off by default.
+            .throttle(request.optional_feature_config == OptionalFeatureConfig::EnableAll as i32);
         let client = match request.data_target.as_str() {
             EMULATOR => builder.from_env().await,
             host => builder.emulator(host).await,

@@ -1,53 +1,14 @@
-//! The program, started as the conformance suite does.
+//! Operations from the program's port to a scripted server and back.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
-
-use std::net::TcpListener;
-use std::process::{Child, Command};
-use std::time::Duration;
+use std::process::Command;
 
 use keyderive_proto::data;
 use keyderive_scripted::{Answer, Mock, Rpc};
 use keyderive_test_proxy::proto::cloud_bigtable_v2_test_proxy_client::CloudBigtableV2TestProxyClient;
 use keyderive_test_proxy::proto::*;
 use tonic::Code;
-use tonic::transport::Channel;
 
-/// A running proxy. It ends when dropped.
-struct Program {
-    process: Child,
-    port: u16,
-}
-
-impl Program {
-    fn start() -> Self {
-        // The port is free until the program takes it.
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let program = env!("CARGO_BIN_EXE_test-proxy");
-        let process = Command::new(program).args(["--port", &port.to_string()]).spawn().unwrap();
-        Self { process, port }
-    }
-
-    /// A connection, once the program listens.
-    async fn connect(&self) -> Channel {
-        let endpoint = Channel::from_shared(format!("http://localhost:{}", self.port)).unwrap();
-        for _ in 0..400 {
-            match endpoint.connect().await {
-                Ok(channel) => return channel,
-                Err(_) => tokio::time::sleep(Duration::from_millis(25)).await,
-            }
-        }
-        panic!("the test proxy does not listen on port {}", self.port);
-    }
-}
-
-impl Drop for Program {
-    fn drop(&mut self) {
-        // Neither can fail for a child process that nobody has waited for.
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
+use crate::Program;
 
 #[tokio::test]
 async fn operations_run_from_end_to_end() {
